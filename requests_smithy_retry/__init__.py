@@ -1,0 +1,1 @@
+"""The retry layer for requests. Under construction."""
