@@ -10,6 +10,8 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
+from .stop_reason import StopReason
+
 
 class ErrorKind(enum.Enum):
     """What sort of failure a retry would answer; it chooses the backoff base and the price of the retry."""
@@ -134,9 +136,14 @@ class RetryIndicated(RetryAction):
 
 @dataclass(frozen=True, slots=True)
 class RetryForbidden(RetryAction):
-    """No retry, whatever others say; ends the fold."""
+    """No retry, whatever others say; ends the fold.
+
+    :param why: one phrase for the history and the stop sentence.
+    :param stop_reason: the name of the rule that forbids.
+    """
 
     why: str | None = None
+    stop_reason: StopReason = StopReason.FORBIDDEN
 
 
 NO_ACTION = NoActionIndicated()

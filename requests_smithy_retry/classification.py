@@ -1,0 +1,60 @@
+"""The fold over the classifiers (contract 3.2). Pure: it asks, it does not act."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from .actions import NO_ACTION, NoActionIndicated, RetryAction, RetryForbidden
+from .classifier import RetryClassifier
+from .outcome import Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """What one classifier said.
+
+    :param classifier: its name.
+    :param action: its verdict.
+    """
+
+    classifier: str
+    action: RetryAction
+
+
+@dataclass(frozen=True, slots=True)
+class Classification:
+    """What all classifiers together said.
+
+    :param action: the verdict.
+    :param votes: who said what, in the order of asking.
+    """
+
+    action: RetryAction
+    votes: tuple[Vote, ...] = ()
+
+
+def classify(classifiers: Iterable[RetryClassifier], outcome: Outcome) -> Classification:
+    """Ask each classifier in turn, lowest priority first.
+
+    "No action" never overrides; any other verdict replaces the one before; "forbidden" ends the fold. An exception
+    raised by a classifier is a bug in it and comes through.
+
+    :param classifiers: in order of priority.
+    :param outcome: what the attempt ended with.
+    :raises TypeError: if a classifier returns something that is no verdict.
+    """
+    action: RetryAction = NO_ACTION
+    votes = []
+    for item in classifiers:
+        said = item.classify_retry(outcome, action)
+        if said is None:
+            said = NO_ACTION
+        elif not isinstance(said, RetryAction):
+            raise TypeError(f"the classifier {item.name!r} returned {said!r}: a RetryAction or None is allowed")
+        votes.append(Vote(item.name, said))
+        if not isinstance(said, NoActionIndicated):
+            action = said
+            if isinstance(said, RetryForbidden):
+                break
+    return Classification(action, tuple(votes))

@@ -1,0 +1,38 @@
+"""Statuses that a retry may help (contract 3.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from ..actions import RetryAction
+from ..options import RETRY_STATUS_CODES, parse_option
+from ..outcome import Outcome
+from ..priority import RetryClassifierPriority
+
+THROTTLING_STATUS = 429
+
+
+class HttpStatusCodeClassifier:
+    """429 is throttling, the other chosen statuses are transient errors; no opinion on any other status.
+
+    :param codes: the statuses to retry.
+    :raises RetryConfigError: for something that is no collection of statuses.
+    """
+
+    name = "HttpStatusCodeClassifier"
+    priority = RetryClassifierPriority.http_status_code_classifier()
+
+    def __init__(self, codes: Collection[int] = RETRY_STATUS_CODES) -> None:
+        self.codes: frozenset[int] = parse_option("retry_status_codes", codes, "HttpStatusCodeClassifier")
+
+    @classmethod
+    def new_from_codes(cls, codes: Collection[int]) -> HttpStatusCodeClassifier:
+        """A classifier of these statuses; the name is the RFC's."""
+        return cls(codes)
+
+    def classify_retry(self, outcome: Outcome, previous: RetryAction) -> RetryAction:  # noqa: ARG002
+        """Judge by the status alone."""
+        status = outcome.status
+        if status not in self.codes:
+            return RetryAction.no_action_indicated()
+        return RetryAction.throttling_error() if status == THROTTLING_STATUS else RetryAction.transient_error()

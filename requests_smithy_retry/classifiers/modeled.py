@@ -1,0 +1,62 @@
+"""Errors that say themselves whether they may be retried (contract 3.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ..actions import ErrorKind, RetryAction, RetryReason
+from ..error_info import ErrorRetryInfo, HasFault
+from ..outcome import Outcome
+from ..priority import RetryClassifierPriority
+
+if TYPE_CHECKING:
+    from requests import Response
+
+
+class ModeledAsRetryableClassifier:
+    """Asks the error itself: the one that was raised, or the one that ``error_parser`` makes from a response.
+
+    ``is_retry_safe`` True means transient or throttling, False means forbidden. None is no opinion, unless the error
+    is the server's fault. The error's ``retry_after`` is a floor for the delay.
+
+    :param error_parser: makes an exception from a response of 400 or above, or None where it knows nothing.
+    """
+
+    name = "ModeledAsRetryableClassifier"
+    priority = RetryClassifierPriority.modeled_as_retryable_classifier()
+
+    def __init__(self, error_parser: Callable[[Response], Exception | None] | None = None) -> None:
+        self.error_parser = error_parser
+
+    def classify_retry(self, outcome: Outcome, previous: RetryAction) -> RetryAction:  # noqa: ARG002
+        """Judge by what the error says of itself."""
+        return verdict_of(self._error_of(outcome))
+
+    def _error_of(self, outcome: Outcome) -> BaseException | None:
+        response = outcome.response
+        if response is None:
+            return outcome.error
+        if self.error_parser is None or outcome.is_success:
+            return None
+        return self.error_parser(response)
+
+
+def verdict_of(error: BaseException | None) -> RetryAction:
+    """The verdict that an error gives on itself."""
+    if isinstance(error, ErrorRetryInfo):
+        if error.is_retry_safe is False:
+            return RetryAction.retry_forbidden(f"{type(error).__name__} says that a retry is not safe")
+        if error.is_retry_safe is True:
+            kind = ErrorKind.THROTTLING if error.is_throttling_error else ErrorKind.TRANSIENT
+            return RetryAction.retry_indicated(_reason(kind, error.retry_after, safe=True))
+    if isinstance(error, HasFault) and error.fault == "server":
+        return RetryAction.retry_indicated(_reason(ErrorKind.SERVER, getattr(error, "retry_after", None), safe=False))
+    return RetryAction.no_action_indicated()
+
+
+def _reason(kind: ErrorKind, retry_after: object, *, safe: bool) -> RetryReason:
+    # An error made from a response may carry whatever the server wrote; only a sensible number is a floor.
+    if isinstance(retry_after, (int, float)) and 0 <= retry_after < float("inf"):
+        return RetryReason(kind, float(retry_after), "error", not_applied=safe)
+    return RetryReason(kind, not_applied=safe)

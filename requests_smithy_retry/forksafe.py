@@ -1,0 +1,32 @@
+"""Locks across ``fork`` (contract 11.1): a child never inherits a lock that another thread held."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from typing import Protocol
+
+
+class HoldsLock(Protocol):
+    """Something that owns a lock."""
+
+    def renew_lock(self) -> None:
+        """Make the lock anew; called in the child, where no other thread is."""
+        ...
+
+
+_holders: weakref.WeakSet[HoldsLock] = weakref.WeakSet()
+
+
+def renew_lock_after_fork(holder: HoldsLock) -> None:
+    """Have ``holder`` renew its lock in every child that is forked from now on. Holds no strong reference."""
+    _holders.add(holder)
+
+
+def _renew_all() -> None:
+    for holder in tuple(_holders):
+        holder.renew_lock()
+
+
+if hasattr(os, "register_at_fork"):  # pragma: no branch - absent only where there is no fork
+    os.register_at_fork(after_in_child=_renew_all)

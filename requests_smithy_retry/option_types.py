@@ -1,0 +1,145 @@
+"""What each kind of option accepts (contract 10.1): one function per kind, value in, value out, or a plain refusal.
+
+A function raises :class:`Refused` with a phrase that says what is allowed; :mod:`options` adds the option's name, the
+value and where it came from.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterable
+from typing import Any
+
+from urllib3.util import Timeout
+
+from .classifier import RetryClassifier, is_classifier
+from .quota import RetryQuota
+
+TOKEN_CHARACTERS = frozenset("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+"""RFC 9110 5.6.2: what a method or a field name is made of."""
+
+Parse = Callable[[Any], Any]
+
+
+class Refused(ValueError):
+    """A value that is not allowed; the message says what is."""
+
+
+def whole_number(lowest: int) -> Parse:
+    """Accept an int from ``lowest`` on (a bool is none)."""
+
+    def parse(value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or value < lowest:
+            raise Refused(f"a whole number from {lowest} on is allowed")
+        return value
+
+    return parse
+
+
+def number(*, above: float | None = None, unit: str = "seconds", none: bool = False) -> Parse:
+    """Accept a finite int or float from 0 on (or strictly above ``above``), and None if ``none``."""
+    span = "from 0 on" if above is None else f"above {above:g}"
+    allowed = f"a finite number of {unit} {span}{' or None' if none else ''} is allowed"
+
+    def parse(value: Any) -> float | None:
+        if value is None and none:
+            return None
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+            raise Refused(allowed)
+        if value < 0 or (above is not None and value <= above):
+            raise Refused(allowed)
+        return value
+
+    return parse
+
+
+def one_of(*names: str) -> Parse:
+    """Accept one of some words, in any case."""
+
+    def parse(value: Any) -> str:
+        word = value.lower() if isinstance(value, str) else None
+        if word not in names:
+            raise Refused(f"one of {', '.join(map(repr, names))} is allowed")
+        return str(word)
+
+    return parse
+
+
+def boolean(value: Any) -> bool:
+    """Accept True and False alone: 0 and 1 are more often a mistake than a wish."""
+    if not isinstance(value, bool):
+        raise Refused("True or False is allowed")
+    return value
+
+
+def timeout(value: Any) -> Any:
+    """Accept what ``requests`` accepts: seconds, a (connect, read) pair, a urllib3 ``Timeout``, or None."""
+    allowed = "seconds above 0, a (connect, read) pair of them, a urllib3 Timeout, or None is allowed"
+    if value is None or isinstance(value, Timeout):
+        return value
+    parts = value if isinstance(value, tuple) and len(value) == 2 else (value,)
+    for part in parts:
+        if part is None and len(parts) == 2:
+            continue
+        if isinstance(part, bool) or not isinstance(part, (int, float)) or not 0 < part < math.inf:
+            raise Refused(allowed)
+    return value
+
+
+def methods(value: Any) -> frozenset[str] | None:
+    """Accept a collection of method names, also an empty one; None means all methods."""
+    if value is None:
+        return None
+    if isinstance(value, (str, bytes)) or not isinstance(value, Collection):
+        raise Refused("a collection of method names, or None for all methods, is allowed")
+    for name in value:
+        if not isinstance(name, str) or name == "" or not TOKEN_CHARACTERS.issuperset(name):
+            raise Refused(f"a collection of method names is allowed, and {name!r} is none")
+    return frozenset(name.upper() for name in value)
+
+
+def status_codes(value: Any) -> frozenset[int]:
+    """Accept a collection of statuses from 100 to 599, also an empty one."""
+    if isinstance(value, (str, bytes)) or not isinstance(value, (Collection, range)):
+        raise Refused("a collection of statuses from 100 to 599 is allowed")
+    for code in value:
+        if isinstance(code, bool) or not isinstance(code, int) or not 100 <= code <= 599:
+            raise Refused(f"a collection of statuses from 100 to 599 is allowed, and {code!r} is none")
+    return frozenset(int(code) for code in value)
+
+
+def header_name(value: Any) -> str:
+    """Accept the name of a header."""
+    if not isinstance(value, str) or value == "" or not TOKEN_CHARACTERS.issuperset(value):
+        raise Refused("the name of a header is allowed")
+    return value
+
+
+def quota(value: Any) -> Any:
+    """Accept a capacity, a bucket, or None for no quota."""
+    if value is None or isinstance(value, RetryQuota):
+        return value
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:
+        raise Refused("a finite number of tokens from 0 on, a bucket, or None for no quota is allowed")
+    return value
+
+
+def classifiers(value: Any) -> tuple[RetryClassifier, ...]:
+    """Accept an iterable of classifiers."""
+    if is_classifier(value) or isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
+        raise Refused("a collection of classifiers is allowed")
+    items = tuple(value)
+    for item in items:
+        if not is_classifier(item):
+            raise Refused(
+                f"a collection of classifiers is allowed, and {item!r} is none: it needs a name and a method "
+                "classify_retry(outcome, previous); classifier(function) makes one from a function"
+            )
+    return items
+
+
+def function(value: Any) -> Any:
+    """Accept something that can be called, or None."""
+    if value is not None and not callable(value):
+        raise Refused("a function or None is allowed")
+    return value

@@ -1,0 +1,89 @@
+"""Every option, once (contract 10.1): its name, its default, what it accepts, and what it is for.
+
+:class:`~requests_smithy_retry.RetryConfig`, the documentation's table and (later) the environment are made from
+:data:`OPTIONS`. To add an option, add a line here and a field there; a test holds the two together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from . import option_types as types
+from .backoff import Jitter
+from .errors import RetryConfigError
+from .option_types import Parse, Refused
+from .presets import RETRY_SPECS
+from .resend import IDEMPOTENT_METHODS
+
+RETRY_STATUS_CODES = frozenset({408, 425, 429, 500, 502, 503, 504})
+"""The statuses that are retried by default."""
+
+BY_SPEC = "from retry_spec"
+"""How the default of an option whose number comes from the chosen specification is shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option.
+
+    :param name: as a keyword.
+    :param default: its value where nobody says anything. None with ``by_spec``: the specification's number.
+    :param parse: accepts or refuses a value.
+    :param meaning: one line for the table.
+    :param by_spec: the default comes from ``retry_spec``.
+    :param is_object: it takes an object rather than a value, so the environment cannot set it.
+    """
+
+    name: str
+    default: Any
+    parse: Parse
+    meaning: str
+    by_spec: bool = False
+    is_object: bool = False
+
+
+OPTIONS: dict[str, Option] = {
+    option.name: option
+    for option in (
+        Option("mode", "standard", types.one_of("simple", "standard"), "which built-in strategy decides"),
+        Option("max_attempts", 3, types.whole_number(1), "most attempts of an operation, the first one included"),
+        Option("retry_spec", "2.1", types.one_of(*RETRY_SPECS), "which published set of numbers is the default"),
+        Option(
+            "initial_backoff", None, types.number(none=True), "backoff base after a transient failure, s", by_spec=True
+        ),
+        Option("throttling_backoff", None, types.number(none=True), "backoff base after throttling, s", by_spec=True),
+        Option("max_backoff", 20.0, types.number(), "no computed backoff is longer, s"),
+        Option("jitter", "full", types.one_of(*(kind.value for kind in Jitter)), "how delays are spread"),
+        Option("quota", 500, types.quota, "retry tokens per scope, a bucket to share, or None for no quota"),
+        Option("refill_rate", 0.0, types.number(unit="tokens per second"), "tokens that come back by themselves, 1/s"),
+        Option("success_reward", 1, types.number(unit="tokens"), "tokens that a first-try success gives back"),
+        Option("max_retry_after", 120.0, types.number(), "a longer wait asked for by a server is not made, s"),
+        Option("timeout", None, types.timeout, "used where the caller gave no timeout"),
+        Option("preload_content", True, types.boolean, "read the body inside the attempt where stream is false"),
+        Option("allowed_methods", IDEMPOTENT_METHODS, types.methods, "methods that may always be sent again"),
+        Option("retry_status_codes", RETRY_STATUS_CODES, types.status_codes, "statuses that are retried"),
+        Option("idempotency_header", "Idempotency-Key", types.header_name, "a request that has it may be sent again"),
+        Option("raise_on_status", False, types.boolean, "raise RetryError instead of returning the last bad response"),
+        Option("scope", None, types.function, "names the scope of a request", is_object=True),
+        Option("enabled", True, types.boolean, "False: behave as a plain HTTPAdapter"),
+        Option("classifiers", (), types.classifiers, "classifiers beside the defaults", is_object=True),
+        Option("default_classifiers", True, types.boolean, "False: only the given classifiers"),
+        Option("error_parser", None, types.function, "makes an exception from a response, or None", is_object=True),
+    )
+}
+"""By name, in the order of the table."""
+
+
+def parse_option(name: str, value: Any, source: str) -> Any:
+    """The value as it is kept.
+
+    :param name: of a known option.
+    :param value: what was given.
+    :param source: where it came from, for the error.
+    :raises RetryConfigError: if the option does not allow the value.
+    """
+    try:
+        return OPTIONS[name].parse(value)
+    except Refused as refusal:
+        raise RetryConfigError(name, value, source, str(refusal)) from None

@@ -1,0 +1,92 @@
+"""What an attempt ended with, as classifiers see it (contract 3), and how an exception carries it (contract 1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from .error_info import Fault
+
+if TYPE_CHECKING:
+    from requests import PreparedRequest, Response
+
+    from .operation_options import OperationOptions
+    from .resend import ResendFacts
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one attempt ended with: a response, or an exception.
+
+    :param error: the exception that was raised, or None.
+    :param response: the response, or None. With ``stream`` its body must not be looked at.
+    :param request: the request that was sent, where there is one.
+    :param attempt: the attempt's number, from 1.
+    :param stream: the caller asked for an unread body.
+    :param resend: what decides whether the request may be sent again (contract 4); None where there is no HTTP.
+    """
+
+    error: BaseException | None = None
+    response: Response | None = None
+    request: PreparedRequest | None = None
+    attempt: int = 1
+    stream: bool = False
+    resend: ResendFacts | None = None
+
+    @property
+    def status(self) -> int | None:
+        """The response's status, or None where there is no response."""
+        return None if self.response is None else self.response.status_code
+
+    @property
+    def is_success(self) -> bool:
+        """Whether there is a response below 400."""
+        return self.response is not None and self.response.status_code < 400
+
+
+@dataclass(frozen=True, slots=True)
+class RetryContext:
+    """What the adapter's errors carry for the decision, in the attribute ``retry_context``.
+
+    :param outcome: what the attempt ended with.
+    :param deadline: the moment, on the strategy's clock, past which no wait may last; None: there is none.
+    :param options: what ``retry_options`` says of this operation; None: nothing.
+    """
+
+    outcome: Outcome
+    deadline: float | None = None
+    options: OperationOptions | None = None
+
+
+class ResponseError(Exception):
+    """Carries a response to a strategy, which takes exceptions (contract 1). Never raised to a caller.
+
+    It implements :class:`ErrorRetryInfo` and :class:`HasFault`, so that a strategy which knows nothing of HTTP can
+    decide. The adapter fills these in from the default classifiers.
+
+    :param response: the response.
+    :param retry_context: everything else that a decision needs.
+    """
+
+    is_retry_safe: bool | None = None
+    retry_after: float | None = None
+    is_throttling_error: bool = False
+    is_timeout_error: bool = False
+
+    def __init__(self, response: Response, retry_context: RetryContext) -> None:
+        super().__init__(f"the server answered {response.status_code}")
+        self.response = response
+        self.request = response.request
+        self.retry_context = retry_context
+
+    @property
+    def fault(self) -> Fault:
+        """``"client"`` for a 4xx, ``"server"`` for a 5xx, None for anything else."""
+        status = self.response.status_code
+        return "client" if 400 <= status < 500 else "server" if status >= 500 else None
+
+
+def context_of(error: Any) -> RetryContext:
+    """The context that an error carries, or a bare one around an exception that somebody's code raised."""
+    context = getattr(error, "retry_context", None)
+    return context if isinstance(context, RetryContext) else RetryContext(Outcome(error=error))

@@ -1,0 +1,141 @@
+"""The retry quota (contract 6.2): a token bucket that retries take from and successes give back to."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+from .clock import SYSTEM_CLOCK, Clock
+from .forksafe import renew_lock_after_fork
+
+
+@dataclass(frozen=True, slots=True)
+class TokenBucketSnapshot:
+    """A bucket at one moment.
+
+    :param capacity: the most it holds.
+    :param available: what it holds.
+    """
+
+    capacity: float
+    available: float
+
+
+@runtime_checkable
+class RetryQuota(Protocol):
+    """What a strategy needs of a bucket."""
+
+    @property
+    def capacity(self) -> float:
+        """The most it holds."""
+        ...
+
+    @property
+    def available(self) -> float:
+        """What it holds now."""
+        ...
+
+    def acquire(self, amount: float, *, deadline: float | None = None) -> bool:
+        """Take all of ``amount``, or nothing."""
+        ...
+
+    def release(self, amount: float) -> None:
+        """Give back; what exceeds the capacity is dropped."""
+        ...
+
+
+class TokenBucket:
+    """A bucket of retry tokens. All-or-nothing, under one lock; never below 0, never above its capacity.
+
+    Pass one object to several strategies to share a quota on purpose.
+
+    >>> bucket = TokenBucket(28)
+    >>> bucket.acquire(14), bucket.acquire(14), bucket.acquire(14), bucket.available
+    (True, True, False, 0)
+    >>> bucket.release(50); bucket.available
+    28
+
+    :param capacity: the most it holds, from 0 on.
+    :param initial: what it holds at first; by default it is full.
+    :param refill_rate: tokens that come back per second whatever happens, from 0 on.
+    :param clock: tells how much has been refilled.
+    :raises ValueError: for a number out of range.
+    """
+
+    def __init__(
+        self,
+        capacity: float = 500,
+        *,
+        initial: float | None = None,
+        refill_rate: float = 0.0,
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
+        if not 0 <= capacity < float("inf"):
+            raise ValueError(f"capacity={capacity!r}: a finite number from 0 on is allowed")
+        if initial is not None and not 0 <= initial <= capacity:
+            raise ValueError(f"initial={initial!r}: a number from 0 to the capacity {capacity!r} is allowed")
+        if not 0 <= refill_rate < float("inf"):
+            raise ValueError(f"refill_rate={refill_rate!r}: a finite number of tokens per second from 0 on is allowed")
+        self.capacity = capacity
+        self.refill_rate = refill_rate
+        self.clock = clock
+        self._available = capacity if initial is None else initial
+        self._refilled_at = clock.now() if refill_rate else 0.0
+        self.renew_lock()
+        renew_lock_after_fork(self)
+
+    @property
+    def available(self) -> float:
+        """What the bucket holds now."""
+        if self.refill_rate:
+            with self._lock:
+                self._refill()
+        return self._available
+
+    def acquire(self, amount: float, *, deadline: float | None = None) -> bool:  # noqa: ARG002 - for waiting buckets
+        """Take ``amount`` tokens, or none and return False.
+
+        :param amount: from 0 on.
+        :param deadline: how long a bucket that waits may wait, on its clock; this one never does.
+        """
+        with self._lock:
+            self._refill()
+            if self._available < amount:
+                return False
+            self._available -= amount
+            return True
+
+    def release(self, amount: float) -> None:
+        """Give ``amount`` tokens back; what exceeds the capacity is dropped."""
+        # Read without the lock: a full bucket has room for nothing, so there is nothing to lose (contract 6.2).
+        if self._available >= self.capacity:
+            return
+        with self._lock:
+            self._refill()
+            self._available = min(self.capacity, self._available + amount)
+
+    def snapshot(self) -> TokenBucketSnapshot:
+        """An immutable view of the bucket now."""
+        return TokenBucketSnapshot(self.capacity, self.available)
+
+    def renew_lock(self) -> None:
+        """Make the lock anew, after a fork."""
+        self._lock = threading.Lock()
+
+    def _refill(self) -> None:
+        if self.refill_rate:
+            now = self.clock.now()
+            self._available = min(self.capacity, self._available + (now - self._refilled_at) * self.refill_rate)
+            self._refilled_at = now
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A copy keeps the configuration and starts full, with a lock of its own (contract 11.1).
+        return _bucket, (type(self), self.capacity, self.refill_rate, self.clock)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.available:g} of {self.capacity:g}>"
+
+
+def _bucket(cls: type[TokenBucket], capacity: float, refill_rate: float, clock: Clock) -> TokenBucket:
+    return cls(capacity, refill_rate=refill_rate, clock=clock)

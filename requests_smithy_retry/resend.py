@@ -1,0 +1,74 @@
+"""What may be sent again (contract 4 and 5). Pure: facts in, a verdict out.
+
+The rule runs after every classifier, whatever a user added, and can only forbid.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .actions import NO_ACTION, ErrorKind, RetryAction, RetryForbidden, RetryIndicated
+from .outcome import Outcome
+from .stop_reason import StopReason
+
+IDEMPOTENT_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"})
+"""RFC 9110 9.2.2."""
+
+NOT_APPLIED_STATUSES = frozenset({408, 425, 429})
+"""Statuses by which a server says that it did not act on the request."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResendFacts:
+    """What the sender knows about the request that failed.
+
+    :param method: its method.
+    :param idempotent: the method is one that may always be sent again (``allowed_methods``).
+    :param keyed: it carries an idempotency key.
+    :param vouched: the caller, or a model, says that it may be sent again.
+    :param unwritten: no byte of it was written; False where nobody knows.
+    :param replayable: its body can be sent again, whole.
+    """
+
+    method: str
+    idempotent: bool = False
+    keyed: bool = False
+    vouched: bool = False
+    unwritten: bool = False
+    replayable: bool = True
+
+
+def resend_ruling(facts: ResendFacts, status: int | None, verdict: RetryAction) -> RetryForbidden | None:
+    """Why the request may not be sent again, or None if it may.
+
+    :param facts: about the request.
+    :param status: of the response, or None.
+    :param verdict: what the classifiers said; a throttling error and a modelled "safe" mean: not applied.
+    """
+    if not facts.replayable:
+        return RetryForbidden("its body was read and cannot be read again", StopReason.BODY_NOT_REPLAYABLE)
+    if facts.idempotent or facts.keyed or facts.vouched or facts.unwritten or status in NOT_APPLIED_STATUSES:
+        return None
+    if isinstance(verdict, RetryIndicated):
+        reason = verdict.reason
+        if reason.not_applied or reason.kind is ErrorKind.THROTTLING:
+            return None
+    return RetryForbidden(
+        f"{facts.method} is not idempotent and the server may have applied it", StopReason.NOT_RESENDABLE
+    )
+
+
+class ResendRule:
+    """The rule as the last classifier of every fold. It has no opinion where there is no HTTP request."""
+
+    name = "resend rule"
+
+    def classify_retry(self, outcome: Outcome, previous: RetryAction) -> RetryAction:
+        """Forbid a retry that was indicated, if the request may not be sent again."""
+        if outcome.resend is None or not isinstance(previous, RetryIndicated):
+            return NO_ACTION
+        return resend_ruling(outcome.resend, outcome.status, previous) or NO_ACTION
+
+
+RESEND_RULE = ResendRule()
+"""The only one there needs to be."""

@@ -1,0 +1,127 @@
+"""What a server says about the wait (contract 7.2, 7.3): parsing, and the delay that follows. Pure.
+
+In order: ``x-amz-retry-after`` (ms), ``retry-after-ms`` and ``x-ms-retry-after-ms`` (ms), ``Retry-After`` (seconds or
+an HTTP-date, RFC 9110 10.2.3). A malformed one is passed over and the next is looked at.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from email.utils import mktime_tz, parsedate_tz
+
+AMZ_HEADER = "x-amz-retry-after"
+MILLISECOND_HEADERS = ("retry-after-ms", "x-ms-retry-after-ms")
+AMZ_MAX_EXTRA = 5.0
+"""``x-amz-retry-after`` adds at most so many seconds to the computed backoff (Retries 2.1)."""
+
+_INTEGER = re.compile(r"[0-9]+")
+_DECIMAL = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+# The three formats of RFC 9110 5.6.7. The parser from the standard library is laxer, so the shape is held first.
+_HTTP_DATE = re.compile(
+    r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), [0-9]{2} [A-Z][a-z]{2} [0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2} GMT"
+    r"|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day, [0-9]{2}-[A-Z][a-z]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2} GMT"
+    r"|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z]{2} [ 0-9][0-9] [0-9]{2}:[0-9]{2}:[0-9]{2} [0-9]{4}"
+)
+_HUGE_DIGITS = 15
+"""A number of more digits is past any limit; converting thousands of them is refused by Python and pointless."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """A wait that a server asked for.
+
+    :param seconds: how long, from 0 on.
+    :param source: the header's name.
+    """
+
+    seconds: float
+    source: str
+
+
+def read_hint(headers: Mapping[str, str], *, wall: float) -> Hint | None:
+    """The first well-formed hint among the headers, or None. Never raises, whatever the headers hold.
+
+    :param headers: of the response; looked up by lower-case name, so give a case-insensitive mapping.
+    :param wall: seconds since the epoch, for a date in a response that has no ``Date`` of its own.
+    """
+    for name in (AMZ_HEADER, *MILLISECOND_HEADERS):
+        value = headers.get(name)
+        if value is not None:
+            milliseconds = parse_integer(value)
+            if milliseconds is not None:
+                return Hint(milliseconds / 1000, name)
+    value = headers.get("retry-after")
+    if value is None:
+        return None
+    seconds = parse_retry_after(value, date=headers.get("date"), wall=wall)
+    return None if seconds is None else Hint(seconds, "retry-after")
+
+
+def parse_integer(value: str) -> float | None:
+    """A whole number from 0 on, or None for anything else. A number past all sense is just very large."""
+    text = value.strip(" \t")
+    if _INTEGER.fullmatch(text) is None:
+        return None
+    digits = text.lstrip("0")
+    return float(digits or "0") if len(digits) <= _HUGE_DIGITS else 1e15
+
+
+def parse_retry_after(value: str, *, date: str | None, wall: float) -> float | None:
+    """Seconds from a ``Retry-After`` value, or None where it is malformed.
+
+    :param value: ``1*DIGIT``, a decimal such as ``0.5``, or an HTTP-date.
+    :param date: the response's own ``Date``, against which a date is measured, because clocks differ.
+    :param wall: the clock to use where there is no (well-formed) ``Date``.
+    """
+    text = value.strip(" \t")
+    if _DECIMAL.fullmatch(text) is not None:
+        whole, _, fraction = text.partition(".")
+        base = parse_integer(whole) or 0.0
+        return base + float(f"0.{fraction[:_HUGE_DIGITS]}") if fraction else base
+    moment = parse_http_date(text)
+    if moment is None:
+        return None
+    sent = None if date is None else parse_http_date(date.strip(" \t"))
+    return max(0.0, moment - (wall if sent is None else sent))
+
+
+def parse_http_date(text: str) -> float | None:
+    """Seconds since the epoch from an HTTP-date in any of its three formats, or None."""
+    if _HTTP_DATE.fullmatch(text) is None:
+        return None
+    parsed = parsedate_tz(text)
+    if parsed is None or not _is_a_time(parsed):
+        return None
+    try:
+        return float(mktime_tz(parsed))
+    except (OverflowError, ValueError):
+        return None
+
+
+def _is_a_time(parsed: tuple[int | None, ...]) -> bool:
+    """Whether month, day, hour, minute and second are what a calendar can hold: the parser does not look."""
+    _, month, day, hour, minute, second = (part or 0 for part in parsed[:6])
+    return 1 <= month <= 12 and 1 <= day <= 31 and hour <= 23 and minute <= 59 and second <= 60
+
+
+def delay_for(computed: float, hint: Hint | None) -> float:
+    """The delay that a computed backoff and a hint make together, in seconds.
+
+    :param computed: the backoff.
+    :param hint: what the server asked for; None leaves the backoff as it is.
+    """
+    if hint is None:
+        return computed
+    if hint.source == AMZ_HEADER:
+        return min(max(computed, hint.seconds), computed + AMZ_MAX_EXTRA)
+    return max(computed, hint.seconds)
+
+
+def is_too_long(hint: Hint | None, limit: float) -> bool:
+    """Whether a hint asks for more than is ever slept on a hint (contract 7.3).
+
+    :param limit: ``max_retry_after``, in seconds.
+    """
+    return hint is not None and hint.source != AMZ_HEADER and hint.seconds > limit
