@@ -13,7 +13,9 @@ Measured, in this one process and against a keep-alive server in another one on 
 
 Not measured: any failure or retry, memory, import time, other methods than GET, TLS, proxies. Nothing is
 stubbed. The row `control` is a second plain adapter: its counts must be 0, its times show the noise.
-The package measured is the one in this checkout.
+What plain itself costs grows with the number of environment variables, which requests reads for proxies on
+each call, so ratios of CPU time and throughput are those of this machine; the added counts are not touched.
+The package measured is the one in this checkout. Exit status 1: a subject named with --only is not available.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ COUNT_ROUNDS = 5
 CPU_ROUNDS, CPU_CALLS = 80, 8
 THROUGHPUT_ROUNDS = 5
 MOST_SECONDS_EACH = 1.5  # of one subject with one number of threads, all rounds together
-MOST_SECONDS = 52.0  # of all throughput together
+MOST_SECONDS = 60.0  # of all throughput together
 
 
 def main() -> int:
@@ -59,7 +61,7 @@ def main() -> int:
     _print(subjects, result)
     if options.json:
         options.json.write_text(json.dumps(result, indent=2) + "\n")
-    return 0
+    return int(any(name in result["unavailable"] for name in options.only or ()))
 
 
 def _options() -> argparse.Namespace:
