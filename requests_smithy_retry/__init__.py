@@ -1,1 +1,86 @@
-"""The retry layer for requests. Under construction."""
+"""The retry layer for ``requests``: a mountable adapter with Smithy retry strategies.
+
+Start with :func:`mount` or :class:`RetryAdapter`. Everything here is handed on from the file that owns it.
+"""
+
+from .actions import (
+    ErrorKind,
+    NoActionIndicated,
+    RetryAction,
+    RetryForbidden,
+    RetryIndicated,
+    RetryReason,
+)
+from .adapter import RetryAdapter
+from .backoff import ExponentialRetryBackoffStrategy, Jitter, RetryBackoffStrategy
+from .classification import Classification, Vote, classify
+from .classifier import RetryClassifier, classifier, with_priority
+from .classifiers import (
+    HttpStatusCodeClassifier,
+    ModeledAsRetryableClassifier,
+    TransientErrorClassifier,
+)
+from .clock import Clock, SystemClock
+from .config import RetryConfig
+from .error_info import ErrorRetryInfo, HasFault
+from .errors import RetryConfigError, RetryError, TokenError
+from .history import AttemptRecord, RetryHistory, retry_history
+from .interfaces import RetryStrategy
+from .mount import mount
+from .operation_options import retry_options
+from .outcome import Outcome, ResponseError, RetryContext
+from .priority import RetryClassifierPriority
+from .quota import RetryQuota, TokenBucket, TokenBucketSnapshot
+from .stop_reason import StopReason
+from .strategies import SimpleRetryStrategy, StandardRetryStrategy
+from .tokens import RetryToken, StandardRetryToken
+from .version import __version__
+
+__all__ = [
+    "AttemptRecord",
+    "Classification",
+    "Clock",
+    "ErrorKind",
+    "ErrorRetryInfo",
+    "ExponentialRetryBackoffStrategy",
+    "HasFault",
+    "HttpStatusCodeClassifier",
+    "Jitter",
+    "ModeledAsRetryableClassifier",
+    "NoActionIndicated",
+    "Outcome",
+    "ResponseError",
+    "RetryAction",
+    "RetryAdapter",
+    "RetryBackoffStrategy",
+    "RetryClassifier",
+    "RetryClassifierPriority",
+    "RetryConfig",
+    "RetryConfigError",
+    "RetryContext",
+    "RetryError",
+    "RetryForbidden",
+    "RetryHistory",
+    "RetryIndicated",
+    "RetryQuota",
+    "RetryReason",
+    "RetryStrategy",
+    "RetryToken",
+    "SimpleRetryStrategy",
+    "StandardRetryStrategy",
+    "StandardRetryToken",
+    "StopReason",
+    "SystemClock",
+    "TokenBucket",
+    "TokenBucketSnapshot",
+    "TokenError",
+    "TransientErrorClassifier",
+    "Vote",
+    "__version__",
+    "classifier",
+    "classify",
+    "mount",
+    "retry_history",
+    "retry_options",
+    "with_priority",
+]

@@ -35,12 +35,14 @@ class RetryReason:
     :param retry_after_source: where the floor came from (a header's name, ``"error"``, ...), for the history.
     :param not_applied: the server is known not to have acted on the request, so that even a request that is not
         idempotent may be sent again (contract 4.2).
+    :param timeout: nobody answered in time, as the client saw it; such a retry may have a price of its own.
     """
 
     kind: ErrorKind
     retry_after: float | None = None
     retry_after_source: str | None = None
     not_applied: bool = False
+    timeout: bool = False
 
 
 class RetryAction:

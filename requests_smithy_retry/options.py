@@ -19,6 +19,22 @@ from .resend import IDEMPOTENT_METHODS
 RETRY_STATUS_CODES = frozenset({408, 425, 429, 500, 502, 503, 504})
 """The statuses that are retried by default."""
 
+ADAPTER_OPTIONS = frozenset(
+    {
+        "allowed_methods",
+        "enabled",
+        "idempotency_header",
+        "preload_content",
+        "raise_on_status",
+        "scope",
+        "timeout",
+    }
+)
+"""What the adapter itself goes by; every other option is the strategy's."""
+
+CLASSIFIER_OPTIONS = frozenset({"classifiers", "default_classifiers", "error_parser", "retry_status_codes"})
+"""What the classifiers go by. For a foreign strategy, the adapter asks them about the resend rule."""
+
 BY_SPEC = "from retry_spec"
 """How the default of an option whose number comes from the chosen specification is shown."""
 

@@ -44,6 +44,10 @@ class RetryQuota(Protocol):
         """Give back; what exceeds the capacity is dropped."""
         ...
 
+    def snapshot(self) -> TokenBucketSnapshot:
+        """An immutable view."""
+        ...
+
 
 class TokenBucket:
     """A bucket of retry tokens. All-or-nothing, under one lock; never below 0, never above its capacity.

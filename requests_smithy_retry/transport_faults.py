@@ -76,11 +76,10 @@ def is_request_fault(error: BaseException) -> bool:
     if isinstance(error, rex.InvalidHeader):
         # urllib3 found it in the response: two different lengths, say. That is the far end's fault.
         return not any(isinstance(cause, uex.InvalidHeader) for cause in causes(error))
+    if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes(error)):
+        return True
     if isinstance(error, (rex.SSLError, uex.SSLError, ssl.SSLError)):
         return not _is_passing_tls(error)
-    if isinstance(error, UnicodeError):
-        # A response head that is no text; requests and urllib3 let it through in places.
-        return not isinstance(error, UnicodeDecodeError)
     if isinstance(error, REQUEST_FAULTS):
         return not isinstance(error, TRANSIENT)
     # A missing CA bundle or client certificate is a bare OSError.
@@ -106,8 +105,6 @@ def never_left(error: BaseException) -> bool:
 
 def _is_passing_tls(error: BaseException) -> bool:
     for cause in causes(error):
-        if isinstance(cause, ssl.SSLCertVerificationError):
-            return False
         if isinstance(cause, PASSING_TLS):
             return True
         if isinstance(cause, ssl.SSLError) and cause.reason in PASSING_TLS_REASONS:

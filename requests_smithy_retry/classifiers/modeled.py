@@ -49,14 +49,16 @@ def verdict_of(error: BaseException | None) -> RetryAction:
             return RetryAction.retry_forbidden(f"{type(error).__name__} says that a retry is not safe")
         if error.is_retry_safe is True:
             kind = ErrorKind.THROTTLING if error.is_throttling_error else ErrorKind.TRANSIENT
-            return RetryAction.retry_indicated(_reason(kind, error.retry_after, safe=True))
+            return _indicated(kind, error, safe=True)
     if isinstance(error, HasFault) and error.fault == "server":
-        return RetryAction.retry_indicated(_reason(ErrorKind.SERVER, getattr(error, "retry_after", None), safe=False))
+        return _indicated(ErrorKind.SERVER, error, safe=False)
     return RetryAction.no_action_indicated()
 
 
-def _reason(kind: ErrorKind, retry_after: object, *, safe: bool) -> RetryReason:
+def _indicated(kind: ErrorKind, error: BaseException, *, safe: bool) -> RetryAction:
     # An error made from a response may carry whatever the server wrote; only a sensible number is a floor.
-    if isinstance(retry_after, (int, float)) and 0 <= retry_after < float("inf"):
-        return RetryReason(kind, float(retry_after), "error", not_applied=safe)
-    return RetryReason(kind, not_applied=safe)
+    after = getattr(error, "retry_after", None)
+    floor = float(after) if isinstance(after, (int, float)) and 0 <= after < float("inf") else None
+    source = None if floor is None else "error"
+    timeout = getattr(error, "is_timeout_error", False) is True
+    return RetryAction.retry_indicated(RetryReason(kind, floor, source, not_applied=safe, timeout=timeout))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..actions import RetryAction
+from ..actions import ErrorKind, RetryAction, RetryReason
 from ..outcome import Outcome
 from ..priority import RetryClassifierPriority
-from ..transport_faults import is_transient
+from ..transport_faults import is_timeout, is_transient
 
 
 class TransientErrorClassifier:
@@ -18,4 +18,4 @@ class TransientErrorClassifier:
         """Judge by the exception's type."""
         if outcome.error is None or not is_transient(outcome.error):
             return RetryAction.no_action_indicated()
-        return RetryAction.transient_error()
+        return RetryAction.retry_indicated(RetryReason(ErrorKind.TRANSIENT, timeout=is_timeout(outcome.error)))

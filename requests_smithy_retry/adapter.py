@@ -1,0 +1,269 @@
+"""The transport adapter (contract 1, 2): the one place that sends and sleeps."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from requests import PreparedRequest, Response
+from requests.adapters import HTTPAdapter
+
+from .bodies import SIMPLE_BODIES
+from .classifier import RetryClassifier, in_order, sees_successes
+from .clock import SYSTEM_CLOCK, Clock
+from .config import RetryConfig, RetryOptions, unknown_option
+from .errors import RetryConfigError
+from .interfaces import RetryStrategy
+from .max_retries import INNER_RETRY, UNSET, translate
+from .operation import Operation
+from .operation_options import OperationOptions, current_options
+from .options import ADAPTER_OPTIONS, CLASSIFIER_OPTIONS, OPTIONS
+from .scopes import scope_of
+from .strategies import strategy_for
+from .strategies.simple import SimpleRetryStrategy
+from .wire import attempt, watch
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+    from urllib3.util.retry import Retry
+
+
+class RetryAdapter(HTTPAdapter):
+    """A ``requests`` adapter that retries. Mount it, and call sites stay as they are.
+
+    Each send is one operation: its attempts are decided by a :class:`RetryStrategy`, and what the caller gets is the
+    last attempt's own response or exception.
+
+    :param pool_connections: as in ``HTTPAdapter``.
+    :param pool_maxsize: as in ``HTTPAdapter``.
+    :param max_retries: ``0`` or ``False``: one attempt; an int: so many retries. Not together with ``max_attempts``.
+    :param pool_block: as in ``HTTPAdapter``.
+    :param config: the policy, in place of options; options given beside it override it.
+    :param strategy: any object with the three methods of :class:`RetryStrategy`, in place of ``mode``.
+    :param clock: tells the time and sleeps.
+    :param options: any option of :class:`RetryConfig`.
+    :raises RetryConfigError: for a bad option or options that contradict each other.
+    :raises TypeError: for an option that there is not.
+    """
+
+    def __init__(
+        self,
+        pool_connections: int = 10,
+        pool_maxsize: int = 10,
+        max_retries: int | Retry | None = UNSET,  # type: ignore[assignment]
+        pool_block: bool = False,
+        *,
+        config: RetryConfig | None = None,
+        strategy: RetryStrategy | None = None,
+        clock: Clock = SYSTEM_CLOCK,
+        **options: Unpack[RetryOptions],
+    ) -> None:
+        known, others = self._own_options(dict(options))
+        translated = translate(max_retries)
+        if translated and "max_attempts" in known:
+            raise RetryConfigError(
+                "max_retries", max_retries, "code", "only one of max_retries and max_attempts is allowed"
+            )
+        self.clock = clock
+        self._configure(config, strategy, {**translated, **known})
+        super().__init__(pool_connections=pool_connections, pool_maxsize=pool_maxsize, pool_block=pool_block, **others)
+
+    def _own_options(self, options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Our options, and those of a mix-in behind us (contract 11.4)."""
+        known = {name: value for name, value in options.items() if name in OPTIONS}
+        others = {name: value for name, value in options.items() if name not in OPTIONS}
+        following = getattr(super().__init__, "__func__", None)
+        if others and following is HTTPAdapter.__init__:
+            raise TypeError(unknown_option(next(iter(others))))
+        return known, others
+
+    def _configure(self, config: RetryConfig | None, strategy: RetryStrategy | None, options: dict[str, Any]) -> None:
+        if strategy is not None:
+            _check_beside_strategy(strategy, config, options)
+        base = strategy.config if isinstance(strategy, SimpleRetryStrategy) else config or RetryConfig()
+        self.retry_config = base.replace(**options) if options else base
+        self._use(strategy_for(self.retry_config, self.clock) if strategy is None else strategy)
+
+    def _use(self, strategy: RetryStrategy) -> None:
+        """Adopt a strategy, and work out once what each send needs to know of it."""
+        self.strategy = strategy
+        config = self.retry_config
+        self.foreign_fold: tuple[RetryClassifier, ...] | None = None
+        if isinstance(strategy, SimpleRetryStrategy):
+            self.sees_successes = strategy.sees_successes
+        else:
+            self.foreign_fold = in_order((*_defaults(config), *config.classifiers))
+            self.sees_successes = any(map(sees_successes, self.foreign_fold))
+        # A first attempt that goes well needs nothing of all this where the strategy's first token is free.
+        self._in_full = (
+            not gives_free_first_token(strategy)
+            or self.sees_successes
+            or not config.enabled
+            or not config.preload_content
+            or config.timeout is not None
+        )
+        self._now = self.clock.now
+
+    def send(
+        self,
+        request: PreparedRequest,
+        stream: bool = False,
+        timeout: Any = None,
+        verify: Any = True,
+        cert: Any = None,
+        proxies: Any = None,
+    ) -> Response:
+        """Send a request, as often as the strategy allows; the arguments are those of ``HTTPAdapter.send``.
+
+        :returns: the last attempt's own response.
+        :raises requests.exceptions.RequestException: the last attempt's own exception; with ``raise_on_status``,
+            ``requests.exceptions.RetryError`` for a bad status that retries did not mend.
+        """
+        operation: Operation | None = None
+        preload = not stream
+        sent = request
+        if self._in_full or request.body.__class__ not in SIMPLE_BODIES or current_options.get() is not None:
+            options = current_options.get()
+            if not self._is_enabled(options):
+                return super().send(request, stream=stream, timeout=timeout, verify=verify, cert=cert, proxies=proxies)
+            operation = Operation(self, request, stream, options)
+            preload = operation.preload
+            timeout = self.retry_config.timeout if timeout is None else timeout
+            sent = operation.body.request_to_send(request)
+            self._sleep(operation.wait)
+        while True:
+            response = error = None
+            started = self._now()
+            attempt.connecting = False
+            try:
+                response = super().send(sent, stream=stream, timeout=timeout, verify=verify, cert=cert, proxies=proxies)
+                if preload and response.status_code < 400:
+                    response.content  # noqa: B018 - reads the body, so that a cut one is this attempt's failure
+            except Exception as caught:
+                error = caught
+            else:
+                if operation is None and response.status_code < 400:
+                    if self.strategy.spent_scopes:  # type: ignore[attr-defined]
+                        self._reward(request)
+                    response._retry_started = started  # type: ignore[attr-defined]
+                    return response
+            if operation is None:
+                operation = self._begin_late(request, response, stream)
+            again = operation.settle(response, error, started)
+            self._sleep(operation.wait)
+            if not again:
+                break
+        error = operation.finish(response, error)
+        if error is not None:
+            try:
+                raise error
+            finally:
+                del error, operation, response  # a traceback that refers to its own frame would keep it alive
+        assert response is not None
+        return response
+
+    def scope_of(self, request: PreparedRequest) -> str:
+        """The scope of a request: the target's origin, or what the option ``scope`` says.
+
+        :raises RetryConfigError: if the function gives something that is no text.
+        """
+        if self.retry_config.scope is None:
+            return scope_of(str(request.url))
+        scope = self.retry_config.scope(request)
+        if not isinstance(scope, str):
+            raise RetryConfigError("scope", scope, "the function's result", "a text is allowed")
+        return scope
+
+    def _is_enabled(self, options: OperationOptions | None) -> bool:
+        if options is not None and options.enabled is not None:
+            return options.enabled and self.retry_config.enabled
+        return self.retry_config.enabled
+
+    def _begin_late(self, request: PreparedRequest, response: Response | None, stream: bool) -> Operation:
+        """The operation whose first attempt went ahead without one, because its body and its token were free."""
+        try:
+            return Operation(self, request, stream, None)
+        except BaseException:
+            if response is not None:
+                response.close()
+            raise
+
+    def _reward(self, request: PreparedRequest) -> None:
+        """Book a first-try success, where a bucket has room for it."""
+        token = self.strategy.acquire_initial_retry_token(token_scope=self.scope_of(request))
+        self.strategy.record_success(token=token)
+
+    def _sleep(self, seconds: float) -> None:
+        if seconds > 0:
+            self.clock.sleep(seconds)
+
+    @property
+    def max_retries(self) -> Retry:
+        """What urllib3 is given: a ``Retry`` that retries nothing. Assigning translates, as the constructor does."""
+        return INNER_RETRY
+
+    @max_retries.setter
+    def max_retries(self, value: Any) -> None:
+        # HTTPAdapter's constructor assigns its own default before there are pools; that says nothing.
+        if "poolmanager" in self.__dict__:
+            if not isinstance(self.strategy, SimpleRetryStrategy):
+                raise RetryConfigError("max_retries", value, "assignment", "a foreign strategy counts its own attempts")
+            self.retry_config = self.retry_config.replace(**translate(value))
+            self._use(strategy_for(self.retry_config, self.clock))
+
+    def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
+        """Make the pool manager, with pools that see what happens on the wire (contract 14.1)."""
+        super().init_poolmanager(*args, **kwargs)
+        watch(self.poolmanager)
+
+    def proxy_manager_for(self, proxy: str, **kwargs: Any) -> Any:
+        """The pool manager for a proxy, likewise."""
+        manager = super().proxy_manager_for(proxy, **kwargs)
+        watch(manager)
+        return manager
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        del state["max_retries"]
+        return {**state, "clock": self.clock, "retry_config": self.retry_config, "strategy": self.strategy}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        strategy = state.pop("strategy")
+        super().__setstate__(state)
+        self._use(strategy)
+
+
+def gives_free_first_token(strategy: RetryStrategy) -> bool:
+    """Whether acquiring a first token and recording a first-try success can wait until there is something to book.
+
+    That is so for the built-in strategies; not for a subclass that has its own say in either.
+    """
+    kind = type(strategy)
+    return isinstance(strategy, SimpleRetryStrategy) and all(
+        getattr(kind, method).__module__.startswith(__package__)
+        for method in ("acquire_initial_retry_token", "record_success")
+    )
+
+
+def _defaults(config: RetryConfig) -> tuple[RetryClassifier, ...]:
+    from .classifiers import default_classifiers
+
+    return default_classifiers(config) if config.default_classifiers else ()
+
+
+def _check_beside_strategy(strategy: RetryStrategy, config: RetryConfig | None, options: dict[str, Any]) -> None:
+    """Refuse what would be connected to nothing, because the given strategy has its own."""
+    if not isinstance(strategy, RetryStrategy):
+        raise RetryConfigError(
+            "strategy",
+            strategy,
+            "code",
+            "an object with acquire_initial_retry_token, refresh_retry_token_for_retry and record_success is allowed",
+        )
+    ours = ADAPTER_OPTIONS
+    if not isinstance(strategy, SimpleRetryStrategy):
+        ours |= CLASSIFIER_OPTIONS
+    elif config is not None:
+        raise RetryConfigError("config", config, "code", "only one of config and a built-in strategy is allowed")
+    for name, value in options.items():
+        if name not in ours:
+            raise RetryConfigError(name, value, "code", f"it belongs to the strategy: give it to {strategy!r} instead")

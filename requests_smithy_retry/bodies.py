@@ -1,0 +1,131 @@
+"""Which bodies can be sent again, and from where (contract 5).
+
+Sending an empty or partial body in place of the caller's is the worst thing this library could do, so a body counts
+as replayable only where that is known. ``request.body`` itself is judged, not what requests recorded about it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+from requests import PreparedRequest
+
+SIMPLE_BODIES = frozenset({type(None), bytes, str})
+"""Bodies that need no care: they are what they were."""
+
+
+class BodyChanged(RuntimeError):
+    """A body that can be iterated again gave less than before; the attempt was broken off before its end."""
+
+
+class Body:
+    """A request's body, as it was before the first attempt.
+
+    :param request: the caller's request; it is not changed.
+    """
+
+    __slots__ = ("_body", "_guard", "_position")
+
+    def __init__(self, request: PreparedRequest) -> None:
+        self._body: Any = request.body
+        self._position = _position_of(self._body)
+        self._guard = ReplayGuard(self._body) if self._position is None and _is_re_iterable(self._body) else None
+
+    def request_to_send(self, request: PreparedRequest) -> PreparedRequest:
+        """The request for an attempt: the caller's own, or a copy whose body is watched."""
+        if self._guard is None:
+            return request
+        copy = request.copy()
+        copy.body = self._guard
+        return copy
+
+    def rewind(self, *, unwritten: bool) -> bool:
+        """Make the body ready to be sent again, and say whether it is.
+
+        A file goes back to the position it had before the first attempt. A one-shot body is ready only if none of it
+        was read.
+
+        :param unwritten: no byte of the request was written in the attempt that failed.
+        """
+        if self._position is not None:
+            return _seek(self._body, self._position)
+        if self._guard is not None or is_bytes_like(self._body):
+            return True
+        return unwritten or is_unstarted(self._body)
+
+
+class ReplayGuard:
+    """A re-iterable body that is held to its word: no iteration may end with less than an earlier one gave.
+
+    An object whose ``__iter__`` makes a new iterator each time can still run dry, where it draws on a shared source.
+    Raising in the midst of an upload breaks the connection, so a server never takes the shorter body for a whole one.
+    """
+
+    __slots__ = ("_body", "_most")
+
+    def __init__(self, body: Any) -> None:
+        self._body = body
+        self._most = 0
+
+    def __iter__(self) -> Iterator[Any]:
+        given = 0
+        for part in self._body:
+            given += len(part)
+            self._most = max(self._most, given)
+            yield part
+        if given < self._most:
+            raise BodyChanged(f"the body gave {given} bytes where it gave {self._most} before; it cannot be replayed")
+
+
+def is_bytes_like(body: Any) -> bool:
+    """Whether the body is bytes, text, nothing, or a buffer: the same at every attempt."""
+    if body is None or isinstance(body, (str, bytes, bytearray)):
+        return True
+    try:
+        memoryview(body)
+    except TypeError:
+        return False
+    return True
+
+
+def is_unstarted(body: Any) -> bool:
+    """Whether the body is a generator that nobody has drawn on yet."""
+    return inspect.isgenerator(body) and inspect.getgeneratorstate(body) == inspect.GEN_CREATED
+
+
+def _is_re_iterable(body: Any) -> bool:
+    if is_bytes_like(body) or hasattr(body, "read"):
+        return False
+    try:
+        first, second = iter(body), iter(body)
+    except TypeError:
+        return False
+    return first is not second and first is not body
+
+
+def _position_of(body: Any) -> Any:
+    """Where a file stands, or None for what is no file or cannot go back there."""
+    if not hasattr(body, "read"):
+        return None
+    try:
+        if not getattr(body, "seekable", _assumed_seekable)():
+            return None
+        position = body.tell()
+        return position if callable(body.seek) else None
+    except (AttributeError, OSError, ValueError):
+        return None
+
+
+def _seek(body: Any, position: Any) -> bool:
+    try:
+        body.seek(position)
+        return bool(body.tell() == position)
+    except (OSError, ValueError):
+        return False
+
+
+def _assumed_seekable() -> bool:
+    """Stands in for ``seekable`` on objects that have ``tell`` and ``seek`` alone."""
+    return True

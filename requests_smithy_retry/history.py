@@ -1,0 +1,156 @@
+"""What happened (contract 12): the attempts of an operation, and why it ended.
+
+A record is attached to the response or the exception that the caller gets. For a first-try success it is made only
+when somebody asks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from .actions import RetryForbidden, RetryIndicated
+from .classification import Vote
+from .clock import SYSTEM_CLOCK
+from .stop_reason import StopReason
+
+ATTRIBUTE = "_retry_history"
+STARTED = "_retry_started"
+MAX_KEPT = 100
+"""So many attempts are kept; of more, the first and the last ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptRecord:
+    """One attempt.
+
+    :param number: from 1.
+    :param started: seconds since the epoch.
+    :param duration: seconds; None where only the session knows it and nobody measured.
+    :param status: of the response, or None.
+    :param error: the exception's type, or None.
+    :param delay: seconds waited before it.
+    :param delay_source: ``"backoff"`` or the name of the hint.
+    :param votes: what each classifier said of its outcome; empty for a success.
+    :param quota_before: what the bucket held before the retry that followed was paid.
+    :param quota_after: what it held after.
+    """
+
+    number: int
+    started: float
+    duration: float | None
+    status: int | None = None
+    error: str | None = None
+    delay: float = 0.0
+    delay_source: str = "backoff"
+    votes: tuple[Vote, ...] = ()
+    quota_before: float | None = None
+    quota_after: float | None = None
+
+    @property
+    def ending(self) -> str:
+        """What it ended with, in a word."""
+        return str(self.status) if self.error is None else self.error
+
+
+@dataclass(frozen=True, slots=True)
+class RetryHistory:
+    """The attempts of one operation, and why it ended. It can be pickled and holds no request, header or body.
+
+    :param scope: whose quota it spent.
+    :param attempts: in order.
+    :param stop_reason: the rule that ended it.
+    :param why: that rule's own words.
+    :param max_attempts: how many there could have been; None where the strategy does not say.
+    """
+
+    scope: str | None
+    attempts: tuple[AttemptRecord, ...]
+    stop_reason: StopReason
+    why: str
+    max_attempts: int | None = None
+
+    @property
+    def sentence(self) -> str:
+        """Why it ended, in one sentence."""
+        count = self.attempts[-1].number
+        of = "" if self.max_attempts is None else f" of {self.max_attempts}"
+        if self.stop_reason is StopReason.SUCCESS:
+            return f"succeeded at attempt {count}{of}"
+        return f"gave up after attempt {count}{of}: {self.why}; last answer: {self.attempts[-1].ending}"
+
+    def explain(self) -> str:
+        """The whole story, one line an attempt."""
+        lines = []
+        for item in self.attempts:
+            wait = f"after {item.delay:.3g} s ({item.delay_source}) " if item.delay else ""
+            took = "" if item.duration is None else f" in {item.duration:.3g} s"
+            votes = ", ".join(f"{vote.classifier}: {_said(vote)}" for vote in item.votes)
+            lines.append(f"attempt {item.number}: {wait}{item.ending}{took}{f' [{votes}]' if votes else ''}")
+        return "\n".join([*lines, self.sentence])
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record as plain values, for JSON."""
+        attempts = []
+        for item in self.attempts:
+            row = asdict(item)
+            row["votes"] = [{"classifier": vote.classifier, "verdict": _said(vote)} for vote in item.votes]
+            attempts.append(row)
+        return {
+            "scope": self.scope,
+            "attempts": attempts,
+            "stop_reason": self.stop_reason.name,
+            "sentence": self.sentence,
+            "max_attempts": self.max_attempts,
+        }
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
+def _said(vote: Vote) -> str:
+    if isinstance(vote.action, RetryIndicated):
+        return vote.action.reason.kind.value
+    if isinstance(vote.action, RetryForbidden):
+        return f"forbidden ({vote.action.why or vote.action.stop_reason.value})"
+    return "no opinion"
+
+
+def shortened(attempts: list[AttemptRecord]) -> tuple[AttemptRecord, ...]:
+    """At most :data:`MAX_KEPT` records: the first ones and the last ones."""
+    if len(attempts) <= MAX_KEPT:
+        return tuple(attempts)
+    half = MAX_KEPT // 2
+    return (*attempts[:half], *attempts[-half:])
+
+
+def attach(target: Any, history: RetryHistory) -> None:
+    """Give the response or the exception its record."""
+    setattr(target, ATTRIBUTE, history)
+
+
+def retry_history(response_or_exception: Any) -> RetryHistory | None:
+    """What happened in the operation that ended with this response or exception.
+
+    :param response_or_exception: what a send returned or raised. After redirects that is the last operation; each
+        response in ``response.history`` has a record of its own.
+    :returns: None for something that did not come from a :class:`RetryAdapter`.
+    """
+    history = getattr(response_or_exception, ATTRIBUTE, None)
+    if isinstance(history, RetryHistory):
+        return history
+    started = getattr(response_or_exception, STARTED, None)
+    if started is None:
+        return None
+    return _of_first_try(response_or_exception, started)
+
+
+def _of_first_try(response: Any, started: float) -> RetryHistory:
+    """The record of a first-try success, of which only the moment of its start was kept."""
+    from .scopes import scope_of
+
+    elapsed = response.elapsed.total_seconds() or None
+    wall = SYSTEM_CLOCK.wall() - (SYSTEM_CLOCK.now() - started)
+    record = AttemptRecord(1, wall, elapsed, status=response.status_code)
+    scope = scope_of(response.request.url)
+    return RetryHistory(scope, (record,), StopReason.SUCCESS, StopReason.SUCCESS.value)

@@ -1,0 +1,285 @@
+"""One operation: everything that belongs to a single call of ``send`` (contract 2, 6.1), in one object per call.
+
+It asks the strategy and keeps the record; it neither sends nor sleeps.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import requests.exceptions
+from requests import PreparedRequest, Response
+from urllib3.util.retry import RequestHistory
+
+from .actions import ErrorKind, RetryAction, RetryForbidden, RetryIndicated
+from .bodies import Body
+from .classification import Classification, classify
+from .classifier import sees_successes
+from .discarded import HeldConnection
+from .error_info import ErrorRetryInfo
+from .errors import RetryError
+from .history import AttemptRecord, RetryHistory, attach, shortened
+from .operation_options import NOTHING, OperationOptions
+from .outcome import Outcome, ResponseError, RetryContext
+from .resend import RESEND_RULE, ResendFacts, resend_ruling
+from .stop_reason import StopReason
+from .transport_faults import is_request_fault, never_left
+from .wire import attempt as attempt_state
+
+if TYPE_CHECKING:
+    from .adapter import RetryAdapter
+
+EXHAUSTED = frozenset(
+    {StopReason.MAX_ATTEMPTS, StopReason.QUOTA_EXCEEDED, StopReason.DEADLINE, StopReason.HINT_TOO_LONG}
+)
+"""The reasons for which ``raise_on_status`` raises: a retry was wanted and could not be had."""
+
+
+class Operation:
+    """One call of ``send``.
+
+    :param adapter: whose configuration and strategy hold.
+    :param request: the caller's request; it is not changed.
+    :param stream: the caller wants the body unread.
+    :param options: what ``retry_options`` says, or None.
+    """
+
+    def __init__(
+        self, adapter: RetryAdapter, request: PreparedRequest, stream: bool, options: OperationOptions | None
+    ) -> None:
+        self.config = adapter.retry_config
+        self.clock = adapter.clock
+        self.strategy = adapter.strategy
+        self.foreign_fold = adapter.foreign_fold
+        self.request = request
+        self.stream = stream
+        self.preload = not stream and self.config.preload_content
+        self.options = options or NOTHING
+        self.scope = adapter.scope_of(request)
+        self.body = Body(request)
+        self.sees_successes = adapter.sees_successes or any(map(sees_successes, self.options.classifiers))
+        self.number = 0
+        self.attempts: list[AttemptRecord] = []
+        self.rows: list[RequestHistory] = []
+        self.stop_reason = StopReason.SUCCESS
+        self.why = StopReason.SUCCESS.value
+        self.wait = 0.0
+        self.wait_source = "backoff"
+        self._acquire()
+
+    def _acquire(self) -> None:
+        self.token: Any = None
+        self.refusal: RetryError | None = None
+        try:
+            self.token = self.strategy.acquire_initial_retry_token(token_scope=self.scope)
+            self.wait = self.token.retry_delay
+        except RetryError as refusal:
+            # The first attempt is made all the same, and it will be the only one (contract 2.1).
+            self.refusal = refusal
+
+    def settle(self, response: Response | None, error: Exception | None, started: float) -> bool:
+        """Take note of an attempt and decide. True: wait, then send again. False: it is over.
+
+        In either case ``wait`` seconds are to be waited first. No connection is held meanwhile, unless the caller
+        asked for an unread body and gets this one.
+
+        :param response: what came, or None.
+        :param error: what was raised while sending or reading the body, or None.
+        :param started: when the attempt began, on the clock.
+        """
+        self.number += 1
+        unwritten = error is not None and (attempt_state.connecting or never_left(error))
+        held = None
+        if response is not None:
+            response.request = self.request
+            if error is None and response.status_code >= 400:
+                held = HeldConnection(response)
+        try:
+            if held is not None and self.preload:
+                error = _read(response)
+            self.error = error
+            waited, source = self.wait, self.wait_source
+            classification, again = self._decide(response, error, unwritten)
+            self._note(response, error, started, (waited, source), classification)
+            self._let_go(response, held, classification, again)
+        except BaseException:
+            # A bug in a classifier, or Ctrl-C: the connection goes, the caller gets the exception.
+            if held is not None:
+                held.close()
+            if response is not None:
+                response.close()
+            raise
+        return again
+
+    def _decide(
+        self, response: Response | None, error: Exception | None, unwritten: bool
+    ) -> tuple[Classification | None, bool]:
+        self.wait, self.wait_source = 0.0, "backoff"
+        if error is not None and is_request_fault(error):
+            return self._stop(StopReason.REQUEST_FAULT, StopReason.REQUEST_FAULT.value)
+        is_success = error is None and response is not None and response.status_code < 400
+        if is_success and not self.sees_successes:
+            return self._succeed()
+        outcome = self._outcome(response, error, unwritten)
+        context = RetryContext(outcome, options=self.options)
+        try:
+            if self.refusal is not None:
+                raise self.refusal
+            if error is None:
+                assert response is not None
+                token = self._ask(ResponseError(response, context), outcome)
+            else:
+                error.retry_context = context  # type: ignore[attr-defined]
+                try:
+                    token = self._ask(error, outcome)
+                finally:
+                    del error.retry_context  # type: ignore[attr-defined]
+        except RetryError as refusal:
+            if is_success and refusal.stop_reason is StopReason.NOT_RETRYABLE:
+                return self._succeed()
+            self.wait = refusal.delay or 0.0
+            self._stop(refusal.stop_reason, str(refusal))
+            return refusal.classification, False
+        self.token = token
+        self.wait = token.retry_delay
+        self.wait_source = getattr(token, "delay_source", "strategy")
+        return getattr(token, "classification", None), True
+
+    def _ask(self, error: Exception, outcome: Outcome) -> Any:
+        """Have the strategy renew the token. For a foreign strategy the resend rule is held here (contract 1)."""
+        if self.foreign_fold is not None:
+            classification = classify((*self.foreign_fold, *self.options.classifiers, RESEND_RULE), outcome)
+            action = classification.action
+            assert outcome.resend is not None
+            ruling = resend_ruling(outcome.resend, outcome.status, action)
+            if ruling is not None:
+                raise RetryError(ruling.why or "", stop_reason=ruling.stop_reason, classification=classification)
+            if outcome.is_success and not isinstance(action, RetryIndicated):
+                raise RetryError(stop_reason=StopReason.NOT_RETRYABLE, classification=classification)
+            describe(error, action)
+        return self.strategy.refresh_retry_token_for_retry(token_to_renew=self.token, error=error)
+
+    def _outcome(self, response: Response | None, error: Exception | None, unwritten: bool) -> Outcome:
+        return Outcome(
+            error=error,
+            response=response if error is None else None,
+            request=self.request,
+            attempt=self.number,
+            stream=not self.preload,
+            resend=self._resend_facts(unwritten),
+        )
+
+    def _resend_facts(self, unwritten: bool) -> ResendFacts:
+        method = (self.request.method or "").upper()
+        allowed = self.config.allowed_methods
+        vouched = self.options.idempotent
+        return ResendFacts(
+            method=method,
+            idempotent=vouched is not False and (allowed is None or method in allowed),
+            keyed=self.config.idempotency_header in (self.request.headers or ()),
+            vouched=vouched is True,
+            unwritten=unwritten,
+            replayable=self.body.rewind(unwritten=unwritten),
+        )
+
+    def _succeed(self) -> tuple[None, bool]:
+        if self.token is not None:
+            self.strategy.record_success(token=self.token)
+        return None, self._stop(StopReason.SUCCESS, StopReason.SUCCESS.value)[1]
+
+    def _stop(self, reason: StopReason, why: str) -> tuple[None, bool]:
+        self.stop_reason, self.why = reason, why
+        return None, False
+
+    def _let_go(
+        self, response: Response | None, held: HeldConnection | None, verdict: Classification | None, again: bool
+    ) -> None:
+        """Release the discarded response, or ready the one that is handed on."""
+        if response is None:
+            return
+        if again:
+            if held is not None:
+                held.discard(keep=_is_throttling(verdict))
+            response.close()
+        elif self.error is not None:
+            if held is not None:
+                held.close()
+            response.close()
+        elif held is not None:
+            if self.preload:
+                held.put_back()
+            else:
+                held.return_to_response()
+
+    def _note(
+        self,
+        response: Response | None,
+        error: Exception | None,
+        started: float,
+        waited: tuple[float, str],
+        classification: Classification | None,
+    ) -> None:
+        now = self.clock.now()
+        status = response.status_code if response is not None and error is None else None
+        record = AttemptRecord(
+            number=self.number,
+            started=self.clock.wall() - (now - started),
+            duration=now - started,
+            status=status,
+            error=None if error is None else type(error).__name__,
+            delay=waited[0],
+            delay_source=waited[1],
+            votes=() if classification is None else classification.votes,
+            quota_before=getattr(self.token, "quota_before", None),
+            quota_after=getattr(self.token, "quota_after", None),
+        )
+        self.attempts.append(record)
+        self.rows.append(RequestHistory(self.request.method, self.request.path_url, error, status, None))
+
+    def finish(self, response: Response | None, error: Exception | None) -> Exception | None:
+        """Attach the record to the outcome. Returns the exception to raise, or None to return the response."""
+        error = error or self.error
+        most = self.options.max_attempts or getattr(self.strategy, "max_attempts", None)
+        history = RetryHistory(self.scope, shortened(self.attempts), self.stop_reason, self.why, most)
+        if error is not None:
+            attach(error, history)
+            return error
+        assert response is not None
+        attach(response, history)
+        retries = getattr(response.raw, "retries", None)
+        if retries is not None and len(self.rows) > 1:
+            response.raw.retries = retries.new(history=(*retries.history, *self.rows[:-1]))
+        if self.config.raise_on_status and response.status_code >= 400 and self.stop_reason in EXHAUSTED:
+            raised = requests.exceptions.RetryError(history.sentence, request=self.request, response=response)
+            attach(raised, history)
+            return raised
+        return None
+
+
+def describe(error: Exception, action: RetryAction) -> None:
+    """Have an error say of itself what the classifiers said, for strategies that know :class:`ErrorRetryInfo` alone."""
+    if isinstance(error, ErrorRetryInfo) and not isinstance(error, ResponseError):
+        return
+    reason = action.reason if isinstance(action, RetryIndicated) else None
+    safe = True if reason is not None else False if isinstance(action, RetryForbidden) else None
+    for name, value in (
+        ("is_retry_safe", safe),
+        ("retry_after", None if reason is None else reason.retry_after),
+        ("is_throttling_error", reason is not None and reason.kind is ErrorKind.THROTTLING),
+        ("is_timeout_error", reason is not None and reason.timeout),
+    ):
+        setattr(error, name, value)
+
+
+def _read(response: Response | None) -> Exception | None:
+    """Read a failed response's body; what goes wrong in it is the attempt's failure."""
+    try:
+        _ = response.content  # type: ignore[union-attr]
+    except Exception as error:
+        return error
+    return None
+
+
+def _is_throttling(classification: Classification | None) -> bool:
+    action = None if classification is None else classification.action
+    return isinstance(action, RetryIndicated) and action.reason.kind is ErrorKind.THROTTLING

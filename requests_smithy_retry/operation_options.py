@@ -1,0 +1,102 @@
+"""Options for the operations of one block of code (contract 8.4, 10.4)."""
+
+from __future__ import annotations
+
+import contextvars
+import dataclasses
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from . import option_types as types
+from .classifier import RetryClassifier
+from .errors import RetryConfigError
+from .option_types import Parse, Refused
+
+
+@dataclass(frozen=True, slots=True)
+class OperationOptions:
+    """What ``retry_options`` said; None: nothing, so the adapter's own configuration holds.
+
+    :param max_attempts: most attempts, the first one included.
+    :param classifiers: beside the strategy's own.
+    :param default_classifiers: False: only the given classifiers.
+    :param idempotent: True: the requests may be sent again; False: they may not, whatever the method.
+    :param long_poll: the operation is a long poll (contract 2, the Retries 2.1 specification).
+    :param enabled: False: no retries.
+    """
+
+    max_attempts: int | None = None
+    classifiers: tuple[RetryClassifier, ...] = ()
+    default_classifiers: bool | None = None
+    idempotent: bool | None = None
+    long_poll: bool | None = None
+    enabled: bool | None = None
+
+
+OPERATION_OPTIONS: dict[str, Parse] = {
+    "max_attempts": types.whole_number(1),
+    "classifiers": types.classifiers,
+    "default_classifiers": types.boolean,
+    "idempotent": types.boolean,
+    "long_poll": types.boolean,
+    "enabled": types.boolean,
+}
+"""What each option of one operation accepts."""
+
+NOTHING = OperationOptions()
+
+current_options: contextvars.ContextVar[OperationOptions | None] = contextvars.ContextVar(
+    "requests_smithy_retry.options", default=None
+)
+"""The options in force in this context."""
+
+
+@contextmanager
+def retry_options(
+    *,
+    max_attempts: int | None = None,
+    classifiers: Iterable[RetryClassifier] | None = None,
+    default_classifiers: bool | None = None,
+    idempotent: bool | None = None,
+    long_poll: bool | None = None,
+    enabled: bool | None = None,
+) -> Iterator[OperationOptions]:
+    """Set options for every operation in the block, in this thread and context alone; blocks nest.
+
+    An inner block overrides what it names and inherits the rest; its classifiers are added to the outer ones.
+
+    :param max_attempts: most attempts of each operation, from 1 on.
+    :param classifiers: classifiers beside the strategy's own.
+    :param default_classifiers: False: only the classifiers given here.
+    :param idempotent: True: the requests may be sent again, whatever their method. False: they may not.
+    :param long_poll: the operations are long polls: with an empty quota, the backoff is waited before the outcome
+        is handed on.
+    :param enabled: False: no retries; the adapter behaves as a plain ``HTTPAdapter``.
+    :raises RetryConfigError: for a value that an option does not allow.
+    """
+    given = {
+        "max_attempts": max_attempts,
+        "classifiers": classifiers,
+        "default_classifiers": default_classifiers,
+        "idempotent": idempotent,
+        "long_poll": long_poll,
+        "enabled": enabled,
+    }
+    outer = current_options.get() or NOTHING
+    changes: dict[str, Any] = {name: _parse(name, value) for name, value in given.items() if value is not None}
+    if "classifiers" in changes:
+        changes["classifiers"] = (*outer.classifiers, *changes["classifiers"])
+    mark = current_options.set(dataclasses.replace(outer, **changes))
+    try:
+        yield current_options.get() or NOTHING
+    finally:
+        current_options.reset(mark)
+
+
+def _parse(name: str, value: object) -> object:
+    try:
+        return OPERATION_OPTIONS[name](value)
+    except Refused as refusal:
+        raise RetryConfigError(name, value, "retry_options", str(refusal)) from None

@@ -1,0 +1,136 @@
+"""The default strategy: the simple one and a retry quota per scope (contract 6)."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from ..actions import ErrorKind, RetryReason
+from ..backoff import RetryBackoffStrategy
+from ..classification import Classification
+from ..clock import SYSTEM_CLOCK, Clock
+from ..config import RetryConfig, RetryOptions
+from ..errors import RetryError
+from ..operation_options import NOTHING
+from ..outcome import RetryContext
+from ..quota import RetryQuota, TokenBucket
+from ..scopes import ScopeTable
+from ..stop_reason import StopReason
+from ..tokens import RetryToken, StandardRetryToken
+from .simple import Payment, SimpleRetryStrategy, StrategySnapshot
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+class StandardRetryStrategy(SimpleRetryStrategy):
+    """The standard mode of the AWS SDKs (Retries 2.1; the numbers of 2.0 with ``retry_spec="2.0"``).
+
+    Each scope has a bucket of retry tokens. A retry takes some before it is made; a success after retries gives back
+    what its last retry took, a first-try success gives ``success_reward``, a final failure gives nothing. An empty
+    bucket means no retries: an outage is not made worse by them.
+
+    :param config: the policy; or give options by name.
+    :param backoff_strategy: computes delays in place of the configured backoff, for every kind of failure.
+    :param clock: tells the time.
+    :param options: any option of :class:`RetryConfig`, on top of ``config``.
+    :raises RetryConfigError: for a bad option.
+    """
+
+    def __init__(
+        self,
+        *,
+        config: RetryConfig | None = None,
+        backoff_strategy: RetryBackoffStrategy | None = None,
+        clock: Clock = SYSTEM_CLOCK,
+        **options: Unpack[RetryOptions],
+    ) -> None:
+        super().__init__(config=config, backoff_strategy=backoff_strategy, clock=clock, **options)
+        self._open_books()
+
+    def _open_books(self) -> None:
+        quota = self.config.quota
+        self._shared = quota if isinstance(quota, RetryQuota) else None
+        self._scopes: ScopeTable[RetryQuota] = ScopeTable(self._new_bucket)
+        # A bucket that was passed in may be spent by others, unseen from here: there a success always asks.
+        self.spent_scopes: set[str | None] = set() if self._shared is None else {"shared"}
+
+    def _new_bucket(self) -> RetryQuota:
+        capacity = self.config.quota
+        assert isinstance(capacity, (int, float))
+        return TokenBucket(capacity, refill_rate=self.config.refill_rate, clock=self.clock)
+
+    def bucket(self, token_scope: str | None = None) -> RetryQuota | None:
+        """The bucket of a scope; None with ``quota=None``."""
+        if self._shared is not None:
+            return self._shared
+        return None if self.config.quota is None else self._scopes.get(token_scope)
+
+    def record_success(self, *, token: RetryToken) -> None:
+        """Give back what the last retry took, or the reward for a first-try success.
+
+        :param token: the successful attempt's token.
+        :raises TokenError: for a token that was used before or is another strategy's.
+        """
+        own = self._redeem(token)
+        scope = own.token_scope
+        if not self.spent_scopes or (self._shared is None and scope not in self.spent_scopes):
+            return
+        bucket = self.bucket(scope)
+        if bucket is None:
+            return
+        bucket.release(own.acquired if own.retry_count else self.config.success_reward)
+        if self._shared is None and bucket.available >= bucket.capacity:
+            self.spent_scopes.discard(scope)
+            # Looked at once more: a retry may have been paid in between, and its mark must not be lost.
+            if bucket.available < bucket.capacity:
+                self.spent_scopes.add(scope)
+
+    def snapshot(self) -> StrategySnapshot:
+        """An immutable view of the buckets; a scope that never spent anything has none."""
+        if self._shared is not None:
+            return StrategySnapshot(MappingProxyType({None: self._shared.snapshot()}))
+        return StrategySnapshot(MappingProxyType({scope: bucket.snapshot() for scope, bucket in self._scopes}))
+
+    def _pay(
+        self,
+        reason: RetryReason,
+        token: StandardRetryToken,
+        context: RetryContext,
+        delay: float,
+        classification: Classification,
+    ) -> Payment:
+        scope = token.token_scope
+        bucket = self.bucket(scope)
+        if bucket is None:
+            return Payment()
+        price = self._price(reason)
+        if bucket.acquire(price, deadline=context.deadline):
+            if self._shared is None:
+                self.spent_scopes.add(scope)
+            after = bucket.available
+            return Payment(price, after + price, after)
+        whose = "" if scope is None else f" of {scope}"
+        long_poll = (context.options or NOTHING).long_poll
+        raise RetryError(
+            f"the retry quota{whose} is empty ({bucket.available:g} of {bucket.capacity:g}, needs {price:g})",
+            stop_reason=StopReason.QUOTA_EXCEEDED,
+            delay=delay if long_poll else None,
+            classification=classification,
+        )
+
+    def _price(self, reason: RetryReason) -> int:
+        numbers = self.config.numbers
+        if reason.kind is ErrorKind.THROTTLING:
+            return numbers.throttling_cost
+        return numbers.timeout_cost if reason.timeout else numbers.retry_cost
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        for name in ("_scopes", "_shared", "spent_scopes"):
+            del state[name]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._open_books()
