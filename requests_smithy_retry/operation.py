@@ -9,18 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import requests.exceptions
 from requests import PreparedRequest, Response
-from urllib3.util.retry import RequestHistory
 
-from .actions import ErrorKind, RetryAction, RetryForbidden, RetryIndicated
+from .actions import ErrorKind, RetryIndicated
 from .bodies import Body
 from .classification import Classification, classify
 from .classifier import sees_successes
 from .discarded import HeldConnection
-from .error_info import ErrorRetryInfo
 from .errors import RetryError
-from .history import AttemptRecord, RetryHistory, attach, shortened
+from .history import attach
 from .operation_options import NOTHING, OperationOptions
-from .outcome import Outcome, ResponseError, RetryContext
+from .outcome import Outcome, ResponseError, RetryContext, describe
+from .recorder import Recorder
 from .resend import RESEND_RULE, ResendFacts, resend_ruling
 from .stop_reason import StopReason
 from .transport_faults import is_request_fault, never_left
@@ -59,8 +58,7 @@ class Operation:
         self.body = Body(request)
         self.sees_successes = adapter.sees_successes or any(map(sees_successes, self.options.classifiers))
         self.number = 0
-        self.attempts: list[AttemptRecord] = []
-        self.rows: list[RequestHistory] = []
+        self.record = Recorder(request, self.scope, self.clock)
         self.stop_reason = StopReason.SUCCESS
         self.why = StopReason.SUCCESS.value
         self.wait = 0.0
@@ -98,9 +96,9 @@ class Operation:
             if held is not None and self.preload:
                 error = _read(response)
             self.error = error
-            waited, source = self.wait, self.wait_source
+            waited = self.wait, self.wait_source
             classification, again = self._decide(response, error, unwritten)
-            self._note(response, error, started, (waited, source), classification)
+            self.record.note(response, error, started, waited, classification, self.token if again else None)
             self._let_go(response, held, classification, again)
         except BaseException:
             # A bug in a classifier, or Ctrl-C: the connection goes, the caller gets the exception.
@@ -211,64 +209,22 @@ class Operation:
             else:
                 held.return_to_response()
 
-    def _note(
-        self,
-        response: Response | None,
-        error: Exception | None,
-        started: float,
-        waited: tuple[float, str],
-        classification: Classification | None,
-    ) -> None:
-        now = self.clock.now()
-        status = response.status_code if response is not None and error is None else None
-        record = AttemptRecord(
-            number=self.number,
-            started=self.clock.wall() - (now - started),
-            duration=now - started,
-            status=status,
-            error=None if error is None else type(error).__name__,
-            delay=waited[0],
-            delay_source=waited[1],
-            votes=() if classification is None else classification.votes,
-            quota_before=getattr(self.token, "quota_before", None),
-            quota_after=getattr(self.token, "quota_after", None),
-        )
-        self.attempts.append(record)
-        self.rows.append(RequestHistory(self.request.method, self.request.path_url, error, status, None))
-
     def finish(self, response: Response | None, error: Exception | None) -> Exception | None:
         """Attach the record to the outcome. Returns the exception to raise, or None to return the response."""
-        error = error or self.error
         most = self.options.max_attempts or getattr(self.strategy, "max_attempts", None)
-        history = RetryHistory(self.scope, shortened(self.attempts), self.stop_reason, self.why, most)
+        history = self.record.history(self.stop_reason, self.why, most)
+        error = error or self.error
         if error is not None:
             attach(error, history)
             return error
         assert response is not None
         attach(response, history)
-        retries = getattr(response.raw, "retries", None)
-        if retries is not None and len(self.rows) > 1:
-            response.raw.retries = retries.new(history=(*retries.history, *self.rows[:-1]))
+        self.record.fill_urllib3_history(response)
         if self.config.raise_on_status and response.status_code >= 400 and self.stop_reason in EXHAUSTED:
             raised = requests.exceptions.RetryError(history.sentence, request=self.request, response=response)
             attach(raised, history)
             return raised
         return None
-
-
-def describe(error: Exception, action: RetryAction) -> None:
-    """Have an error say of itself what the classifiers said, for strategies that know :class:`ErrorRetryInfo` alone."""
-    if isinstance(error, ErrorRetryInfo) and not isinstance(error, ResponseError):
-        return
-    reason = action.reason if isinstance(action, RetryIndicated) else None
-    safe = True if reason is not None else False if isinstance(action, RetryForbidden) else None
-    for name, value in (
-        ("is_retry_safe", safe),
-        ("retry_after", None if reason is None else reason.retry_after),
-        ("is_throttling_error", reason is not None and reason.kind is ErrorKind.THROTTLING),
-        ("is_timeout_error", reason is not None and reason.timeout),
-    ):
-        setattr(error, name, value)
 
 
 def _read(response: Response | None) -> Exception | None:

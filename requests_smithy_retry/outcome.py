@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from .error_info import Fault
+from .actions import ErrorKind, RetryAction, RetryForbidden, RetryIndicated
+from .error_info import ErrorRetryInfo, Fault
 
 if TYPE_CHECKING:
     from requests import PreparedRequest, Response
@@ -90,3 +91,18 @@ def context_of(error: Any) -> RetryContext:
     """The context that an error carries, or a bare one around an exception that somebody's code raised."""
     context = getattr(error, "retry_context", None)
     return context if isinstance(context, RetryContext) else RetryContext(Outcome(error=error))
+
+
+def describe(error: Exception, action: RetryAction) -> None:
+    """Have an error say of itself what the classifiers said, for strategies that know :class:`ErrorRetryInfo` alone."""
+    if isinstance(error, ErrorRetryInfo) and not isinstance(error, ResponseError):
+        return
+    reason = action.reason if isinstance(action, RetryIndicated) else None
+    safe = True if reason is not None else False if isinstance(action, RetryForbidden) else None
+    for name, value in (
+        ("is_retry_safe", safe),
+        ("retry_after", None if reason is None else reason.retry_after),
+        ("is_throttling_error", reason is not None and reason.kind is ErrorKind.THROTTLING),
+        ("is_timeout_error", reason is not None and reason.timeout),
+    ):
+        setattr(error, name, value)

@@ -1,0 +1,73 @@
+"""Keeping the record of an operation while it goes on (contract 11.2, 12); what it becomes is in :mod:`history`."""
+
+from __future__ import annotations
+
+from requests import PreparedRequest, Response
+from urllib3.util.retry import RequestHistory
+
+from .classification import Classification
+from .clock import Clock
+from .history import AttemptRecord, RetryHistory, shortened
+from .stop_reason import StopReason
+from .tokens import RetryToken
+
+
+class Recorder:
+    """The attempts of one operation so far.
+
+    :param request: the caller's request.
+    :param scope: whose quota the operation spends.
+    :param clock: tells when and how long.
+    """
+
+    def __init__(self, request: PreparedRequest, scope: str, clock: Clock) -> None:
+        self.request = request
+        self.scope = scope
+        self.clock = clock
+        self.attempts: list[AttemptRecord] = []
+        self.rows: list[RequestHistory] = []
+
+    def note(
+        self,
+        response: Response | None,
+        error: Exception | None,
+        started: float,
+        waited: tuple[float, str],
+        classification: Classification | None,
+        next_token: RetryToken | None,
+    ) -> None:
+        """Write down an attempt.
+
+        :param response: what came, or None.
+        :param error: what was raised, or None; then the response is void.
+        :param started: when the attempt began, on the clock.
+        :param waited: seconds waited before it, and what made them so many.
+        :param classification: the verdict, where one was asked for.
+        :param next_token: the token of the retry that follows, or None.
+        """
+        now = self.clock.now()
+        status = response.status_code if response is not None and error is None else None
+        record = AttemptRecord(
+            number=len(self.rows) + 1,
+            started=self.clock.wall() - (now - started),
+            duration=now - started,
+            status=status,
+            error=None if error is None else type(error).__name__,
+            delay=waited[0],
+            delay_source=waited[1],
+            votes=() if classification is None else classification.votes,
+            quota_before=getattr(next_token, "quota_before", None),
+            quota_after=getattr(next_token, "quota_after", None),
+        )
+        self.attempts.append(record)
+        self.rows.append(RequestHistory(self.request.method, self.request.path_url, error, status, None))
+
+    def history(self, stop_reason: StopReason, why: str, max_attempts: int | None) -> RetryHistory:
+        """The record as a value."""
+        return RetryHistory(self.scope, shortened(self.attempts), stop_reason, why, max_attempts)
+
+    def fill_urllib3_history(self, response: Response) -> None:
+        """Put the discarded attempts where tools look for urllib3's own retries (contract 11.2)."""
+        retries = getattr(response.raw, "retries", None)
+        if retries is not None and len(self.rows) > 1:
+            response.raw.retries = retries.new(history=(*retries.history, *self.rows[:-1]))
