@@ -85,7 +85,7 @@ class RetryAdapter(HTTPAdapter):
 
     def _use(self, strategy: RetryStrategy) -> None:
         """Adopt a strategy, and work out once what each send needs to know of it."""
-        self.strategy = strategy
+        self._strategy = strategy
         config = self.retry_config
         self.foreign_fold: tuple[RetryClassifier, ...] | None = None
         if isinstance(strategy, SimpleRetryStrategy):
@@ -142,7 +142,7 @@ class RetryAdapter(HTTPAdapter):
                 error = caught
             else:
                 if operation is None and response.status_code < 400:
-                    if self.strategy.spent_scopes:  # type: ignore[attr-defined]
+                    if self._strategy.spent_scopes:  # type: ignore[attr-defined]
                         self._reward(request)
                     response._retry_started = started  # type: ignore[attr-defined]
                     return response
@@ -154,10 +154,13 @@ class RetryAdapter(HTTPAdapter):
                 break
         error = operation.finish(response, error)
         if error is not None:
+            context = error.__context__
             try:
                 raise error
             finally:
-                del error, operation, response  # a traceback that refers to its own frame would keep it alive
+                # Raised while the caller handles some other exception, it would lose its own cause to that one.
+                error.__context__ = context
+                del error, context, operation, response  # a traceback that refers to its own frame stays alive
         assert response is not None
         return response
 
@@ -197,6 +200,16 @@ class RetryAdapter(HTTPAdapter):
             self.clock.sleep(seconds)
 
     @property
+    def strategy(self) -> RetryStrategy:
+        """Who decides. Another strategy may be assigned; operations under way go on with theirs."""
+        return self._strategy
+
+    @strategy.setter
+    def strategy(self, strategy: RetryStrategy) -> None:
+        _check_beside_strategy(strategy, None, {})
+        self._use(strategy)
+
+    @property
     def max_retries(self) -> Retry:
         """What urllib3 is given: a ``Retry`` that retries nothing. Assigning translates, as the constructor does."""
         return INNER_RETRY
@@ -222,25 +235,23 @@ class RetryAdapter(HTTPAdapter):
         return manager
 
     def __getstate__(self) -> dict[str, Any]:
-        state = super().__getstate__()
-        del state["max_retries"]
+        state = dict(super().__getstate__())
+        state.pop("max_retries", None)
         return {**state, "clock": self.clock, "retry_config": self.retry_config, "strategy": self.strategy}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        strategy = state.pop("strategy")
-        super().__setstate__(state)
-        self._use(strategy)
+        super().__setstate__({name: value for name, value in state.items() if name != "strategy"})
+        self._use(state["strategy"])
 
 
 def gives_free_first_token(strategy: RetryStrategy) -> bool:
     """Whether acquiring a first token and recording a first-try success can wait until there is something to book.
 
-    That is so for the built-in strategies; not for a subclass that has its own say in either.
+    That is so for the built-in strategies; not for a subclass, or an object, that has its own say in either.
     """
-    kind = type(strategy)
+    methods = [getattr(strategy, name) for name in ("acquire_initial_retry_token", "record_success")]
     return isinstance(strategy, SimpleRetryStrategy) and all(
-        getattr(kind, method).__module__.startswith(__package__)
-        for method in ("acquire_initial_retry_token", "record_success")
+        getattr(method, "__module__", "").split(".")[0] == __package__ for method in methods
     )
 
 
