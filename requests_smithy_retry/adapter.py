@@ -120,7 +120,6 @@ class RetryAdapter(HTTPAdapter):
         """
         operation: Operation | None = None
         preload = not stream
-        sent = request
         if self._in_full or request.body.__class__ not in SIMPLE_BODIES or current_options.get() is not None:
             options = current_options.get()
             if not self._is_enabled(options):
@@ -128,14 +127,14 @@ class RetryAdapter(HTTPAdapter):
             operation = Operation(self, request, stream, options)
             preload = operation.preload
             timeout = self.retry_config.timeout if timeout is None else timeout
-            sent = operation.body.request_to_send(request)
+            request = operation.body.request_to_send(request)
             self._sleep(operation.wait)
         while True:
             response = error = None
             started = self._now()
             attempt.connecting = False
             try:
-                response = super().send(sent, stream=stream, timeout=timeout, verify=verify, cert=cert, proxies=proxies)
+                response = super().send(request, stream=stream, timeout=timeout, verify=verify, cert=cert, proxies=proxies)
                 if preload and response.status_code < 400:
                     response.content  # noqa: B018 - reads the body, so that a cut one is this attempt's failure
             except Exception as caught:
