@@ -88,6 +88,8 @@ class Operation:
         self.number += 1
         unwritten = error is not None and (attempt_state.connecting or never_left(error))
         held = None
+        if isinstance(error, requests.exceptions.RequestException):
+            error.request = self.request  # not the copy that a watched body was sent with
         if response is not None:
             response.request = self.request
             if error is None and response.status_code >= 400:
