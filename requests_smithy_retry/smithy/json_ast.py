@@ -60,7 +60,7 @@ class Node:
         """The members of this object."""
         for key, value in self.object().items():
             if not isinstance(key, str):
-                raise self.error(f"an object whose keys are strings, not {key!r}")
+                raise self.error("an object whose keys are strings")
             yield key, Node(value, self.source, (*self.keys, key))
 
     def elements(self) -> Iterator[Node]:

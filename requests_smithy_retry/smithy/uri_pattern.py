@@ -29,6 +29,11 @@ class Label(enum.Enum):
     """One segment or more."""
 
 
+_RANKS: dict[str | Label, int] = {Label.ONE: 1, Label.GREEDY: 2}
+_RANK_OF_THE_END = 3
+_WORST = (4,)
+
+
 @dataclass(frozen=True, slots=True)
 class UriPattern:
     """One URI pattern.
@@ -43,6 +48,11 @@ class UriPattern:
     """Literal segments, decoded, and labels."""
     query: tuple[tuple[str, str | None], ...]
     """Query literals; the value is None where only the key is asked for."""
+
+    @property
+    def rank(self) -> tuple[int, ...]:
+        """What a path pattern is compared by: the lower of two that match the same path is the more specific."""
+        return (*(_RANKS.get(segment, 0) for segment in self.segments), _RANK_OF_THE_END)
 
     @classmethod
     def parse(cls, text: str) -> UriPattern:
@@ -103,11 +113,11 @@ class _Routes(Generic[Value]):
         if not self._pivots:
             return best
         present = parameters(query)
-        asked = {(key, value) for key, values in present.items() for value in (None, *values)}
+        asked = dict.fromkeys((key, value) for key, values in present.items() for value in (None, *values))
         for pivot in asked:
             for pattern, value in self._pivots.get(pivot, ()):
                 literals = set(pattern.query)
-                if literals <= asked:
+                if literals <= asked.keys():
                     if len(literals) > most:
                         best, most = [], len(literals)
                     if len(literals) == most:
@@ -116,7 +126,7 @@ class _Routes(Generic[Value]):
 
 
 class _Node(Generic[Value]):
-    __slots__ = ("ends", "greedy", "label", "literals", "routes")
+    __slots__ = ("ends", "greedy", "label", "literals", "rank", "routes")
 
     def __init__(self) -> None:
         self.literals: dict[str, _Node[Value]] = {}
@@ -124,6 +134,7 @@ class _Node(Generic[Value]):
         self.greedy: dict[int, _Node[Value]] = {}
         self.ends: list[tuple[UriPattern, Value]] = []
         self.routes: _Routes[Value] | None = None
+        self.rank: tuple[int, ...] = ()
 
     def step(self, segment: str | Label, left: int) -> _Node[Value]:
         """The child for a segment, made if needed; ``left`` segments of the pattern come after it."""
@@ -152,6 +163,7 @@ class UriTrie(Generic[Value]):
             for index, segment in enumerate(pattern.segments, start=1):
                 node = node.step(segment, len(pattern.segments) - index)
             node.ends.append((pattern, value))
+            node.rank = pattern.rank
             ends[node] = None
         for node in ends:
             node.routes = _Routes(node.ends)
@@ -166,21 +178,22 @@ class UriTrie(Generic[Value]):
         """
         end = len(segments)
         stack = [(self._roots[method], 0)] if method in self._roots else []
+        best_rank, best = _WORST, list[Value]()
         while stack:
             node, at = stack.pop()
             if at == end:
-                if node.routes is not None:
-                    best = node.routes.pick(query)
-                    if best:
-                        return best[0] if len(best) == 1 else None
+                if node.routes is not None and node.rank < best_rank:
+                    found = node.routes.pick(query)
+                    if found:
+                        best_rank, best = node.rank, found
                 continue
             segment = segments[at]
-            for after in sorted(node.greedy):  # the longest ending is looked at first, as it is popped first
+            for after, child in node.greedy.items():
                 taken = end - after - at
                 if taken > 1 or (taken == 1 and segment != ""):
-                    stack.append((node.greedy[after], end - after))
+                    stack.append((child, end - after))
             if node.label is not None and segment != "":
                 stack.append((node.label, at + 1))
             if segment in node.literals:
                 stack.append((node.literals[segment], at + 1))
-        return None
+        return best[0] if len(best) == 1 else None
