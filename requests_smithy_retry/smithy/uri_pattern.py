@@ -31,7 +31,7 @@ class Label(enum.Enum):
 
 _RANKS: dict[str | Label, int] = {Label.ONE: 1, Label.GREEDY: 2}
 _RANK_OF_THE_END = 3
-_WORST = (4,)
+_WORST: tuple[int, ...] = (4,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class UriPattern:
 
     @property
     def rank(self) -> tuple[int, ...]:
-        """What a path pattern is compared by: the lower of two that match the same path is the more specific."""
+        """What is compared: of two that match the same path, the lower is the more specific."""
         return (*(_RANKS.get(segment, 0) for segment in self.segments), _RANK_OF_THE_END)
 
     @classmethod
@@ -178,7 +178,8 @@ class UriTrie(Generic[Value]):
         """
         end = len(segments)
         stack = [(self._roots[method], 0)] if method in self._roots else []
-        best_rank, best = _WORST, list[Value]()
+        best: list[Value] = []
+        best_rank = _WORST
         while stack:
             node, at = stack.pop()
             if at == end:
