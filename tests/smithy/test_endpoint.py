@@ -39,6 +39,7 @@ API = MODEL.for_endpoint("https://api.example.com/base")
         ("https://api.example.com/b%61se/x", True),
         ("https://management.api.example.com/base/manage", True),
         ("http://api.example.com/base/x", False),
+        ("http://api.example.com:443/base/x", False),
         ("https://api.example.com:8443/base/x", False),
         ("https://api.example.com:80/base/x", False),
         ("https://api.example.com/", False),
