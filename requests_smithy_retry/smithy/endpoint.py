@@ -1,0 +1,132 @@
+"""For which requests a model may speak (contract 4): those to the endpoint that the user named, and no
+others.
+
+A greedy pattern matches almost any path, so this is what keeps a model from unlocking somebody else's POST. A
+URL that two parsers could read differently (a backslash, a control character, a dot segment) is nobody's.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
+
+from .operations import ModeledOperation
+from .request_parts import path_segments
+
+if TYPE_CHECKING:
+    from .model import SmithyModel
+
+_PORTS = {"http": 80, "https": 443}
+_NOT_IN_A_URL = re.compile(r"[\x00-\x20\x7f\\]")
+_AUTHORITY_END = re.compile(r"[/?#]")
+_HOST = re.compile(r"[a-z0-9._-]+")
+
+
+class _Place(NamedTuple):
+    scheme: str
+    host: str
+    port: int
+    segments: tuple[str, ...]
+    query: str
+
+
+def _locate(url: str) -> _Place | None:
+    if _NOT_IN_A_URL.search(url) is not None:
+        return None
+    try:
+        parts = urlsplit(url)
+        host = _plain_host(parts.hostname or "")
+        port = parts.port
+    except ValueError:
+        return None
+    segments = path_segments(parts.path)
+    if parts.scheme not in _PORTS or host is None or segments is None:
+        return None
+    return _Place(parts.scheme, host, _PORTS[parts.scheme] if port is None else port, segments, parts.query)
+
+
+def _without_userinfo(url: str) -> str:
+    scheme, mark, rest = url.partition("://")
+    authority = _AUTHORITY_END.split(rest, maxsplit=1)[0]
+    return scheme + mark + authority.rpartition("@")[2] + rest[len(authority) :]
+
+
+def _plain_host(host: str) -> str | None:
+    if ":" in host:
+        return ipaddress.ip_address(host).compressed
+    return host if _HOST.fullmatch(host) is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class SmithyEndpoint:
+    """A model and the endpoint it speaks for. Made by :meth:`SmithyModel.for_endpoint`.
+
+    A request is to the endpoint if scheme, host (whatever its case), port and the segments of the path prefix
+    are the same. The host may also have a prefix that the model itself puts before it (``@endpoint``, without
+    labels).
+
+    :raises ValueError: if the URL is not a plain ``http://`` or ``https://`` URL without a query and a
+        fragment.
+    """
+
+    model: SmithyModel = field(repr=False)
+    """The model that speaks."""
+    url: str
+    """The endpoint, as the user named it, but without userinfo: this is what an error or a log may show."""
+    _place: _Place = field(init=False, repr=False, compare=False)
+    _prefixes: Mapping[str, str] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "url", _without_userinfo(self.url))
+        place = _locate(self.url)
+        if place is None or "?" in self.url or "#" in self.url:
+            raise ValueError(
+                f"endpoint {self.url!r}: an http:// or https:// URL with an ASCII host, and without a query, "
+                "a fragment and dot segments, is allowed"
+            )
+        prefixes = {place.host: ""}
+        if (
+            ":" not in place.host and not place.host.rpartition(".")[2].isdigit()
+        ):  # nothing goes before an address
+            for operation in self.model.operations.values():
+                prefixes.setdefault(operation.host_prefix + place.host, operation.host_prefix)
+        object.__setattr__(self, "_place", place)
+        object.__setattr__(self, "_prefixes", prefixes)
+
+    def speaks_for(self, url: str) -> bool:
+        """Whether a request to this URL is one to the endpoint."""
+        return self._within(url) is not None
+
+    def operation_for(
+        self, method: str, url: str, headers: Mapping[str, Any], body: object
+    ) -> ModeledOperation | None:
+        """The operation of a request, or None: it is to another endpoint, or the model does not know it.
+
+        :param body: bytes or text; an operation named in anything else is not seen.
+        """
+        there = self._within(url)
+        if there is None:
+            return None
+        below = there.segments[len(self._place.segments) :]
+        operation = self.model.match_segments(method, below, there.query, headers, body)
+        if operation is None or self._prefixes[there.host] not in ("", operation.host_prefix):
+            return None
+        return operation
+
+    def may_resend(self, method: str, url: str, headers: Mapping[str, Any], body: object) -> bool:
+        """Whether the model allows this request to be sent again, whatever its method."""
+        operation = self.operation_for(method, url, headers, body)
+        return operation is not None and operation.resendable_with(url, headers, body)
+
+    def _within(self, url: str) -> _Place | None:
+        there = _locate(url)
+        here = self._place
+        if there is None or there.host not in self._prefixes:
+            return None
+        if (there.scheme, there.port) != (here.scheme, here.port):
+            return None
+        return there if there.segments[: len(here.segments)] == here.segments else None

@@ -1,0 +1,202 @@
+"""How a Smithy JSON AST is read: every access is checked here, so that a broken model can only raise
+:class:`SmithyModelError` (contract 3; Smithy 2.0 "JSON AST", "Mixins").
+
+What a trait *means* is decided elsewhere. Nothing here outlives the loading: the AST is not kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from .errors import SmithyModelError
+
+MIXIN = "smithy.api#mixin"
+PRELUDE = "smithy.api#"
+_LONGEST_FOUND = 40
+_KINDS = {
+    "dict": "an object",
+    "list": "an array",
+    "NoneType": "null",
+    "bool": "a boolean",
+    "int": "a number",
+    "float": "a number",
+}
+
+
+def pointer(keys: tuple[str, ...]) -> str:
+    """A JSON pointer (RFC 6901).
+
+    >>> pointer(("shapes", "com.x#Foo", "a/b"))
+    '/shapes/com.x#Foo/a~1b'
+    """
+    return "".join("/" + key.replace("~", "~0").replace("/", "~1") for key in keys)
+
+
+class Node:
+    """One JSON value and its place in the file."""
+
+    __slots__ = ("keys", "source", "value")
+
+    def __init__(self, value: Any, source: str, keys: tuple[str, ...] = ()) -> None:
+        self.value = value
+        self.source = source
+        self.keys = keys
+
+    def error(self, expected: str) -> SmithyModelError:
+        """The error to raise: what was expected here, and what was found."""
+        kind = type(self.value).__name__
+        found = _KINDS.get(kind, kind)
+        if isinstance(self.value, str):
+            found = repr(self.value[:_LONGEST_FOUND])
+        return SmithyModelError(self.source, pointer(self.keys), f"expected {expected}, found {found}")
+
+    def child(self, key: str) -> Node | None:
+        """The member of this object, or None where it has none."""
+        value = self.object().get(key, self)
+        return None if value is self else Node(value, self.source, (*self.keys, key))
+
+    def items(self) -> Iterator[tuple[str, Node]]:
+        """The members of this object."""
+        for key, value in self.object().items():
+            if not isinstance(key, str):
+                raise self.error("an object whose keys are strings")
+            yield key, Node(value, self.source, (*self.keys, key))
+
+    def elements(self) -> Iterator[Node]:
+        """The elements of this array."""
+        if not isinstance(self.value, list):
+            raise self.error("an array")
+        for index, value in enumerate(self.value):
+            yield Node(value, self.source, (*self.keys, str(index)))
+
+    def object(self) -> dict[Any, Any]:
+        """Give this value as an object."""
+        if not isinstance(self.value, dict):
+            raise self.error("an object")
+        return self.value
+
+    def string(self) -> str:
+        """Give this value as a string that is not empty."""
+        if not isinstance(self.value, str) or self.value == "":
+            raise self.error("a string that is not empty")
+        return self.value
+
+    def integer(self) -> int:
+        """Give this value as an integer."""
+        if not isinstance(self.value, int) or isinstance(self.value, bool):
+            raise self.error("an integer")
+        return self.value
+
+    def boolean(self) -> bool:
+        """Give this value as a boolean."""
+        if not isinstance(self.value, bool):
+            raise self.error("true or false")
+        return self.value
+
+    def annotation(self) -> None:
+        """Check that this is the value of an annotation trait: an object (``true`` in the 1.0 AST)."""
+        if self.value is not True:
+            self.object()
+
+    def target(self) -> str:
+        """The shape that this reference names."""
+        target = self.child("target")
+        if target is None:
+            raise self.error('an object with "target"')
+        return target.string()
+
+
+class Ast:
+    """The shapes of one model, with mixins and applied traits resolved."""
+
+    def __init__(self, root: Node) -> None:
+        version = root.child("smithy")
+        if version is None:
+            raise root.error('a Smithy JSON AST: an object with "smithy" (its version) and "shapes"')
+        if version.string().split(".")[0] not in ("1", "2"):
+            raise version.error('the version of a Smithy AST, "1.0" or "2.0"')
+        shapes = root.child("shapes")
+        if shapes is None:
+            raise root.error('an object with "shapes"')
+        self.root = root
+        self.shapes: dict[str, Node] = {}
+        self.by_type: dict[str, list[str]] = {}
+        for shape_id, shape in shapes.items():
+            kind = shape.child("type")
+            if kind is None:
+                raise shape.error('a shape: an object with "type"')
+            self.shapes[shape_id] = shape
+            self.by_type.setdefault(kind.string(), []).append(shape_id)
+        self._lineages: dict[str, tuple[str, ...]] = {}
+
+    def follow(self, reference: Node, kind: str) -> str:
+        """The shape that a reference names: it must exist, and be of this type."""
+        target = reference.target()
+        shape = self.shapes.get(target)
+        if shape is None or shape.value["type"] != kind:
+            raise reference.error(f"a reference to a shape of type {kind} (there is no such {target!r})")
+        return target
+
+    def lineage(self, shape_id: str, above: tuple[str, ...] = ()) -> tuple[str, ...]:
+        """The mixins of a shape in the order in which they apply, and the shape itself, last."""
+        known = self._lineages.get(shape_id)
+        if known is not None:
+            return known
+        shape = self.shapes[shape_id]
+        mixins = shape.child("mixins")
+        line: dict[str, None] = {}
+        for reference in () if mixins is None else mixins.elements():
+            mixin = self.follow(reference, shape.value["type"])
+            if mixin == shape_id or mixin in above:
+                raise reference.error("a mixin that does not lead back to itself")
+            line.update(dict.fromkeys(self.lineage(mixin, (*above, shape_id))))
+        line[shape_id] = None
+        self._lineages[shape_id] = tuple(line)
+        return self._lineages[shape_id]
+
+    def traits(self, shape_id: str) -> dict[str, Node]:
+        """The traits of a shape: its mixins' (but for their local ones), then its own."""
+        found: dict[str, Node] = {}
+        for ancestor in self.lineage(shape_id):
+            own = _traits(self.shapes[ancestor])
+            if ancestor != shape_id and MIXIN in own:
+                local = own.pop(MIXIN).child("localTraits")
+                for name in () if local is None else local.elements():
+                    own.pop(name.string(), None)
+            found.update(own)
+        return found
+
+    def members(self, shape_id: str) -> dict[str, dict[str, Node]]:
+        """The members of a structure and the traits of each, applied ones included."""
+        found: dict[str, dict[str, Node]] = {}
+        for ancestor in self.lineage(shape_id):
+            members = self.shapes[ancestor].child("members")
+            for name, member in () if members is None else members.items():
+                found.setdefault(name, {}).update(_traits(member))
+        for name, traits in found.items():
+            applied = self.shapes.get(f"{shape_id}${name}")
+            if applied is not None:
+                traits.update(_traits(applied))
+        return found
+
+    def references(self, shape_id: str, key: str) -> Iterator[Node]:
+        """The references in a list of a service or resource, its mixins' included."""
+        for ancestor in self.lineage(shape_id):
+            listed = self.shapes[ancestor].child(key)
+            if listed is not None:
+                yield from listed.elements()
+
+
+def _traits(holder: Node) -> dict[str, Node]:
+    traits = holder.child("traits")
+    return {} if traits is None else dict(traits.items())
+
+
+def shape_name(shape_id: str) -> str:
+    """The name of a shape without its namespace.
+
+    >>> shape_name("com.example#GetThing")
+    'GetThing'
+    """
+    return shape_id.rpartition("#")[2]

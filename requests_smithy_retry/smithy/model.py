@@ -1,0 +1,160 @@
+"""What a published Smithy model knows that a retry needs: its errors and its operations (contract 3, 4).
+
+A model is read whole and checked once; the AST is not kept. Nothing in here is looked up later, and nothing
+changes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from ..actions import RetryAction
+from .classifier import verdict_for
+from .endpoint import SmithyEndpoint
+from .errors import SmithyModelError
+from .json_ast import Ast, Node, pointer, shape_name
+from .modeled_errors import ModeledError, read_errors
+from .operation_match import OperationMatcher
+from .operations import ModeledOperation, bound_operations, read_operation
+from .protocols import Protocol, protocols_of
+from .request_parts import path_segments, split_target
+
+
+class SmithyModel:
+    """A Smithy model. Make one with :meth:`load`; give it to requests with :meth:`for_endpoint`."""
+
+    __slots__ = ("_errors", "_matcher", "_operations", "_protocols", "_service", "_source", "_verdicts")
+
+    def __init__(self, root: Node, service: str | None) -> None:
+        ast = Ast(root)
+        self._source = root.source
+        self._verdicts = read_errors(ast)
+        self._errors = {code: errors[0] for code, errors in self._verdicts.items()}
+        self._service = _service_of(ast, service)
+        self._protocols: tuple[Protocol, ...] = ()
+        self._operations: dict[str, ModeledOperation] = {}
+        bound: dict[Protocol, list[ModeledOperation]] = {}
+        if self._service is not None:
+            self._protocols = protocols_of(ast.traits(self._service))
+            shape_ids = bound_operations(ast, self._service)
+            for protocol in self._protocols:
+                bound[protocol] = [read_operation(ast, shape_id, protocol) for shape_id in shape_ids]
+            for operation in bound[self._protocols[0]]:
+                if operation.name in self._operations:
+                    problem = "expected one operation of this name in the service, found several"
+                    raise SmithyModelError(self._source, pointer(("shapes", operation.shape_id)), problem)
+                self._operations[operation.name] = operation
+        self._matcher = OperationMatcher(shape_name(self._service or ""), bound)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, service: str | None = None) -> SmithyModel:
+        """Read a model from a file with its JSON AST.
+
+        :param path: the file.
+        :param service: the absolute shape ID of the service, for a model that has several.
+        :raises SmithyModelError: if the file cannot be read, or is not a model; it names the path and the
+            place.
+        """
+        source = os.fspath(path)
+        try:
+            with open(source, "rb") as file:
+                text = file.read().decode("utf-8-sig")
+            ast = json.loads(text)
+        except json.JSONDecodeError as problem:
+            place = f"line {problem.lineno}, column {problem.colno}"
+            raise SmithyModelError(source, place, f"expected JSON: {problem.msg}") from None
+        except UnicodeDecodeError as problem:
+            raise SmithyModelError(source, f"byte {problem.start}", "expected text in UTF-8") from None
+        except OSError as problem:
+            raise SmithyModelError(source, "", f"cannot be read: {problem.strerror}") from problem
+        except (ValueError, RecursionError) as problem:
+            raise SmithyModelError(source, "", f"cannot be read: {problem}") from None
+        return cls.from_dict(ast, source, service=service)
+
+    @classmethod
+    def from_dict(cls, ast: Any, source: str = "<model>", *, service: str | None = None) -> SmithyModel:
+        """Read a model from an AST that was parsed already.
+
+        :param source: the name to use for it in errors.
+        :param service: the absolute shape ID of the service, for a model that has several.
+        :raises SmithyModelError: if it is not a model; it names the source and the place.
+        """
+        try:
+            return cls(Node(ast, source), service)
+        except RecursionError:
+            raise SmithyModelError(source, "", "expected shapes that are not nested without end") from None
+
+    def __repr__(self) -> str:
+        counts = f"{len(self._operations)} operations, {len(self._errors)} errors"
+        return f"<SmithyModel {self._service or 'without a service'}: {counts}>"
+
+    @property
+    def source(self) -> str:
+        """The file it came from."""
+        return self._source
+
+    @property
+    def service(self) -> str | None:
+        """The absolute shape ID of the service, or None: such a model has errors only."""
+        return self._service
+
+    @property
+    def protocols(self) -> tuple[Protocol, ...]:
+        """The protocols of the service, in the model's order."""
+        return self._protocols
+
+    @property
+    def errors(self) -> Mapping[str, ModeledError]:
+        """The errors by code: the shape's name, and the code of ``@awsQueryError`` (the first, if several
+        share it).
+        """
+        return MappingProxyType(self._errors)
+
+    @property
+    def operations(self) -> Mapping[str, ModeledOperation]:
+        """The operations bound to the service by name, their tokens bound as in its first protocol."""
+        return MappingProxyType(self._operations)
+
+    def verdict_for(self, error_code: str | None, status: int | None) -> RetryAction:
+        """The verdict on an error: see :func:`~.classifier.verdict_for`."""
+        return verdict_for(self._verdicts, error_code, status)
+
+    def match(
+        self, method: str, url_path_with_query: str, headers: Mapping[str, Any], body: object
+    ) -> ModeledOperation | None:
+        """The operation of a request to a service at the root of its host, or None. It looks at no host.
+
+        :param body: bytes or text; an operation named in anything else is not seen.
+        """
+        path, query = split_target(url_path_with_query)
+        segments = path_segments(path)
+        return None if segments is None else self.match_segments(method, segments, query, headers, body)
+
+    def match_segments(
+        self, method: str, segments: tuple[str, ...], query: str, headers: Mapping[str, Any], body: object
+    ) -> ModeledOperation | None:
+        """As :meth:`match`, for a path that was taken apart already."""
+        return self._matcher.match(method, segments, query, headers, body)
+
+    def for_endpoint(self, url: str) -> SmithyEndpoint:
+        """Let this model speak for one endpoint only.
+
+        :param url: such as ``https://api.example.com/base``.
+        :raises ValueError: if it is not an endpoint.
+        """
+        return SmithyEndpoint(self, url)
+
+
+def _service_of(ast: Ast, wanted: str | None) -> str | None:
+    services = ast.by_type.get("service", [])
+    if wanted is not None:
+        if wanted not in services:
+            raise ast.root.error(f"a model with the service {wanted!r}")
+        return wanted
+    if len(services) > 1:
+        raise ast.root.error(f"one service, or service= with one of {', '.join(sorted(services))}")
+    return services[0] if services else None

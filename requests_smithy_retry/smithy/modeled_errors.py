@@ -1,0 +1,87 @@
+"""What a model says about its errors (contract 3; Smithy 2.0 ``@error``, ``@retryable``, ``@httpError``).
+
+Only the reading is here: what follows from it for a retry is in ``classifier.py``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, cast
+
+from .json_ast import Ast, Node, shape_name
+
+ERROR = "smithy.api#error"
+HTTP_ERROR = "smithy.api#httpError"
+RETRYABLE = "smithy.api#retryable"
+QUERY_ERROR = "aws.protocols#awsQueryError"
+
+Fault = Literal["client", "server"]
+
+
+@dataclass(frozen=True, slots=True)
+class ModeledError:
+    """One error shape of a model."""
+
+    name: str
+    """The shape's name, without its namespace."""
+    shape_id: str
+    """The shape's absolute ID."""
+    fault: Fault
+    """Whose fault it is, from ``@error``."""
+    http_status: int | None
+    """The status it comes with, from ``@httpError`` (or ``@awsQueryError``), or None where the model does not
+    say.
+    """
+    retryable: bool
+    """It has ``@retryable``. An error without it is no opinion, not a "no"."""
+    throttling: bool
+    """It has ``@retryable(throttling: true)``."""
+
+
+def read_errors(ast: Ast) -> dict[str, tuple[ModeledError, ...]]:
+    """Every error of the model under each code it may come with.
+
+    A code can belong to several errors: of two namespaces, or through ``@awsQueryError``.
+
+    :raises SmithyModelError: if a trait has a value it cannot have.
+    """
+    found: dict[str, tuple[ModeledError, ...]] = {}
+    for shape_id in ast.by_type.get("structure", ()):
+        traits = ast.traits(shape_id)
+        if ERROR not in traits:
+            continue
+        query_error = traits.get(QUERY_ERROR)
+        error = _read_error(shape_id, traits, query_error)
+        codes = {error.name: None}
+        if query_error is not None:
+            codes[_needed(query_error, "code").string()] = None
+        for code in codes:
+            found[code] = (*found.get(code, ()), error)
+    return found
+
+
+def _read_error(shape_id: str, traits: dict[str, Node], query_error: Node | None) -> ModeledError:
+    fault = traits[ERROR].value
+    if fault not in ("client", "server"):
+        raise traits[ERROR].error('"client" or "server"')
+    status: int | None = None
+    if HTTP_ERROR in traits:
+        status = traits[HTTP_ERROR].integer()
+    elif query_error is not None:
+        status = _needed(query_error, "httpResponseCode").integer()
+    throttling = False
+    retryable = traits.get(RETRYABLE)
+    if retryable is not None:
+        retryable.annotation()
+        flag = None if retryable.value is True else retryable.child("throttling")
+        throttling = flag is not None and flag.boolean()
+    return ModeledError(
+        shape_name(shape_id), shape_id, cast(Fault, fault), status, retryable is not None, throttling
+    )
+
+
+def _needed(holder: Node, key: str) -> Node:
+    child = holder.child(key)
+    if child is None:
+        raise holder.error(f'an object with "{key}"')
+    return child

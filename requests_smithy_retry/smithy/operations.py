@@ -1,0 +1,148 @@
+"""What a model says about its operations (contract 4): which may be sent again, and with which token.
+
+Only operations bound to the service count, through whatever resources. Finding one for a request is done
+elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .idempotency_token import IdempotencyToken, bind_token
+from .json_ast import PRELUDE, Ast, Node, shape_name
+from .protocols import Protocol
+from .uri_pattern import UriPattern
+
+HTTP = "smithy.api#http"
+READONLY = "smithy.api#readonly"
+IDEMPOTENT = "smithy.api#idempotent"
+IDEMPOTENCY_TOKEN = "smithy.api#idempotencyToken"
+ENDPOINT = "smithy.api#endpoint"
+LONG_POLL = ("smithy.api#longPoll", "aws.api#longPoll")
+LIFECYCLE = ("create", "put", "read", "update", "delete", "list")
+
+
+@dataclass(frozen=True, slots=True)
+class ModeledOperation:
+    """One operation of a service."""
+
+    name: str
+    """The shape's name, without its namespace."""
+    shape_id: str
+    """The shape's absolute ID."""
+    readonly: bool
+    """It has ``@readonly``."""
+    idempotent: bool
+    """It has ``@idempotent``."""
+    idempotency_token: IdempotencyToken | None
+    """The input member with ``@idempotencyToken`` and where this protocol binds it, or None."""
+    long_poll: bool
+    """It has ``@longPoll``."""
+    http_method: str | None
+    """The method of ``@http``, or None where the model has none."""
+    uri_pattern: UriPattern | None
+    """The URI pattern of ``@http``, or None where the model has none."""
+    host_prefix: str = ""
+    """The prefix of the host from ``@endpoint``; empty where there is none or it has labels."""
+
+    @property
+    def resendable(self) -> bool:
+        """Any request of this operation may be sent again, whatever its method."""
+        return self.readonly or self.idempotent
+
+    def resendable_with(self, url: str, headers: Mapping[str, Any], body: object) -> bool:
+        """Whether this request of the operation may be sent again: because any may, or because its token is
+        there.
+
+        :param url: the URL, or the path with the query.
+        :param body: bytes or text; a token in anything else is not seen.
+        """
+        if self.resendable:
+            return True
+        token = self.idempotency_token
+        return token is not None and token.present_in(url, headers, body)
+
+
+def bound_operations(ast: Ast, service: str) -> list[str]:
+    """The operations in the closure of a service: its own, and those of its resources and theirs.
+
+    :raises SmithyModelError: if a reference leads nowhere.
+    """
+    found: dict[str, None] = {}
+    seen = {service}
+    waiting = [service]
+    while waiting:
+        holder = waiting.pop(0)
+        for reference in _operation_references(ast, holder):
+            found[ast.follow(reference, "operation")] = None
+        for reference in ast.references(holder, "resources"):
+            resource = ast.follow(reference, "resource")
+            if resource not in seen:
+                seen.add(resource)
+                waiting.append(resource)
+    return list(found)
+
+
+def _operation_references(ast: Ast, holder: str) -> Iterator[Node]:
+    yield from ast.references(holder, "operations")
+    if ast.shapes[holder].value["type"] == "resource":
+        yield from ast.references(holder, "collectionOperations")
+        for ancestor in ast.lineage(holder):
+            for key in LIFECYCLE:
+                reference = ast.shapes[ancestor].child(key)
+                if reference is not None:
+                    yield reference
+
+
+def read_operation(ast: Ast, shape_id: str, protocol: Protocol) -> ModeledOperation:
+    """One operation, with its token bound as the protocol binds it.
+
+    :raises SmithyModelError: if a trait has a value it cannot have.
+    """
+    traits = ast.traits(shape_id)
+    for name in (READONLY, IDEMPOTENT, *LONG_POLL):
+        if name in traits:
+            traits[name].annotation()
+    method, pattern = _read_http(traits[HTTP]) if HTTP in traits else (None, None)
+    return ModeledOperation(
+        name=shape_name(shape_id),
+        shape_id=shape_id,
+        readonly=READONLY in traits,
+        idempotent=IDEMPOTENT in traits,
+        idempotency_token=_read_token(ast, shape_id, protocol),
+        long_poll=any(name in traits for name in LONG_POLL),
+        http_method=method,
+        uri_pattern=pattern,
+        host_prefix=_read_host_prefix(traits[ENDPOINT]) if ENDPOINT in traits else "",
+    )
+
+
+def _read_http(trait: Node) -> tuple[str, UriPattern]:
+    method, uri = trait.child("method"), trait.child("uri")
+    if method is None or uri is None:
+        raise trait.error('an object with "method" and "uri"')
+    verb, text = method.string(), uri.string()
+    try:
+        return verb, UriPattern.parse(text)
+    except ValueError as problem:
+        raise uri.error(str(problem)) from None
+
+
+def _read_token(ast: Ast, shape_id: str, protocol: Protocol) -> IdempotencyToken | None:
+    reference = ast.shapes[shape_id].child("input")
+    if reference is None or (reference.target().startswith(PRELUDE) and reference.target() not in ast.shapes):
+        return None
+    for member, traits in ast.members(ast.follow(reference, "structure")).items():
+        if IDEMPOTENCY_TOKEN in traits:
+            return bind_token(member, traits, protocol)
+    return None
+
+
+def _read_host_prefix(trait: Node) -> str:
+    prefix = trait.child("hostPrefix")
+    if prefix is None:
+        raise trait.error('an object with "hostPrefix"')
+    text = prefix.string().lower()
+    return "" if "{" in text else text

@@ -1,0 +1,120 @@
+"""How the parts of a request are looked at (contract 3, 4): nothing here raises, whatever the request holds.
+
+Bounded and linear: a part too large or not understood is "not there", and so unlocks nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import parse_qsl, unquote
+from xml.parsers import expat
+
+MAX_BODY = 16 * 1024 * 1024
+"""The longest body that is looked at: the largest request that DynamoDB takes, and no upload."""
+
+
+def header(headers: Mapping[str, Any], name: str) -> str | None:
+    """The value of a header, whatever the case of its name and whether it is text or bytes."""
+    value = headers.get(name)
+    if value is None:
+        wanted = name.lower()
+        value = next((headers[key] for key in headers if str(key).lower() == wanted), None)
+    if isinstance(value, bytes):
+        return value.decode("latin-1")
+    return value if isinstance(value, str) else None
+
+
+def split_target(target: str) -> tuple[str, str]:
+    """The path and the query of a URL or of a path with a query.
+
+    >>> split_target("/a/b?c=d#e")
+    ('/a/b', 'c=d')
+    """
+    path, _, query = target.partition("#")[0].partition("?")
+    return path, query
+
+
+def path_segments(path: str) -> tuple[str, ...] | None:
+    """The decoded segments of an absolute path; None for a path that cannot be trusted to mean one thing.
+
+    One slash at the end is ignored, as the Smithy specification has it. An encoded slash does not part
+    segments. A path with a dot segment, plain or encoded, is refused: client, proxy and server may each read
+    it differently.
+
+    >>> path_segments("/a/b%2Fc/")
+    ('a', 'b/c')
+    """
+    if path == "":
+        return ()
+    if path[0] != "/":
+        return None
+    segments = path[1:].split("/")
+    if segments[-1] == "":
+        segments.pop()
+    if "%" in path:
+        segments = [unquote(segment) for segment in segments]
+    if "." in segments or ".." in segments:
+        return None
+    return tuple(segments)
+
+
+def parameters(text: str) -> dict[str, list[str]]:
+    """The parameters of a query string or of a form, each with all its values."""
+    found: dict[str, list[str]] = {}
+    for name, value in parse_qsl(text, keep_blank_values=True):
+        found.setdefault(name, []).append(value)
+    return found
+
+
+def body_text(body: object) -> str | None:
+    """The text of a body that is in memory, or None: a file or a generator is never read."""
+    if not isinstance(body, (str, bytes, bytearray)) or len(body) > MAX_BODY:
+        return None
+    if isinstance(body, str):
+        return body
+    try:
+        return body.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+
+
+def json_member(text: str, name: str) -> str | None:
+    """A top-level string member of a JSON object, or None."""
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    value = document.get(name) if isinstance(document, dict) else None
+    return value if isinstance(value, str) else None
+
+
+def xml_child(text: str, name: str) -> str | None:
+    """The text of a child of the root element, or None. A document with a DOCTYPE is refused."""
+    parser = expat.ParserCreate()
+    path: list[str] = []
+    found: list[str] = []
+
+    def refuse(*_: object) -> None:
+        raise ValueError("a DOCTYPE")
+
+    def start(tag: str, _: object) -> None:
+        path.append(tag)
+
+    def end(_: str) -> None:
+        path.pop()
+
+    def characters(data: str) -> None:
+        if len(path) == 2 and path[1] == name:
+            found.append(data)
+
+    parser.StartDoctypeDeclHandler = refuse
+    parser.StartElementHandler = start
+    parser.EndElementHandler = end
+    parser.CharacterDataHandler = characters
+    try:
+        parser.Parse(text, True)
+    except (expat.ExpatError, ValueError):
+        return None
+    return "".join(found)

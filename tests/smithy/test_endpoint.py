@@ -1,0 +1,199 @@
+from __future__ import annotations
+
+import copy
+import pickle
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from requests_smithy_retry.smithy import SmithyModel
+
+from .asts import HERE, annotation, operation, service
+
+MODEL = SmithyModel.from_dict(
+    service(
+        operation("Everything", http="POST /{path+}", traits=annotation("readonly")),
+        operation("Root", http="POST /", traits=annotation("idempotent")),
+        operation("Create", http="POST /things", members={"token": annotation("idempotencyToken")}),
+        operation(
+            "Manage", http="POST /manage", traits={"smithy.api#endpoint": {"hostPrefix": "management."}}
+        ),
+    )
+)
+API = MODEL.for_endpoint("https://api.example.com/base")
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("https://api.example.com/base", True),
+        ("https://api.example.com/base/", True),
+        ("https://api.example.com/base/x/y?z#w", True),
+        ("https://api.example.com/base?x", True),
+        ("HTTPS://API.Example.COM/base/x", True),
+        ("https://api.example.com:443/base/x", True),
+        ("https://api.example.com:/base/x", True),
+        ("https://user:pw@api.example.com/base/x", True),
+        ("https://a@b@api.example.com/base/x", True),
+        ("https://api.example.com/b%61se/x", True),
+        ("https://management.api.example.com/base/manage", True),
+        ("http://api.example.com/base/x", False),
+        ("http://api.example.com:443/base/x", False),
+        ("https://api.example.com:8443/base/x", False),
+        ("https://api.example.com:80/base/x", False),
+        ("https://api.example.com/", False),
+        ("https://api.example.com/based", False),
+        ("https://api.example.com/Base/x", False),
+        ("https://api.example.com//base/x", False),
+        ("https://api.example.com%2Fbase/x", False),
+        ("https://api.example.com/base%2Fx", False),
+        ("https://other.example.com/base/x", False),
+        ("https://xapi.example.com/base/x", False),
+        ("https://api.example.com.evil.example/base/x", False),
+        ("https://api.example.com./base/x", False),
+        # Userinfo.
+        ("https://api.example.com@evil.example/base/x", False),
+        ("https://api.example.com:443@evil.example/base/x", False),
+        ("https://api.example.com%40evil.example/base/x", False),
+        ("https://evil.example/@api.example.com/base/x", False),
+        ("https://evil.example#@api.example.com/base/x", False),
+        ("https://evil.example?@api.example.com/base/x", False),
+        # Parsers differ on a backslash.
+        ("https://evil.example\\@api.example.com/base/x", False),
+        ("https://api.example.com\\@evil.example/base/x", False),
+        ("https://api.example.com/base\\x", False),
+        # Dot segments.
+        ("https://api.example.com/base/../admin", False),
+        ("https://api.example.com/base/%2e%2E/admin", False),
+        ("https://api.example.com/base/.", False),
+        ("https://api.example.com/x/../base", False),
+        # What is no URL.
+        ("https://api.example.com/ba\nse/x", False),
+        (" https://api.example.com/base/x", False),
+        ("https://api.example.com:x/base/x", False),
+        ("https://api.example.com:99999/base/x", False),
+        ("https://[::1/base/x", False),
+        ("https://[zz]/base/x", False),
+        ("https:///base/x", False),
+        ("ftp://api.example.com/base/x", False),
+        ("//api.example.com/base/x", False),
+        ("/base/x", False),
+        ("", False),
+    ],
+)
+def test_an_endpoint_speaks_for_itself_only(url, expected):
+    """Scheme, host, port and path prefix have to be the endpoint's; a dubious URL is nobody's."""
+    assert API.speaks_for(url) is expected
+    assert (API.operation_for("POST", url, {}, None) is not None) is expected
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "url", "expected"),
+    [
+        ("http://api.example.com", "http://api.example.com:80/x", True),
+        ("http://api.example.com:80/", "http://api.example.com/x", True),
+        ("http://api.example.com", "https://api.example.com/x", False),
+        ("http://[::1]:8000", "http://[::1]:8000/x", True),
+        ("http://[::1]:8000", "http://[0:0:0:0:0:0:0:1]:8000/x", True),
+        ("http://[::1]:8000", "http://[::2]:8000/x", False),
+        ("http://[2001:DB8::1]", "http://[2001:db8::1]/x", True),
+        ("http://127.0.0.1:8000", "http://127.0.0.1:8000/x", True),
+        ("http://127.0.0.1:8000", "http://management.127.0.0.1:8000/x", False),
+        ("http://localhost:8000", "http://localhost:8000", True),
+        ("https://API.example.com", "https://api.example.com/x", True),
+        ("https://user:pw@api.example.com", "https://api.example.com/x", True),
+        ("https://xn--bcher-kva.example", "https://xn--bcher-kva.example/x", True),
+        ("https://xn--bcher-kva.example", "https://bücher.example/x", False),
+    ],
+)
+def test_hosts_of_every_kind(endpoint, url, expected):
+    """A host is a name, an IPv4 or an IPv6 address, and the port has the scheme's default."""
+    assert MODEL.for_endpoint(endpoint).speaks_for(url) is expected
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "api.example.com",
+        "/base",
+        "ftp://api.example.com",
+        "https://",
+        "https://api.example.com?x",
+        "https://api.example.com/#",
+        "https://api.example.com/a/../b",
+        "https://api.example.com:x",
+        "https://bücher.example",
+        "https://user:secret@api.example.com?x",
+    ],
+)
+def test_what_is_no_endpoint_is_refused(url):
+    """An endpoint that is no plain URL is refused, and no userinfo gets into the message."""
+    with pytest.raises(ValueError, match="endpoint '") as caught:
+        MODEL.for_endpoint(url)
+    assert "secret" not in str(caught.value)
+
+
+def test_an_endpoint_shows_no_userinfo():
+    """Userinfo given with an endpoint is dropped, so that it cannot get into a log."""
+    found = MODEL.for_endpoint("https://user:secret@api.example.com/base")
+    assert repr(found) == "SmithyEndpoint(url='https://api.example.com/base')"
+    assert found == API
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("https://api.example.com/base", "Root"),
+        ("https://api.example.com/base/", "Root"),
+        ("https://api.example.com/base/things", "Create"),
+        ("https://api.example.com/base/things/1", "Everything"),
+        ("https://api.example.com/base/manage", "Manage"),
+        ("https://management.api.example.com/base/manage", "Manage"),
+        ("https://management.api.example.com/base/things", None),
+        ("https://api.example.com/things", None),
+    ],
+)
+def test_the_prefix_is_taken_off(url, expected):
+    """The path below the endpoint is matched; a host prefix fits only the operations that have it."""
+    found = API.operation_for("POST", url, {}, None)
+    assert (None if found is None else found.name) == expected
+
+
+@pytest.mark.parametrize(
+    ("url", "body", "expected"),
+    [
+        ("https://api.example.com/base/other", None, True),
+        ("https://api.example.com/base/things", b"{}", False),
+        ("https://api.example.com/base/things", b'{"token": "1"}', True),
+        ("https://evil.example/base/other", None, False),
+    ],
+)
+def test_what_may_be_sent_again(url, body, expected):
+    """A model unlocks a request to its endpoint if the operation or its token allows it."""
+    assert API.may_resend("POST", url, {}, body) is expected
+
+
+def test_an_endpoint_survives_copying():
+    """A pickled or copied endpoint answers as before: an adapter carries it along."""
+    weather = SmithyModel.load(HERE / "models" / "weather.json").for_endpoint("https://api.example.com")
+    for same in (pickle.loads(pickle.dumps(weather)), copy.deepcopy(weather), copy.copy(weather)):
+        found = same.operation_for("POST", "https://api.example.com/cities/search", {}, None)
+        assert (same.url, found.name) == (weather.url, "SearchCities")
+
+
+@given(
+    st.text(), st.sampled_from(["", "https://", "https://api.example.com", "https://api.example.com/base/"])
+)
+def test_no_url_raises(text, start):
+    """Whatever the URL, an endpoint says yes or no."""
+    assert API.may_resend("POST", start + text, {}, None) in (True, False)
+
+
+@given(st.text(st.sampled_from("abc.@:/\\?#[]%2e"), min_size=1))
+def test_nothing_before_the_host_helps(text):
+    """Userinfo and tricks before another host never make it the endpoint's."""
+    assert not API.speaks_for(
+        f"https://{text.replace('/', '')}@evil.example/base/x".replace("?", "").replace("#", "")
+    )

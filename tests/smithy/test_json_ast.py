@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+import pytest
+
+from requests_smithy_retry.smithy import SmithyModelError
+from requests_smithy_retry.smithy.json_ast import Ast, Node, pointer, shape_name
+
+
+def ast_of(shapes):
+    return Ast(Node({"smithy": "2.0", "shapes": shapes}, "api.json"))
+
+
+def test_a_pointer_is_escaped():
+    """A slash or a tilde in a key is escaped as RFC 6901 has it."""
+    assert pointer(("shapes", "a/b~c")) == "/shapes/a~1b~0c"
+
+
+def test_a_shape_name_has_no_namespace():
+    """The name of a shape is what comes after the last number sign."""
+    assert shape_name("com.example#Thing") == "Thing"
+
+
+@pytest.mark.parametrize(
+    ("read", "value", "expected"),
+    [
+        ("object", [], "expected an object, found an array"),
+        ("elements", {}, "expected an array, found an object"),
+        ("string", "", "expected a string that is not empty, found ''"),
+        ("string", None, "expected a string that is not empty, found null"),
+        ("integer", True, "expected an integer, found a boolean"),
+        ("integer", 1.5, "expected an integer, found a number"),
+        ("boolean", "x" * 100, f"expected true or false, found '{'x' * 40}'"),
+        pytest.param("boolean", 10**5000, "expected true or false, found a number", id="huge"),
+        ("annotation", False, "expected an object, found a boolean"),
+        ("target", {}, 'expected an object with "target", found an object'),
+        ("items", {1: 2}, "expected an object whose keys are strings, found an object"),
+    ],
+)
+def test_a_value_of_the_wrong_kind_is_named(read, value, expected):
+    """An error says what was expected and what was found, shortened, and where."""
+    with pytest.raises(SmithyModelError) as caught:
+        list(getattr(Node(value, "api.json", ("shapes", "t#X")), read)() or ())
+    assert str(caught.value) == f"api.json: at /shapes/t#X: {expected}"
+
+
+@pytest.mark.parametrize(("read", "value"), [("annotation", True), ("annotation", {}), ("boolean", False)])
+def test_a_value_of_the_right_kind_is_taken(read, value):
+    """The value of an annotation is an object, or true as in the 1.0 AST."""
+    getattr(Node(value, "api.json"), read)()
+
+
+def test_a_null_member_is_there():
+    """A member whose value is null is not the same as no member."""
+    node = Node({"a": None}, "api.json")
+    assert node.child("a") is not None
+    assert node.child("b") is None
+
+
+@pytest.mark.parametrize(
+    ("root", "place", "expected"),
+    [
+        ([], "", "expected an object, found an array"),
+        ({}, "", 'expected a Smithy JSON AST: an object with "smithy"'),
+        ({"smithy": 2, "shapes": {}}, "/smithy", "expected a string"),
+        ({"smithy": "3.0", "shapes": {}}, "/smithy", "expected the version of a Smithy AST"),
+        ({"smithy": "2.0"}, "", 'expected an object with "shapes"'),
+        ({"smithy": "2.0", "shapes": []}, "/shapes", "expected an object, found an array"),
+        ({"smithy": "2.0", "shapes": {"t#X": {}}}, "/shapes/t#X", 'expected a shape: an object with "type"'),
+        ({"smithy": "2.0", "shapes": {"t#X": {"type": 1}}}, "/shapes/t#X/type", "expected a string"),
+    ],
+)
+def test_what_is_no_model_is_refused(root, place, expected):
+    """A document that is not a Smithy AST is refused with the place and what a model has there."""
+    with pytest.raises(SmithyModelError) as caught:
+        Ast(Node(root, "api.json"))
+    assert caught.value.place == place
+    assert caught.value.problem.startswith(expected)
+
+
+@pytest.mark.parametrize("version", ["1", "1.0", "2", "2.0", "2.1"])
+def test_both_versions_of_the_ast_are_read(version):
+    """An AST of version 1 or 2 is read, with or without a point release."""
+    Ast(Node({"smithy": version, "shapes": {}}, "api.json"))
+
+
+def test_mixins_give_traits_and_members():
+    """A shape has its mixins' traits and members, a later one and its own replacing an earlier one's."""
+    ast = ast_of(
+        {
+            "t#A": {
+                "type": "structure",
+                "traits": {"x#a": 1, "x#b": 1},
+                "members": {"m": {"traits": {"x#t": 1}}},
+            },
+            "t#B": {"type": "structure", "traits": {"x#b": 2}, "mixins": [{"target": "t#A"}]},
+            "t#C": {
+                "type": "structure",
+                "traits": {"x#c": 3},
+                "mixins": [{"target": "t#A"}, {"target": "t#B"}],
+                "members": {"n": {}},
+            },
+            "t#C$m": {"type": "apply", "traits": {"x#applied": 4}},
+        }
+    )
+    assert ast.lineage("t#C") == ("t#A", "t#B", "t#C")
+    assert {key: node.value for key, node in ast.traits("t#C").items()} == {"x#a": 1, "x#b": 2, "x#c": 3}
+    assert {key: sorted(traits) for key, traits in ast.members("t#C").items()} == {
+        "m": ["x#applied", "x#t"],
+        "n": [],
+    }
+
+
+def test_local_traits_stay_with_the_mixin():
+    """A mixin's own @mixin trait and those that it calls local are not given on."""
+    traits = {"smithy.api#mixin": {"localTraits": ["x#local", "x#absent"]}, "x#local": 1, "x#given": 2}
+    ast = ast_of(
+        {
+            "t#A": {"type": "structure", "traits": traits},
+            "t#B": {"type": "structure", "mixins": [{"target": "t#A"}]},
+        }
+    )
+    assert list(ast.traits("t#B")) == ["x#given"]
+    assert list(ast.traits("t#A")) == list(traits)
+
+
+def test_a_circle_of_mixins_is_refused():
+    """A mixin that leads back to its shape is an error, not endless."""
+    ast = ast_of(
+        {
+            "t#A": {"type": "structure", "mixins": [{"target": "t#B"}]},
+            "t#B": {"type": "structure", "mixins": [{"target": "t#A"}]},
+        }
+    )
+    with pytest.raises(
+        SmithyModelError, match=r"at /shapes/t#B/mixins/0: expected a mixin that does not lead back"
+    ):
+        ast.lineage("t#A")
+
+
+def test_references_of_mixins_count():
+    """The list of a service is its mixins' and its own."""
+    ast = ast_of(
+        {
+            "t#M": {"type": "service", "operations": [{"target": "t#A"}]},
+            "t#S": {"type": "service", "operations": [{"target": "t#B"}], "mixins": [{"target": "t#M"}]},
+        }
+    )
+    assert [node.target() for node in ast.references("t#S", "operations")] == ["t#A", "t#B"]
+    assert list(ast.references("t#S", "resources")) == []
+
+
+@pytest.mark.parametrize("target", ["t#Nothing", "t#A$b"])
+def test_a_reference_has_to_lead_somewhere(target):
+    """A reference to a shape that is not there, or is of another type, is an error at the reference."""
+    ast = ast_of({"t#A": {"type": "structure"}, "t#A$b": {"type": "apply"}})
+    with pytest.raises(SmithyModelError, match=r"at /x: expected a reference to a shape of type structure"):
+        ast.follow(Node({"target": target}, "api.json", ("x",)), "structure")

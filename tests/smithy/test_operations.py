@@ -1,0 +1,165 @@
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from requests_smithy_retry.smithy import ModeledOperation, SmithyModel, SmithyModelError
+
+from .asts import HERE, annotation, operation, service
+
+WEATHER = SmithyModel.load(HERE / "models" / "weather.json")
+
+
+def read(*, http=None, traits=None, members=None):
+    return SmithyModel.from_dict(
+        service(operation("Op", http=http, traits=traits, members=members))
+    ).operations["Op"]
+
+
+def test_only_bound_operations_count():
+    """The operations are those of the service, its resources and theirs, by whatever way they are bound."""
+    assert sorted(WEATHER.operations) == [
+        "AppendPhoto",
+        "CreateCity",
+        "DeletePhoto",
+        "GetCity",
+        "ImportCities",
+        "ListPhotos",
+        "PutPhoto",
+        "SearchCities",
+        "TagCity",
+        "WaitForStorm",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("traits", "readonly", "idempotent", "resendable"),
+    [
+        ({}, False, False, False),
+        (annotation("readonly"), True, False, True),
+        (annotation("idempotent"), False, True, True),
+        ({"smithy.api#readonly": True}, True, False, True),
+    ],
+)
+def test_what_may_be_sent_again(traits, readonly, idempotent, resendable):
+    """A read-only or idempotent operation may be sent again, another may not."""
+    found = read(traits=traits)
+    assert (found.readonly, found.idempotent, found.resendable) == (readonly, idempotent, resendable)
+    assert found.resendable_with("/", {}, None) is resendable
+
+
+def test_a_token_makes_a_request_resendable():
+    """With a token member, a request may be sent again if the token is in it."""
+    found = read(members={"token": annotation("idempotencyToken")})
+    assert not found.resendable
+    assert found.resendable_with("/", {}, b'{"token": "1"}')
+    assert not found.resendable_with("/", {}, b"{}")
+
+
+@pytest.mark.parametrize("trait", ["smithy.api#longPoll", "aws.api#longPoll"])
+def test_long_polling_is_read(trait):
+    """An operation with @longPoll of either namespace is a long-polling one."""
+    assert read(traits={trait: {}}).long_poll
+    assert not read().long_poll
+
+
+def test_a_trait_of_a_mixin_counts():
+    """An operation has the traits of its mixin, but not those that are local to it."""
+    assert WEATHER.operations["GetCity"].readonly
+    assert not WEATHER.operations["GetCity"].long_poll
+
+
+def test_http_is_read_where_there_is_one():
+    """Method and pattern are those of @http, and None without it."""
+    found = read(http="POST /a/{b}?c")
+    assert (found.http_method, found.uri_pattern.text) == ("POST", "/a/{b}?c")
+    assert (read().http_method, read().uri_pattern) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("prefix", "expected"),
+    [("management.", "management."), ("Data-", "data-"), ("{account}.", ""), (None, "")],
+)
+def test_a_host_prefix_is_read(prefix, expected):
+    """A host prefix is taken in lower case; one with labels is not known."""
+    traits = {} if prefix is None else {"smithy.api#endpoint": {"hostPrefix": prefix}}
+    assert read(traits=traits).host_prefix == expected
+
+
+def test_an_operation_is_frozen():
+    """What was read cannot be changed."""
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        read().readonly = True
+    with pytest.raises(TypeError):
+        WEATHER.operations["New"] = read()
+    assert isinstance(read(), ModeledOperation)
+
+
+@pytest.mark.parametrize(
+    ("traits", "place", "expected"),
+    [
+        ({"smithy.api#readonly": None}, "smithy.api#readonly", "expected an object, found null"),
+        (
+            {"smithy.api#http": {"method": "GET"}},
+            "smithy.api#http",
+            'expected an object with "method" and "uri"',
+        ),
+        ({"smithy.api#http": {"uri": "/"}}, "smithy.api#http", 'expected an object with "method" and "uri"'),
+        ({"smithy.api#http": {"method": 1, "uri": "/"}}, "smithy.api#http/method", "expected a string"),
+        (
+            {"smithy.api#http": {"method": "GET", "uri": "x"}},
+            "smithy.api#http/uri",
+            "expected a URI pattern that",
+        ),
+        ({"smithy.api#endpoint": {}}, "smithy.api#endpoint", 'expected an object with "hostPrefix"'),
+    ],
+)
+def test_a_broken_trait_is_named(traits, place, expected):
+    """A trait with a value that it cannot have is an error at the trait."""
+    with pytest.raises(SmithyModelError) as caught:
+        read(traits=traits)
+    assert caught.value.place == f"/shapes/t#Op/traits/{place}"
+    assert caught.value.problem.startswith(expected)
+
+
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        ({"operations": [{"target": "t#Nothing"}]}, "/shapes/t#Service/operations/0"),
+        ({"operations": [{}]}, "/shapes/t#Service/operations/0"),
+        ({"operations": {}}, "/shapes/t#Service/operations"),
+        ({"resources": [{"target": "t#Op"}]}, "/shapes/t#Service/resources/0"),
+    ],
+)
+def test_a_broken_reference_is_named(change, place):
+    """A reference that leads nowhere is an error at the reference."""
+    with pytest.raises(SmithyModelError) as caught:
+        SmithyModel.from_dict(service(operation("Op"), **change))
+    assert caught.value.place == place
+
+
+@pytest.mark.parametrize(
+    ("target", "broken"), [("smithy.api#Unit", False), ("t#Nothing", True), ("t#Service", True)]
+)
+def test_an_input_has_to_be_a_structure(target, broken):
+    """An input is a structure of the model, or one of the prelude."""
+    shapes = operation("Op")
+    shapes["t#Op"]["input"] = {"target": target}
+    if broken:
+        with pytest.raises(SmithyModelError, match="/shapes/t#Op/input"):
+            SmithyModel.from_dict(service(shapes))
+    else:
+        assert SmithyModel.from_dict(service(shapes)).operations["Op"].idempotency_token is None
+
+
+def test_resources_in_a_circle_end():
+    """Resources that contain each other are read once each."""
+    model = service(operation("Op"), resources=[{"target": "t#A"}])
+    model["shapes"]["t#A"] = {
+        "type": "resource",
+        "resources": [{"target": "t#B"}],
+        "read": {"target": "t#Op"},
+    }
+    model["shapes"]["t#B"] = {"type": "resource", "resources": [{"target": "t#A"}]}
+    assert list(SmithyModel.from_dict(model).operations) == ["Op"]
