@@ -84,9 +84,7 @@ def main() -> None:
     for protocol in ("aws.protocols#restJson1", "aws.protocols#awsJson1_0"):
         costs = [microseconds(size, protocol) for size in SIZES]
         for size, cost in zip(SIZES, costs, strict=True):
-            print(
-                f"{protocol}: {size:>5} operations: {cost:6.2f} us per request, ratio {cost / costs[0]:.2f}"
-            )
+            print(f"{protocol}: {size:>5} operations: {cost:6.2f} us per request, ratio {cost / costs[0]:.2f}")
 
 
 if __name__ == "__main__":

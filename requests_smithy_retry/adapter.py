@@ -134,7 +134,9 @@ class RetryAdapter(HTTPAdapter):
             started = self._now()
             attempt.connecting = False
             try:
-                response = super().send(request, stream=stream, timeout=timeout, verify=verify, cert=cert, proxies=proxies)
+                response = super().send(
+                    request, stream=stream, timeout=timeout, verify=verify, cert=cert, proxies=proxies
+                )
                 if preload and response.status_code < 400:
                     response.content  # noqa: B018 - reads the body, so that a cut one is this attempt's failure
             except Exception as caught:

@@ -89,9 +89,7 @@ class SmithyEndpoint:
                 "a fragment and dot segments, is allowed"
             )
         prefixes = {place.host: ""}
-        if (
-            ":" not in place.host and not place.host.rpartition(".")[2].isdigit()
-        ):  # nothing goes before an address
+        if ":" not in place.host and not place.host.rpartition(".")[2].isdigit():  # nothing goes before an address
             for operation in self.model.operations.values():
                 prefixes.setdefault(operation.host_prefix + place.host, operation.host_prefix)
         object.__setattr__(self, "_place", place)
@@ -101,9 +99,7 @@ class SmithyEndpoint:
         """Whether a request to this URL is one to the endpoint."""
         return self._within(url) is not None
 
-    def operation_for(
-        self, method: str, url: str, headers: Mapping[str, Any], body: object
-    ) -> ModeledOperation | None:
+    def operation_for(self, method: str, url: str, headers: Mapping[str, Any], body: object) -> ModeledOperation | None:
         """The operation of a request, or None: it is to another endpoint, or the model does not know it.
 
         :param body: bytes or text; an operation named in anything else is not seen.

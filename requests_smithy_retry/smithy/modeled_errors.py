@@ -75,9 +75,7 @@ def _read_error(shape_id: str, traits: dict[str, Node], query_error: Node | None
         retryable.annotation()
         flag = None if retryable.value is True else retryable.child("throttling")
         throttling = flag is not None and flag.boolean()
-    return ModeledError(
-        shape_name(shape_id), shape_id, cast(Fault, fault), status, retryable is not None, throttling
-    )
+    return ModeledError(shape_name(shape_id), shape_id, cast(Fault, fault), status, retryable is not None, throttling)
 
 
 def _needed(holder: Node, key: str) -> Node:

@@ -64,9 +64,7 @@ class UriPattern:
         if not path.startswith("/"):
             raise ValueError('a URI pattern that starts with "/"')
         if "#" in text or "{" in query or "}" in query or (asked != "" and query == ""):
-            raise ValueError(
-                "a URI pattern with no fragment, no label in its query, and a query that is not empty"
-            )
+            raise ValueError("a URI pattern with no fragment, no label in its query, and a query that is not empty")
         parts = path[1:].split("/")
         if parts[-1] == "":
             parts.pop()
@@ -85,9 +83,7 @@ def _segment(part: str) -> str | Label:
             return label
     literal = unquote(part)
     if "{" in part or "}" in part or literal in ("", ".", ".."):
-        raise ValueError(
-            "a URI pattern whose segments are literals, {label} or {label+}, none empty and none a dot"
-        )
+        raise ValueError("a URI pattern whose segments are literals, {label} or {label+}, none empty and none a dot")
     return literal
 
 

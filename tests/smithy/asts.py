@@ -44,9 +44,7 @@ def operation(
     return shapes
 
 
-def service(
-    *operations: dict[str, Any], protocol: str = "aws.protocols#restJson1", **more: Any
-) -> dict[str, Any]:
+def service(*operations: dict[str, Any], protocol: str = "aws.protocols#restJson1", **more: Any) -> dict[str, Any]:
     """A model with one service, ``t#Service``, and its operations; ``more`` goes to the service shape."""
     shapes: dict[str, Any] = {}
     for each in operations:
@@ -60,8 +58,5 @@ def service(
 def error(name: str, fault: str = "client", **traits: Any) -> dict[str, Any]:
     """The shape of one error: ``retryable={}``, ``httpError=429``, ..."""
     shape_id = name if "#" in name else f"t#{name}"
-    named = {
-        f"smithy.api#{key}" if "__" not in key else key.replace("__", "#"): value
-        for key, value in traits.items()
-    }
+    named = {f"smithy.api#{key}" if "__" not in key else key.replace("__", "#"): value for key, value in traits.items()}
     return {shape_id: {"type": "structure", "traits": {"smithy.api#error": fault, **named}}}

@@ -16,9 +16,7 @@ MODEL = SmithyModel.from_dict(
         operation("Everything", http="POST /{path+}", traits=annotation("readonly")),
         operation("Root", http="POST /", traits=annotation("idempotent")),
         operation("Create", http="POST /things", members={"token": annotation("idempotencyToken")}),
-        operation(
-            "Manage", http="POST /manage", traits={"smithy.api#endpoint": {"hostPrefix": "management."}}
-        ),
+        operation("Manage", http="POST /manage", traits={"smithy.api#endpoint": {"hostPrefix": "management."}}),
     )
 )
 API = MODEL.for_endpoint("https://api.example.com/base")
@@ -183,9 +181,7 @@ def test_an_endpoint_survives_copying():
         assert (same.url, found.name) == (weather.url, "SearchCities")
 
 
-@given(
-    st.text(), st.sampled_from(["", "https://", "https://api.example.com", "https://api.example.com/base/"])
-)
+@given(st.text(), st.sampled_from(["", "https://", "https://api.example.com", "https://api.example.com/base/"]))
 def test_no_url_raises(text, start):
     """Whatever the URL, an endpoint says yes or no."""
     assert API.may_resend("POST", start + text, {}, None) in (True, False)
@@ -194,6 +190,4 @@ def test_no_url_raises(text, start):
 @given(st.text(st.sampled_from("abc.@:/\\?#[]%2e"), min_size=1))
 def test_nothing_before_the_host_helps(text):
     """Userinfo and tricks before another host never make it the endpoint's."""
-    assert not API.speaks_for(
-        f"https://{text.replace('/', '')}@evil.example/base/x".replace("?", "").replace("#", "")
-    )
+    assert not API.speaks_for(f"https://{text.replace('/', '')}@evil.example/base/x".replace("?", "").replace("#", ""))

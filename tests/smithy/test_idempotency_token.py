@@ -13,8 +13,7 @@ CBOR = "smithy.protocols#rpcv2Cbor"
 
 def token_of(protocol, **traits):
     named = {
-        (f"smithy.api#{key}" if "__" not in key else key.replace("__", "#")): value
-        for key, value in traits.items()
+        (f"smithy.api#{key}" if "__" not in key else key.replace("__", "#")): value for key, value in traits.items()
     }
     members = {"other": {}, "token": {"smithy.api#idempotencyToken": {}, **named}}
     model = SmithyModel.from_dict(service(operation("Op", members=members), protocol=protocol))

@@ -131,9 +131,7 @@ def test_a_circle_of_mixins_is_refused():
             "t#B": {"type": "structure", "mixins": [{"target": "t#A"}]},
         }
     )
-    with pytest.raises(
-        SmithyModelError, match=r"at /shapes/t#B/mixins/0: expected a mixin that does not lead back"
-    ):
+    with pytest.raises(SmithyModelError, match=r"at /shapes/t#B/mixins/0: expected a mixin that does not lead back"):
         ast.lineage("t#A")
 
 

@@ -85,9 +85,7 @@ def test_several_services_need_a_choice():
     """A model with two services is read for the one that was named."""
     ast = service(operation("Op"))
     ast["shapes"]["t#Other"] = {"type": "service", "version": "1"}
-    with pytest.raises(
-        SmithyModelError, match="expected one service, or service= with one of t#Other, t#Service"
-    ):
+    with pytest.raises(SmithyModelError, match="expected one service, or service= with one of t#Other, t#Service"):
         SmithyModel.from_dict(ast)
     with pytest.raises(SmithyModelError, match="expected a model with the service 't#Third'"):
         SmithyModel.from_dict(ast, service="t#Third")
@@ -149,9 +147,7 @@ def test_every_model_agrees_with_its_ast(path):
     shapes = json.loads(path.read_text("utf-8"))["shapes"].values()
 
     def count(kind, trait):
-        return sum(
-            shape["type"] == kind and f"smithy.api#{trait}" in shape.get("traits", {}) for shape in shapes
-        )
+        return sum(shape["type"] == kind and f"smithy.api#{trait}" in shape.get("traits", {}) for shape in shapes)
 
     model = SmithyModel.load(path)
     modelled = set(model.errors.values())
@@ -183,9 +179,7 @@ JSON = st.recursive(
     max_leaves=5,
 )
 AST = json.loads((HERE / "models" / "weather.json").read_text("utf-8"))
-AST["shapes"]["t#Query"] = error(
-    "E", **{"aws.protocols__awsQueryError": {"code": "c", "httpResponseCode": 4}}
-)["t#E"]
+AST["shapes"]["t#Query"] = error("E", **{"aws.protocols__awsQueryError": {"code": "c", "httpResponseCode": 4}})["t#E"]
 AST["shapes"]["t#Host"] = {"type": "operation", "traits": {"smithy.api#endpoint": {"hostPrefix": "a."}}}
 AST["shapes"]["example.weather#Weather"]["operations"].append({"target": "t#Host"})
 QUEUE = json.loads((HERE / "models" / "queue.json").read_text("utf-8"))
@@ -213,9 +207,7 @@ def test_a_mutated_model_raises_nothing_else(ast, data):
     source = "<model>"
     try:
         model = SmithyModel.from_dict(mutant["root"], source)
-        model.for_endpoint("https://api.example.com").may_resend(
-            "POST", "https://api.example.com/cities", {}, b""
-        )
+        model.for_endpoint("https://api.example.com").may_resend("POST", "https://api.example.com/cities", {}, b"")
     except SmithyModelError as problem:
         source = problem.source
     assert source == "<model>"

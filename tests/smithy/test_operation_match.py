@@ -11,9 +11,7 @@ from .asts import HERE, annotation, operation, service
 WEATHER = SmithyModel.load(HERE / "models" / "weather.json")
 QUEUE = SmithyModel.load(HERE / "models" / "queue.json")
 EC2 = SmithyModel.from_dict(
-    service(
-        operation("Run", members={"token": annotation("idempotencyToken")}), protocol="aws.protocols#ec2Query"
-    )
+    service(operation("Run", members={"token": annotation("idempotencyToken")}), protocol="aws.protocols#ec2Query")
 )
 CBOR = {"smithy-protocol": "rpc-v2-cbor"}
 
@@ -44,10 +42,7 @@ def name(found):
 )
 def test_rest_goes_by_method_and_pattern(method, target, expected):
     """A REST request is matched by its method and URI pattern, whatever its headers and body say."""
-    assert (
-        name(WEATHER.match(method, target, {"X-Amz-Target": "Weather.GetCity"}, b"Action=GetCity"))
-        == expected
-    )
+    assert name(WEATHER.match(method, target, {"X-Amz-Target": "Weather.GetCity"}, b"Action=GetCity")) == expected
 
 
 @pytest.mark.parametrize(
@@ -132,9 +127,7 @@ def test_a_token_is_bound_as_the_request_speaks():
 
 def test_http_bindings_do_not_count_for_rpc():
     """An operation of an awsJson service is not matched by its @http trait."""
-    model = SmithyModel.from_dict(
-        service(operation("Op", http="POST /op"), protocol="aws.protocols#awsJson1_0")
-    )
+    model = SmithyModel.from_dict(service(operation("Op", http="POST /op"), protocol="aws.protocols#awsJson1_0"))
     assert model.match("POST", "/op", {}, None) is None
 
 

@@ -12,9 +12,7 @@ WEATHER = SmithyModel.load(HERE / "models" / "weather.json")
 
 
 def read(*, http=None, traits=None, members=None):
-    return SmithyModel.from_dict(
-        service(operation("Op", http=http, traits=traits, members=members))
-    ).operations["Op"]
+    return SmithyModel.from_dict(service(operation("Op", http=http, traits=traits, members=members))).operations["Op"]
 
 
 def test_only_bound_operations_count():
@@ -139,9 +137,7 @@ def test_a_broken_reference_is_named(change, place):
     assert caught.value.place == place
 
 
-@pytest.mark.parametrize(
-    ("target", "broken"), [("smithy.api#Unit", False), ("t#Nothing", True), ("t#Service", True)]
-)
+@pytest.mark.parametrize(("target", "broken"), [("smithy.api#Unit", False), ("t#Nothing", True), ("t#Service", True)])
 def test_an_input_has_to_be_a_structure(target, broken):
     """An input is a structure of the model, or one of the prelude."""
     shapes = operation("Op")
