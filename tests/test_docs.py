@@ -1,0 +1,44 @@
+"""The documentation runs: every Python block of every page, in the order of the page."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import responses
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+BLOCK = re.compile(r"^(<!-- not run: .+ -->\n)?```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+LOOPBACK = re.compile(r"https?://(127\.0\.0\.1|localhost|\[::1\])[:/].*")
+ANYWHERE = re.compile(r"https://[a-z.]*example\.com/.*")
+
+
+def blocks_of(page: Path) -> list[str]:
+    """The page's Python blocks, each padded so that an error names its line in the page."""
+    text = page.read_text(encoding="utf-8")
+    return [
+        "\n" * text[: match.start(2)].count("\n") + match[2] for match in BLOCK.finditer(text) if match[1] is None
+    ]
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks_of(page)], ids=lambda page: page.name)
+@pytest.mark.real_time
+def test_every_block_of_the_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the documentation shows works as it is shown, against a loopback server or a mocked example.com."""
+    monkeypatch.chdir(tmp_path)
+    space: dict[str, object] = {"__name__": "docs"}
+    with responses.RequestsMock(assert_all_requests_are_fired=False) as mock:
+        mock.add_passthru(LOOPBACK)
+        for method in ("GET", "POST", "PUT", "DELETE", "PATCH"):
+            mock.add(method, ANYWHERE, json={"status": "done"})
+        for block in blocks_of(page):
+            exec(compile(block, page.name, "exec"), space)
+
+
+def test_a_block_that_is_not_run_says_why() -> None:
+    """A block is left out only with a reason beside it."""
+    for page in PAGES:
+        for line in re.findall(r"<!-- not run:(.*?)-->", page.read_text(encoding="utf-8")):
+            assert line.strip()
