@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .behaviour import DEFAULT_BODY, WELL, Behaviour, ReadSoFar, Reply, try_later
+from .coded_replies import coded_reply, gzip_bomb
 from .connection_faults import (
     CloseAfterReply,
     CloseAfterRequest,
@@ -14,6 +15,8 @@ from .connection_faults import (
     ResetBeforeRequest,
     Stall,
 )
+from .dead_ports import hanging_port, refusing_port
+from .fault_proxy import FaultProxy, Forward
 from .fault_server import FaultServer
 from .framing_faults import (
     BadChunkSize,
@@ -25,25 +28,35 @@ from .framing_faults import (
     MisstatedLength,
     TwoLengths,
 )
+from .head_faults import BadStatusLine, CutHead, EndlessHeaders, HugeHeader, Interim, SwitchProtocols
 from .recorded_request import RecordedRequest
+from .upload_faults import AnswerBeforeUpload, StopReading
 from .wire import HangUp, Wire
 
 __all__ = [
     "DEFAULT_BODY",
     "WELL",
+    "AnswerBeforeUpload",
     "BadChunkSize",
+    "BadStatusLine",
     "Behaviour",
     "CloseAfterReply",
     "CloseAfterRequest",
     "CloseBeforeRequest",
     "CloseDuringHandshake",
     "CutBody",
+    "CutHead",
     "Drip",
     "EndlessBody",
+    "EndlessHeaders",
+    "FaultProxy",
     "FaultServer",
+    "Forward",
     "GarbageAfterReply",
     "HalfClose",
     "HangUp",
+    "HugeHeader",
+    "Interim",
     "LengthAndChunks",
     "MissingLastChunk",
     "MisstatedLength",
@@ -53,7 +66,13 @@ __all__ = [
     "ResetAfterRequest",
     "ResetBeforeRequest",
     "Stall",
+    "StopReading",
+    "SwitchProtocols",
     "TwoLengths",
     "Wire",
+    "coded_reply",
+    "gzip_bomb",
+    "hanging_port",
+    "refusing_port",
     "try_later",
 ]

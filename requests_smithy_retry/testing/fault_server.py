@@ -179,7 +179,7 @@ class FaultServer:
             if wire.is_open:
                 self._exchange(wire, connection, step)
             step = None
-            if wire.is_open and not wire.has_input():
+            if not wire.has_input():
                 return
 
     def _greet(self, wire: Wire, read: ReadSoFar) -> Step | None:

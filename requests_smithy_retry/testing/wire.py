@@ -105,6 +105,8 @@ class Wire:
 
     def receive_now(self) -> bytes | None:
         """Read what is there without waiting: None when there is nothing, ``b""`` when the other side has closed."""
+        if self._buffer:
+            return self.receive()
         try:
             return self.sock.recv(_PIECE)
         except (BlockingIOError, ssl.SSLWantReadError):
@@ -115,8 +117,8 @@ class Wire:
         self._buffer = data + self._buffer
 
     def has_input(self) -> bool:
-        """Wait for the next byte without taking it. False means that the other side has closed."""
-        data = self.receive()
+        """Wait for the next byte without taking it. False means that either side has closed."""
+        data = self.receive() if self.is_open else b""
         self.put_back(data)
         return bool(data)
 
