@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .behaviour import DEFAULT_BODY, WELL, Behaviour, ReadSoFar, Reply, try_later
+from .catalogue import CataloguedFault, fault_catalogue
 from .coded_replies import coded_reply, gzip_bomb
 from .connection_faults import (
     CloseAfterReply,
@@ -40,6 +41,7 @@ __all__ = [
     "BadChunkSize",
     "BadStatusLine",
     "Behaviour",
+    "CataloguedFault",
     "CloseAfterReply",
     "CloseAfterRequest",
     "CloseBeforeRequest",
@@ -71,6 +73,7 @@ __all__ = [
     "TwoLengths",
     "Wire",
     "coded_reply",
+    "fault_catalogue",
     "gzip_bomb",
     "hanging_port",
     "refusing_port",

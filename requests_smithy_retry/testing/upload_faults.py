@@ -11,6 +11,7 @@ from .recorded_request import RecordedRequest
 from .wire import Wire
 
 _SMALL_BUFFER = 4096
+_TOO_LARGE = Reply(413, {"Connection": "close"})
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class AnswerBeforeUpload(Behaviour):
         at once, whereupon the system resets a connection that has unread bytes, and the answer may be lost.
     """
 
-    reply: Reply = Reply(413, {"Connection": "close"})
+    reply: Reply = _TOO_LARGE
     polite: bool = True
 
     @property
