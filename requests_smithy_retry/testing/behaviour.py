@@ -113,11 +113,15 @@ class Reply(Behaviour):
         """Status line, headers and blank line; ``framing`` as in :meth:`header_lines`."""
         return self.status_line() + self.header_lines(request, framing) + b"\r\n"
 
+    def plain_body(self, request: RecordedRequest) -> bytes:
+        """The body without chunks; empty where a reply must not have one."""
+        return self.body if self.has_body(request) else b""
+
     def framed_body(self, request: RecordedRequest) -> bytes:
         """The body as it goes over the wire; empty where a reply must not have one."""
-        if not self.has_body(request):
-            return b""
-        return chunks(self.body) + b"0\r\n\r\n" if self.framing == "chunked" else self.body
+        if self.framing == "chunked" and self.has_body(request):
+            return chunks(self.body) + b"0\r\n\r\n"
+        return self.plain_body(request)
 
     def act(self, wire: Wire, request: RecordedRequest) -> None:
         """Send the reply; close if the framing or the client wants that."""

@@ -30,9 +30,9 @@ from .framing_faults import (
 )
 from .head_faults import BadStatusLine, CutHead, EndlessHeaders, HugeHeader, Interim, SwitchProtocols
 
-Outcome = Literal["whole", "broken", "endless", "unknowable"]
-"""The body arrives whole; a client can know that it did not; it never ends by itself, so that only a timeout or a
-deadline helps; or no client can know."""
+Outcome = Literal["whole", "broken", "slow", "unknowable"]
+"""The body arrives whole; a client can know that it did not; it comes in a long time or never, so that a timeout or,
+where bytes keep coming, a deadline must end it; or no client can know."""
 
 _STALL_POINTS: tuple[StallPoint, ...] = ("accept", "status", "status-line", "header", "body-start", "body")
 
@@ -61,7 +61,7 @@ def fault_catalogue(body: bytes = DEFAULT_BODY, *, interval: float = 0.05) -> li
     table: dict[Outcome, dict[str, Behaviour]] = {
         "whole": _whole(body),
         "broken": {**_broken_connections(plain), **_broken_framing(plain, chunked), **_broken_codings(body)},
-        "endless": _endless(plain, interval),
+        "slow": _slow(plain, interval),
         "unknowable": {
             "close-framed-cut": CutBody(Reply(body=body, framing="close")),
             "length-too-small": MisstatedLength("3", plain),
@@ -139,7 +139,7 @@ def _broken_codings(body: bytes) -> dict[str, Behaviour]:
     }
 
 
-def _endless(plain: Reply, interval: float) -> dict[str, Behaviour]:
+def _slow(plain: Reply, interval: float) -> dict[str, Behaviour]:
     return {
         **{f"stall-{point}": Stall(point, reply=plain) for point in _STALL_POINTS},
         "head-drip": Drip("head", interval, plain),

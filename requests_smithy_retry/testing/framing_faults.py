@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .behaviour import DEFAULT_BODY, WELL, Behaviour, Framing, Reply, chunks
 from .recorded_request import RecordedRequest
@@ -49,7 +48,9 @@ class MissingLastChunk(Behaviour):
 
     def act(self, wire: Wire, request: RecordedRequest) -> None:
         """Send the chunks, and break off."""
-        wire.send(self.reply.head(request, [("Transfer-Encoding", "chunked")]) + chunks(self.reply.body))
+        wire.stall(self.reply.delay)
+        head = self.reply.head(request, [("Transfer-Encoding", "chunked")])
+        wire.send(head + chunks(self.reply.plain_body(request)))
         wire.end(self.then)
 
 
@@ -67,7 +68,9 @@ class BadChunkSize(Behaviour):
     def act(self, wire: Wire, request: RecordedRequest) -> None:
         """Send both chunks, and close."""
         head = self.reply.head(request, [("Transfer-Encoding", "chunked")])
-        wire.send(head + chunks(self.reply.body) + self.size + b"\r\nabc\r\n0\r\n\r\n")
+        wire.stall(self.reply.delay)
+        bad = self.size + b"\r\nabc\r\n0\r\n\r\n" if self.reply.has_body(request) else b""
+        wire.send(head + chunks(self.reply.plain_body(request)) + bad)
         wire.close()
 
 
@@ -86,7 +89,9 @@ class MisstatedLength(Behaviour):
 
     def act(self, wire: Wire, request: RecordedRequest) -> None:
         """Send the whole body under the wrong length."""
-        wire.send(self.reply.head(request, [("Content-Length", self.stated)]) + self.reply.body)
+        wire.stall(self.reply.delay)
+        head = self.reply.head(request, [("Content-Length", self.stated)])
+        wire.send(head + self.reply.plain_body(request))
         wire.end(self.then)
 
 
@@ -109,7 +114,9 @@ class TwoLengths(Behaviour):
         """Send the whole body under both lengths."""
         values = [str(len(self.reply.body)), self.other]
         values = [", ".join(values)] if self.joined else values
-        wire.send(self.reply.head(request, [("Content-Length", value) for value in values]) + self.reply.body)
+        wire.stall(self.reply.delay)
+        head = self.reply.head(request, [("Content-Length", value) for value in values])
+        wire.send(head + self.reply.plain_body(request))
         wire.end(self.then)
 
 
@@ -129,7 +136,9 @@ class LengthAndChunks(Behaviour):
     def act(self, wire: Wire, request: RecordedRequest) -> None:
         """Send the chunks under the length."""
         framing = [("Content-Length", self.stated), ("Transfer-Encoding", "chunked")]
-        wire.send(self.reply.head(request, framing) + chunks(self.reply.body) + b"0\r\n\r\n")
+        wire.stall(self.reply.delay)
+        body = replace(self.reply, framing="chunked").framed_body(request)
+        wire.send(self.reply.head(request, framing) + body)
         wire.end(self.then)
 
 
@@ -173,9 +182,9 @@ class EndlessBody(Behaviour):
         reply = Reply(self.status, framing=self.framing)
         wire.send(reply.head(request, [("Content-Length", str(1 << 40))] if self.framing == "length" else None))
         piece = chunks(self.piece) if self.framing == "chunked" else self.piece
-        for number in itertools.count():
-            if number >= self.pieces:
-                break
+        left = self.pieces if reply.has_body(request) else 0
+        while left > 0:
             wire.stall(self.interval)
             wire.send(piece)
+            left -= 1
         wire.close()

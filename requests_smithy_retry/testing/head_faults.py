@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass
 
 from .behaviour import WELL, Behaviour, Reply
@@ -43,6 +42,7 @@ class BadStatusLine(Behaviour):
 
     def act(self, wire: Wire, request: RecordedRequest) -> None:
         """Send the reply under the wrong line, and close."""
+        wire.stall(self.reply.delay)
         rest = self.reply.header_lines(request) + b"\r\n" + self.reply.framed_body(request)
         wire.send(self.line + b"\r\n" + rest)
         wire.close()
@@ -61,6 +61,7 @@ class HugeHeader(Behaviour):
 
     def act(self, wire: Wire, request: RecordedRequest) -> None:
         """Send the reply with the header."""
+        wire.stall(self.reply.delay)
         head = self.reply.status_line() + b"X-Huge: " + b"x" * self.size + b"\r\n" + self.reply.header_lines(request)
         wire.send(head + b"\r\n" + self.reply.framed_body(request))
         self.reply.finish(wire, request)
@@ -80,9 +81,11 @@ class EndlessHeaders(Behaviour):
     def act(self, wire: Wire, request: RecordedRequest) -> None:  # noqa: ARG002
         """Send until somebody closes."""
         wire.send(Reply(self.status).status_line())
-        for number in itertools.count():
+        number = 0
+        while True:
             wire.stall(self.interval)
             wire.send(b"X-Header-%d: and another one\r\n" % number)
+            number += 1
 
 
 @dataclass(frozen=True)

@@ -39,11 +39,11 @@ class StopReading(Behaviour):
 
 @dataclass(frozen=True)
 class AnswerBeforeUpload(Behaviour):
-    """Answers as soon as it has the head, without reading the upload, and closes.
+    """Answers as soon as it has the head, without reading the upload, and ends the connection.
 
     :param reply: the answer.
-    :param polite: throw the upload away until the client closes, so that the client gets the answer; otherwise close
-        at once, whereupon the system resets a connection that has unread bytes, and the answer may be lost.
+    :param polite: throw the upload away until the client closes, so that the client gets the answer; otherwise reset
+        at once, as a system does when a socket with unread bytes is closed, and the answer may be lost.
     """
 
     reply: Reply = _TOO_LARGE
@@ -60,4 +60,5 @@ class AnswerBeforeUpload(Behaviour):
         wire.send(self.reply.head(request) + self.reply.framed_body(request))
         if self.polite:
             wire.close_after_peer()
-        wire.close()
+        else:
+            wire.reset()

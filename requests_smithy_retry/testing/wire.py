@@ -63,6 +63,7 @@ class Wire:
         :raises HangUp: if it fails.
         """
         try:
+            self.sock.getpeername()  # wrap_socket leaks its socket if the client has reset by now
             tls = context.wrap_socket(self.sock, server_side=True, do_handshake_on_connect=False)
         except OSError as error:
             raise HangUp(f"the TLS handshake failed: {error}") from error

@@ -14,6 +14,7 @@ from requests_smithy_retry.testing import (
     CloseBeforeRequest,
     CloseDuringHandshake,
     CutBody,
+    EndlessBody,
     FaultServer,
     HalfClose,
     Reply,
@@ -49,11 +50,12 @@ def test_https(tls, trusting):
 
 def test_an_end_is_announced(tls, trusting):
     """An orderly end sends a close_notify, so that a client can tell it from a cut."""
-    trusting_sock = trusting.wrap_socket
-    with FaultServer(Reply(body=b"x", framing="close"), tls=tls) as server:
-        with trusting_sock(connect(server), server_hostname="127.0.0.1", suppress_ragged_eofs=False) as sock:
-            sock.sendall(b"GET / HTTP/1.1\r\n\r\n")
-            assert read_to_end(sock)[0].endswith(b"\r\n\r\nx")
+    with (
+        FaultServer(Reply(body=b"x", framing="close"), tls=tls) as server,
+        trusting.wrap_socket(connect(server), server_hostname="127.0.0.1", suppress_ragged_eofs=False) as sock,
+    ):
+        sock.sendall(b"GET / HTTP/1.1\r\n\r\n")
+        assert read_to_end(sock)[0].endswith(b"\r\n\r\nx")
 
 
 @pytest.mark.parametrize("fault", [CloseBeforeRequest(), HalfClose(), CutBody(), AnswerBeforeUpload()])
@@ -107,3 +109,15 @@ def test_a_client_that_is_gone_before_the_handshake(tls):
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
         time.sleep(0.1)
         assert (server.connections, server.errors) == (1, [])
+
+
+def test_a_client_that_does_not_read(tls, trusting):
+    """A server that cannot send on because its client does not read closes in time all the same."""
+    server = FaultServer(EndlessBody(), tls=tls)
+    with trusting.wrap_socket(connect(server), server_hostname="127.0.0.1") as sock:
+        sock.sendall(b"GET / HTTP/1.1\r\n\r\n")
+        server.wait_for_requests(1)
+        time.sleep(0.1)
+        begin = time.monotonic()
+        server.close()
+        assert time.monotonic() - begin < 1
