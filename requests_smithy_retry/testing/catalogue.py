@@ -131,9 +131,13 @@ def _broken_codings(body: bytes) -> dict[str, Behaviour]:
     framings: tuple[Framing, ...] = ("length", "chunked", "close")
     return {
         **{
-            f"{coding}-cut-{framing}": coded_reply(coding, body, cut_to=-5, framing=framing)
+            f"{coding}-end-cut-{framing}": coded_reply(coding, body, cut_to=-5, framing=framing)
             for coding in ("gzip", "deflate")
             for framing in framings
+        },
+        **{
+            f"{coding}-cut-in-the-middle": coded_reply(coding, body, cut_to=len(coded_reply(coding, body).body) // 2)
+            for coding in ("gzip", "deflate")
         },
         **{f"{coding}-corrupt": coded_reply(coding, body, corrupt_at=-6) for coding in ("gzip", "deflate")},
     }

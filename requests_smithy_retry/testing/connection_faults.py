@@ -47,7 +47,19 @@ class CloseBeforeRequest(_Unread):
 
 @dataclass(frozen=True)
 class ResetBeforeRequest(_Unread):
-    """Resets the connection (RST) before a byte of the request is read."""
+    """Resets the connection (RST) before a byte of the request is read.
+
+    :param at_once: as soon as the connection is there. The client may then meet the reset while connecting, sending or
+        reading, as chance has it. By default its first bytes are awaited, and left unread.
+    """
+
+    at_once: bool = False
+
+    def greet(self, wire: Wire) -> None:
+        """Wait for the first bytes, and reset."""
+        if not self.at_once:
+            wire.await_input()
+        self.strike(wire)
 
     def strike(self, wire: Wire) -> None:
         """Reset."""

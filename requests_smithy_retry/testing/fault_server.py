@@ -25,7 +25,8 @@ class FaultServer:
 
     :param script: what to do with each request: a sequence of behaviours, used up one per request; a single behaviour
         for every request; a function that gets the :class:`RecordedRequest` and returns a behaviour; or a mapping of
-        paths to any of these.
+        paths to any of these. A fault that begins before the request is read goes to whichever connection is accepted,
+        or begins its next request, when it is the fault's turn; picked by path, it waits for the head.
     :param tls: serve TLS with this context (server side, with a certificate).
     :param host: a loopback address to listen on.
     :param port: 0 picks a free one. A port that a closed server had can be taken again at once.

@@ -113,6 +113,11 @@ class Wire:
         except (BlockingIOError, ssl.SSLWantReadError):
             return None
 
+    def await_input(self) -> None:
+        """Wait until the other side has sent something, or closed, and read nothing of it."""
+        if not self._buffer:
+            wait_ready(math.inf, self.wake, (self.sock, selectors.EVENT_READ))
+
     def put_back(self, data: bytes) -> None:
         """Give back bytes that were read too far; they are read again first."""
         self._buffer = data + self._buffer

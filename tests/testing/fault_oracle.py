@@ -5,8 +5,6 @@ import socket
 import ssl
 from contextlib import closing
 
-import trustme
-
 GET = b"GET / HTTP/1.1\r\nHost: test\r\n\r\n"
 POST = b"POST /up HTTP/1.1\r\nHost: test\r\nContent-Length: 5\r\n\r\nhello"
 
@@ -57,6 +55,8 @@ def ask(connection, method="GET", path="/", body=None, headers=None):
 
 def tls_contexts():
     """A context for the server at 127.0.0.1, and one for clients that trust it."""
+    import trustme  # only here, so that all but the TLS tests run without the test extra
+
     authority = trustme.CA()
     server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert("127.0.0.1", "localhost").configure_cert(server)

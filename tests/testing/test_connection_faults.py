@@ -33,14 +33,30 @@ WHOLE = HEAD + DEFAULT_BODY
 CLOSING_GET = GET.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
 
 
-@pytest.mark.parametrize(("fault", "end"), [(CloseBeforeRequest(), "fin"), (ResetBeforeRequest(), "rst")])
-def test_breaking_before_the_request(fault, end):
+def test_closing_before_the_request():
     """The connection ends as soon as it is accepted, and no request is recorded."""
-    with FaultServer([fault]) as server:
+    with FaultServer([CloseBeforeRequest()]) as server:
         with closing(connect(server)) as sock:
-            assert read_to_end(sock) == (b"", end)
+            assert read_to_end(sock) == (b"", "fin")
         assert (server.connections, server.requests) == (1, [])
         assert exchange(server, CLOSING_GET)[1] == "fin"
+
+
+def test_resetting_before_the_request():
+    """The connection is reset when the first byte has come, and no request is recorded."""
+    with FaultServer([ResetBeforeRequest()]) as server, closing(connect(server, 0.05)) as sock:
+        assert read_to_end(sock) == (b"", "open")
+        sock.sendall(GET)
+        assert read_to_end(sock) == (b"", "rst")
+        assert (server.connections, server.requests) == (1, [])
+
+
+def test_resetting_at_once():
+    """The connection is reset as soon as it is there, at whatever point the client is then."""
+    with FaultServer([ResetBeforeRequest(at_once=True)]) as server:
+        with pytest.raises(ConnectionError), closing(connect(server)) as sock:
+            sock.recv(1)
+        assert fetch(server)[0] == 200
 
 
 def test_a_close_before_the_request_is_no_reset():
