@@ -1,0 +1,168 @@
+"""What a server can be told to do with one request, and the reply that most faults are a distortion of."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Literal
+
+from .recorded_request import RecordedRequest
+from .wire import Wire
+
+DEFAULT_BODY = b"The quick brown fox jumps over the lazy dog.\n"
+
+Framing = Literal["length", "chunked", "close"]
+"""How the end of a body is told: by Content-Length, by a last chunk, or by closing the connection."""
+
+Headers = Mapping[str, str] | Sequence[tuple[str, str]]
+
+_CHUNK = 16384
+
+
+class ReadSoFar(enum.IntEnum):
+    """How much of the client's side the server has read when a behaviour begins."""
+
+    NOTHING = 0
+    """The TCP connection stands; under TLS the handshake has not begun."""
+    HANDSHAKE = 1
+    """The TLS handshake, if any, is done; no byte of the request was read."""
+    HEAD = 2
+    """The head was read, the upload was not."""
+    REQUEST = 3
+    """The whole request was read."""
+
+
+@dataclass(frozen=True)
+class Behaviour:
+    """What the server does with one request. Subclass it to invent another: override :meth:`act`."""
+
+    @property
+    def begins_after(self) -> ReadSoFar:
+        """How much has been read when it begins.
+
+        A behaviour that is picked by the request's path begins after the head at the earliest; one that a function
+        picks begins after the whole request.
+        """
+        return ReadSoFar.REQUEST
+
+    def greet(self, wire: Wire) -> Behaviour | None:
+        """Act before the request is read; only called if it begins before the head.
+
+        :returns: what to do with the request that follows; None for the next step of the script.
+        """
+        raise NotImplementedError
+
+    def act(self, wire: Wire, request: RecordedRequest) -> None:
+        """Answer the request. If the wire is left open, the next request on it is served.
+
+        :param request: as far as it was read.
+        """
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Reply(Behaviour):
+    """A well-formed reply.
+
+    :param status: status code, with its usual reason phrase.
+    :param headers: pairs or a mapping; a Content-Length, Transfer-Encoding or Connection among them replaces our own.
+    :param body: left out for HEAD, 204 and 304.
+    :param framing: how the end of the body is told; ``"close"`` closes the connection.
+    :param delay: seconds between the request and the reply, from 0 on.
+    """
+
+    status: int = 200
+    headers: Headers = ()
+    body: bytes = field(default=b"", repr=False)
+    framing: Framing = "length"
+    delay: float = 0.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "headers", _pairs(self.headers))
+        if self.framing not in ("length", "chunked", "close"):
+            raise ValueError(f"framing={self.framing!r}: 'length', 'chunked' or 'close' is allowed")
+
+    def has_body(self, request: RecordedRequest) -> bool:
+        """Say whether a reply with this status to this request carries a body."""
+        return request.method != "HEAD" and self.status >= 200 and self.status not in (204, 304)
+
+    def status_line(self) -> bytes:
+        """The first line, with its line end."""
+        try:
+            phrase = HTTPStatus(self.status).phrase
+        except ValueError:
+            phrase = "Unknown"
+        return f"HTTP/1.1 {self.status} {phrase}\r\n".encode("latin-1")
+
+    def header_lines(self, request: RecordedRequest, framing: Sequence[tuple[str, str]] | None = None) -> bytes:
+        """All header lines, with their line ends, without the blank line.
+
+        :param framing: the lines that tell the body's end, when they shall be wrong.
+        """
+        pairs = _pairs(self.headers)
+        given = {name.lower() for name, _ in pairs}
+        own = list(self._framing_headers() if framing is None else framing)
+        if self.framing == "close" or not request.keep_alive:
+            own.append(("Connection", "close"))
+        lines = [*pairs, *((name, value) for name, value in own if name.lower() not in given)]
+        return "".join(f"{name}: {value}\r\n" for name, value in lines).encode("latin-1")
+
+    def head(self, request: RecordedRequest, framing: Sequence[tuple[str, str]] | None = None) -> bytes:
+        """Status line, headers and blank line; ``framing`` as in :meth:`header_lines`."""
+        return self.status_line() + self.header_lines(request, framing) + b"\r\n"
+
+    def plain_body(self, request: RecordedRequest) -> bytes:
+        """The body without chunks; empty where a reply must not have one."""
+        return self.body if self.has_body(request) else b""
+
+    def framed_body(self, request: RecordedRequest) -> bytes:
+        """The body as it goes over the wire; empty where a reply must not have one."""
+        if self.framing == "chunked" and self.has_body(request):
+            return chunks(self.body) + b"0\r\n\r\n"
+        return self.plain_body(request)
+
+    def act(self, wire: Wire, request: RecordedRequest) -> None:
+        """Send the reply; close if the framing or the client wants that."""
+        wire.stall(self.delay)
+        wire.send(self.head(request) + self.framed_body(request))
+        self.finish(wire, request)
+
+    def finish(self, wire: Wire, request: RecordedRequest) -> None:
+        """Close if the framing or the client wants that."""
+        if self.framing == "close" or not request.keep_alive:
+            wire.close()
+
+    def _framing_headers(self) -> list[tuple[str, str]]:
+        if self.status < 200 or self.status == 204 or self.framing == "close":
+            return []
+        if self.framing == "chunked":
+            return [("Transfer-Encoding", "chunked")]
+        return [("Content-Length", str(len(self.body)))]
+
+
+def _pairs(headers: Headers) -> tuple[tuple[str, str], ...]:
+    return tuple(headers.items() if isinstance(headers, Mapping) else headers)
+
+
+def chunks(body: bytes) -> bytes:
+    """Frame a body in chunks of at most 16 KiB, without the last chunk."""
+    pieces = (body[start : start + _CHUNK] for start in range(0, len(body), _CHUNK))
+    return b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces)
+
+
+WELL = Reply(body=DEFAULT_BODY)
+"""The reply of a healthy server: 200 with a short body."""
+
+
+def try_later(
+    status: int = 503, retry_after: str | float = "1", *, header: str = "Retry-After", body: bytes = b""
+) -> Reply:
+    """Answer that the service is busy, and when to come back.
+
+    :param status: 503 or 429, as a rule.
+    :param retry_after: the hint, sent as it stands: seconds, a date, or nonsense.
+    :param header: the header that carries it.
+    """
+    return Reply(status, ((header, str(retry_after)),), body)

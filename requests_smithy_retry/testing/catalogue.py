@@ -1,0 +1,156 @@
+"""A table of faults, each with what a client can make of it: for suites that try them all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from .behaviour import DEFAULT_BODY, Behaviour, Framing, Reply
+from .coded_replies import coded_reply
+from .connection_faults import (
+    CloseAfterReply,
+    CloseAfterRequest,
+    CloseBeforeRequest,
+    Drip,
+    HalfClose,
+    ResetAfterRequest,
+    ResetBeforeRequest,
+    Stall,
+    StallPoint,
+)
+from .framing_faults import (
+    BadChunkSize,
+    CutBody,
+    EndlessBody,
+    GarbageAfterReply,
+    LengthAndChunks,
+    MissingLastChunk,
+    MisstatedLength,
+    TwoLengths,
+)
+from .head_faults import BadStatusLine, CutHead, EndlessHeaders, HugeHeader, Interim, SwitchProtocols
+
+Outcome = Literal["whole", "broken", "slow", "unknowable"]
+"""The body arrives whole; a client can know that it did not; it comes in a long time or never, so that a timeout or,
+where bytes keep coming, a deadline must end it; or no client can know."""
+
+_STALL_POINTS: tuple[StallPoint, ...] = ("accept", "status", "status-line", "header", "body-start", "body")
+
+
+@dataclass(frozen=True)
+class CataloguedFault:
+    """A fault with what comes of it for a client that reads the whole body of a GET.
+
+    :param name: unique, for test ids.
+    :param behaviour: what the server does.
+    :param outcome: what a client can make of it.
+    """
+
+    name: str
+    behaviour: Behaviour
+    outcome: Outcome
+
+
+def fault_catalogue(body: bytes = DEFAULT_BODY, *, interval: float = 0.05) -> list[CataloguedFault]:
+    """List every fault of a reply, applied to one body.
+
+    :param body: what each fault distorts, at least 8 bytes.
+    :param interval: seconds between the drops of what drips, from 0 on. Stalls last until the server closes.
+    """
+    plain, chunked = Reply(body=body), Reply(body=body, framing="chunked")
+    table: dict[Outcome, dict[str, Behaviour]] = {
+        "whole": _whole(body),
+        "broken": {**_broken_connections(plain), **_broken_framing(plain, chunked), **_broken_codings(body)},
+        "slow": _slow(plain, interval),
+        "unknowable": {
+            "close-framed-cut": CutBody(Reply(body=body, framing="close")),
+            "length-too-small": MisstatedLength("3", plain),
+            "length-too-small-kept": MisstatedLength("3", plain, then="keep"),
+        },
+    }
+    return [
+        CataloguedFault(name, fault, outcome) for outcome, faults in table.items() for name, fault in faults.items()
+    ]
+
+
+def _whole(body: bytes) -> dict[str, Behaviour]:
+    framings: tuple[Framing, ...] = ("length", "chunked", "close")
+    plain = Reply(body=body)
+    return {
+        **{f"framed-by-{framing}": Reply(body=body, framing=framing) for framing in framings},
+        **{f"coded-{coding}": coded_reply(coding, body) for coding in ("gzip", "deflate")},
+        "close-after-reply": CloseAfterReply(plain),
+        "reset-after-reply": CloseAfterReply(plain, reset=True, after=0.02),
+        "garbage-after-reply": GarbageAfterReply(reply=plain),
+        **{f"interim-{status}": Interim((status,), reply=plain) for status in (100, 102, 103)},
+        "interim-several": Interim((100, 102, 103), count=2, reply=plain),
+    }
+
+
+def _broken_connections(plain: Reply) -> dict[str, Behaviour]:
+    return {
+        "close-before-request": CloseBeforeRequest(),
+        "reset-before-request": ResetBeforeRequest(),
+        "close-after-request": CloseAfterRequest(),
+        "reset-after-request": ResetAfterRequest(),
+        "half-close": HalfClose(),
+        "head-cut-in-status": CutHead(plain, at=9),
+        "head-cut-in-header": CutHead(plain, at=-8),
+        "head-without-blank-line": CutHead(plain),
+        "head-reset": CutHead(plain, then="reset"),
+        "bad-status-line": BadStatusLine(b"HTTP/1.1 well OK", plain),
+        "no-http": BadStatusLine(b"SSH-2.0-OpenSSH_9.6", plain),
+        "huge-header": HugeHeader(reply=plain),
+        "endless-headers": EndlessHeaders(),
+        "switching-protocols": SwitchProtocols(),
+    }
+
+
+def _broken_framing(plain: Reply, chunked: Reply) -> dict[str, Behaviour]:
+    return {
+        "length-cut": CutBody(plain),
+        "length-cut-at-start": CutBody(plain, 0),
+        "length-cut-at-end": CutBody(plain, -1),
+        "length-reset": CutBody(plain, then="reset"),
+        "chunk-cut": CutBody(chunked),
+        "chunk-reset": CutBody(chunked, then="reset"),
+        "last-chunk-missing": MissingLastChunk(plain),
+        "chunk-size-no-number": BadChunkSize(b"zz", chunked),
+        "chunk-size-negative": BadChunkSize(b"-3", chunked),
+        "length-negative": MisstatedLength("-1", plain),
+        "length-no-number": MisstatedLength("soon", plain),
+        "length-too-large": MisstatedLength(str(len(plain.body) + 5), plain),
+        "length-too-large-reset": MisstatedLength(str(len(plain.body) + 5), plain, then="reset"),
+        "two-lengths": TwoLengths(reply=plain),
+        "two-lengths-joined": TwoLengths(reply=plain, joined=True),
+        "length-and-chunks": LengthAndChunks(reply=chunked),
+    }
+
+
+def _broken_codings(body: bytes) -> dict[str, Behaviour]:
+    framings: tuple[Framing, ...] = ("length", "chunked", "close")
+    return {
+        **{
+            f"{coding}-end-cut-{framing}": coded_reply(coding, body, cut_to=-5, framing=framing)
+            for coding in ("gzip", "deflate")
+            for framing in framings
+        },
+        **{
+            f"{coding}-cut-in-the-middle": coded_reply(coding, body, cut_to=len(coded_reply(coding, body).body) // 2)
+            for coding in ("gzip", "deflate")
+        },
+        **{f"{coding}-corrupt": coded_reply(coding, body, corrupt_at=-6) for coding in ("gzip", "deflate")},
+    }
+
+
+def _slow(plain: Reply, interval: float) -> dict[str, Behaviour]:
+    return {
+        **{f"stall-{point}": Stall(point, reply=plain) for point in _STALL_POINTS},
+        "head-drip": Drip("head", interval, plain),
+        "body-drip": Drip("body", interval, plain),
+        "endless-headers-slow": EndlessHeaders(interval),
+        "endless-body": EndlessBody(),
+        "endless-chunks": EndlessBody(framing="chunked"),
+        "trickling-body": EndlessBody(piece=b"x", interval=interval, framing="length"),
+        "interim-without-end": Interim((102,), count=1_000_000, interval=interval, reply=plain),
+    }

@@ -1,0 +1,212 @@
+"""Faults of the connection: closed, reset, stalled or dripping at any phase of the exchange."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from .behaviour import WELL, Behaviour, ReadSoFar, Reply
+from .recorded_request import RecordedRequest
+from .wire import Wire
+
+StallPoint = Literal["accept", "status", "status-line", "header", "body-start", "body"]
+"""Before anything is read; before the status; within the status line; within a header; before and within the body."""
+
+
+@dataclass(frozen=True)
+class _Unread(Behaviour):
+    """A fault that strikes before the request is read; picked by a path, it strikes once the path is known."""
+
+    @property
+    def begins_after(self) -> ReadSoFar:
+        """Before the request."""
+        return ReadSoFar.HANDSHAKE
+
+    def greet(self, wire: Wire) -> None:
+        """Strike."""
+        self.strike(wire)
+
+    def act(self, wire: Wire, request: RecordedRequest) -> None:  # noqa: ARG002
+        """Strike."""
+        self.strike(wire)
+
+    def strike(self, wire: Wire) -> None:
+        """Break the connection."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class CloseBeforeRequest(_Unread):
+    """Closes the connection before a byte of the request is read; the client sees an orderly end, not a reset."""
+
+    def strike(self, wire: Wire) -> None:
+        """Close, and wait until the client has closed too."""
+        wire.close_after_peer()
+
+
+@dataclass(frozen=True)
+class ResetBeforeRequest(_Unread):
+    """Resets the connection (RST) before a byte of the request is read.
+
+    :param at_once: as soon as the connection is there. The client may then meet the reset while connecting, sending or
+        reading, as chance has it. By default its first bytes are awaited, and left unread.
+    """
+
+    at_once: bool = False
+
+    def greet(self, wire: Wire) -> None:
+        """Wait for the first bytes, and reset."""
+        if not self.at_once:
+            wire.await_input()
+        self.strike(wire)
+
+    def strike(self, wire: Wire) -> None:
+        """Reset."""
+        wire.reset()
+
+
+@dataclass(frozen=True)
+class CloseDuringHandshake(_Unread):
+    """Reads the first bytes of a TLS handshake and breaks the connection instead of answering.
+
+    :param reset: with a TCP reset, not in an orderly way.
+    """
+
+    reset: bool = False
+
+    @property
+    def begins_after(self) -> ReadSoFar:
+        """Before the handshake."""
+        return ReadSoFar.NOTHING
+
+    def strike(self, wire: Wire) -> None:
+        """Wait for the first bytes and break."""
+        wire.receive()
+        wire.end("reset" if self.reset else "close")
+
+
+@dataclass(frozen=True)
+class ResetAfterRequest(Behaviour):
+    """Reads the whole request and resets the connection (RST) without an answer."""
+
+    def act(self, wire: Wire, request: RecordedRequest) -> None:  # noqa: ARG002
+        """Reset."""
+        wire.reset()
+
+
+@dataclass(frozen=True)
+class CloseAfterRequest(Behaviour):
+    """Reads the whole request and closes the connection without an answer."""
+
+    def act(self, wire: Wire, request: RecordedRequest) -> None:  # noqa: ARG002
+        """Close."""
+        wire.close()
+
+
+@dataclass(frozen=True)
+class HalfClose(Behaviour):
+    """Reads the whole request and closes its own direction without an answer, still reading what the client sends.
+
+    :param seconds: how long it keeps on reading; then it closes.
+    """
+
+    seconds: float = math.inf
+
+    def act(self, wire: Wire, request: RecordedRequest) -> None:  # noqa: ARG002
+        """Half-close, and read until the client closes."""
+        wire.close_after_peer(self.seconds)
+
+
+@dataclass(frozen=True)
+class Stall(Behaviour):
+    """Falls silent at one point of the exchange, then goes on as if nothing had happened.
+
+    On a TLS server, ``"accept"`` is before the handshake.
+
+    :param at: the point.
+    :param seconds: how long, from 0 on; by default until the server closes.
+    :param reply: what is answered before and after the silence. Points within the answer need a :class:`Reply`.
+    """
+
+    at: StallPoint = "status"
+    seconds: float = math.inf
+    reply: Behaviour = WELL
+
+    def __post_init__(self) -> None:
+        if self.at not in get_args(StallPoint):
+            raise ValueError(f"at={self.at!r}: one of {', '.join(get_args(StallPoint))} is allowed")
+        if self.at not in ("accept", "status") and not isinstance(self.reply, Reply):
+            raise ValueError(f"at={self.at!r}: a stall within the answer needs a Reply, not {self.reply!r}")
+
+    @property
+    def begins_after(self) -> ReadSoFar:
+        """Before the handshake, or after the request."""
+        return ReadSoFar.NOTHING if self.at == "accept" else ReadSoFar.REQUEST
+
+    def greet(self, wire: Wire) -> Behaviour:
+        """Stall, and leave the request to the reply."""
+        wire.stall(self.seconds)
+        return self.reply
+
+    def act(self, wire: Wire, request: RecordedRequest) -> None:
+        """Answer, with the silence at its point."""
+        if not isinstance(self.reply, Reply) or self.at in ("accept", "status"):
+            wire.stall(self.seconds)
+            self.reply.act(wire, request)
+            return
+        head, body = self.reply.head(request), self.reply.framed_body(request)
+        wire.stall(self.reply.delay)
+        position = {
+            "status-line": len(b"HTTP/1."),
+            "header": len(self.reply.status_line()) + 4,
+            "body-start": len(head),
+            "body": len(head) + len(body) // 2,
+        }[self.at]
+        wire.send((head + body)[:position])
+        wire.stall(self.seconds)
+        wire.send((head + body)[position:])
+        self.reply.finish(wire, request)
+
+
+@dataclass(frozen=True)
+class Drip(Behaviour):
+    """Sends its head or its body one byte at a time, so that every single read of the client is served in time.
+
+    :param part: which part drips.
+    :param interval: seconds before each byte.
+    :param reply: what is sent.
+    """
+
+    part: Literal["head", "body"] = "body"
+    interval: float = 0.1
+    reply: Reply = WELL
+
+    def act(self, wire: Wire, request: RecordedRequest) -> None:
+        """Send the reply drop by drop."""
+        wire.stall(self.reply.delay)
+        head, body = self.reply.head(request), self.reply.framed_body(request)
+        wire.drip(head, self.interval) if self.part == "head" else wire.send(head)
+        wire.drip(body, self.interval) if self.part == "body" else wire.send(body)
+        self.reply.finish(wire, request)
+
+
+@dataclass(frozen=True)
+class CloseAfterReply(Behaviour):
+    """Answers well, and then closes the connection without having said ``Connection: close``.
+
+    :param reply: the answer.
+    :param reset: with a TCP reset, not in an orderly way.
+    :param after: seconds between the answer and the close.
+    """
+
+    reply: Reply = WELL
+    reset: bool = False
+    after: float = 0.0
+
+    def act(self, wire: Wire, request: RecordedRequest) -> None:
+        """Answer and close."""
+        self.reply.act(wire, request)
+        if wire.is_open:
+            wire.stall(self.after)
+            wire.end("reset" if self.reset else "close")

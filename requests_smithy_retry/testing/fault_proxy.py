@@ -1,0 +1,107 @@
+"""A small HTTP proxy, as scriptable as the fault server: absolute-form forwarding and CONNECT tunnels."""
+
+from __future__ import annotations
+
+import math
+import selectors
+import socket
+import ssl
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from .behaviour import Behaviour, Reply
+from .fault_server import FaultServer
+from .recorded_request import RecordedRequest
+from .script import Steps
+from .wire import HangUp, Wire, wait_ready
+
+_HOP_BY_HOP = {"connection", "proxy-connection", "proxy-authorization", "keep-alive", "transfer-encoding"}
+
+
+@dataclass(frozen=True)
+class Forward(Behaviour):
+    """Does what a proxy does: opens a tunnel for CONNECT, forwards anything else, and relays every byte and reset.
+
+    A forwarded exchange ends with the connection; a target that cannot be reached is answered 502.
+
+    :param connect_timeout: seconds to reach the target.
+    """
+
+    connect_timeout: float = 5.0
+
+    def act(self, wire: Wire, request: RecordedRequest) -> None:
+        """Relay until both sides have closed, or one has reset."""
+        try:
+            host, port, greeting, onward = self._route(request)
+            sock = socket.create_connection((host, port), self.connect_timeout)
+        except (OSError, ValueError) as error:
+            Reply(502, {"Connection": "close"}, str(error).encode()).act(wire, request)
+            wire.close()
+            return
+        upstream = Wire(sock, wire.wake)
+        try:
+            wire.send(greeting)
+            upstream.send(onward)
+            _relay(wire, upstream)
+        finally:
+            upstream.close()
+
+    def _route(self, request: RecordedRequest) -> tuple[str, int, bytes, bytes]:
+        if request.method == "CONNECT":
+            target = urlsplit(f"//{request.target}")
+            return target.hostname or "", target.port or 443, b"HTTP/1.1 200 Connection established\r\n\r\n", b""
+        target = urlsplit(request.target)
+        if target.scheme != "http":
+            raise ValueError(f"not a target for a proxy: {request.target}")
+        path = (target.path or "/") + (f"?{target.query}" if target.query else "")
+        lines = [f"{name}: {value}" for name, value in request.headers if name.lower() not in _HOP_BY_HOP]
+        if request.body and request.header("Content-Length") is None:
+            lines.append(f"Content-Length: {len(request.body)}")
+        head = "\r\n".join([f"{request.method} {path} HTTP/1.1", *lines, "Connection: close", "", ""])
+        return target.hostname or "", target.port or 80, b"", head.encode("latin-1") + request.body
+
+
+class FaultProxy(FaultServer):
+    """A proxy that forwards, once its script is used up or where it says :class:`Forward`.
+
+    The script works as the server's: ``ResetAfterRequest()`` resets after reading a request and before forwarding it,
+    ``Reply(407)`` refuses a tunnel, ``Stall("status")`` never answers a CONNECT, and
+    ``Stall("status", 0.2, Forward())`` answers it late.
+
+    :param script: what to do with each request or tunnel.
+    :param tls: speak TLS with the client, too.
+    :param host: a loopback address to listen on.
+    :param port: 0 picks a free one.
+    """
+
+    def __init__(
+        self, script: Steps = (), *, tls: ssl.SSLContext | None = None, host: str = "127.0.0.1", port: int = 0
+    ) -> None:
+        super().__init__(script, tls=tls, host=host, port=port, default=Forward())
+
+    @property
+    def tunnels(self) -> int:
+        """How many CONNECT requests came, whether or not they were granted."""
+        return sum(request.method == "CONNECT" for request in self.requests)
+
+
+def _relay(client: Wire, upstream: Wire) -> None:
+    directions = [(client, upstream), (upstream, client)]
+    while directions:
+        moved = False
+        for source, sink in list(directions):
+            try:
+                data = source.receive_now()
+            except OSError as error:
+                client.reset()
+                upstream.reset()
+                raise HangUp("one side was reset, and so is the other") from error
+            if data:
+                sink.send(data)
+            elif data == b"":
+                sink.half_close()
+                directions.remove((source, sink))
+            moved = moved or data is not None
+        if directions and not moved:
+            wait_ready(math.inf, client.wake, *((source.sock, selectors.EVENT_READ) for source, _ in directions))
+    client.close()

@@ -1,0 +1,213 @@
+"""A scriptable HTTP/1.1 server on loopback that misbehaves on real sockets."""
+
+from __future__ import annotations
+
+import math
+import selectors
+import socket
+import ssl
+import threading
+import time
+from dataclasses import replace
+from types import TracebackType
+
+from .behaviour import WELL, Behaviour, ReadSoFar
+from .recorded_request import RecordedRequest, has_upload, read_body, read_head
+from .script import Script, Step, Steps
+from .wire import HangUp, Wire, wait_ready
+
+
+class FaultServer:
+    """Serves from construction to :meth:`close`, one thread per connection, keeping connections alive.
+
+    >>> with FaultServer([try_later(503, 1), ResetAfterRequest(), Reply(body=b"at last")]) as server:
+    ...     requests.get(server.url)
+
+    :param script: what to do with each request: a sequence of behaviours, used up one per request; a single behaviour
+        for every request; a function that gets the :class:`RecordedRequest` and returns a behaviour; or a mapping of
+        paths to any of these. A fault that begins before the request is read goes to whichever connection is accepted,
+        or begins its next request, when it is the fault's turn; picked by path, it waits for the head.
+    :param tls: serve TLS with this context (server side, with a certificate).
+    :param host: a loopback address to listen on.
+    :param port: 0 picks a free one. A port that a closed server had can be taken again at once.
+    :param default: what is done when the script is used up, and for paths it does not name.
+    :param close_timeout: seconds that :meth:`close` waits for threads. Only a function of the script can hold it up.
+    """
+
+    def __init__(
+        self,
+        script: Steps = (),
+        *,
+        tls: ssl.SSLContext | None = None,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        default: Behaviour = WELL,
+        close_timeout: float = 5.0,
+    ) -> None:
+        self.host = host
+        self._tls = tls
+        self._default = default
+        self._close_timeout = close_timeout
+        self._script = Script(script, default)
+        self._changed = threading.Condition()
+        self._requests: list[RecordedRequest] = []
+        self._errors: list[BaseException] = []
+        self._connections = 0
+        self._threads: list[threading.Thread] = []
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self._listener = socket.create_server((host, port), family=family, backlog=128)
+        self._listener.setblocking(False)
+        self._listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.port: int = self._listener.getsockname()[1]
+        self._waker, self._wake = socket.socketpair()
+        self._closed = False
+        self._acceptor = threading.Thread(target=self._accept, name=f"fault-server-{self.port}", daemon=True)
+        self._acceptor.start()
+
+    @property
+    def url(self) -> str:
+        """``http://host:port`` or ``https://host:port``, without a slash at the end."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{'https' if self._tls else 'http'}://{host}:{self.port}"
+
+    @property
+    def requests(self) -> list[RecordedRequest]:
+        """The requests so far, in the order in which they were read to their end: a copy."""
+        with self._changed:
+            return list(self._requests)
+
+    @property
+    def connections(self) -> int:
+        """How many connections were accepted."""
+        with self._changed:
+            return self._connections
+
+    @property
+    def errors(self) -> list[BaseException]:
+        """What functions of the script, or behaviours, raised: a copy. The connection was reset then."""
+        with self._changed:
+            return list(self._errors)
+
+    def script(self, steps: Steps) -> None:
+        """Replace the script."""
+        self._script = Script(steps, self._default)
+
+    def reset(self) -> None:
+        """Forget requests, connections and errors, and begin the script again. Open connections stay open."""
+        with self._changed:
+            self._requests.clear()
+            self._errors.clear()
+            self._connections = 0
+        self._script.rewind()
+
+    def wait_for_requests(self, count: int, timeout: float = 5.0) -> list[RecordedRequest]:
+        """Wait until at least ``count`` requests were recorded.
+
+        :param timeout: seconds.
+        :returns: all of them.
+        :raises TimeoutError: if there are fewer when the time is up.
+        """
+        with self._changed:
+            if not self._changed.wait_for(lambda: len(self._requests) >= count, timeout):
+                raise TimeoutError(f"{len(self._requests)} requests came in {timeout} s, not {count}")
+            return list(self._requests)
+
+    def close(self) -> None:
+        """Stop listening, end all connections and threads. Stalls end at once. Can be called again.
+
+        :raises RuntimeError: if a function of the script still runs after the close timeout.
+        """
+        if self._closed:
+            return
+        self._closed = True
+        until = time.monotonic() + self._close_timeout
+        self._waker.send(b"x")
+        self._acceptor.join()
+        for thread in self._threads:
+            thread.join(max(until - time.monotonic(), 0))
+        self._waker.close()
+        self._wake.close()
+        if left := [thread.name for thread in self._threads if thread.is_alive()]:
+            raise RuntimeError(f"still running {self._close_timeout} s after the close: {', '.join(left)}")
+
+    def __enter__(self) -> FaultServer:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+        if error is None and self._errors:
+            raise self._errors[0]
+
+    def _accept(self) -> None:
+        with self._listener:
+            while True:
+                try:
+                    wait_ready(math.inf, self._wake, (self._listener, selectors.EVENT_READ))
+                    sock, _ = self._listener.accept()
+                except HangUp:
+                    return
+                except OSError:
+                    continue  # the client has gone before it was accepted
+                with self._changed:
+                    number = self._connections
+                    self._connections += 1
+                name = f"fault-server-{self.port}-{number}"
+                thread = threading.Thread(target=self._serve, args=(sock, number), name=name, daemon=True)
+                thread.start()
+                self._threads = [*filter(threading.Thread.is_alive, self._threads), thread]
+
+    def _serve(self, sock: socket.socket, connection: int) -> None:
+        wire = Wire(sock, self._wake)
+        try:
+            self._converse(wire, connection)
+        except HangUp:
+            pass
+        except Exception as error:
+            with self._changed:
+                self._errors.append(error)
+            wire.reset()
+        finally:
+            wire.close()
+
+    def _converse(self, wire: Wire, connection: int) -> None:
+        step: Step | None = self._greet(wire, ReadSoFar.NOTHING)
+        if self._tls is not None and wire.is_open:
+            wire.start_tls(self._tls)
+        while wire.is_open:
+            step = step or self._greet(wire, ReadSoFar.HANDSHAKE)
+            if wire.is_open:
+                self._exchange(wire, connection, step)
+            step = None
+            if not wire.has_input():
+                return
+
+    def _greet(self, wire: Wire, read: ReadSoFar) -> Step | None:
+        early = self._script.take_early(read)
+        return early.greet(wire) if early else None
+
+    def _exchange(self, wire: Wire, connection: int, step: Step | None) -> None:
+        head = read_head(wire)
+        if head is None:
+            wire.close()
+            return
+        request = RecordedRequest(*head, connection_id=connection, arrived=time.monotonic())
+        step = step or self._script.take(request)
+        if isinstance(step, Behaviour) and step.begins_after <= ReadSoFar.HEAD:
+            request = self._record(replace(request, body_complete=not has_upload(request)))
+        else:
+            body, complete = read_body(wire, request)
+            request = self._record(replace(request, body=body, body_complete=complete))
+            if not complete:
+                wire.close()
+                return
+        behaviour = step if isinstance(step, Behaviour) else step(request)
+        behaviour.act(wire, request)
+
+    def _record(self, request: RecordedRequest) -> RecordedRequest:
+        with self._changed:
+            request = replace(request, index=len(self._requests))
+            self._requests.append(request)
+            self._changed.notify_all()
+        return request

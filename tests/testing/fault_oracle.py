@@ -1,0 +1,65 @@
+"""Raw sockets and http.client: what really comes over the wire, seen by nobody's library."""
+
+import http.client
+import socket
+import ssl
+from contextlib import closing
+
+GET = b"GET / HTTP/1.1\r\nHost: test\r\n\r\n"
+POST = b"POST /up HTTP/1.1\r\nHost: test\r\nContent-Length: 5\r\n\r\nhello"
+
+
+def connect(server, timeout=5.0):
+    return socket.create_connection((server.host, server.port), timeout)
+
+
+def read_to_end(sock):
+    """Everything up to the end, and how it ended: "fin", "rst", or "open" when the socket's timeout came first."""
+    data = b""
+    try:
+        while piece := sock.recv(65536):
+            data += piece
+    except TimeoutError:
+        return data, "open"
+    except ConnectionResetError:
+        return data, "rst"
+    return data, "fin"
+
+
+def exchange(server, request=GET, timeout=5.0):
+    with closing(connect(server, timeout)) as sock:
+        try:
+            sock.sendall(request)
+        except ConnectionError:
+            return b"", "rst"
+        return read_to_end(sock)
+
+
+def fetch(server, method="GET", path="/", body=None, headers=None, timeout=5.0, context=None):
+    """Status, headers and body as http.client reads them."""
+    with closing(client(server, timeout, context)) as connection:
+        return ask(connection, method, path, body, headers)
+
+
+def client(server, timeout=5.0, context=None):
+    if context is None:
+        return http.client.HTTPConnection(server.host, server.port, timeout=timeout)
+    return http.client.HTTPSConnection(server.host, server.port, timeout=timeout, context=context)
+
+
+def ask(connection, method="GET", path="/", body=None, headers=None):
+    connection.request(method, path, body, headers or {})
+    response = connection.getresponse()
+    return response.status, dict(response.getheaders()), response.read()
+
+
+def tls_contexts():
+    """A context for the server at 127.0.0.1, and one for clients that trust it."""
+    import trustme  # only here, so that all but the TLS tests run without the test extra
+
+    authority = trustme.CA()
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1", "localhost").configure_cert(server)
+    trusting = ssl.create_default_context()
+    authority.configure_trust(trusting)
+    return server, trusting
