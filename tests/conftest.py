@@ -1,0 +1,27 @@
+"""What holds for every test: nobody sleeps for real unless marked ``real_time``, and the environment is clean."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def _no_real_sleep(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.node.get_closest_marker("real_time") is not None:
+        return
+
+    def refuse(seconds: float) -> None:
+        raise AssertionError(f"a test slept {seconds} s for real: give it a FakeClock, or mark it real_time")
+
+    monkeypatch.setattr(time, "sleep", refuse)
+
+
+@pytest.fixture(autouse=True)
+def _clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    proxies = {"http_proxy", "https_proxy", "all_proxy", "no_proxy"}
+    for name in tuple(os.environ):
+        if name.startswith(("SMITHY_RETRY_", "AWS_")) or name.lower() in proxies:
+            monkeypatch.delenv(name)

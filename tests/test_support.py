@@ -1,0 +1,73 @@
+"""The test helpers are tested too."""
+
+from __future__ import annotations
+
+import io
+import time
+
+import pytest
+import requests.exceptions
+
+from tests.support import Reply, ScriptedTransport, pool_timeout, prepare, reset_error, send, wire_bytes
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (None, None),
+        (b"ab", b"ab"),
+        ("é", b"\xc3\xa9"),
+        (bytearray(b"ab"), b"ab"),
+        (io.BytesIO(b"ab"), b"ab"),
+        (io.StringIO("é"), b"\xc3\xa9"),
+        ([b"a", "b"], b"ab"),
+        (iter([b"a", b"b"]), b"ab"),
+    ],
+)
+def test_wire_bytes_are_what_a_wire_would_carry(body, expected):
+    """Every kind of body comes out as its bytes."""
+    assert expected == wire_bytes(body)
+
+
+def test_a_transport_plays_its_script():
+    """Statuses, replies, exceptions and functions are played in order."""
+    transport = ScriptedTransport(script=[503, Reply(200, {"A": "b"}, b"text"), lambda _: 204, ValueError("no")])
+    answers = [send(transport) for _ in range(3)]
+    assert [(503, b""), (200, b"text"), (204, b"")] == [(item.status_code, item.content) for item in answers]
+    assert "b" == answers[1].headers["a"]
+    with pytest.raises(ValueError, match="no"):
+        send(transport)
+    with pytest.raises(AssertionError, match="attempt 5 was not in the script"):
+        send(transport)
+    assert 4 == len(transport.sent)
+
+
+def test_a_transport_draws_on_the_body():
+    """A generator is read to its end by an attempt, and left alone by one that never wrote."""
+    body = iter([b"a", b"b"])
+    transport = ScriptedTransport(script=[pool_timeout(), reset_error()])
+    request = prepare("POST", data=body)
+    for _ in range(2):
+        with pytest.raises(requests.exceptions.ConnectionError):
+            transport.send(request)
+    assert [None, b"ab"] == [item.body for item in transport.sent]
+
+
+def test_a_cut_body_breaks_off():
+    """Reading a cut reply raises what requests raises for one."""
+    transport = ScriptedTransport(script=[Reply(200, body=b"half", cut=True)])
+    response = send(transport)
+    with pytest.raises(requests.exceptions.ChunkedEncodingError):
+        _ = response.content
+
+
+def test_nobody_sleeps_for_real():
+    """A real sleep fails the test that does it."""
+    with pytest.raises(AssertionError, match="slept 1 s"):
+        time.sleep(1)
+
+
+@pytest.mark.real_time
+def test_a_marked_test_may_sleep():
+    """The mark gives the real sleep back."""
+    time.sleep(0)
