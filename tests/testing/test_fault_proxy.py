@@ -125,3 +125,11 @@ def test_a_proxy_closes_with_tunnels_open():
         with pytest.raises((ConnectionError, http.client.HTTPException, ssl.SSLError)):
             connection.getresponse()
         connection.close()
+
+
+def test_what_is_sent_before_the_tunnel_stands():
+    """Bytes that a client sends right behind its CONNECT go through the tunnel."""
+    with FaultServer(Reply(body=b"there")) as server, FaultProxy() as proxy:
+        connect = f"CONNECT {server.host}:{server.port} HTTP/1.1\r\n\r\n".encode()
+        data, end = exchange(proxy, connect + b"GET /early HTTP/1.1\r\nConnection: close\r\n\r\n")
+        assert (data.endswith(b"there"), end, server.requests[0].target) == (True, "fin", "/early")
