@@ -77,7 +77,10 @@ class RetryHistory:
         of = "" if self.max_attempts is None else f" of {self.max_attempts}"
         if self.stop_reason is StopReason.SUCCESS:
             return f"succeeded at attempt {count}{of}"
-        return f"gave up after attempt {count}{of}: {self.why}; last answer: {self.attempts[-1].ending}"
+        ending = self.attempts[-1].ending
+        if self.stop_reason is StopReason.NOT_RETRYABLE:
+            return f"ended at attempt {count}{of} with {ending}: {self.why}"
+        return f"gave up after attempt {count}{of}: {self.why}; last answer: {ending}"
 
     def explain(self) -> str:
         """The whole story, one line an attempt."""
@@ -125,8 +128,10 @@ def shortened(attempts: list[AttemptRecord]) -> tuple[AttemptRecord, ...]:
 
 
 def attach(target: Any, history: RetryHistory) -> None:
-    """Give the response or the exception its record."""
+    """Give the response or the exception its record; an exception carries it as a note as well (Python 3.11)."""
     setattr(target, ATTRIBUTE, history)
+    if hasattr(target, "add_note"):
+        target.add_note(history.sentence)
 
 
 def retry_history(response_or_exception: Any) -> RetryHistory | None:

@@ -8,6 +8,7 @@ from urllib3.util.retry import RequestHistory
 from .classification import Classification
 from .clock import Clock
 from .history import AttemptRecord, RetryHistory, shortened
+from .log import log_attempt, log_end, log_retry
 from .stop_reason import StopReason
 from .tokens import RetryToken
 
@@ -61,10 +62,16 @@ class Recorder:
         )
         self.attempts.append(record)
         self.rows.append(RequestHistory(self.request.method, self.request.path_url, error, status, None))
+        log_attempt(self.request.method, self.request.url, record)
+        if next_token is not None:
+            source = getattr(next_token, "delay_source", "strategy")
+            log_retry(self.request.method, self.request.url, record, next_token.retry_delay, source)
 
     def history(self, stop_reason: StopReason, why: str, max_attempts: int | None) -> RetryHistory:
-        """The record as a value."""
-        return RetryHistory(self.scope, shortened(self.attempts), stop_reason, why, max_attempts)
+        """The record as a value, when the operation has ended."""
+        history = RetryHistory(self.scope, shortened(self.attempts), stop_reason, why, max_attempts)
+        log_end(self.request.method, self.request.url, history)
+        return history
 
     def fill_urllib3_history(self, response: Response) -> None:
         """Put the discarded attempts where tools look for urllib3's own retries (contract 11.2)."""

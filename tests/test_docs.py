@@ -18,9 +18,7 @@ ANYWHERE = re.compile(r"https://[a-z.]*example\.com/.*")
 def blocks_of(page: Path) -> list[str]:
     """The page's Python blocks, each padded so that an error names its line in the page."""
     text = page.read_text(encoding="utf-8")
-    return [
-        "\n" * text[: match.start(2)].count("\n") + match[2] for match in BLOCK.finditer(text) if match[1] is None
-    ]
+    return ["\n" * text[: match.start(2)].count("\n") + match[2] for match in BLOCK.finditer(text) if match[1] is None]
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks_of(page)], ids=lambda page: page.name)

@@ -54,9 +54,7 @@ DEVIATIONS = {
 AWS_ROWS = ["case 10", "case 12", "throttling 0", "throttling 1", "throttling 2", "throttling 3", "throttling 4"]
 AWS_ROWS += ["throttling 5", "throttling 6", "transient 0"]
 if not HAS_AWS_CODES:
-    DEVIATIONS |= {
-        row: "contract 3.5: needs the classifier of AWS error codes, which is not there yet" for row in AWS_ROWS
-    }
+    DEVIATIONS |= dict.fromkeys(AWS_ROWS, "contract 3.5: needs the classifier of AWS error codes, which is not there yet")
 
 
 def rows(kind: str) -> list[Any]:
