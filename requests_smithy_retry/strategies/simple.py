@@ -113,7 +113,7 @@ class SimpleRetryStrategy:
         retry = token.retry_count + 1
         most = self.max_attempts if options.max_attempts is None else options.max_attempts
         if retry >= most:
-            _refuse(StopReason.MAX_ATTEMPTS, f"{retry} of {most} attempts were made", classification)
+            _refuse(StopReason.MAX_ATTEMPTS, StopReason.MAX_ATTEMPTS.value, classification)
         backoff = self._backoff(reason.kind, retry, token.previous_delay)
         hint = self._hint(reason, context.outcome, classification)
         delay = delay_for(backoff, hint)
