@@ -16,9 +16,13 @@ from .backoff import ExponentialRetryBackoffStrategy, Jitter, RetryBackoffStrate
 from .classification import Classification, Vote, classify
 from .classifier import RetryClassifier, classifier, with_priority
 from .classifiers import (
+    AwsErrorCodeClassifier,
     HttpStatusCodeClassifier,
+    IdempotencyKeyClassifier,
     ModeledAsRetryableClassifier,
+    SmithyModelClassifier,
     TransientErrorClassifier,
+    default_classifiers,
 )
 from .clock import Clock, SystemClock
 from .config import RetryConfig
@@ -31,6 +35,7 @@ from .operation_options import retry_options
 from .outcome import Outcome, ResponseError, RetryContext
 from .priority import RetryClassifierPriority
 from .quota import RetryQuota, TokenBucket, TokenBucketSnapshot
+from .smithy import SmithyEndpoint, SmithyModel, SmithyModelError
 from .stop_reason import StopReason
 from .strategies import SimpleRetryStrategy, StandardRetryStrategy
 from .tokens import RetryToken, StandardRetryToken
@@ -38,6 +43,7 @@ from .version import __version__
 
 __all__ = [
     "AttemptRecord",
+    "AwsErrorCodeClassifier",
     "Classification",
     "Clock",
     "ErrorKind",
@@ -45,6 +51,7 @@ __all__ = [
     "ExponentialRetryBackoffStrategy",
     "HasFault",
     "HttpStatusCodeClassifier",
+    "IdempotencyKeyClassifier",
     "Jitter",
     "ModeledAsRetryableClassifier",
     "NoActionIndicated",
@@ -67,6 +74,10 @@ __all__ = [
     "RetryStrategy",
     "RetryToken",
     "SimpleRetryStrategy",
+    "SmithyEndpoint",
+    "SmithyModel",
+    "SmithyModelClassifier",
+    "SmithyModelError",
     "StandardRetryStrategy",
     "StandardRetryToken",
     "StopReason",
@@ -79,6 +90,7 @@ __all__ = [
     "__version__",
     "classifier",
     "classify",
+    "default_classifiers",
     "mount",
     "retry_history",
     "retry_options",

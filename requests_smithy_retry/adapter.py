@@ -100,6 +100,7 @@ class RetryAdapter(HTTPAdapter):
             or not config.enabled
             or not config.preload_content
             or config.timeout is not None
+            or config.idempotency_key is not False
         )
         self._now = self.clock.now
 
@@ -127,7 +128,7 @@ class RetryAdapter(HTTPAdapter):
             operation = Operation(self, request, stream, options)
             preload = operation.preload
             timeout = self.retry_config.timeout if timeout is None else timeout
-            request = operation.body.request_to_send(request)
+            request = operation.sent
             self._sleep(operation.wait)
         while True:
             response = error = None

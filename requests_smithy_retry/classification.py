@@ -6,8 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from .actions import NO_ACTION, NoActionIndicated, RetryAction, RetryForbidden
-from .classifier import RetryClassifier
+from .classifier import RetryClassifier, in_order
+from .operation_options import OperationOptions
 from .outcome import Outcome
+from .resend import RESEND_RULE
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,17 @@ class Classification:
 
     action: RetryAction
     votes: tuple[Vote, ...] = ()
+
+
+def fold_of(own: tuple[RetryClassifier, ...], options: OperationOptions) -> tuple[RetryClassifier, ...]:
+    """Who is asked about one operation, lowest priority first; the resend rule is always the last (contract 3.4).
+
+    :param own: the strategy's classifiers, in order.
+    :param options: whose classifiers are added to them, or replace them (contract 3.3).
+    """
+    kept = () if options.default_classifiers is False else own
+    items = in_order((*kept, *options.classifiers)) if options.classifiers else kept
+    return (*items, RESEND_RULE)
 
 
 def classify(classifiers: Iterable[RetryClassifier], outcome: Outcome) -> Classification:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from requests import PreparedRequest, Response
     from urllib3.util import Timeout
 
+    from .smithy import SmithyEndpoint, SmithyModel
+
     TimeoutType = float | tuple[float | None, float | None] | Timeout | None
 
 
@@ -53,12 +55,14 @@ class RetryConfig:
     allowed_methods: Collection[str] | None = IDEMPOTENT_METHODS
     retry_status_codes: Collection[int] = RETRY_STATUS_CODES
     idempotency_header: str = "Idempotency-Key"
+    idempotency_key: bool | Callable[..., str] = False
     raise_on_status: bool = False
     scope: Callable[[PreparedRequest], str] | None = None
     enabled: bool = True
     classifiers: Iterable[RetryClassifier] = ()
     default_classifiers: bool = True
     error_parser: Callable[[Response], Exception | None] | None = None
+    models: Iterable[SmithyEndpoint] = ()
 
     def __post_init__(self) -> None:
         for name in OPTIONS:
@@ -107,12 +111,14 @@ class RetryOptions(TypedDict, total=False):
     allowed_methods: Collection[str] | None
     retry_status_codes: Collection[int]
     idempotency_header: str
+    idempotency_key: bool | Callable[..., str]
     raise_on_status: bool
     scope: Callable[[PreparedRequest], str] | None
     enabled: bool
     classifiers: Iterable[RetryClassifier]
     default_classifiers: bool
     error_parser: Callable[[Response], Exception | None] | None
+    models: Iterable[SmithyEndpoint | SmithyModel]
 
 
 def check_names(options: dict[str, Any]) -> dict[str, Any]:

@@ -5,22 +5,25 @@ It asks the strategy and keeps the record; it neither sends nor sleeps.
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING, Any
 
 import requests.exceptions
 from requests import PreparedRequest, Response
 
-from .actions import ErrorKind, RetryIndicated
+from .actions import ErrorKind, NoActionIndicated, RetryForbidden, RetryIndicated
 from .bodies import Body
-from .classification import Classification, classify
+from .classification import Classification, classify, fold_of
 from .classifier import sees_successes
 from .discarded import HeldConnection
 from .errors import RetryError
 from .history import attach
+from .idempotency import has_key, key_for
+from .model_facts import ModelFacts, facts_of
 from .operation_options import NOTHING, OperationOptions
 from .outcome import Outcome, ResponseError, RetryContext, describe
 from .recorder import Recorder
-from .resend import RESEND_RULE, ResendFacts, resend_ruling
+from .resend import ResendFacts, resend_ruling
 from .stop_reason import StopReason
 from .transport_faults import is_request_fault, never_left
 from .wire import attempt as attempt_state
@@ -56,6 +59,8 @@ class Operation:
         self.options = options or NOTHING
         self.scope = adapter.scope_of(request)
         self.body = Body(request)
+        self.sent = self._request_to_send()
+        self.model_facts: ModelFacts | None = None
         self.sees_successes = adapter.sees_successes or any(map(sees_successes, self.options.classifiers))
         self.number = 0
         self.record = Recorder(request, self.scope, self.clock)
@@ -64,6 +69,22 @@ class Operation:
         self.wait = 0.0
         self.wait_source = "backoff"
         self._acquire()
+
+    def _request_to_send(self) -> PreparedRequest:
+        """The request for every attempt: the caller's own, or a copy with a watched body, or with a minted key.
+
+        A key stays off the caller's request, from which requests makes redirect hops and auth re-sends: those are
+        other operations.
+        """
+        request = self.body.request_to_send(self.request)
+        option = self.options.idempotency_key
+        key = key_for(
+            self.request, self.config.idempotency_header, self.config.idempotency_key if option is None else option
+        )
+        if key is not None:
+            request = request.copy() if request is self.request else request
+            request.headers[self.config.idempotency_header] = key
+        return request
 
     def _acquire(self) -> None:
         self.token: Any = None
@@ -121,7 +142,7 @@ class Operation:
         if is_success and not self.sees_successes:
             return self._succeed()
         outcome = self._outcome(response, error, unwritten)
-        context = RetryContext(outcome, options=self.options)
+        context = RetryContext(outcome, options=self._options_with_model())
         try:
             if self.refusal is not None:
                 raise self.refusal
@@ -148,14 +169,16 @@ class Operation:
     def _ask(self, error: Exception, outcome: Outcome) -> Any:
         """Have the strategy renew the token. For a foreign strategy the resend rule is held here (contract 1)."""
         if self.foreign_fold is not None:
-            classification = classify((*self.foreign_fold, *self.options.classifiers, RESEND_RULE), outcome)
+            classification = classify(fold_of(self.foreign_fold, self.options), outcome)
             action = classification.action
             assert outcome.resend is not None
+            if outcome.is_success and isinstance(action, NoActionIndicated):
+                raise RetryError(stop_reason=StopReason.NOT_RETRYABLE, classification=classification)
             ruling = resend_ruling(outcome.resend, outcome.status, action)
             if ruling is not None:
                 raise RetryError(ruling.why or "", stop_reason=ruling.stop_reason, classification=classification)
-            if outcome.is_success and not isinstance(action, RetryIndicated):
-                raise RetryError(stop_reason=StopReason.NOT_RETRYABLE, classification=classification)
+            if outcome.is_success and isinstance(action, RetryForbidden):
+                raise RetryError(action.why or "", stop_reason=action.stop_reason, classification=classification)
             describe(error, action)
         return self.strategy.refresh_retry_token_for_retry(token_to_renew=self.token, error=error)
 
@@ -169,18 +192,32 @@ class Operation:
             resend=self._resend_facts(unwritten),
         )
 
+    def _options_with_model(self) -> OperationOptions:
+        """The operation's options; that it is a long poll is the model's to say where the caller does not."""
+        if self.options.long_poll is None and self._consult_models().long_poll:
+            return dataclasses.replace(self.options, long_poll=True)
+        return self.options
+
     def _resend_facts(self, unwritten: bool) -> ResendFacts:
         method = (self.request.method or "").upper()
         allowed = self.config.allowed_methods
         vouched = self.options.idempotent
+        if vouched is None and self._consult_models().resendable:
+            vouched = True
         return ResendFacts(
             method=method,
-            idempotent=vouched is not False and (allowed is None or method in allowed),
-            keyed=self.config.idempotency_header in (self.request.headers or ()),
-            vouched=vouched is True,
+            idempotent=allowed is None or method in allowed,
+            keyed=has_key(self.sent.headers, self.config.idempotency_header),
+            vouched=vouched,
             unwritten=unwritten,
             replayable=self.body.rewind(unwritten=unwritten),
         )
+
+    def _consult_models(self) -> ModelFacts:
+        """What the models say of the request; asked once, and not before there is something to decide."""
+        if self.model_facts is None:
+            self.model_facts = facts_of(self.config.models, self.request)
+        return self.model_facts
 
     def _succeed(self) -> tuple[None, bool]:
         if self.token is not None:

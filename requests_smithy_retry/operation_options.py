@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextvars
 import dataclasses
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +24,7 @@ class OperationOptions:
     :param default_classifiers: False: only the given classifiers.
     :param idempotent: True: the requests may be sent again; False: they may not, whatever the method.
     :param long_poll: the operation is a long poll (contract 2, the Retries 2.1 specification).
+    :param idempotency_key: as the option of that name.
     :param enabled: False: no retries.
     """
 
@@ -32,6 +33,7 @@ class OperationOptions:
     default_classifiers: bool | None = None
     idempotent: bool | None = None
     long_poll: bool | None = None
+    idempotency_key: bool | Callable[..., str] | None = None
     enabled: bool | None = None
 
 
@@ -41,6 +43,7 @@ OPERATION_OPTIONS: dict[str, Parse] = {
     "default_classifiers": types.boolean,
     "idempotent": types.boolean,
     "long_poll": types.boolean,
+    "idempotency_key": types.idempotency_key,
     "enabled": types.boolean,
 }
 """What each option of one operation accepts."""
@@ -61,18 +64,23 @@ def retry_options(
     default_classifiers: bool | None = None,
     idempotent: bool | None = None,
     long_poll: bool | None = None,
+    idempotency_key: bool | Callable[..., str] | None = None,
     enabled: bool | None = None,
 ) -> Iterator[OperationOptions]:
     """Set options for every operation in the block, in this thread and context alone; blocks nest.
 
-    An inner block overrides what it names and inherits the rest; its classifiers are added to the outer ones.
+    An inner block overrides what it names and inherits the rest; its classifiers are added to the outer ones, unless
+    it says ``default_classifiers=False``: then they replace all others.
 
     :param max_attempts: most attempts of each operation, from 1 on.
     :param classifiers: classifiers beside the strategy's own.
-    :param default_classifiers: False: only the classifiers given here.
+    :param default_classifiers: False: only the classifiers given here, neither the defaults nor those of the strategy
+        or of an outer block. True: takes back an outer block's False.
     :param idempotent: True: the requests may be sent again, whatever their method. False: they may not.
     :param long_poll: the operations are long polls: with an empty quota, the backoff is waited before the outcome
         is handed on.
+    :param idempotency_key: True, or a function that makes a key: each operation gets a key of its own, as with the
+        option of that name. False: none.
     :param enabled: False: no retries; the adapter behaves as a plain ``HTTPAdapter``.
     :raises RetryConfigError: for a value that an option does not allow.
     """
@@ -82,12 +90,13 @@ def retry_options(
         "default_classifiers": default_classifiers,
         "idempotent": idempotent,
         "long_poll": long_poll,
+        "idempotency_key": idempotency_key,
         "enabled": enabled,
     }
     outer = current_options.get() or NOTHING
     changes: dict[str, Any] = {name: _parse(name, value) for name, value in given.items() if value is not None}
-    if "classifiers" in changes:
-        changes["classifiers"] = (*outer.classifiers, *changes["classifiers"])
+    kept = () if default_classifiers is False else outer.classifiers
+    changes["classifiers"] = (*kept, *changes.get("classifiers", ()))
     mark = current_options.set(dataclasses.replace(outer, **changes))
     try:
         yield current_options.get() or NOTHING

@@ -138,6 +138,30 @@ def classifiers(value: Any) -> tuple[RetryClassifier, ...]:
     return items
 
 
+def models(value: Any) -> tuple[Any, ...]:
+    """Accept an iterable of Smithy models, each bound to the endpoint it speaks for."""
+    from .smithy import SmithyEndpoint, SmithyModel
+
+    if isinstance(value, (str, bytes, SmithyModel, SmithyEndpoint)) or not isinstance(value, Iterable):
+        raise Refused("a collection of Smithy models is allowed, each with its endpoint: model.for_endpoint(url)")
+    items = tuple(value)
+    for item in items:
+        if not isinstance(item, SmithyEndpoint):
+            raise Refused(
+                f"a collection of Smithy models is allowed, and {item!r} is none that knows its endpoint: give "
+                "model.for_endpoint(url), or have mount(session, at=url, models=[model]) do it. A model speaks for the "
+                "requests to one endpoint alone"
+            )
+    return items
+
+
+def idempotency_key(value: Any) -> Any:
+    """Accept True, False, or a function that makes a key."""
+    if not isinstance(value, bool) and not callable(value):
+        raise Refused("True, False, or a function that makes a key is allowed")
+    return value
+
+
 def function(value: Any) -> Any:
     """Accept something that can be called, or None."""
     if value is not None and not callable(value):

@@ -24,6 +24,7 @@ ADAPTER_OPTIONS = frozenset(
         "allowed_methods",
         "enabled",
         "idempotency_header",
+        "idempotency_key",
         "preload_content",
         "raise_on_status",
         "scope",
@@ -32,7 +33,7 @@ ADAPTER_OPTIONS = frozenset(
 )
 """What the adapter itself goes by; every other option is the strategy's."""
 
-CLASSIFIER_OPTIONS = frozenset({"classifiers", "default_classifiers", "error_parser", "retry_status_codes"})
+CLASSIFIER_OPTIONS = frozenset({"classifiers", "default_classifiers", "error_parser", "models", "retry_status_codes"})
 """What the classifiers go by. For a foreign strategy, the adapter asks them about the resend rule."""
 
 BY_SPEC = "from retry_spec"
@@ -80,12 +81,14 @@ OPTIONS: dict[str, Option] = {
         Option("allowed_methods", IDEMPOTENT_METHODS, types.methods, "methods that may always be sent again"),
         Option("retry_status_codes", RETRY_STATUS_CODES, types.status_codes, "statuses that are retried"),
         Option("idempotency_header", "Idempotency-Key", types.header_name, "a request that has it may be sent again"),
+        Option("idempotency_key", False, types.idempotency_key, "mint a key where one is needed", is_object=True),
         Option("raise_on_status", False, types.boolean, "raise RetryError instead of returning the last bad response"),
         Option("scope", None, types.function, "names the scope of a request", is_object=True),
         Option("enabled", True, types.boolean, "False: behave as a plain HTTPAdapter"),
         Option("classifiers", (), types.classifiers, "classifiers beside the defaults", is_object=True),
         Option("default_classifiers", True, types.boolean, "False: only the given classifiers"),
         Option("error_parser", None, types.function, "makes an exception from a response, or None", is_object=True),
+        Option("models", (), types.models, "Smithy models, each with its endpoint", is_object=True),
     )
 }
 """By name, in the order of the table."""

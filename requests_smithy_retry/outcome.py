@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one attempt ended with: a response, or an exception.
+    """What one attempt ended with: a response, or an exception; both where driven by hand with one that carries one.
 
     :param error: the exception that was raised, or None.
     :param response: the response, or None. With ``stream`` its body must not be looked at.
@@ -41,8 +41,8 @@ class Outcome:
 
     @property
     def is_success(self) -> bool:
-        """Whether there is a response below 400."""
-        return self.response is not None and self.response.status_code < 400
+        """Whether there is a response below 400, and no exception."""
+        return self.error is None and self.response is not None and self.response.status_code < 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +88,19 @@ class ResponseError(Exception):
 
 
 def context_of(error: Any) -> RetryContext:
-    """The context that an error carries, or a bare one around an exception that somebody's code raised."""
+    """The context that an error carries, or a bare one around an exception that somebody's code raised.
+
+    An exception of ``raise_for_status`` carries the response that it complains about, which is then judged as well.
+    """
     context = getattr(error, "retry_context", None)
-    return context if isinstance(context, RetryContext) else RetryContext(Outcome(error=error))
+    if isinstance(context, RetryContext):
+        return context
+    response = getattr(error, "response", None)
+    if not isinstance(getattr(response, "status_code", None), int) or not hasattr(response, "headers"):
+        return RetryContext(Outcome(error=error))
+    # A body that was not read stays unread: reading it here could wait, and take it from whoever wants it.
+    unread = not isinstance(getattr(response, "_content", None), (bytes, type(None)))
+    return RetryContext(Outcome(error=error, response=response, stream=unread))
 
 
 def describe(error: Exception, action: RetryAction) -> None:

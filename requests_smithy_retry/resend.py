@@ -25,7 +25,8 @@ class ResendFacts:
     :param method: its method.
     :param idempotent: the method is one that may always be sent again (``allowed_methods``).
     :param keyed: it carries an idempotency key.
-    :param vouched: the caller, or a model, says that it may be sent again.
+    :param vouched: the caller, or a model, says that it may be sent again. False: the caller says that it may not,
+        whatever its method and its key; None: nobody says anything.
     :param unwritten: no byte of it was written; False where nobody knows.
     :param replayable: its body can be sent again, whole.
     """
@@ -33,7 +34,7 @@ class ResendFacts:
     method: str
     idempotent: bool = False
     keyed: bool = False
-    vouched: bool = False
+    vouched: bool | None = None
     unwritten: bool = False
     replayable: bool = True
 
@@ -47,15 +48,16 @@ def resend_ruling(facts: ResendFacts, status: int | None, verdict: RetryAction) 
     """
     if not facts.replayable:
         return RetryForbidden("its body was read and cannot be read again", StopReason.BODY_NOT_REPLAYABLE)
-    if facts.idempotent or facts.keyed or facts.vouched or facts.unwritten or status in NOT_APPLIED_STATUSES:
+    if facts.unwritten or status in NOT_APPLIED_STATUSES:
+        return None
+    if facts.vouched is not False and (facts.vouched or facts.idempotent or facts.keyed):
         return None
     if isinstance(verdict, RetryIndicated):
         reason = verdict.reason
         if reason.not_applied or reason.kind is ErrorKind.THROTTLING:
             return None
-    return RetryForbidden(
-        f"{facts.method} is not idempotent and the server may have applied it", StopReason.NOT_RESENDABLE
-    )
+    why = "was declared not to be idempotent" if facts.vouched is False else "is not idempotent"
+    return RetryForbidden(f"{facts.method} {why} and the server may have applied it", StopReason.NOT_RESENDABLE)
 
 
 class ResendRule:

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 
 import requests.exceptions as rex
 import urllib3.exceptions as uex
+from urllib3.util.ssl_match_hostname import CertificateError
 
 REQUEST_FAULTS = (
     rex.InvalidURL,
@@ -25,6 +26,9 @@ REQUEST_FAULTS = (
 )
 """Never retried: sending the same request again would fail in the same way."""
 
+CERTIFICATE_FAULTS = (ssl.SSLCertVerificationError, CertificateError)
+"""The far end is not who it should be; urllib3 has a class of its own for a host name that does not match."""
+
 TRANSIENT = (
     rex.ConnectionError,
     rex.Timeout,
@@ -35,8 +39,10 @@ TRANSIENT = (
     uex.ProxyError,
     uex.SSLError,
     uex.DecodeError,
+    uex.NewConnectionError,
     uex.EmptyPoolError,
     uex.ClosedPoolError,
+    uex.InvalidHeader,
     http.client.HTTPException,
     ssl.SSLError,
     ConnectionError,
@@ -51,8 +57,14 @@ PASSING_TLS = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError, Con
 """A TLS connection that was cut. Any other TLS error is a disagreement, which a retry does not settle."""
 
 PASSING_TLS_REASONS = frozenset(
-    {"UNEXPECTED_EOF_WHILE_READING", "DECRYPTION_FAILED_OR_BAD_RECORD_MAC", "SSLV3_ALERT_BAD_RECORD_MAC"}
+    {
+        "UNEXPECTED_EOF_WHILE_READING",
+        "DECRYPTION_FAILED_OR_BAD_RECORD_MAC",
+        "SSLV3_ALERT_BAD_RECORD_MAC",
+        "TLSV1_ALERT_INTERNAL_ERROR",
+    }
 )
+"""Damage on the way, and the alert of RFC 8446 6.2 that has nothing to do with what the client asked for."""
 
 MAX_CAUSES = 32
 
@@ -76,7 +88,7 @@ def is_request_fault(error: BaseException) -> bool:
     if isinstance(error, rex.InvalidHeader):
         # urllib3 found it in the response: two different lengths, say. That is the far end's fault.
         return not any(isinstance(cause, uex.InvalidHeader) for cause in causes(error))
-    if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes(error)):
+    if any(isinstance(cause, (*CERTIFICATE_FAULTS, http.client.InvalidURL)) for cause in causes(error)):
         return True
     if isinstance(error, (rex.SSLError, uex.SSLError, ssl.SSLError)):
         return not _is_passing_tls(error)
@@ -88,14 +100,18 @@ def is_request_fault(error: BaseException) -> bool:
 
 def is_transient(error: BaseException) -> bool:
     """Whether the error is a passing fault on the wire."""
-    if isinstance(error, rex.InvalidHeader):
-        return not is_request_fault(error)
-    return isinstance(error, TRANSIENT) and not is_request_fault(error)
+    if isinstance(error, uex.MaxRetryError):
+        # Only who uses urllib3 without requests sees one; what it wraps is what happened.
+        return error.reason is not None and is_transient(error.reason)
+    return isinstance(error, (*TRANSIENT, rex.InvalidHeader)) and not is_request_fault(error)
 
 
 def is_timeout(error: BaseException) -> bool:
-    """Whether nobody answered in time, as the client saw it: connecting, reading, or waiting for a connection."""
-    return any(isinstance(cause, TIMEOUTS) for cause in causes(error))
+    """Whether nobody answered in time, as the client saw it: connecting, reading, or waiting for a connection.
+
+    A refused connection is none, although urllib3 derives its exception from that of a connect timeout.
+    """
+    return any(isinstance(cause, TIMEOUTS) and not isinstance(cause, uex.NewConnectionError) for cause in causes(error))
 
 
 def never_left(error: BaseException) -> bool:

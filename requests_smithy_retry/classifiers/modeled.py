@@ -34,9 +34,9 @@ class ModeledAsRetryableClassifier:
         return verdict_of(self._error_of(outcome))
 
     def _error_of(self, outcome: Outcome) -> BaseException | None:
-        response = outcome.response
-        if response is None:
-            return outcome.error
+        error, response = outcome.error, outcome.response
+        if response is None or isinstance(error, (ErrorRetryInfo, HasFault)):
+            return error
         if self.error_parser is None or outcome.is_success:
             return None
         return self.error_parser(response)

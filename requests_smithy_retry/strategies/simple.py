@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..actions import ErrorKind, NoActionIndicated, RetryForbidden, RetryIndicated, RetryReason
 from ..backoff import ExponentialRetryBackoffStrategy, RetryBackoffStrategy, takes_previous_delay
-from ..classification import Classification, classify
+from ..classification import Classification, classify, fold_of
 from ..classifier import RetryClassifier, in_order, sees_successes
 from ..clock import SYSTEM_CLOCK, Clock
 from ..config import RetryConfig, RetryOptions
 from ..errors import RetryError, TokenError
-from ..operation_options import NOTHING, OperationOptions
+from ..operation_options import NOTHING
 from ..outcome import Outcome, RetryContext, context_of
 from ..quota import RetryQuota, TokenBucketSnapshot
-from ..resend import RESEND_RULE
 from ..server_hints import Hint, delay_for, is_too_long, read_hint
 from ..stop_reason import StopReason
 from ..tokens import RetryToken, StandardRetryToken
@@ -105,7 +104,7 @@ class SimpleRetryStrategy:
         context = context_of(error)
         options = context.options or NOTHING
         try:
-            classification = classify(self._fold(options), context.outcome)
+            classification = classify(fold_of(self.classifiers, options), context.outcome)
         except BaseException:
             token.unredeem()
             raise
@@ -155,12 +154,6 @@ class SimpleRetryStrategy:
     ) -> Payment:
         """Take the retry's price from the quota; without a quota there is none."""
         return Payment()
-
-    def _fold(self, options: OperationOptions) -> tuple[RetryClassifier, ...]:
-        """Who is asked, lowest priority first; the resend rule is always the last."""
-        own = () if options.default_classifiers is False else self.classifiers
-        items = in_order((*own, *options.classifiers)) if options.classifiers else own
-        return (*items, RESEND_RULE)
 
     def _reason(self, classification: Classification, context: RetryContext, token: StandardRetryToken) -> RetryReason:
         action = classification.action
