@@ -53,6 +53,7 @@ class RetryConfig:
     timeout: TimeoutType = None
     preload_content: bool = True
     allowed_methods: Collection[str] | None = IDEMPOTENT_METHODS
+    strict_methods: bool = False
     retry_status_codes: Collection[int] = RETRY_STATUS_CODES
     idempotency_header: str = "Idempotency-Key"
     idempotency_key: bool | Callable[..., str] = False
@@ -109,6 +110,7 @@ class RetryOptions(TypedDict, total=False):
     timeout: TimeoutType
     preload_content: bool
     allowed_methods: Collection[str] | None
+    strict_methods: bool
     retry_status_codes: Collection[int]
     idempotency_header: str
     idempotency_key: bool | Callable[..., str]

@@ -20,12 +20,12 @@ KeyOption = bool | Callable[..., str]
 """What the option ``idempotency_key`` holds: False, True, or a function of the request (or of nothing)."""
 
 
-def has_key(headers: Mapping[str, Any] | None, name: str) -> bool:
+def has_key(headers: Mapping[str, Any], name: str) -> bool:
     """Whether a request carries an idempotency key that is not blank; the draft's quotes do not count.
 
     :param name: of the header.
     """
-    value = (headers or {}).get(name)
+    value = headers.get(name)
     if isinstance(value, bytes):
         value = value.decode("latin-1")
     return isinstance(value, str) and value.strip(' \t"') != ""

@@ -210,6 +210,7 @@ class Operation:
             keyed=has_key(self.sent.headers, self.config.idempotency_header),
             vouched=vouched,
             unwritten=unwritten,
+            strict=self.config.strict_methods,
             replayable=self.body.rewind(unwritten=unwritten),
         )
 

@@ -28,6 +28,7 @@ ADAPTER_OPTIONS = frozenset(
         "preload_content",
         "raise_on_status",
         "scope",
+        "strict_methods",
         "timeout",
     }
 )
@@ -79,6 +80,7 @@ OPTIONS: dict[str, Option] = {
         Option("timeout", None, types.timeout, "used where the caller gave no timeout"),
         Option("preload_content", True, types.boolean, "read the body inside the attempt where stream is false"),
         Option("allowed_methods", IDEMPOTENT_METHODS, types.methods, "methods that may always be sent again"),
+        Option("strict_methods", False, types.boolean, "other methods are sent again only if no byte was written"),
         Option("retry_status_codes", RETRY_STATUS_CODES, types.status_codes, "statuses that are retried"),
         Option("idempotency_header", "Idempotency-Key", types.header_name, "a request that has it may be sent again"),
         Option("idempotency_key", False, types.idempotency_key, "mint a key where one is needed", is_object=True),

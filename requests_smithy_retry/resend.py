@@ -28,6 +28,7 @@ class ResendFacts:
     :param vouched: the caller, or a model, says that it may be sent again. False: the caller says that it may not,
         whatever its method and its key; None: nobody says anything.
     :param unwritten: no byte of it was written; False where nobody knows.
+    :param strict: where the method is not idempotent, only what was not written may be sent again (urllib3's habit).
     :param replayable: its body can be sent again, whole.
     """
 
@@ -36,6 +37,7 @@ class ResendFacts:
     keyed: bool = False
     vouched: bool | None = None
     unwritten: bool = False
+    strict: bool = False
     replayable: bool = True
 
 
@@ -48,16 +50,26 @@ def resend_ruling(facts: ResendFacts, status: int | None, verdict: RetryAction) 
     """
     if not facts.replayable:
         return RetryForbidden("its body was read and cannot be read again", StopReason.BODY_NOT_REPLAYABLE)
-    if facts.unwritten or status in NOT_APPLIED_STATUSES:
+    if facts.unwritten or _may_be_repeated(facts):
         return None
-    if facts.vouched is not False and (facts.vouched or facts.idempotent or facts.keyed):
+    if not facts.strict and (status in NOT_APPLIED_STATUSES or _says_not_applied(verdict)):
         return None
-    if isinstance(verdict, RetryIndicated):
-        reason = verdict.reason
-        if reason.not_applied or reason.kind is ErrorKind.THROTTLING:
-            return None
     why = "was declared not to be idempotent" if facts.vouched is False else "is not idempotent"
     return RetryForbidden(f"{facts.method} {why} and the server may have applied it", StopReason.NOT_RESENDABLE)
+
+
+def _may_be_repeated(facts: ResendFacts) -> bool:
+    """Whether doing it twice does no more than doing it once."""
+    if facts.vouched is not None:
+        return facts.vouched
+    return facts.idempotent or (facts.keyed and not facts.strict)
+
+
+def _says_not_applied(verdict: RetryAction) -> bool:
+    """Whether the server let it be known that it did not act on the request."""
+    if not isinstance(verdict, RetryIndicated):
+        return False
+    return verdict.reason.not_applied or verdict.reason.kind is ErrorKind.THROTTLING
 
 
 class ResendRule:
