@@ -128,7 +128,7 @@ class RetryAdapter(HTTPAdapter):
             operation = Operation(self, request, stream, options)
             preload = operation.preload
             timeout = self.retry_config.timeout if timeout is None else timeout
-            request = operation.sent
+            request = operation.facts.to_send
             self._sleep(operation.wait)
         while True:
             response = error = None

@@ -45,12 +45,14 @@ def key_for(request: PreparedRequest, header: str, option: KeyOption) -> str | N
     :param option: what ``idempotency_key`` holds.
     :raises RetryConfigError: if the function gives something that cannot be sent as a key.
     """
-    if option is False or (request.method or "").upper() in IDEMPOTENT_METHODS or has_key(request.headers, header):
+    if option is False:
+        return None
+    if str(request.method).upper() in IDEMPOTENT_METHODS or has_key(request.headers, header):
         return None
     if option is True:
         return new_key()
     assert callable(option)
-    key = option(request) if _takes_request(option) else option()
+    key: object = option(request) if _takes_request(option) else option()
     if not isinstance(key, str) or not key.isascii() or not key.isprintable() or key.strip(' "') == "":
         # The value is not shown: no header value goes into a message.
         raise RetryConfigError(

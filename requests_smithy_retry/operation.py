@@ -5,25 +5,22 @@ It asks the strategy and keeps the record; it neither sends nor sleeps.
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING, Any
 
 import requests.exceptions
 from requests import PreparedRequest, Response
 
 from .actions import ErrorKind, NoActionIndicated, RetryForbidden, RetryIndicated
-from .bodies import Body
 from .classification import Classification, classify, fold_of
 from .classifier import sees_successes
 from .discarded import HeldConnection
 from .errors import RetryError
 from .history import attach
-from .idempotency import has_key, key_for
-from .model_facts import ModelFacts, facts_of
 from .operation_options import NOTHING, OperationOptions
 from .outcome import Outcome, ResponseError, RetryContext, describe
 from .recorder import Recorder
-from .resend import ResendFacts, resend_ruling
+from .request_facts import RequestFacts
+from .resend import resend_ruling
 from .stop_reason import StopReason
 from .transport_faults import is_request_fault, never_left
 from .wire import attempt as attempt_state
@@ -58,9 +55,7 @@ class Operation:
         self.preload = not stream and self.config.preload_content
         self.options = options or NOTHING
         self.scope = adapter.scope_of(request)
-        self.body = Body(request)
-        self.sent = self._request_to_send()
-        self.model_facts: ModelFacts | None = None
+        self.facts = RequestFacts(request, self.config, self.options)
         self.sees_successes = adapter.sees_successes or any(map(sees_successes, self.options.classifiers))
         self.number = 0
         self.record = Recorder(request, self.scope, self.clock)
@@ -69,22 +64,6 @@ class Operation:
         self.wait = 0.0
         self.wait_source = "backoff"
         self._acquire()
-
-    def _request_to_send(self) -> PreparedRequest:
-        """The request for every attempt: the caller's own, or a copy with a watched body, or with a minted key.
-
-        A key stays off the caller's request, from which requests makes redirect hops and auth re-sends: those are
-        other operations.
-        """
-        request = self.body.request_to_send(self.request)
-        option = self.options.idempotency_key
-        key = key_for(
-            self.request, self.config.idempotency_header, self.config.idempotency_key if option is None else option
-        )
-        if key is not None:
-            request = request.copy() if request is self.request else request
-            request.headers[self.config.idempotency_header] = key
-        return request
 
     def _acquire(self) -> None:
         self.token: Any = None
@@ -142,7 +121,7 @@ class Operation:
         if is_success and not self.sees_successes:
             return self._succeed()
         outcome = self._outcome(response, error, unwritten)
-        context = RetryContext(outcome, options=self._options_with_model())
+        context = RetryContext(outcome, options=self.facts.full_options)
         try:
             if self.refusal is not None:
                 raise self.refusal
@@ -189,36 +168,8 @@ class Operation:
             request=self.request,
             attempt=self.number,
             stream=not self.preload,
-            resend=self._resend_facts(unwritten),
+            resend=self.facts.resend(unwritten=unwritten),
         )
-
-    def _options_with_model(self) -> OperationOptions:
-        """The operation's options; that it is a long poll is the model's to say where the caller does not."""
-        if self.options.long_poll is None and self._consult_models().long_poll:
-            return dataclasses.replace(self.options, long_poll=True)
-        return self.options
-
-    def _resend_facts(self, unwritten: bool) -> ResendFacts:
-        method = (self.request.method or "").upper()
-        allowed = self.config.allowed_methods
-        vouched = self.options.idempotent
-        if vouched is None and self._consult_models().resendable:
-            vouched = True
-        return ResendFacts(
-            method=method,
-            idempotent=allowed is None or method in allowed,
-            keyed=has_key(self.sent.headers, self.config.idempotency_header),
-            vouched=vouched,
-            unwritten=unwritten,
-            strict=self.config.strict_methods,
-            replayable=self.body.rewind(unwritten=unwritten),
-        )
-
-    def _consult_models(self) -> ModelFacts:
-        """What the models say of the request; asked once, and not before there is something to decide."""
-        if self.model_facts is None:
-            self.model_facts = facts_of(self.config.models, self.request)
-        return self.model_facts
 
     def _succeed(self) -> tuple[None, bool]:
         if self.token is not None:

@@ -99,7 +99,7 @@ def context_of(error: Any) -> RetryContext:
     if not isinstance(getattr(response, "status_code", None), int) or not hasattr(response, "headers"):
         return RetryContext(Outcome(error=error))
     # A body that was not read stays unread: reading it here could wait, and take it from whoever wants it.
-    unread = not isinstance(getattr(response, "_content", None), (bytes, type(None)))
+    unread = getattr(response, "_content", None) is False
     return RetryContext(Outcome(error=error, response=response, stream=unread))
 
 

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-import requests_smithy_retry
 from requests_smithy_retry import (
     ErrorKind,
     ExponentialRetryBackoffStrategy,
@@ -39,7 +38,6 @@ STOPS = {
     "retry_quota_exceeded": StopReason.QUOTA_EXCEEDED,
     "fail_request": StopReason.NOT_RETRYABLE,
 }
-HAS_AWS_CODES = hasattr(requests_smithy_retry, "AwsErrorCodeClassifier")
 
 DEVIATIONS = {
     "case 4": "contract 7.2, 7.3: a floor is neither capped by max_backoff nor shortened; the delay is 30 s",
@@ -51,10 +49,6 @@ DEVIATIONS = {
     **{f"header {row}": "no section of the contract asks for an amz-sdk-request header" for row in range(3)},
     **{f"environment {row}": "contract 10.3: the settings have tests of their own" for row in range(5)},
 }
-AWS_ROWS = ["case 10", "case 12", "throttling 0", "throttling 1", "throttling 2", "throttling 3", "throttling 4"]
-AWS_ROWS += ["throttling 5", "throttling 6", "transient 0"]
-if not HAS_AWS_CODES:
-    DEVIATIONS |= dict.fromkeys(AWS_ROWS, "contract 3.5: needs the classifier of AWS error codes, which is not there yet")
 
 
 def rows(kind: str) -> list[Any]:

@@ -49,9 +49,13 @@ def code_of(outcome: Outcome) -> str | None:
 
 def _body_prefix(outcome: Outcome) -> bytes:
     """The first 64 KiB of a body that was read already; nothing of one that the caller wants unread."""
-    if outcome.stream or outcome.response is None:
+    if outcome.stream:
         return b""
-    return (outcome.response.content or b"")[:MAX_ERROR_BODY]
+    try:
+        body = getattr(outcome.response, "content", None)
+    except Exception:  # another library's response, driven by hand, may not give out what was not read
+        return b""
+    return body[:MAX_ERROR_BODY] if isinstance(body, bytes) else b""
 
 
 def _floor(value: object) -> float | None:
