@@ -11,6 +11,8 @@ from typing import Any
 
 from . import option_types as types
 from .classifier import RetryClassifier
+from .clock import SYSTEM_CLOCK, Clock
+from .deadline import Deadline, after, earliest
 from .errors import RetryConfigError
 from .option_types import Parse, Refused
 
@@ -25,6 +27,7 @@ class OperationOptions:
     :param idempotent: True: the requests may be sent again; False: they may not, whatever the method.
     :param long_poll: the operation is a long poll (contract 2, the Retries 2.1 specification).
     :param enabled: False: no retries.
+    :param deadline: when everything in the block must be over.
     """
 
     max_attempts: int | None = None
@@ -33,6 +36,7 @@ class OperationOptions:
     idempotent: bool | None = None
     long_poll: bool | None = None
     enabled: bool | None = None
+    deadline: Deadline | None = None
 
 
 OPERATION_OPTIONS: dict[str, Parse] = {
@@ -42,6 +46,7 @@ OPERATION_OPTIONS: dict[str, Parse] = {
     "idempotent": types.boolean,
     "long_poll": types.boolean,
     "enabled": types.boolean,
+    "deadline": types.number(above=0),
 }
 """What each option of one operation accepts."""
 
@@ -62,6 +67,8 @@ def retry_options(
     idempotent: bool | None = None,
     long_poll: bool | None = None,
     enabled: bool | None = None,
+    deadline: float | None = None,
+    clock: Clock = SYSTEM_CLOCK,
 ) -> Iterator[OperationOptions]:
     """Set options for every operation in the block, in this thread and context alone; blocks nest.
 
@@ -74,6 +81,9 @@ def retry_options(
     :param long_poll: the operations are long polls: with an empty quota, the backoff is waited before the outcome
         is handed on.
     :param enabled: False: no retries; the adapter behaves as a plain ``HTTPAdapter``.
+    :param deadline: seconds from now, above 0: one bound over everything in the block, redirects, auth re-sends and
+        several requests together (contract 8.4). Of nested blocks, the one that ends first counts.
+    :param clock: on which the deadline is measured.
     :raises RetryConfigError: for a value that an option does not allow.
     """
     given = {
@@ -83,11 +93,14 @@ def retry_options(
         "idempotent": idempotent,
         "long_poll": long_poll,
         "enabled": enabled,
+        "deadline": deadline,
     }
     outer = current_options.get() or NOTHING
     changes: dict[str, Any] = {name: _parse(name, value) for name, value in given.items() if value is not None}
     if "classifiers" in changes:
         changes["classifiers"] = (*outer.classifiers, *changes["classifiers"])
+    if "deadline" in changes:
+        changes["deadline"] = earliest(outer.deadline, after(changes["deadline"], clock))
     mark = current_options.set(dataclasses.replace(outer, **changes))
     try:
         yield current_options.get() or NOTHING
