@@ -34,8 +34,7 @@ def test_each_attempt_each_retry_and_giving_up_have_their_level(caplog: pytest.L
         send(503, 503, 503)
     assert levels(caplog) == ["DEBUG", "INFO", "DEBUG", "INFO", "DEBUG", "WARNING"]
     assert caplog.records[-1].getMessage() == (
-        "GET https://api.example.com:443/things: "
-        "gave up after attempt 3 of 3: no attempts are left; last answer: 503"
+        "GET https://api.example.com:443/things: gave up after attempt 3 of 3: no attempts are left; last answer: 503"
     )
 
 

@@ -11,6 +11,8 @@ import pytest
 from requests_smithy_retry import Clock
 from requests_smithy_retry.testing.clock import FakeClock
 
+pytestmark = pytest.mark.real_time
+
 
 def test_sleeping_moves_both_clocks_and_is_recorded():
     """A sleep advances the monotonic and the wall clock by its seconds, and is written down."""

@@ -28,6 +28,8 @@ from requests_smithy_retry.testing import (
 )
 from requests_smithy_retry.testing.connection_faults import _Unread
 
+pytestmark = pytest.mark.real_time
+
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: 45\r\n\r\n"
 WHOLE = HEAD + DEFAULT_BODY
 CLOSING_GET = GET.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")

@@ -18,6 +18,8 @@ from requests_smithy_retry.testing import (
     refusing_port,
 )
 
+pytestmark = pytest.mark.real_time
+
 
 def tunnel(proxy, server, timeout=5.0, context=None):
     """A GET through a CONNECT tunnel."""

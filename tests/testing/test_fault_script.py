@@ -17,6 +17,8 @@ from requests_smithy_retry.testing import (
     ResetBeforeRequest,
 )
 
+pytestmark = pytest.mark.real_time
+
 
 def open_files():
     return set(os.listdir("/proc/self/fd"))

@@ -22,6 +22,8 @@ from requests_smithy_retry.testing import (
     try_later,
 )
 
+pytestmark = pytest.mark.real_time
+
 
 def open_files():
     return set(os.listdir("/proc/self/fd"))

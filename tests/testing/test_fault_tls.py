@@ -23,6 +23,8 @@ from requests_smithy_retry.testing import (
     Stall,
 )
 
+pytestmark = pytest.mark.real_time
+
 
 @pytest.fixture(scope="module")
 def contexts():

@@ -33,6 +33,8 @@ from requests_smithy_retry.testing import (
     gzip_bomb,
 )
 
+pytestmark = pytest.mark.real_time
+
 OK = b"HTTP/1.1 200 OK\r\n"
 PLAIN, CHUNKED = Reply(body=b"abcdef"), Reply(body=b"abcdef", framing="chunked")
 LENGTH_HEAD = OK + b"Content-Length: 6\r\n\r\n"
