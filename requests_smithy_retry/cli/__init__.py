@@ -1,0 +1,32 @@
+"""The command line. Only :func:`main` lives here, and it imports what the extra ``cli`` brings only when called."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+EXTRA = frozenset({"click", "rich"})
+"""What the extra ``cli`` installs."""
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line, as ``requests-smithy-retry`` and ``python -m requests_smithy_retry`` do.
+
+    :param arguments: without the program's name; by default those of the process.
+    :raises SystemExit: always. Its code is 0 if all is well, 1 if a command found something bad, 2 for bad usage and
+        when the extra ``cli`` is not installed.
+    """
+    try:
+        from .group import run
+
+        run(sys.argv[1:] if arguments is None else arguments)
+    except ModuleNotFoundError as error:
+        missing = (error.name or "").partition(".")[0]
+        if missing not in EXTRA:
+            raise
+    sys.stderr.write(
+        f"requests-smithy-retry: the command line needs {missing!r}, which is not installed; "
+        f'install it with: {sys.executable} -m pip install "requests-smithy-retry[cli]"\n'
+    )
+    sys.exit(2)
