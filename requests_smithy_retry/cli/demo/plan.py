@@ -110,7 +110,8 @@ def make_plan(seed: int, count: int) -> list[Operation]:
     quick = [fault for fault in FAULTS if not fault.is_slow]
     share = min(MOST_SLOW, count // FEWEST)
     left = count - 1 - share * len(slow)
-    mixed = [fault for fault in slow if fault is not OUTAGE] * share + [quick[turn % len(quick)] for turn in range(left)]
+    mixed = [fault for fault in slow if fault is not OUTAGE] * share
+    mixed += [quick[turn % len(quick)] for turn in range(left)]
     random.Random(seed).shuffle(mixed)
     order = [*mixed, *[OUTAGE] * share, DAY]
     return [Operation(number, fault, seed) for number, fault in enumerate(order)]

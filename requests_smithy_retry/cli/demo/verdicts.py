@@ -75,9 +75,6 @@ def judge(operation: Operation, told: Told, accepted: Sequence[str], requests: i
     wrong = [body for body in accepted if body != told.sent]
     if went_well and told.body is not None and told.body != digest(operation.download()):
         wrong.append(told.body)
-    if wrong:
-        verdict = Verdict.WRONG
-    else:
-        verdict = Verdict.SUCCEEDED if went_well else Verdict.FAILED
+    verdict = Verdict.WRONG if wrong else Verdict.SUCCEEDED if went_well else Verdict.FAILED
     detail = str(told.status) if told.error is None else told.error
     return Result(operation, verdict, requests, told.seconds, EMPTY in wrong, detail)

@@ -1,4 +1,4 @@
-"""The client's side of the workload, run in a child process: ``python -m requests_smithy_retry.cli.demo.workload JSON``.
+"""The client's side of the workload. It runs in a child process: this module is what ``python -m`` is given.
 
 It tells on its standard output what it does, a JSON object a line: ``{"begin": number, "sent": hash}`` and
 ``{"end": number, "seconds": ..., "status": ..., "body": hash, "error": name}``. It ends when its standard input does,
