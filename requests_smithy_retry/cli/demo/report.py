@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import platform
 from collections.abc import Iterable, Sequence
+from importlib import metadata
 from typing import Any
 
-import requests
-import urllib3
 from rich import box
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -24,8 +23,7 @@ from .workload import TIMEOUT
 
 VERSIONS = {
     "python": platform.python_version(),
-    "requests": requests.__version__,
-    "urllib3": urllib3.__version__,
+    **{name: metadata.version(name) for name in ("requests", "urllib3")},
     "requests-smithy-retry": __version__,
 }
 """Of what takes part."""
