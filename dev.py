@@ -55,8 +55,7 @@ def in_newer_python(arguments):
 
 def is_working(python):
     """Whether an executable is a Python that starts and is new enough; a shim of pyenv may be neither."""
-    check = f"import sys; sys.exit(sys.version_info < {OLDEST})"
-    return subprocess.call([python, "-c", check], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) == 0
+    return run_quietly([python, "-c", f"import sys; sys.exit(sys.version_info < {OLDEST})"])[0] == 0
 
 
 def search_path():
@@ -74,7 +73,7 @@ def search_path():
 def set_up(command):
     """Make ``.venv`` hold what a command needs, and return its Python."""
     python = str(VENV / ("Scripts/python.exe" if IS_WINDOWS else "bin/python"))
-    if not is_working(python) or subprocess.call([python, "-m", "pip", "--version"], stdout=subprocess.DEVNULL):
+    if not (is_working(python) and run_quietly([python, "-m", "pip", "--version"])[0] == 0):
         say(f"making {VENV.name} with Python {sys.version.split()[0]}")
         make_venv()
     stamp = VENV / f"ready-for-{command}"
@@ -106,11 +105,20 @@ def make_venv():
 
 
 def succeeds(command):
-    """Run something quietly; whether it went well. What it said is shown if not."""
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-    if done.returncode:
-        say(f"{' '.join(command[:3])} failed: {done.stdout.decode(errors='replace').strip().splitlines()[-1:]}")
-    return done.returncode == 0
+    """Run something quietly; whether it went well. The last line that it said is shown if not."""
+    status, said = run_quietly(command)
+    if status != 0:
+        say(f"{' '.join(command[:3])} failed: {' '.join(said.strip().splitlines()[-1:])}")
+    return status == 0
+
+
+def run_quietly(command):
+    """Run something, and return its exit status, 127 if it cannot be run, and what it said."""
+    try:
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    except OSError as error:
+        return 127, str(error)
+    return done.returncode, done.stdout.decode(errors="replace")
 
 
 def run_tox(python, arguments):
