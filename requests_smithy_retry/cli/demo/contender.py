@@ -98,9 +98,16 @@ class Contender:
     :param client: which one.
     :param setting: what the run is like.
     :param clock: tells the time.
+    :param spawn: starts a process.
     """
 
-    def __init__(self, client: Client, setting: Setting, clock: Clock = SYSTEM_CLOCK) -> None:
+    def __init__(
+        self,
+        client: Client,
+        setting: Setting,
+        clock: Clock = SYSTEM_CLOCK,
+        spawn: Callable[[Sequence[str]], Child] = Child,
+    ) -> None:
         self.client = client
         self.setting = setting
         self.plan = make_plan(setting.seed, setting.operations)
@@ -108,6 +115,7 @@ class Contender:
         self.noise: deque[str] = deque(maxlen=_NOISE_KEPT)
         self.is_running = True
         self._clock = clock
+        self._spawn = spawn
         self._script = FaultScript(self.plan, setting.outage, clock)
         self._server = FaultServer(self._script)
         self._begun: tuple[Told, float] | None = None
@@ -116,7 +124,7 @@ class Contender:
     def _start(self) -> Child:
         setting = self.setting
         job = Assignment(self.client.name, self._server.url, setting.seed, setting.operations, len(self.results))
-        return Child([sys.executable, "-m", WORKLOAD, job.to_json()])
+        return self._spawn([sys.executable, "-m", WORKLOAD, job.to_json()])
 
     @property
     def _current(self) -> Operation:

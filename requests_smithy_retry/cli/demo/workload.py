@@ -147,19 +147,24 @@ def end_with(descriptor: int, exit_now: Callable[[int], object] = os._exit) -> t
     return thread
 
 
-def main(arguments: Sequence[str], stdin: int, stdout: IO[str]) -> None:
+def main(
+    arguments: Sequence[str], stdin: int, stdout: IO[str], exit_now: Callable[[int], object] = os._exit
+) -> threading.Thread:
     """Do what the one argument says.
 
     :param stdin: descriptor of the standard input.
     :param stdout: where the events go.
+    :param exit_now: ends the process.
+    :returns: what watches the standard input.
     """
-    end_with(stdin)
+    watcher = end_with(stdin, exit_now)
 
     def tell(event: dict[str, Any]) -> None:
         stdout.write(json.dumps(event) + "\n")
         stdout.flush()
 
     work(Assignment(**json.loads(arguments[0])), tell)
+    return watcher
 
 
 if __name__ == "__main__":
