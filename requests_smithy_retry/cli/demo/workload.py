@@ -167,5 +167,5 @@ def main(
     return watcher
 
 
-if __name__ == "__main__":
+if __name__ == "__main__":  # pragma: no cover - runs in the child, where nothing is measured
     main(sys.argv[1:], sys.stdin.fileno(), sys.stdout)
