@@ -64,11 +64,13 @@ class Bars:
             self._progress.update(task, completed=len(contender.results), told=told)
 
     def __enter__(self) -> Bars:
-        self._progress.start()
+        if not self._progress.disable:
+            self._progress.start()
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._progress.stop()
+        if not self._progress.disable:
+            self._progress.stop()
 
 
 def show(console: Console, setting: Setting, summaries: Sequence[Summary], took: float) -> None:
@@ -77,8 +79,9 @@ def show(console: Console, setting: Setting, summaries: Sequence[Summary], took:
     :param summaries: ours is the last.
     :param took: seconds.
     """
-    console.print()
+    _say(console, "\nWhat went wrong, and how many operations succeeded all the same:")
     console.print(_fault_table(console, summaries))
+    _say(console, f"{len(summaries[0].results)} operations for each client:")
     console.print(_main_table(console, setting, summaries))
     versions = ", ".join(f"{name} {version}" for name, version in VERSIONS.items())
     _say(console, f"All of it measured now, in {took:.0f} s: {versions}; seed {setting.seed}.")
@@ -99,8 +102,8 @@ def _say(console: Console, sentence: str) -> None:
     console.print(sentence, highlight=False, markup=False, soft_wrap=not console.is_terminal)
 
 
-def _table(console: Console, title: str, summaries: Iterable[Summary]) -> Table:
-    table = Table(title=title, box=box.SIMPLE_HEAD if console.is_terminal else box.MARKDOWN, title_justify="left")
+def _table(console: Console, summaries: Iterable[Summary]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD if console.is_terminal else box.MARKDOWN)
     table.add_column("")
     for summary in summaries:
         table.add_column(summary.client.name, justify="right")
@@ -108,7 +111,7 @@ def _table(console: Console, title: str, summaries: Iterable[Summary]) -> Table:
 
 
 def _main_table(console: Console, setting: Setting, summaries: Sequence[Summary]) -> Table:
-    table = _table(console, f"{len(summaries[0].results)} operations for each client", summaries)
+    table = _table(console, summaries)
     for label, cells in main_rows(summaries, setting.patience):
         table.add_row(label, *cells)
     return table
@@ -146,7 +149,7 @@ def _slowest(summary: Summary) -> str:
 
 
 def _fault_table(console: Console, summaries: Sequence[Summary]) -> Table:
-    table = _table(console, "What went wrong, and how many operations succeeded all the same", summaries)
+    table = _table(console, summaries)
     for fault in FAULTS:
         table.add_row(fault.label, *(Text(cell(summary, fault)) for summary in summaries))
     return table
