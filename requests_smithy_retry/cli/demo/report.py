@@ -90,8 +90,8 @@ def show(console: Console, setting: Setting, summaries: Sequence[Summary], took:
         _say(console, f"  {summary.client.name}: {summary.client.setup}")
     _say(
         console,
-        "More retries carry urllib3's Retry through the outage too; they do not mend cut bodies, an upload that is "
-        "used up, or a sleep of hours.",
+        "A generator cannot be read twice: RetryAdapter sends it once and hands on the 503. More retries carry "
+        "urllib3's Retry through the outage too; they do not mend cut bodies, used-up uploads or a sleep of hours.",
     )
     for summary in summaries:
         if summary.count(Verdict.MISSING) and summary.noise:
