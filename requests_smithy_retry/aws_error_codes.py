@@ -73,8 +73,8 @@ def code_in_body(body: bytes) -> str | None:
 def _code_in_json(text: bytes) -> str:
     """The first member that is a text, of those that name the code in one protocol or another."""
     try:
-        # Numbers stay text: turning thousands of digits into an int takes long, and nobody asked for it.
-        document = json.loads(text, parse_int=str)
+        # Turning thousands of digits into a number takes long, and no number is a code: their count will do.
+        document = json.loads(text, parse_int=len)
     except (ValueError, RecursionError):
         return ""
     values = [document.get(name) for name in JSON_MEMBERS]

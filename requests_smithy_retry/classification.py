@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from .actions import NO_ACTION, NoActionIndicated, RetryAction, RetryForbidden
-from .classifier import RetryClassifier, in_order
+from .classifier import RetryClassifier, in_order, sees_successes
 from .operation_options import OperationOptions
 from .outcome import Outcome
 from .resend import RESEND_RULE
@@ -51,7 +51,7 @@ def classify(classifiers: Iterable[RetryClassifier], outcome: Outcome) -> Classi
     """Ask each classifier in turn, lowest priority first.
 
     "No action" never overrides; any other verdict replaces the one before; "forbidden" ends the fold. An exception
-    raised by a classifier is a bug in it and comes through.
+    raised by a classifier is a bug in it and comes through. Of a success only those are asked that want to see it.
 
     :param classifiers: in order of priority.
     :param outcome: what the attempt ended with.
@@ -60,6 +60,8 @@ def classify(classifiers: Iterable[RetryClassifier], outcome: Outcome) -> Classi
     action: RetryAction = NO_ACTION
     votes = []
     for item in classifiers:
+        if outcome.is_success and not sees_successes(item):
+            continue
         said = item.classify_retry(outcome, action)
         if said is None:
             said = NO_ACTION

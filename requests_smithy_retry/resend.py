@@ -76,6 +76,7 @@ class ResendRule:
     """The rule as the last classifier of every fold. It has no opinion where there is no HTTP request."""
 
     name = "resend rule"
+    sees_successes = True
 
     def classify_retry(self, outcome: Outcome, previous: RetryAction) -> RetryAction:
         """Forbid a retry that was indicated, if the request may not be sent again."""

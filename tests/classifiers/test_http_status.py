@@ -1,0 +1,52 @@
+"""Statuses (contract 3.4)."""
+
+from __future__ import annotations
+
+import pytest
+import requests
+
+from requests_smithy_retry import HttpStatusCodeClassifier, Outcome, RetryAction, RetryConfigError, retry_history
+from tests.support import scripted, send
+
+NOTHING = RetryAction.no_action_indicated()
+TRANSIENT = {500, 502, 503, 504, 408, 425}
+
+
+def outcome_of(status: int) -> Outcome:
+    """A response of this status."""
+    response = requests.Response()
+    response.status_code = status
+    return Outcome(response=response)
+
+
+@pytest.mark.parametrize("status", range(100, 600))
+def test_every_status(status: int) -> None:
+    """429 is throttling, six statuses are transient, and there is no opinion on any other."""
+    expected = RetryAction.transient_error() if status in TRANSIENT else NOTHING
+    expected = RetryAction.throttling_error() if status == 429 else expected
+    assert HttpStatusCodeClassifier().classify_retry(outcome_of(status), NOTHING) == expected
+
+
+def test_an_exception_has_no_status() -> None:
+    """There is no opinion on it."""
+    assert HttpStatusCodeClassifier().classify_retry(Outcome(error=OSError()), NOTHING) == NOTHING
+
+
+def test_the_codes_are_configurable() -> None:
+    """In place of the defaults, an empty collection too; 429 stays throttling."""
+    chosen = HttpStatusCodeClassifier.new_from_codes({418, 429})
+    assert chosen.classify_retry(outcome_of(418), NOTHING) == RetryAction.transient_error()
+    assert chosen.classify_retry(outcome_of(429), NOTHING) == RetryAction.throttling_error()
+    assert chosen.classify_retry(outcome_of(503), NOTHING) == NOTHING
+    assert HttpStatusCodeClassifier(()).classify_retry(outcome_of(503), NOTHING) == NOTHING
+    with pytest.raises(RetryConfigError, match=r"99 .*HttpStatusCodeClassifier|HttpStatusCodeClassifier.*99"):
+        HttpStatusCodeClassifier([99])
+
+
+def test_a_status_below_400_can_be_among_them() -> None:
+    """It is connected to something: 202 is then polled, and otherwise successes are not looked at."""
+    assert HttpStatusCodeClassifier().sees_successes is False
+    adapter = scripted(202, 202, 200, retry_status_codes={202})
+    response = send(adapter)
+    assert response.status_code == 200
+    assert len(retry_history(response).attempts) == 3

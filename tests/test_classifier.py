@@ -1,0 +1,115 @@
+"""What a classifier is, and how one is made (contract 3.1, 3.3)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from requests_smithy_retry import (
+    HttpStatusCodeClassifier,
+    NoActionIndicated,
+    Outcome,
+    RetryAction,
+    RetryClassifier,
+    RetryClassifierPriority,
+    TransientErrorClassifier,
+    classifier,
+    with_priority,
+)
+from requests_smithy_retry.classifier import in_order, is_classifier, priority_of, sees_successes
+
+NOTHING = RetryAction.no_action_indicated()
+AFTER = RetryClassifierPriority.run_after(RetryClassifierPriority.default())
+
+
+def test_a_function_of_the_outcome_is_a_classifier_in_one_line() -> None:
+    """Its name is the function's, and it runs after all defaults."""
+    made = classifier(lambda outcome: RetryAction.server_error())
+    assert made.classify_retry(Outcome(), NOTHING) == RetryAction.server_error()
+    assert (made.name, made.priority, made.sees_successes) == ("<lambda>", RetryClassifierPriority.default(), False)
+    assert repr(made) == "<classifier <lambda>>"
+
+
+def test_a_function_of_two_arguments_gets_the_verdict_so_far() -> None:
+    """It may refine what was said before; called as a function, it is told that nothing was."""
+
+    @classifier(name="echo", priority=AFTER, sees_successes=True)
+    def echo(outcome: Outcome, previous: RetryAction) -> RetryAction:
+        return previous
+
+    assert echo.classify_retry(Outcome(), RetryAction.client_error()) == RetryAction.client_error()
+    assert echo(Outcome()) == NOTHING
+    assert echo(Outcome(), RetryAction.server_error()) == RetryAction.server_error()
+    assert (echo.name, echo.priority, echo.sees_successes) == ("echo", AFTER, True)
+
+
+def test_the_bare_decorator_keeps_the_name() -> None:
+    """``@classifier`` without arguments does."""
+
+    @classifier
+    def locked(outcome: Outcome) -> None:
+        return None
+
+    assert locked.name == "locked"
+    assert locked(Outcome()) is None
+
+
+def test_any_callable_will_do() -> None:
+    """A variadic function gets both arguments, an object is named by its class, and one without a signature gets one."""
+
+    class Callable_:
+        def __call__(self, *given: Any) -> RetryAction | None:
+            return RetryAction.retry_forbidden(str(len(given)))
+
+    made = classifier(Callable_())
+    assert made.name == "Callable_"
+    assert made.classify_retry(Outcome(), NOTHING) == RetryAction.retry_forbidden("2")
+
+    class Unsigned(Callable_):
+        @property
+        def __signature__(self) -> None:
+            raise ValueError("none")
+
+    assert classifier(Unsigned()).classify_retry(Outcome(), NOTHING) == RetryAction.retry_forbidden("1")
+
+
+def test_a_default_can_be_wrapped_at_another_priority() -> None:
+    """The wrapper asks the inner one, under its name, and runs where it is told."""
+    inner = HttpStatusCodeClassifier({202})
+    made = with_priority(inner, AFTER)
+    assert made.name == "HttpStatusCodeClassifier"
+    assert priority_of(made) == AFTER
+    assert sees_successes(made) is True
+    assert made.classify_retry(Outcome(), NOTHING) == NOTHING
+
+
+def test_classifiers_are_sorted_by_priority_and_then_by_addition() -> None:
+    """Equal priorities keep their order; one without a priority runs after all defaults."""
+
+    class Plain:
+        name = "plain"
+
+        def classify_retry(self, outcome: Outcome, previous: RetryAction) -> None:
+            return None
+
+    first, second = (classifier(lambda outcome: None, name=name) for name in "ab")
+    plain, last = Plain(), with_priority(Plain(), AFTER)
+    status, transient = HttpStatusCodeClassifier(), TransientErrorClassifier()
+    assert in_order([last, second, plain, transient, first, status]) == (status, transient, second, plain, first, last)
+    assert isinstance(plain, RetryClassifier)
+    assert sees_successes(plain) is False
+
+
+@pytest.mark.parametrize(
+    ("item", "verdict"),
+    [(TransientErrorClassifier(), True), (object(), False), ("name", False), (lambda outcome: None, False)],
+)
+def test_what_can_be_used_as_a_classifier(item: Any, verdict: bool) -> None:
+    """It needs a name and a method; a bare function is made one with ``classifier``."""
+    assert is_classifier(item) is verdict
+
+
+def test_a_classifier_without_an_opinion_may_return_none() -> None:
+    """None and "no action" are the same verdict."""
+    assert isinstance(NOTHING, NoActionIndicated)

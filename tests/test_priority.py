@@ -1,0 +1,71 @@
+"""The order of classifiers (contract 3.3)."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import pytest
+
+from requests_smithy_retry import RetryClassifierPriority as Priority
+
+DEFAULTS = [
+    Priority.http_status_code_classifier(),
+    Priority.aws_error_code_classifier(),
+    Priority.modeled_as_retryable_classifier(),
+    Priority.transient_error_classifier(),
+    Priority.default(),
+]
+
+
+def test_the_defaults_are_in_the_order_of_the_contract() -> None:
+    """Status, AWS code, model, transient; a classifier that names none comes after them all."""
+    assert sorted(reversed(DEFAULTS)) == DEFAULTS
+    assert len(set(DEFAULTS)) == 5
+
+
+@pytest.mark.parametrize("index", range(5))
+def test_before_and_after_lie_next_to_the_priority_they_were_made_from(index: int) -> None:
+    """Nothing that was there lies between a priority and what was made relative to it."""
+    here = DEFAULTS[index]
+    before, after = Priority.run_before(here), Priority.run_after(here)
+    assert before < here < after
+    assert all(other < before for other in DEFAULTS[:index])
+    assert all(after < other for other in DEFAULTS[index + 1 :])
+
+
+def test_what_is_made_last_from_a_priority_is_nearest_to_it_only_if_made_from_its_neighbour() -> None:
+    """A priority made from a neighbour lies between it and what it neighbours on that side."""
+    here = Priority.default()
+    before = Priority.run_before(here)
+    between = Priority.run_after(before)
+    assert before < between < here
+    assert Priority.run_before(before) < before
+
+
+def test_the_same_derivation_gives_the_same_priority() -> None:
+    """Two made in the same way are equal, hash alike, and so keep the order of addition."""
+    one, other = (Priority.run_after(Priority.default()) for _ in range(2))
+    assert one == other
+    assert hash(one) == hash(other)
+    assert not one < other
+    assert one <= other
+
+
+def test_a_priority_is_opaque() -> None:
+    """It cannot be compared with a number, nor changed, nor made from one."""
+    here = Priority.default()
+    assert here != 4
+    with pytest.raises(TypeError):
+        assert here < 5  # type: ignore[operator]
+    with pytest.raises(AttributeError, match="run_before or run_after"):
+        here._path = (9,)
+    with pytest.raises(TypeError):
+        Priority(3)  # type: ignore[call-arg, misc]
+
+
+def test_a_priority_survives_copies() -> None:
+    """Pickle, copy and deepcopy give an equal priority."""
+    here = Priority.run_before(Priority.transient_error_classifier())
+    assert pickle.loads(pickle.dumps(here)) == copy.copy(here) == copy.deepcopy(here) == here
+    assert repr(here) == "<RetryClassifierPriority (3, -1)>"
