@@ -11,6 +11,7 @@ import requests.exceptions
 from requests import PreparedRequest, Response
 
 from .actions import ErrorKind, NoActionIndicated, RetryForbidden, RetryIndicated
+from .bodies import BodyChanged
 from .classification import Classification, classify, fold_of
 from .classifier import sees_successes
 from .discarded import HeldConnection
@@ -151,6 +152,8 @@ class Operation:
         return self._decide(response, error, False)
 
     def _named(self, error: Exception, response: Response | None) -> Exception:
+        if isinstance(error, BodyChanged):
+            return requests.exceptions.UnrewindableBodyError(str(error), request=self.request)
         named = self.limits.translated(error, self.request)
         return named if response is None else as_body_failure(named, self.request)
 
@@ -160,6 +163,8 @@ class Operation:
         self.wait, self.wait_source = 0.0, "backoff"
         if error is not None and is_request_fault(error):
             return self._stop(StopReason.REQUEST_FAULT, StopReason.REQUEST_FAULT.value)
+        if isinstance(error, requests.exceptions.UnrewindableBodyError):
+            return self._stop(StopReason.BODY_NOT_REPLAYABLE, str(error))
         is_success = error is None and response is not None and response.status_code < 400
         if is_success and not self.sees_successes:
             return self._succeed()
@@ -205,6 +210,10 @@ class Operation:
                 raise RetryError(ruling.why or "", stop_reason=ruling.stop_reason, classification=classification)
             if outcome.is_success and isinstance(action, RetryForbidden):
                 raise RetryError(action.why or "", stop_reason=action.stop_reason, classification=classification)
+            most = self.options.max_attempts
+            if most is not None and self.number >= most:
+                why = f"{self.number} of {most} attempts were made"
+                raise RetryError(why, stop_reason=StopReason.MAX_ATTEMPTS, classification=classification)
             describe(error, action)
         return self.strategy.refresh_retry_token_for_retry(token_to_renew=self.token, error=error)
 
@@ -250,7 +259,7 @@ class Operation:
             else:
                 held.return_to_response()
 
-    def finish(self, response: Response | None, error: Exception | None) -> Exception | None:
+    def finish(self, response: Response | None) -> Exception | None:
         """Attach the record to the outcome. Returns the exception to raise, or None to return the response."""
         most = self.options.max_attempts or getattr(self.strategy, "max_attempts", None)
         history = self.record.history(self.stop_reason, self.why, most)
