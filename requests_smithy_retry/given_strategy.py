@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from .actions import NoActionIndicated, RetryForbidden
+from .classification import classify, fold_of
 from .classifier import RetryClassifier, in_order
 from .classifiers import default_classifiers
 from .config import RetryConfig
-from .errors import RetryConfigError
+from .errors import RetryConfigError, RetryError
 from .interfaces import RetryStrategy
+from .operation_options import OperationOptions
 from .options import ADAPTER_OPTIONS, CLASSIFIER_OPTIONS
+from .outcome import Outcome, describe
+from .resend import resend_ruling
+from .stop_reason import StopReason
 from .strategies.simple import SimpleRetryStrategy
 
 
@@ -28,6 +34,36 @@ def foreign_fold(config: RetryConfig) -> tuple[RetryClassifier, ...]:
     """The classifiers that the adapter asks for a foreign strategy, which consults none itself."""
     defaults = default_classifiers(config) if config.default_classifiers else ()
     return in_order((*defaults, *config.classifiers))
+
+
+def check_for_foreign(
+    own: tuple[RetryClassifier, ...], outcome: Outcome, options: OperationOptions, error: Exception
+) -> None:
+    """What a foreign strategy is not asked about: the resend rule, and the block's own number of attempts.
+
+    The error is made to say of itself what the classifiers say.
+
+    :param own: the adapter's classifiers, lowest priority first.
+    :param outcome: what the attempt ended with.
+    :param options: what ``retry_options`` says.
+    :param error: what the strategy will be shown.
+    :raises RetryError: if there is no further attempt, whatever the strategy thinks.
+    """
+    classification = classify(fold_of(own, options), outcome)
+    action = classification.action
+    assert outcome.resend is not None
+    if outcome.is_success and isinstance(action, NoActionIndicated):
+        raise RetryError(stop_reason=StopReason.NOT_RETRYABLE, classification=classification)
+    ruling = resend_ruling(outcome.resend, outcome.status, action)
+    if ruling is not None:
+        raise RetryError(ruling.why or "", stop_reason=ruling.stop_reason, classification=classification)
+    if outcome.is_success and isinstance(action, RetryForbidden):
+        raise RetryError(action.why or "", stop_reason=action.stop_reason, classification=classification)
+    most = options.max_attempts
+    if most is not None and outcome.attempt >= most:
+        why = f"{outcome.attempt} of {most} attempts were made"
+        raise RetryError(why, stop_reason=StopReason.MAX_ATTEMPTS, classification=classification)
+    describe(error, action)
 
 
 def check_beside_strategy(strategy: RetryStrategy, config: RetryConfig | None, options: dict[str, Any]) -> None:
