@@ -8,15 +8,17 @@ from requests import PreparedRequest, Response
 from requests.adapters import HTTPAdapter
 
 from .bodies import SIMPLE_BODIES
-from .classifier import RetryClassifier, in_order, sees_successes
+from .classifier import RetryClassifier, sees_successes
 from .clock import SYSTEM_CLOCK, Clock
 from .config import RetryConfig, RetryOptions, unknown_option
+from .copying import CopiedAfresh
 from .errors import RetryConfigError
+from .given_strategy import check_beside_strategy, foreign_fold, gives_free_first_token
 from .interfaces import RetryStrategy
 from .max_retries import INNER_RETRY, UNSET, translate
 from .operation import Operation
 from .operation_options import OperationOptions, current_options
-from .options import ADAPTER_OPTIONS, CLASSIFIER_OPTIONS, OPTIONS
+from .options import OPTIONS
 from .scopes import scope_of
 from .strategies import strategy_for
 from .strategies.simple import SimpleRetryStrategy
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from urllib3.util.retry import Retry
 
 
-class RetryAdapter(HTTPAdapter):
+class RetryAdapter(CopiedAfresh, HTTPAdapter):
     """A ``requests`` adapter that retries. Mount it, and call sites stay as they are.
 
     Each send is one operation: its attempts are decided by a :class:`RetryStrategy`, and what the caller gets is the
@@ -39,7 +41,7 @@ class RetryAdapter(HTTPAdapter):
     :param pool_block: as in ``HTTPAdapter``.
     :param config: the policy, in place of options; options given beside it override it.
     :param strategy: any object with the three methods of :class:`RetryStrategy`, in place of ``mode``.
-    :param clock: tells the time and sleeps.
+    :param clock: tells the time and sleeps; by default the built-in strategy's own, or the machine's.
     :param options: any option of :class:`RetryConfig`.
     :raises RetryConfigError: for a bad option or options that contradict each other.
     :raises TypeError: for an option that there is not.
@@ -54,7 +56,7 @@ class RetryAdapter(HTTPAdapter):
         *,
         config: RetryConfig | None = None,
         strategy: RetryStrategy | None = None,
-        clock: Clock = SYSTEM_CLOCK,
+        clock: Clock | None = None,
         **options: Unpack[RetryOptions],
     ) -> None:
         known, others = self._own_options(dict(options))
@@ -63,7 +65,9 @@ class RetryAdapter(HTTPAdapter):
             raise RetryConfigError(
                 "max_retries", max_retries, "code", "only one of max_retries and max_attempts is allowed"
             )
-        self.clock = clock
+        own = strategy.clock if isinstance(strategy, SimpleRetryStrategy) else SYSTEM_CLOCK
+        self.clock: Clock = own if clock is None else clock
+        self._given = strategy is not None
         self._configure(config, strategy, {**translated, **known})
         super().__init__(pool_connections=pool_connections, pool_maxsize=pool_maxsize, pool_block=pool_block, **others)
 
@@ -78,7 +82,9 @@ class RetryAdapter(HTTPAdapter):
 
     def _configure(self, config: RetryConfig | None, strategy: RetryStrategy | None, options: dict[str, Any]) -> None:
         if strategy is not None:
-            _check_beside_strategy(strategy, config, options)
+            check_beside_strategy(strategy, config, options)
+        if not isinstance(config, RetryConfig | None):
+            raise RetryConfigError("config", config, "code", "a RetryConfig is allowed")
         base = strategy.config if isinstance(strategy, SimpleRetryStrategy) else config or RetryConfig()
         self.retry_config = base.replace(**options) if options else base
         self._use(strategy_for(self.retry_config, self.clock) if strategy is None else strategy)
@@ -91,7 +97,7 @@ class RetryAdapter(HTTPAdapter):
         if isinstance(strategy, SimpleRetryStrategy):
             self.sees_successes = strategy.sees_successes
         else:
-            self.foreign_fold = in_order((*_defaults(config), *config.classifiers))
+            self.foreign_fold = foreign_fold(config)
             self.sees_successes = any(map(sees_successes, self.foreign_fold))
         # A first attempt that goes well needs nothing of all this where the strategy's first token is free.
         self._in_full = (
@@ -163,17 +169,19 @@ class RetryAdapter(HTTPAdapter):
             self._wait(operation.wait, response)
             if not again:
                 break
-        error = operation.finish(response, error)
-        if error is not None:
-            context = error.__context__
-            try:
+        error = operation.finish(response)
+        context = None if error is None else error.__context__
+        try:
+            if error is not None:
                 raise error
-            finally:
+            assert response is not None
+            return response
+        finally:
+            if error is not None:
                 # Raised while the caller handles some other exception, it would lose its own cause to that one.
                 error.__context__ = context
-                del error, context, operation, response  # a traceback that refers to its own frame stays alive
-        assert response is not None
-        return response
+            # The tracebacks of attempts refer to this frame: what it refers to would live as long as they do.
+            del error, context, operation, response
 
     def scope_of(self, request: PreparedRequest) -> str:
         """The scope of a request: the target's origin, or what the option ``scope`` says.
@@ -226,7 +234,8 @@ class RetryAdapter(HTTPAdapter):
 
     @strategy.setter
     def strategy(self, strategy: RetryStrategy) -> None:
-        _check_beside_strategy(strategy, None, {})
+        check_beside_strategy(strategy, None, {})
+        self._given = True
         self._use(strategy)
 
     @property
@@ -238,9 +247,10 @@ class RetryAdapter(HTTPAdapter):
     def max_retries(self, value: Any) -> None:
         # HTTPAdapter's constructor assigns its own default before there are pools; that says nothing.
         if "poolmanager" in self.__dict__:
-            if not isinstance(self.strategy, SimpleRetryStrategy):
-                raise RetryConfigError("max_retries", value, "assignment", "a foreign strategy counts its own attempts")
-            self.retry_config = self.retry_config.replace(**translate(value))
+            options = translate(value)
+            if self._given:
+                check_beside_strategy(self.strategy, None, options)
+            self.retry_config = self.retry_config.replace(**options)
             self._use(strategy_for(self.retry_config, self.clock))
 
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
@@ -253,48 +263,3 @@ class RetryAdapter(HTTPAdapter):
         manager = super().proxy_manager_for(proxy, **kwargs)
         watch(manager)
         return manager
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = dict(super().__getstate__())
-        state.pop("max_retries", None)
-        return {**state, "clock": self.clock, "retry_config": self.retry_config, "strategy": self.strategy}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__({name: value for name, value in state.items() if name != "strategy"})
-        self._use(state["strategy"])
-
-
-def gives_free_first_token(strategy: RetryStrategy) -> bool:
-    """Whether acquiring a first token and recording a first-try success can wait until there is something to book.
-
-    That is so for the built-in strategies; not for a subclass, or an object, that has its own say in either.
-    """
-    methods = [getattr(strategy, name) for name in ("acquire_initial_retry_token", "record_success")]
-    return isinstance(strategy, SimpleRetryStrategy) and all(
-        getattr(method, "__module__", "").split(".")[0] == __package__ for method in methods
-    )
-
-
-def _defaults(config: RetryConfig) -> tuple[RetryClassifier, ...]:
-    from .classifiers import default_classifiers
-
-    return default_classifiers(config) if config.default_classifiers else ()
-
-
-def _check_beside_strategy(strategy: RetryStrategy, config: RetryConfig | None, options: dict[str, Any]) -> None:
-    """Refuse what would be connected to nothing, because the given strategy has its own."""
-    if not isinstance(strategy, RetryStrategy):
-        raise RetryConfigError(
-            "strategy",
-            strategy,
-            "code",
-            "an object with acquire_initial_retry_token, refresh_retry_token_for_retry and record_success is allowed",
-        )
-    ours = ADAPTER_OPTIONS
-    if not isinstance(strategy, SimpleRetryStrategy):
-        ours |= CLASSIFIER_OPTIONS
-    elif config is not None:
-        raise RetryConfigError("config", config, "code", "only one of config and a built-in strategy is allowed")
-    for name, value in options.items():
-        if name not in ours:
-            raise RetryConfigError(name, value, "code", f"it belongs to the strategy: give it to {strategy!r} instead")

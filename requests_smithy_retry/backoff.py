@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import inspect
+import math
 import random as _random
 from collections.abc import Callable
 from typing import Protocol, runtime_checkable
@@ -84,8 +85,10 @@ class ExponentialRetryBackoffStrategy:
             previous = self.backoff_scale_value if previous_delay is None else previous_delay
             spread = 3 * max(previous, self.backoff_scale_value)
             return min(self.backoff_scale_value + self.random() * spread, self.max_backoff)
-        # 2**1023 is the largest power of two that a float holds; the cap is reached long before.
-        delay = min(self.backoff_scale_value * 2.0 ** min(retry_attempt - 1, 1000), self.max_backoff)
+        try:
+            delay = min(math.ldexp(self.backoff_scale_value, retry_attempt - 1), self.max_backoff)
+        except OverflowError:  # more than a float holds is more than any cap
+            delay = self.max_backoff
         if self.jitter_type is Jitter.FULL:
             return self.random() * delay
         if self.jitter_type is Jitter.EQUAL:

@@ -7,6 +7,7 @@ as replayable only where that is known. ``request.body`` itself is judged, not w
 from __future__ import annotations
 
 import inspect
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -31,7 +32,7 @@ class Body:
     def __init__(self, request: PreparedRequest) -> None:
         self._body: Any = request.body
         self._position = _position_of(self._body)
-        self._guard = ReplayGuard(self._body) if self._position is None and _is_re_iterable(self._body) else None
+        self._guard = ReplayGuard(self._body) if self._position is None and _may_be_re_iterable(self._body) else None
 
     def request_to_send(self, request: PreparedRequest) -> PreparedRequest:
         """The request for an attempt: the caller's own, or a copy whose body is watched."""
@@ -45,13 +46,16 @@ class Body:
         """Make the body ready to be sent again, and say whether it is.
 
         A file goes back to the position it had before the first attempt. A one-shot body is ready only if none of it
-        was read.
+        was read. What can be iterated is asked for a new iterator, and only then: until there is something to send
+        again, a body is drawn on no more often than ``requests`` itself does.
 
         :param unwritten: no byte of the request was written in the attempt that failed.
         """
         if self._position is not None:
             return _seek(self._body, self._position)
-        if self._guard is not None or is_bytes_like(self._body):
+        if self._guard is not None:
+            return self._guard.rewind()
+        if is_bytes_like(self._body):
             return True
         return unwritten or is_unstarted(self._body)
 
@@ -63,15 +67,36 @@ class ReplayGuard:
     Raising in the midst of an upload breaks the connection, so a server never takes the shorter body for a whole one.
     """
 
-    __slots__ = ("_body", "_most")
+    __slots__ = ("_ahead", "_body", "_last", "_most")
 
     def __init__(self, body: Any) -> None:
         self._body = body
         self._most = 0
+        self._last: Any = None
+        self._ahead: Any = None
+
+    def rewind(self) -> bool:
+        """Whether there is a new iterator with something in it. Its first part is drawn, and kept for the attempt."""
+        if self._last is None or self._ahead is not None:
+            return True
+        try:
+            fresh = iter(self._body)
+            if fresh is self._last:
+                return False
+            first = tuple(itertools.islice(fresh, 1))
+        except Exception:  # whatever the caller's code raises: it gives no body now
+            return False
+        if not first and self._most > 0:
+            return False
+        self._last, self._ahead = fresh, itertools.chain(first, fresh)
+        return True
 
     def __iter__(self) -> Iterator[Any]:
         given = 0
-        for part in self._body:
+        parts, self._ahead = self._ahead, None
+        if parts is None:
+            parts = self._last = iter(self._body)
+        for part in parts:
             given += len(part)
             self._most = max(self._most, given)
             yield part
@@ -95,14 +120,9 @@ def is_unstarted(body: Any) -> bool:
     return inspect.isgenerator(body) and inspect.getgeneratorstate(body) == inspect.GEN_CREATED
 
 
-def _is_re_iterable(body: Any) -> bool:
-    if is_bytes_like(body) or hasattr(body, "read"):
-        return False
-    try:
-        first, second = iter(body), iter(body)
-    except TypeError:
-        return False
-    return first is not second and first is not body
+def _may_be_re_iterable(body: Any) -> bool:
+    """Whether the body may give a new iterator each time. It is not asked for one: even that may use it up."""
+    return hasattr(body, "__iter__") and not (is_bytes_like(body) or hasattr(body, "read") or hasattr(body, "__next__"))
 
 
 def _position_of(body: Any) -> Any:

@@ -119,14 +119,6 @@ def _said(vote: Vote) -> str:
     return "no opinion"
 
 
-def shortened(attempts: list[AttemptRecord]) -> tuple[AttemptRecord, ...]:
-    """At most :data:`MAX_KEPT` records: the first ones and the last ones."""
-    if len(attempts) <= MAX_KEPT:
-        return tuple(attempts)
-    half = MAX_KEPT // 2
-    return (*attempts[:half], *attempts[-half:])
-
-
 def attach(target: Any, history: RetryHistory) -> None:
     """Give the response or the exception its record; an exception carries it as a note as well (Python 3.11)."""
     setattr(target, ATTRIBUTE, history)
@@ -155,7 +147,9 @@ def _of_first_try(response: Any, started: float) -> RetryHistory:
     from .scopes import scope_of
 
     elapsed = response.elapsed.total_seconds() or None
-    wall = SYSTEM_CLOCK.wall() - (SYSTEM_CLOCK.now() - started)
-    record = AttemptRecord(1, wall, elapsed, status=response.status_code)
-    scope = scope_of(response.request.url)
-    return RetryHistory(scope, (record,), StopReason.SUCCESS, StopReason.SUCCESS.value)
+    adapter = response.connection
+    clock = getattr(adapter, "clock", SYSTEM_CLOCK)
+    record = AttemptRecord(1, clock.wall() - (clock.now() - started), elapsed, status=response.status_code)
+    scope = adapter.scope_of(response.request) if hasattr(adapter, "scope_of") else scope_of(response.request.url)
+    most = getattr(getattr(adapter, "strategy", None), "max_attempts", None)
+    return RetryHistory(scope, (record,), StopReason.SUCCESS, StopReason.SUCCESS.value, most)

@@ -10,17 +10,18 @@ from typing import TYPE_CHECKING, Any
 import requests.exceptions
 from requests import PreparedRequest, Response
 
-from .actions import ErrorKind, NoActionIndicated, RetryForbidden, RetryIndicated
-from .classification import Classification, classify, fold_of
+from .actions import ErrorKind, RetryIndicated
+from .bodies import BodyChanged
+from .classification import Classification
 from .classifier import sees_successes
 from .discarded import HeldConnection
 from .errors import RetryError
+from .given_strategy import check_for_foreign
 from .history import attach
 from .operation_options import NOTHING, OperationOptions
-from .outcome import Outcome, ResponseError, RetryContext, describe
+from .outcome import Outcome, ResponseError, RetryContext
 from .recorder import Recorder
 from .request_facts import RequestFacts
-from .resend import resend_ruling
 from .stop_reason import StopReason
 from .time_limits import TimeLimits, as_body_failure
 from .transport_faults import is_request_fault, never_left
@@ -151,6 +152,8 @@ class Operation:
         return self._decide(response, error, False)
 
     def _named(self, error: Exception, response: Response | None) -> Exception:
+        if isinstance(error, BodyChanged):
+            return requests.exceptions.UnrewindableBodyError(str(error), request=self.request)
         named = self.limits.translated(error, self.request)
         return named if response is None else as_body_failure(named, self.request)
 
@@ -160,6 +163,8 @@ class Operation:
         self.wait, self.wait_source = 0.0, "backoff"
         if error is not None and is_request_fault(error):
             return self._stop(StopReason.REQUEST_FAULT, StopReason.REQUEST_FAULT.value)
+        if isinstance(error, requests.exceptions.UnrewindableBodyError):
+            return self._stop(StopReason.BODY_NOT_REPLAYABLE, str(error))
         is_success = error is None and response is not None and response.status_code < 400
         if is_success and not self.sees_successes:
             return self._succeed()
@@ -193,19 +198,9 @@ class Operation:
         return getattr(token, "classification", None), True
 
     def _ask(self, error: Exception, outcome: Outcome) -> Any:
-        """Have the strategy renew the token. For a foreign strategy the resend rule is held here (contract 1)."""
+        """Have the strategy renew the token."""
         if self.foreign_fold is not None:
-            classification = classify(fold_of(self.foreign_fold, self.options), outcome)
-            action = classification.action
-            assert outcome.resend is not None
-            if outcome.is_success and isinstance(action, NoActionIndicated):
-                raise RetryError(stop_reason=StopReason.NOT_RETRYABLE, classification=classification)
-            ruling = resend_ruling(outcome.resend, outcome.status, action)
-            if ruling is not None:
-                raise RetryError(ruling.why or "", stop_reason=ruling.stop_reason, classification=classification)
-            if outcome.is_success and isinstance(action, RetryForbidden):
-                raise RetryError(action.why or "", stop_reason=action.stop_reason, classification=classification)
-            describe(error, action)
+            check_for_foreign(self.foreign_fold, outcome, self.options, error)
         return self.strategy.refresh_retry_token_for_retry(token_to_renew=self.token, error=error)
 
     def _outcome(
@@ -250,7 +245,7 @@ class Operation:
             else:
                 held.return_to_response()
 
-    def finish(self, response: Response | None, error: Exception | None) -> Exception | None:
+    def finish(self, response: Response | None) -> Exception | None:
         """Attach the record to the outcome. Returns the exception to raise, or None to return the response."""
         most = self.options.max_attempts or getattr(self.strategy, "max_attempts", None)
         history = self.record.history(self.stop_reason, self.why, most)

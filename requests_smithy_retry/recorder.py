@@ -7,14 +7,14 @@ from urllib3.util.retry import RequestHistory
 
 from .classification import Classification
 from .clock import Clock
-from .history import AttemptRecord, RetryHistory, shortened
+from .history import MAX_KEPT, AttemptRecord, RetryHistory
 from .log import log_attempt, log_end, log_retry
 from .stop_reason import StopReason
 from .tokens import RetryToken
 
 
 class Recorder:
-    """The attempts of one operation so far.
+    """The attempts of one operation so far; of more than :data:`MAX_KEPT`, the first and the last ones.
 
     :param request: the caller's request.
     :param scope: whose quota the operation spends.
@@ -25,6 +25,7 @@ class Recorder:
         self.request = request
         self.scope = scope
         self.clock = clock
+        self.number = 0
         self.attempts: list[AttemptRecord] = []
         self.rows: list[RequestHistory] = []
 
@@ -47,9 +48,10 @@ class Recorder:
         :param next_token: the token of the retry that follows, or None.
         """
         now = self.clock.now()
+        self.number += 1
         status = response.status_code if response is not None and error is None else None
         record = AttemptRecord(
-            number=len(self.rows) + 1,
+            number=self.number,
             started=self.clock.wall() - (now - started),
             duration=now - started,
             status=status,
@@ -62,6 +64,8 @@ class Recorder:
         )
         self.attempts.append(record)
         self.rows.append(RequestHistory(self.request.method, self.request.path_url, error, status, None))
+        if len(self.rows) > MAX_KEPT:
+            del self.attempts[MAX_KEPT // 2], self.rows[MAX_KEPT // 2]
         log_attempt(self.request.method, self.request.url, record)
         if next_token is not None:
             source = getattr(next_token, "delay_source", "strategy")
@@ -69,7 +73,7 @@ class Recorder:
 
     def history(self, stop_reason: StopReason, why: str, max_attempts: int | None) -> RetryHistory:
         """The record as a value, when the operation has ended."""
-        history = RetryHistory(self.scope, shortened(self.attempts), stop_reason, why, max_attempts)
+        history = RetryHistory(self.scope, tuple(self.attempts), stop_reason, why, max_attempts)
         log_end(self.request.method, self.request.url, history)
         return history
 

@@ -97,7 +97,10 @@ class ScriptedTransport(HTTPAdapter):
         while callable(step) and not isinstance(step, BaseException):
             step = step(request)
         if isinstance(step, BaseException):
-            raise step
+            try:
+                raise step
+            finally:
+                del step  # else the exception's traceback would refer to the exception
         reply = Reply(step) if isinstance(step, int) else step
         response = self.build_response(request, _raw(reply, request))
         self.responses.append(response)

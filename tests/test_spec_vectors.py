@@ -46,8 +46,10 @@ DEVIATIONS = {
     "bucket 0": "a bucket that waits is another class (contract 6.3); tests/test_quota.py and its neighbours run it",
     "bucket 3": "contract 6.2: the prices are those of the presets, 5 and 10 before 2.1; Kotlin's own bucket differs",
     "bucket 4": "Kotlin refills whole units; contract 6.3 knows a rate per second, so 250 ms at 10/s give 2.5",
-    **{f"header {row}": "no section of the contract asks for an amz-sdk-request header" for row in range(3)},
-    **{f"environment {row}": "contract 10.3: the settings have tests of their own" for row in range(5)},
+    "header 0": "no section of the contract asks for an amz-sdk-request header",
+    "header 1": "the same",
+    "header 2": "the same",
+    **dict.fromkeys((f"environment {row}" for row in range(5)), "contract 10.3: AWS settings have tests of their own"),
 }
 
 
@@ -254,8 +256,7 @@ class Books:
         try:
             token = self.strategy.refresh_retry_token_for_retry(token_to_renew=first, error=error)
         except RetryError as refusal:
-            assert refusal.stop_reason is StopReason.QUOTA_EXCEEDED
-            return "refused"
+            return "refused" if refusal.stop_reason is StopReason.QUOTA_EXCEEDED else refusal
         self.open.append(token)
         return self.available()
 

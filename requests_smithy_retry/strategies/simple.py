@@ -114,7 +114,7 @@ class SimpleRetryStrategy:
         if retry >= most:
             _refuse(StopReason.MAX_ATTEMPTS, StopReason.MAX_ATTEMPTS.value, classification)
         backoff = self._backoff(reason.kind, retry, token.previous_delay)
-        hint = self._hint(reason, context.outcome, classification)
+        hint = self._hint(reason, context.outcome, classification, backoff)
         delay = delay_for(backoff, hint)
         if context.deadline is not None and self.clock.now() + delay >= context.deadline:
             _refuse(StopReason.DEADLINE, f"the next wait of {delay:.3g} s would not end in time", classification)
@@ -173,8 +173,10 @@ class SimpleRetryStrategy:
             return strategy.compute_next_backoff_delay(retry, previous)  # type: ignore[call-arg]
         return strategy.compute_next_backoff_delay(retry)
 
-    def _hint(self, reason: RetryReason, outcome: Outcome, classification: Classification) -> Hint | None:
-        """The longest floor: what the classifier says, or what the response's headers say."""
+    def _hint(
+        self, reason: RetryReason, outcome: Outcome, classification: Classification, backoff: float
+    ) -> Hint | None:
+        """The hint that makes the longest delay: what the classifier says, or what the response's headers say."""
         hints = []
         if reason.retry_after is not None:
             hints.append(Hint(reason.retry_after, reason.retry_after_source or "classifier"))
@@ -187,7 +189,7 @@ class SimpleRetryStrategy:
             if is_too_long(hint, limit):
                 why = f"{hint.source} asks for {hint.seconds:.15g} s, max_retry_after is {limit:g} s"
                 _refuse(StopReason.HINT_TOO_LONG, why, classification)
-        return max(hints, key=lambda hint: hint.seconds, default=None)
+        return max(hints, key=lambda hint: delay_for(backoff, hint), default=None)
 
     def _redeem(self, token: RetryToken) -> StandardRetryToken:
         if not isinstance(token, StandardRetryToken):
@@ -209,11 +211,19 @@ class SimpleRetryStrategy:
         return default_classifiers(self.config)
 
     def __getstate__(self) -> dict[str, Any]:
+        return dict(self.__dict__)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
+    def __copy__(self) -> Any:
         # A copy keeps the policy and starts with a full quota of its own (contract 11.1).
-        state = dict(self.__dict__)
+        state = self.__getstate__()
         if isinstance(self.config.quota, RetryQuota):
             state["config"] = self.config.replace(quota=copy.copy(self.config.quota))
-        return state
+        other = type(self).__new__(type(self))
+        other.__setstate__(state)
+        return other
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} max_attempts={self.max_attempts}>"

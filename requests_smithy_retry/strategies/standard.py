@@ -132,5 +132,5 @@ class StandardRetryStrategy(SimpleRetryStrategy):
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
+        super().__setstate__(state)
         self._open_books()

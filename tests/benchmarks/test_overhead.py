@@ -7,6 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.real_time  # waiting for a child process sleeps between looks
+
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "overhead.py"
 
 

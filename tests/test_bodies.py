@@ -1,0 +1,302 @@
+"""Which bodies are sent again, and from where (contract 5), through the real adapter and by hand."""
+
+from __future__ import annotations
+
+import array
+import io
+import mmap
+import tempfile
+
+import pytest
+import requests.exceptions
+from hypothesis import given
+from hypothesis import strategies as st
+
+from requests_smithy_retry import StopReason, retry_history
+from requests_smithy_retry.bodies import Body, BodyChanged, ReplayGuard, is_bytes_like, is_unstarted
+from tests.support import pool_timeout, prepare, reset_error, scripted, send, wire_bytes
+
+TEXT = b"0123456789"
+
+
+class ReIterable:
+    """Gives a new iterator each time, and counts how often it was asked."""
+
+    def __init__(self, *parts: bytes) -> None:
+        self.parts = parts
+        self.asked = 0
+
+    def __iter__(self):
+        self.asked += 1
+        return iter(self.parts)
+
+
+class Draining:
+    """Looks re-iterable, and draws on one shared source."""
+
+    def __init__(self, *parts: bytes) -> None:
+        self.source = iter(parts)
+
+    def __iter__(self):
+        return (part for part in self.source)
+
+
+class Shrinking:
+    """Gives one part less each time it is asked."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count + 1
+
+    def __iter__(self):
+        self.count -= 1
+        return iter([b"x"] * self.count)
+
+
+class Unseekable(io.BytesIO):
+    """A pipe: readable once."""
+
+    def seekable(self) -> bool:
+        return False
+
+    def seek(self, *args):
+        raise io.UnsupportedOperation("seek")
+
+    def tell(self):
+        raise io.UnsupportedOperation("tell")
+
+
+class StuckAtEnd(io.BytesIO):
+    """Takes a seek and stays where it is."""
+
+    def seek(self, position, whence=0):
+        return position
+
+
+class OnlyTellAndSeek:
+    """A file-like object without ``seekable``."""
+
+    def __init__(self, data: bytes) -> None:
+        self.file = io.BytesIO(data)
+        self.read, self.tell, self.seek = self.file.read, self.file.tell, self.file.seek
+
+
+def sent_bodies(data, *script, method="PUT"):
+    """What the wire would have carried at each attempt, and the outcome."""
+    adapter = scripted(*script)
+    response = send(adapter, method, data=data)
+    return [item.body for item in adapter.sent], response
+
+
+@pytest.mark.parametrize(
+    "data",
+    [TEXT, TEXT.decode(), bytearray(TEXT), memoryview(TEXT), array.array("B", TEXT), ReIterable(b"01234", b"56789")],
+)
+def test_what_can_be_read_again_is_sent_again_whole(data):
+    """Bytes, text, buffers and re-iterable objects are replayed, every time in full."""
+    assert [TEXT] * 3 == sent_bodies(data, 503, 503, 200)[0]
+
+
+@pytest.mark.parametrize("offset", [0, 3, 10])
+@pytest.mark.parametrize("make", [io.BytesIO, OnlyTellAndSeek])
+def test_a_file_goes_back_to_where_it_stood(make, offset):
+    """A file is re-sent from the position it had before the first attempt, not from 0."""
+    data = make(TEXT)
+    data.seek(offset)
+    request = prepare("PUT", data=b"-")
+    request.body = data
+    adapter = scripted(503, 503, 200)
+    adapter.send(request)
+    assert [TEXT[offset:]] * 3 == [item.body for item in adapter.sent]
+
+
+def test_a_real_file_and_a_text_file_go_back():
+    """Files on disk, in binary and in text mode, are replayed from their offset."""
+    with tempfile.NamedTemporaryFile() as file:
+        file.write("äöü456789".encode())
+        file.flush()
+        with open(file.name, encoding="utf-8") as text:
+            text.read(1)
+            request = prepare("PUT", data=b"-")
+            request.body = text
+            adapter = scripted(503, 200)
+            adapter.send(request)
+            assert ["öü456789".encode()] * 2 == [item.body for item in adapter.sent]
+        with open(file.name, "rb") as binary:
+            binary.seek(6)
+            assert [b"456789"] * 2 == sent_bodies(binary, 503, 200)[0]
+
+
+def test_a_memory_map_goes_back():
+    """A memory map stands where it stood, as a file does."""
+    with mmap.mmap(-1, 10) as data:
+        data.write(TEXT)
+        data.seek(4)
+        request = prepare("PUT", data=b"-")
+        request.body = data
+        body = Body(request)
+        data.read()
+        assert body.rewind(unwritten=False)
+        assert 4 == data.tell()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: (part for part in [TEXT]),
+        lambda: iter([TEXT]),
+        lambda: Unseekable(TEXT),
+        lambda: StuckAtEnd(TEXT),
+        lambda: Draining(TEXT),
+        lambda: map(bytes, [TEXT]),
+    ],
+)
+def test_a_one_shot_body_is_sent_once(make):
+    """What cannot be read again is never sent twice; the caller sees the first answer and why."""
+    bodies, response = sent_bodies(make(), 503)
+    assert ([TEXT], 503) == (bodies, response.status_code)
+    history = retry_history(response)
+    assert StopReason.BODY_NOT_REPLAYABLE is history.stop_reason
+    assert "cannot be read again" in history.sentence
+
+
+def test_a_one_shot_body_of_which_nothing_was_read_is_sent():
+    """After a failure before the first byte a generator and an iterator are still whole, and go out."""
+    for body in ((part for part in [TEXT]), iter([TEXT]), Unseekable(TEXT)):
+        bodies, response = sent_bodies(body, pool_timeout(), 200, method="POST")
+        assert ([None, TEXT], 200) == (bodies, response.status_code)
+
+
+def test_the_first_exception_is_raised_for_a_one_shot_body():
+    """A reset after the upload of a generator reaches the caller as itself."""
+    error = reset_error()
+    adapter = scripted(error)
+    with pytest.raises(requests.exceptions.ConnectionError) as caught:
+        send(adapter, "PUT", data=iter([TEXT]))
+    assert caught.value is error
+    assert StopReason.BODY_NOT_REPLAYABLE is retry_history(error).stop_reason
+
+
+def test_a_file_closed_by_the_attempt_is_not_replayed():
+    """A file that nobody can seek any more ends the operation with the answer that there is."""
+    data = io.BytesIO(TEXT)
+
+    def answer(_):
+        data.close()
+        return 503
+
+    bodies, response = sent_bodies(data, answer)
+    assert ([TEXT], 503) == (bodies, response.status_code)
+
+
+def test_iterables_are_asked_no_more_often_than_requests_asks():
+    """A first-try success asks a re-iterable body for one iterator: judging it must not use it up."""
+    data = ReIterable(TEXT)
+    sent_bodies(data, 200)
+    assert 1 == data.asked
+    shrinking = Shrinking(3)
+    assert [b"xxx"] == sent_bodies(shrinking, 200)[0]
+
+
+def test_a_body_that_gives_less_the_second_time_is_broken_off():
+    """A shorter second body is broken off before its end and reported as what it is, never sent as a whole one."""
+    adapter = scripted(503, 200)
+    with pytest.raises(requests.exceptions.UnrewindableBodyError, match="gave 2 bytes where it gave 3") as caught:
+        send(adapter, "PUT", data=Shrinking(3))
+    assert StopReason.BODY_NOT_REPLAYABLE is retry_history(caught.value).stop_reason
+    assert caught.value.request.method == "PUT"
+
+
+def test_a_body_whose_iterator_cannot_be_had_again_is_not_replayed():
+    """When asking for a new iterator fails, or gives the old one, the first answer stands."""
+
+    class Once:
+        def __init__(self) -> None:
+            self.given = iter([TEXT])
+            self.broken = False
+
+        def __iter__(self):
+            if self.broken:
+                raise OSError("gone")
+            return self.given
+
+    same, broken = Once(), Once()
+    assert 503 == sent_bodies(same, 503)[1].status_code
+
+    def answer(_):
+        broken.broken = True
+        return 503
+
+    assert 503 == sent_bodies(broken, answer)[1].status_code
+
+
+def test_an_empty_re_iterable_stays_empty():
+    """A body that was empty at first may be empty again."""
+    assert [b"", b""] == sent_bodies(ReIterable(), 503, 200)[0]
+
+
+def test_the_callers_request_keeps_its_body():
+    """Whatever is watched is a copy: the caller's request, and the response's, hold the caller's own body."""
+    data = ReIterable(TEXT)
+    request = prepare("PUT", data=data)
+    adapter = scripted(503, 200)
+    response = adapter.send(request)
+    assert request.body is data
+    assert response.request is request
+
+
+def test_an_exception_names_the_callers_request():
+    """An exception's ``request`` is the caller's, also where a copy was sent."""
+    request = prepare("PUT", data=ReIterable(TEXT))
+    adapter = scripted(*[lambda sent: requests.exceptions.ReadTimeout(request=sent)] * 3)
+    with pytest.raises(requests.exceptions.ReadTimeout) as caught:
+        adapter.send(request)
+    assert caught.value.request is request
+
+
+@given(st.lists(st.binary(max_size=8), max_size=6), st.integers(0, 6))
+def test_a_guard_gives_what_the_body_gives(parts, read):
+    """Through a guard a re-iterable body is the same, also after it was read in part."""
+    guard = ReplayGuard(ReIterable(*parts))
+    for _, _part in zip(range(read), guard, strict=False):
+        pass
+    assert guard.rewind()
+    assert guard.rewind(), "asking twice changes nothing"
+    assert b"".join(parts) == wire_bytes(guard)
+
+
+def test_a_guard_raises_where_less_comes():
+    """The guard raises in the midst of an upload, and its error is none that urllib3 would take for a broken wire."""
+    guard = ReplayGuard(Shrinking(2))
+    assert b"xx" == wire_bytes(guard)
+    assert guard.rewind()
+    with pytest.raises(BodyChanged):
+        wire_bytes(guard)
+    assert not issubclass(BodyChanged, OSError)
+
+
+@given(st.binary(max_size=40), st.integers(0, 40))
+def test_any_offset_of_any_file(data, offset):
+    """From any offset of any file the same bytes go out each time."""
+    file = io.BytesIO(data)
+    file.seek(min(offset, len(data)))
+    request = prepare("PUT", data=b"-")
+    request.body = file
+    adapter = scripted(503, 200)
+    adapter.send(request)
+    assert [data[min(offset, len(data)) :]] * 2 == [item.body for item in adapter.sent]
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [(None, True), ("", True), (b"", True), (bytearray(), True), (io.BytesIO(), False), ([], False)],
+)
+def test_bytes_like(body, expected):
+    """Nothing, text and buffers are bytes-like; files and lists are not."""
+    assert expected == is_bytes_like(body)
+
+
+def test_only_a_generator_can_be_known_to_be_unstarted():
+    """An untouched generator is unstarted, a touched one and an iterator are not."""
+    fresh, begun = (x for x in "ab"), (x for x in "ab")
+    next(begun)
+    assert [True, False, False] == [is_unstarted(fresh), is_unstarted(begun), is_unstarted(iter("ab"))]
