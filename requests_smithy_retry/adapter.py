@@ -215,15 +215,15 @@ class RetryAdapter(HTTPAdapter):
 
     def _reward(self, request: PreparedRequest) -> None:
         """Book a first-try success, where a bucket has room for it or a limiter measures."""
-        if self._limiters is not None and not self.strategy.spent_scopes:  # type: ignore[attr-defined]
+        if self._limiters is not None and not self._strategy.spent_scopes:  # type: ignore[attr-defined]
             url = request.url
             limiter = self._limiters.get(url[: url.find("/", 8)])  # type: ignore[index,union-attr]
             if limiter is None or limiter.retired:
                 limiter = self._limiter_of(request)
             limiter.record_response(False)
             return
-        token = self.strategy.acquire_initial_retry_token(token_scope=self.scope_of(request))
-        self.strategy.record_success(token=token)
+        token = self._strategy.acquire_initial_retry_token(token_scope=self.scope_of(request))
+        self._strategy.record_success(token=token)
 
     def _wait(self, seconds: float, response: Response | None) -> None:
         """Sleep; interrupted, the response that would have been handed on goes."""
@@ -236,7 +236,7 @@ class RetryAdapter(HTTPAdapter):
 
     def _limiter_of(self, request: PreparedRequest) -> ClientRateLimiter:
         """The limiter of a request's scope; remembered by the beginning of its URL, because parsing that is dear."""
-        limiter: ClientRateLimiter = self.strategy.limiter(self.scope_of(request))  # type: ignore[attr-defined]
+        limiter: ClientRateLimiter = self._strategy.limiter(self.scope_of(request))  # type: ignore[attr-defined]
         if self.retry_config.scope is None:
             assert self._limiters is not None
             if len(self._limiters) >= MAX_SCOPES:

@@ -15,7 +15,7 @@ from .classification import Classification, classify, fold_of
 from .classifier import sees_successes
 from .discarded import HeldConnection
 from .errors import RetryError
-from .history import attach
+from .history import RetryHistory, attach
 from .operation_options import NOTHING, OperationOptions
 from .outcome import Outcome, ResponseError, RetryContext, describe
 from .recorder import Recorder
@@ -112,11 +112,10 @@ class Operation:
         return self.stop_reason is StopReason.RATE_LIMITED and not self.preload
 
     def never_sent(self) -> Exception:
-        """The exception for an operation that was held back and has no outcome to hand on.
+        """The exception for an operation that was held back before its first attempt."""
+        return self._held_back(self.record.history(self.stop_reason, self.why, self._most_attempts()))
 
-        It had none so far, or only a response whose unread body was let go.
-        """
-        history = self.record.history(self.stop_reason, self.why, self._most_attempts())
+    def _held_back(self, history: RetryHistory) -> Exception:
         error = requests.exceptions.ConnectTimeout(f"not sent: {self.why}", request=self.request)
         attach(error, history)
         return error
@@ -303,7 +302,7 @@ class Operation:
             return error
         assert response is not None
         if self.is_held_back_unread:
-            return self.never_sent()
+            return self._held_back(history)
         attach(response, history)
         self.record.fill_urllib3_history(response)
         if self.config.raise_on_status and response.status_code >= 400 and self.stop_reason in EXHAUSTED:

@@ -243,7 +243,7 @@ class ClientRateLimiter:
     def __repr__(self) -> str:
         view = self.snapshot()
         state = f"{view.fill_rate:.3g}/s, {view.capacity:.3g} of {view.max_capacity:.3g}"
-        return f"<{type(self).__name__} {state}>"
+        return f"<{type(self).__name__} {state if view.enabled else 'measuring'}>"
 
 
 def _limiter(cls: type[ClientRateLimiter], settings: RateLimiterSettings, clock: Clock) -> ClientRateLimiter:
