@@ -30,21 +30,25 @@ from .error_info import ErrorRetryInfo, HasFault
 from .errors import RetryConfigError, RetryError, TokenError
 from .history import AttemptRecord, RetryHistory, retry_history
 from .interfaces import RetryStrategy
+from .limiter_settings import RateLimiterSettings
 from .mount import mount
 from .operation_options import retry_options
 from .outcome import Outcome, ResponseError, RetryContext
 from .priority import RetryClassifierPriority
 from .quota import RetryQuota, TokenBucket, TokenBucketSnapshot
+from .rate_limiter import ClientRateLimiter, PermitWait, RateLimiterSnapshot
 from .smithy import SmithyEndpoint, SmithyModel, SmithyModelError
 from .stop_reason import StopReason
-from .strategies import SimpleRetryStrategy, StandardRetryStrategy
+from .strategies import AdaptiveRetryStrategy, SimpleRetryStrategy, StandardRetryStrategy
 from .tokens import RetryToken, StandardRetryToken
 from .version import __version__
 
 __all__ = [
+    "AdaptiveRetryStrategy",
     "AttemptRecord",
     "AwsErrorCodeClassifier",
     "Classification",
+    "ClientRateLimiter",
     "Clock",
     "ErrorKind",
     "ErrorRetryInfo",
@@ -56,6 +60,9 @@ __all__ = [
     "ModeledAsRetryableClassifier",
     "NoActionIndicated",
     "Outcome",
+    "PermitWait",
+    "RateLimiterSettings",
+    "RateLimiterSnapshot",
     "ResponseError",
     "RetryAction",
     "RetryAdapter",

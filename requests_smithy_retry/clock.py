@@ -5,8 +5,9 @@ Everything that measures or waits is given a :class:`Clock`; nothing else in the
 
 from __future__ import annotations
 
+import threading
 import time
-from typing import Protocol
+from typing import Any, Protocol, runtime_checkable
 
 
 class Clock(Protocol):
@@ -25,6 +26,15 @@ class Clock(Protocol):
         ...
 
 
+@runtime_checkable
+class WaitingClock(Clock, Protocol):
+    """A clock whose waits can be cut short from another thread. Optional: :func:`wait_on` makes do without it."""
+
+    def wait(self, condition: threading.Condition, seconds: float) -> None:
+        """Wait until the condition is notified, at most so long. The caller holds the condition's lock."""
+        ...
+
+
 class SystemClock:
     """The machine's clocks. ``sleep`` is looked up at call time, so that gevent's patch (and a test's) is seen."""
 
@@ -39,6 +49,28 @@ class SystemClock:
     def sleep(self, seconds: float) -> None:
         """Sleep for real."""
         time.sleep(seconds)
+
+    def wait(self, condition: threading.Condition, seconds: float) -> None:
+        """Wait for real, with the lock released."""
+        condition.wait(min(seconds, threading.TIMEOUT_MAX))
+
+
+def wait_on(clock: Clock, condition: threading.Condition, seconds: float) -> None:
+    """Wait on a condition whose lock is held, by the clock's own ``wait``, or else by its ``sleep``.
+
+    A clock that can only sleep is not woken early: whoever waits looks again when the time is over.
+
+    :param seconds: at most so long.
+    """
+    own: Any = getattr(clock, "wait", None)
+    if own is not None:
+        own(condition, seconds)
+        return
+    condition.release()
+    try:
+        clock.sleep(seconds)
+    finally:
+        condition.acquire()
 
 
 SYSTEM_CLOCK = SystemClock()

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from .classifier import RetryClassifier
+from .limiter_settings import DEFAULT_SETTINGS, RateLimiterSettings
 from .options import OPTIONS, RETRY_STATUS_CODES, parse_option
 from .presets import RETRY_SPECS, RetryNumbers
 from .quota import RetryQuota
@@ -48,7 +49,10 @@ class RetryConfig:
     jitter: str = "full"
     quota: float | RetryQuota | None = 500
     refill_rate: float = 0.0
+    on_empty: str = "fail"
     success_reward: float = 1
+    max_permit_wait: float | None = None
+    rate_limiter: RateLimiterSettings = DEFAULT_SETTINGS
     max_retry_after: float = 120.0
     operation_timeout: float | None = None
     operation_attempt_timeout: float | None = None
@@ -107,7 +111,10 @@ class RetryOptions(TypedDict, total=False):
     jitter: str
     quota: float | RetryQuota | None
     refill_rate: float
+    on_empty: str
     success_reward: float
+    max_permit_wait: float | None
+    rate_limiter: RateLimiterSettings
     max_retry_after: float
     operation_timeout: float | None
     operation_attempt_timeout: float | None

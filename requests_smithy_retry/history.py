@@ -73,6 +73,8 @@ class RetryHistory:
     @property
     def sentence(self) -> str:
         """Why it ended, in one sentence."""
+        if not self.attempts:
+            return f"nothing was sent: {self.why}"
         count = self.attempts[-1].number
         of = "" if self.max_attempts is None else f" of {self.max_attempts}"
         if self.stop_reason is StopReason.SUCCESS:

@@ -51,7 +51,8 @@ def log_retry(method: str | None, url: str | None, record: AttemptRecord, delay:
 def log_end(method: str | None, url: str | None, history: RetryHistory) -> None:
     """WARNING: a retry was wanted and could not be had."""
     if history.stop_reason not in QUIET_ENDINGS and logger.isEnabledFor(logging.WARNING):
-        extra = _extra(method, url, history.attempts[-1])
+        unsent = AttemptRecord(0, 0.0, None)
+        extra = _extra(method, url, history.attempts[-1] if history.attempts else unsent)
         logger.warning(
             "%s %s: %s",
             method,

@@ -17,7 +17,7 @@ from .classifier import sees_successes
 from .discarded import HeldConnection
 from .errors import RetryError
 from .given_strategy import check_for_foreign
-from .history import attach
+from .history import RetryHistory, attach
 from .operation_options import NOTHING, OperationOptions
 from .outcome import Outcome, ResponseError, RetryContext
 from .recorder import Recorder
@@ -32,7 +32,13 @@ if TYPE_CHECKING:
     from .adapter import RetryAdapter
 
 EXHAUSTED = frozenset(
-    {StopReason.MAX_ATTEMPTS, StopReason.QUOTA_EXCEEDED, StopReason.DEADLINE, StopReason.HINT_TOO_LONG}
+    {
+        StopReason.MAX_ATTEMPTS,
+        StopReason.QUOTA_EXCEEDED,
+        StopReason.DEADLINE,
+        StopReason.HINT_TOO_LONG,
+        StopReason.RATE_LIMITED,
+    }
 )
 """The reasons for which ``raise_on_status`` raises: a retry was wanted and could not be had."""
 
@@ -67,6 +73,7 @@ class Operation:
         self.why = StopReason.SUCCESS.value
         self.wait = 0.0
         self.wait_source = "backoff"
+        self.ask_permit = adapter.ask_permit
         self._acquire()
 
     def _acquire(self) -> None:
@@ -80,6 +87,42 @@ class Operation:
         except RetryError as refusal:
             # The first attempt is made all the same, and it will be the only one (contract 2.1).
             self.refusal = refusal
+
+    def permit_wait(self, waited: float) -> Any:
+        """Ask the strategy for leave to send (contract 9). None: it is given, or :attr:`stop_reason` says why not.
+
+        :param waited: seconds waited for this permit so far.
+        :returns: what to wait for before asking again, or None.
+        """
+        if self.ask_permit is None or self.token is None:
+            return None
+        try:
+            return self.ask_permit(token=self.token, deadline=self.limits.at, waited=waited)
+        except RetryError as refusal:
+            self._stop(refusal.stop_reason, str(refusal))
+            return None
+
+    @property
+    def is_held_back(self) -> bool:
+        """Whether the strategy gave no leave to send."""
+        return self.stop_reason is not StopReason.SUCCESS
+
+    @property
+    def is_held_back_unread(self) -> bool:
+        """Whether so late that the last response is closed, while the caller wanted to read it."""
+        return self.stop_reason is StopReason.RATE_LIMITED and not self.preload
+
+    def never_sent(self) -> Exception:
+        """The exception for an operation that was held back before its first attempt."""
+        return self._held_back(self.record.history(self.stop_reason, self.why, self._most_attempts()))
+
+    def _held_back(self, history: RetryHistory) -> Exception:
+        error = requests.exceptions.ConnectTimeout(f"not sent: {self.why}", request=self.request)
+        attach(error, history)
+        return error
+
+    def _most_attempts(self) -> int | None:
+        return self.options.max_attempts or getattr(self.strategy, "max_attempts", None)
 
     def settle(self, response: Response | None, error: Exception | None, started: float) -> bool:
         """Take note of an attempt and decide. True: wait, then send again. False: it is over.
@@ -247,13 +290,14 @@ class Operation:
 
     def finish(self, response: Response | None) -> Exception | None:
         """Attach the record to the outcome. Returns the exception to raise, or None to return the response."""
-        most = self.options.max_attempts or getattr(self.strategy, "max_attempts", None)
-        history = self.record.history(self.stop_reason, self.why, most)
+        history = self.record.history(self.stop_reason, self.why, self._most_attempts())
         error = self.error
         if error is not None:
             attach(error, history)
             return error
         assert response is not None
+        if self.is_held_back_unread:
+            return self._held_back(history)
         attach(response, history)
         self.record.fill_urllib3_history(response)
         if self.config.raise_on_status and response.status_code >= 400 and self.stop_reason in EXHAUSTED:

@@ -13,6 +13,7 @@ from typing import Any
 from urllib3.util import Timeout
 
 from .classifier import RetryClassifier, is_classifier
+from .limiter_settings import RateLimiterSettings
 from .quota import RetryQuota
 
 TOKEN_CHARACTERS = frozenset("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
@@ -121,6 +122,13 @@ def quota(value: Any) -> Any:
         return value
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:
         raise Refused("a finite number of tokens from 0 on, a bucket, or None for no quota is allowed")
+    return value
+
+
+def limiter_settings(value: Any) -> RateLimiterSettings:
+    """Accept the numbers of a rate limiter."""
+    if not isinstance(value, RateLimiterSettings):
+        raise Refused("a RateLimiterSettings is allowed")
     return value
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from . import option_types as types
 from .backoff import Jitter
 from .errors import RetryConfigError
+from .limiter_settings import DEFAULT_SETTINGS
 from .option_types import Parse, Refused
 from .presets import RETRY_SPECS
 from .resend import IDEMPOTENT_METHODS
@@ -66,7 +67,7 @@ class Option:
 OPTIONS: dict[str, Option] = {
     option.name: option
     for option in (
-        Option("mode", "standard", types.one_of("simple", "standard"), "which built-in strategy decides"),
+        Option("mode", "standard", types.one_of("simple", "standard", "adaptive"), "which built-in strategy decides"),
         Option("max_attempts", 3, types.whole_number(1), "most attempts of an operation, the first one included"),
         Option("retry_spec", "2.1", types.one_of(*RETRY_SPECS), "which published set of numbers is the default"),
         Option(
@@ -77,7 +78,17 @@ OPTIONS: dict[str, Option] = {
         Option("jitter", "full", types.one_of(*(kind.value for kind in Jitter)), "how delays are spread"),
         Option("quota", 500, types.quota, "retry tokens per scope, a bucket to share, or None for no quota"),
         Option("refill_rate", 0.0, types.number(unit="tokens per second"), "tokens that come back by themselves, 1/s"),
+        Option("on_empty", "fail", types.one_of("fail", "wait"), "an empty quota refuses a retry, or has it wait"),
         Option("success_reward", 1, types.number(unit="tokens"), "tokens that a first-try success gives back"),
+        Option(
+            "max_permit_wait",
+            None,
+            types.number(none=True),
+            "adaptive: longest wait for a send permit, s",
+        ),
+        Option(
+            "rate_limiter", DEFAULT_SETTINGS, types.limiter_settings, "adaptive: the limiter's numbers", is_object=True
+        ),
         Option("max_retry_after", 120.0, types.number(), "a longer wait asked for by a server is not made, s"),
         Option("operation_timeout", None, types.number(above=0, none=True), "bound for attempts and waits together, s"),
         Option("operation_attempt_timeout", None, types.number(above=0, none=True), "bound for each attempt, s"),

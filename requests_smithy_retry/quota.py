@@ -8,6 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from .clock import SYSTEM_CLOCK, Clock
 from .forksafe import renew_lock_after_fork
+from .waiting import WaitingLine
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,11 @@ class RetryQuota(Protocol):
         ...
 
 
+def is_full(bucket: RetryQuota) -> bool:
+    """Whether a bucket holds all it can."""
+    return bucket.available >= bucket.capacity
+
+
 class TokenBucket:
     """A bucket of retry tokens. All-or-nothing, under one lock; never below 0, never above its capacity.
 
@@ -63,7 +69,8 @@ class TokenBucket:
     :param capacity: the most it holds, from 0 on.
     :param initial: what it holds at first; by default it is full.
     :param refill_rate: tokens that come back per second whatever happens, from 0 on.
-    :param clock: tells how much has been refilled.
+    :param on_empty: ``"fail"``: :meth:`acquire` refuses at once; ``"wait"``: it waits for its turn (:mod:`waiting`).
+    :param clock: tells how much has been refilled, and waits.
     :raises ValueError: for a number out of range.
     """
 
@@ -73,6 +80,7 @@ class TokenBucket:
         *,
         initial: float | None = None,
         refill_rate: float = 0.0,
+        on_empty: str = "fail",
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         if not 0 <= capacity < float("inf"):
@@ -81,8 +89,11 @@ class TokenBucket:
             raise ValueError(f"initial={initial!r}: a number from 0 to the capacity {capacity!r} is allowed")
         if not 0 <= refill_rate < float("inf"):
             raise ValueError(f"refill_rate={refill_rate!r}: a finite number of tokens per second from 0 on is allowed")
+        if on_empty not in ("fail", "wait"):
+            raise ValueError(f"on_empty={on_empty!r}: 'fail' or 'wait' is allowed")
         self.capacity = capacity
         self.refill_rate = refill_rate
+        self.on_empty = on_empty
         self.clock = clock
         self._available = capacity if initial is None else initial
         self._refilled_at = clock.now() if refill_rate else 0.0
@@ -97,14 +108,19 @@ class TokenBucket:
                 self._refill()
         return self._available
 
-    def acquire(self, amount: float, *, deadline: float | None = None) -> bool:  # noqa: ARG002 - for waiting buckets
+    def acquire(self, amount: float, *, deadline: float | None = None) -> bool:
         """Take ``amount`` tokens, or none and return False.
 
+        A bucket that waits returns False at once where nothing could ever bring the tokens, or where it is known that
+        they come too late; else it waits, first come, first served, interruptibly and without its lock.
+
         :param amount: from 0 on.
-        :param deadline: how long a bucket that waits may wait, on its clock; this one never does.
+        :param deadline: how long a bucket that waits may wait, on its clock; None: as long as it takes.
         """
         with self._lock:
             self._refill()
+            if self._line is not None:
+                return self._line.acquire(amount, deadline)
             if self._available < amount:
                 return False
             self._available -= amount
@@ -116,8 +132,23 @@ class TokenBucket:
         if self._available >= self.capacity:
             return
         with self._lock:
-            self._refill()
-            self._available = min(self.capacity, self._available + amount)
+            if self._line is not None:
+                self._line.returned(amount)
+            self._add(amount)
+
+    def reward(self, amount: float) -> None:
+        """Add tokens that nobody took; what exceeds the capacity is dropped."""
+        if self._available >= self.capacity:
+            return
+        with self._lock:
+            self._add(amount)
+
+    def write_off(self, amount: float) -> None:
+        """Take note that tokens which were taken will not come back; who waits for nothing else is refused."""
+        with self._lock:
+            if self._line is not None:
+                self._line.returned(amount)
+                self._line.serve()
 
     def snapshot(self) -> TokenBucketSnapshot:
         """An immutable view of the bucket now."""
@@ -126,6 +157,13 @@ class TokenBucket:
     def renew_lock(self) -> None:
         """Make the lock anew, after a fork."""
         self._lock = threading.Lock()
+        self._line = WaitingLine(self) if self.on_empty == "wait" else None
+
+    def _add(self, amount: float) -> None:
+        self._refill()
+        self._available = min(self.capacity, self._available + amount)
+        if self._line is not None:
+            self._line.serve()
 
     def _refill(self) -> None:
         if self.refill_rate:
@@ -135,11 +173,11 @@ class TokenBucket:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A copy keeps the configuration and starts full, with a lock of its own (contract 11.1).
-        return _bucket, (type(self), self.capacity, self.refill_rate, self.clock)
+        return _bucket, (type(self), self.capacity, self.refill_rate, self.on_empty, self.clock)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.available:g} of {self.capacity:g}>"
 
 
-def _bucket(cls: type[TokenBucket], capacity: float, refill_rate: float, clock: Clock) -> TokenBucket:
-    return cls(capacity, refill_rate=refill_rate, clock=clock)
+def _bucket(cls: type[TokenBucket], capacity: float, refill_rate: float, on_empty: str, clock: Clock) -> TokenBucket:
+    return cls(capacity, refill_rate=refill_rate, on_empty=on_empty, clock=clock)

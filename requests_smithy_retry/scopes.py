@@ -1,21 +1,24 @@
-"""Whose quota an operation spends (contract 6.4, 11.3): the name of a scope, and the table of what each has."""
+"""Whose quota an operation spends (contract 6.4, 11.3): the name of a scope, and the table of what each has.
+
+What was given up must be as good as new: eviction neither refills a spent bucket nor strands who waits on one.
+"""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from typing import Generic, TypeVar
+from contextlib import contextmanager
+from typing import Any, Generic, TypeVar
 from urllib.parse import urlsplit
 
 from .forksafe import renew_lock_after_fork
-from .quota import RetryQuota
 
 MAX_SCOPES = 1024
 """So many scopes are kept at most."""
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
-T = TypeVar("T", bound=RetryQuota)
+T = TypeVar("T")
 
 
 def scope_of(url: str) -> str:
@@ -44,51 +47,88 @@ def scope_of(url: str) -> str:
 
 
 class ScopeTable(Generic[T]):
-    """One bucket per scope, made when a scope first needs one; at most :data:`MAX_SCOPES` are kept.
+    """One item (a bucket, a limiter) per scope, made when a scope first needs one; at most :data:`MAX_SCOPES` are kept.
 
-    When a new scope finds the table full, the one longest unused bucket that is full goes: a full bucket is as good
-    as a new one. Where no bucket is full, the newcomers share one more bucket, so that touching many hosts never
-    refills a spent one.
+    When a new scope finds the table full, the longest unused item that is spare goes: it is as good as a new one.
+    Where none is spare, the newcomers share one more item, so that touching many hosts never refills a spent one.
 
-    :param make: makes a bucket.
+    :param make: makes an item.
+    :param is_spare: whether a new item would do as well. Called with the table's lock held.
     :param limit: how many are kept.
+    :param used_at: when an item was last used, where that does not always pass through the table.
+    :param retire: told of an item that was given up.
     """
 
-    def __init__(self, make: Callable[[], T], limit: int = MAX_SCOPES) -> None:
+    def __init__(
+        self,
+        make: Callable[[], T],
+        is_spare: Callable[[T], bool],
+        limit: int = MAX_SCOPES,
+        *,
+        used_at: Callable[[T], float] | None = None,
+        retire: Callable[[T], Any] = lambda _: None,
+    ) -> None:
         self._make = make
+        self._is_spare = is_spare
         self._limit = limit
-        self._buckets: dict[str | None, T] = {}
+        self._used_at = used_at
+        self._retire = retire
+        self._items: dict[str | None, T] = {}
         self._overflow: T | None = None
         self.renew_lock()
         renew_lock_after_fork(self)
 
     def get(self, scope: str | None) -> T:
-        """The bucket of a scope."""
+        """The item of a scope, to look at. It may be given up at any moment; to change it, :meth:`use` it."""
         with self._lock:
-            # Taken out and put in again: the dict's order is the order of use.
-            bucket = self._buckets.pop(scope, None)
-            if bucket is None:
-                if len(self._buckets) >= self._limit and not self._evict_one():
-                    if self._overflow is None:
-                        self._overflow = self._make()
-                    return self._overflow
-                bucket = self._make()
-            self._buckets[scope] = bucket
-            return bucket
+            return self._get(scope)
+
+    @contextmanager
+    def use(self, scope: str | None) -> Iterator[T]:
+        """The item of a scope, which is not given up inside the block."""
+        with self._lock:
+            item = self._get(scope)
+            self._pins[scope] = self._pins.get(scope, 0) + 1
+        try:
+            yield item
+        finally:
+            with self._lock:
+                left = self._pins.pop(scope, 0) - 1
+                if left > 0:
+                    self._pins[scope] = left
 
     def renew_lock(self) -> None:
-        """Make the lock anew, after a fork."""
+        """Make the lock anew, after a fork; whoever used an item is not in the child."""
         self._lock = threading.Lock()
+        self._pins: dict[str | None, int] = {}
 
     def __iter__(self) -> Iterator[tuple[str | None, T]]:
-        return iter(tuple(self._buckets.items()))
+        with self._lock:
+            return iter(tuple(self._items.items()))
 
     def __len__(self) -> int:
-        return len(self._buckets)
+        return len(self._items)
+
+    def _get(self, scope: str | None) -> T:
+        # Taken out and put in again: the dict's order is the order of use.
+        item = self._items.pop(scope, None)
+        if item is None:
+            if len(self._items) >= self._limit and not self._evict_one():
+                if self._overflow is None:
+                    self._overflow = self._make()
+                return self._overflow
+            item = self._make()
+        self._items[scope] = item
+        return item
 
     def _evict_one(self) -> bool:
-        for scope, bucket in self._buckets.items():
-            if bucket.available >= bucket.capacity:
-                del self._buckets[scope]
-                return True
-        return False
+        spare = (scope for scope, item in self._items.items() if scope not in self._pins and self._is_spare(item))
+        if self._used_at is None:
+            oldest = next(spare, self)
+        else:
+            used_at = self._used_at
+            oldest = min(spare, key=lambda scope: used_at(self._items[scope]), default=self)
+        if oldest is self:
+            return False
+        self._retire(self._items.pop(oldest))  # type: ignore[arg-type]
+        return True

@@ -28,6 +28,8 @@ class StopReason(enum.Enum):
     """Contract 8: a wait that would pass the deadline is not begun."""
     QUOTA_EXCEEDED = "the retry quota is empty"
     """Contract 6: the bucket of this scope has too few tokens."""
+    RATE_LIMITED = "no send permit in time"
+    """Contract 9: the client's own rate limiter had no permit before the deadline or within ``max_permit_wait``."""
     STRATEGY_REFUSED = "the retry strategy refused"
     """A strategy raised :class:`~requests_smithy_retry.RetryError` without a reason of its own."""
     DISABLED = "retries are switched off"

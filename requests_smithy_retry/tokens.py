@@ -9,6 +9,7 @@ from .errors import TokenError
 
 if TYPE_CHECKING:
     from .classification import Classification
+    from .waiting import Loan
 
 
 class RetryToken(Protocol):
@@ -39,6 +40,7 @@ class StandardRetryToken:
     :param quota_before: what the bucket held before this retry was paid; None where there is no quota.
     :param quota_after: what it held after.
     :param classification: the verdict that led to this retry.
+    :param loan: tells a bucket that others wait on whether ``acquired`` may still come back.
     """
 
     issuer: object = field(repr=False)
@@ -51,6 +53,7 @@ class StandardRetryToken:
     quota_before: float | None = None
     quota_after: float | None = None
     classification: Classification | None = field(default=None, repr=False)
+    loan: Loan | None = field(default=None, repr=False, compare=False)
     _unused: list[None] = field(default_factory=lambda: [None], repr=False, compare=False)
 
     def redeem(self, issuer: object) -> None:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from ..clock import SYSTEM_CLOCK, Clock
 from ..config import RetryConfig
+from .adaptive import AdaptiveRetryStrategy
 from .simple import SimpleRetryStrategy
 from .standard import StandardRetryStrategy
 
-__all__ = ["STRATEGIES", "SimpleRetryStrategy", "StandardRetryStrategy", "strategy_for"]
+__all__ = ["STRATEGIES", "AdaptiveRetryStrategy", "SimpleRetryStrategy", "StandardRetryStrategy", "strategy_for"]
 
 STRATEGIES: dict[str, type[SimpleRetryStrategy]] = {
     "simple": SimpleRetryStrategy,
     "standard": StandardRetryStrategy,
+    "adaptive": AdaptiveRetryStrategy,
 }
 """By the value of the option ``mode``."""
 

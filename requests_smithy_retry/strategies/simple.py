@@ -21,9 +21,11 @@ from ..errors import RetryError, TokenError
 from ..operation_options import NOTHING
 from ..outcome import Outcome, RetryContext, context_of
 from ..quota import RetryQuota, TokenBucketSnapshot
+from ..rate_limiter import RateLimiterSnapshot
 from ..server_hints import Hint, delay_for, is_too_long, read_hint
 from ..stop_reason import StopReason
 from ..tokens import RetryToken, StandardRetryToken
+from ..waiting import Loan
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -34,9 +36,11 @@ class StrategySnapshot:
     """A strategy at one moment.
 
     :param buckets: the quota of each scope that has spent any; empty where there is no quota.
+    :param limiters: the rate limiter of each scope; empty but in adaptive mode.
     """
 
     buckets: Mapping[str | None, TokenBucketSnapshot] = field(default_factory=lambda: MappingProxyType({}))
+    limiters: Mapping[str | None, RateLimiterSnapshot] = field(default_factory=lambda: MappingProxyType({}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,7 @@ class Payment:
     acquired: float = 0
     before: float | None = None
     after: float | None = None
+    loan: Loan | None = None
 
 
 class SimpleRetryStrategy:
@@ -129,6 +134,7 @@ class SimpleRetryStrategy:
             delay_source=hint.source if hint is not None and delay != backoff else "backoff",
             quota_before=payment.before,
             quota_after=payment.after,
+            loan=payment.loan,
             classification=classification,
         )
 

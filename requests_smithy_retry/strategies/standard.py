@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +13,12 @@ from ..clock import SYSTEM_CLOCK, Clock
 from ..config import RetryConfig, RetryOptions
 from ..errors import RetryError
 from ..operation_options import NOTHING
-from ..outcome import RetryContext
-from ..quota import RetryQuota, TokenBucket
+from ..outcome import RetryContext, context_of
+from ..quota import RetryQuota, TokenBucket, is_full
 from ..scopes import ScopeTable
 from ..stop_reason import StopReason
 from ..tokens import RetryToken, StandardRetryToken
+from ..waiting import Loan, loan_of
 from .simple import Payment, SimpleRetryStrategy, StrategySnapshot
 
 if TYPE_CHECKING:
@@ -51,20 +53,39 @@ class StandardRetryStrategy(SimpleRetryStrategy):
     def _open_books(self) -> None:
         quota = self.config.quota
         self._shared = quota if isinstance(quota, RetryQuota) else None
-        self._scopes: ScopeTable[RetryQuota] = ScopeTable(self._new_bucket)
+        self._scopes: ScopeTable[RetryQuota] = ScopeTable(self._new_bucket, is_full)
         # A bucket that was passed in may be spent by others, unseen from here: there a success always asks.
         self.spent_scopes: set[str | None] = set() if self._shared is None else {"shared"}
 
     def _new_bucket(self) -> RetryQuota:
         capacity = self.config.quota
         assert isinstance(capacity, (int, float))
-        return TokenBucket(capacity, refill_rate=self.config.refill_rate, clock=self.clock)
+        return TokenBucket(
+            capacity, refill_rate=self.config.refill_rate, on_empty=self.config.on_empty, clock=self.clock
+        )
 
     def bucket(self, token_scope: str | None = None) -> RetryQuota | None:
         """The bucket of a scope; None with ``quota=None``."""
         if self._shared is not None:
             return self._shared
         return None if self.config.quota is None else self._scopes.get(token_scope)
+
+    def refresh_retry_token_for_retry(self, *, token_to_renew: RetryToken, error: Exception) -> StandardRetryToken:
+        """A token for another attempt, or the reason why there is none; with ``on_empty="wait"`` it may take a while.
+
+        :param token_to_renew: the failed attempt's token.
+        :param error: what was raised, or what carries the response.
+        :raises RetryError: with the first rule that said no.
+        :raises TokenError: for a token that was used before or is another strategy's.
+        """
+        try:
+            return super().refresh_retry_token_for_retry(token_to_renew=token_to_renew, error=error)
+        except RetryError:
+            # A final failure gives nothing back, and whoever waits for it shall know.
+            loan = getattr(token_to_renew, "loan", None)
+            if loan is not None and not context_of(error).outcome.is_success:
+                loan.write_off()
+            raise
 
     def record_success(self, *, token: RetryToken) -> None:
         """Give back what the last retry took, or the reward for a first-try success.
@@ -76,15 +97,34 @@ class StandardRetryStrategy(SimpleRetryStrategy):
         scope = own.token_scope
         if not self.spent_scopes or (self._shared is None and scope not in self.spent_scopes):
             return
-        bucket = self.bucket(scope)
-        if bucket is None:
-            return
-        bucket.release(own.acquired if own.retry_count else self.config.success_reward)
-        if self._shared is None and bucket.available >= bucket.capacity:
-            self.spent_scopes.discard(scope)
-            # Looked at once more: a retry may have been paid in between, and its mark must not be lost.
-            if bucket.available < bucket.capacity:
-                self.spent_scopes.add(scope)
+        if own.retry_count:
+            self._give_back(scope, own.acquired, own.loan)
+        else:
+            self._give_back(scope, self.config.success_reward, is_reward=True)
+
+    def _give_back(
+        self, scope: str | None, amount: float, loan: Loan | None = None, *, is_reward: bool = False
+    ) -> None:
+        with self._bucket_in_use(scope) as bucket:
+            if bucket is None:
+                return
+            if loan is not None:
+                loan.settle()
+            if is_reward:
+                getattr(bucket, "reward", bucket.release)(amount)
+            else:
+                bucket.release(amount)
+            if self._shared is None and bucket.available >= bucket.capacity:
+                self.spent_scopes.discard(scope)
+                # Looked at once more: a retry may have been paid in between, and its mark must not be lost.
+                if bucket.available < bucket.capacity:
+                    self.spent_scopes.add(scope)
+
+    def _bucket_in_use(self, scope: str | None) -> AbstractContextManager[RetryQuota | None]:
+        """The bucket of a scope, which is not given up inside the block."""
+        if self._shared is not None or self.config.quota is None:
+            return nullcontext(self._shared)
+        return self._scopes.use(scope)
 
     def snapshot(self) -> StrategySnapshot:
         """An immutable view of the buckets; a scope that never spent anything has none."""
@@ -101,15 +141,19 @@ class StandardRetryStrategy(SimpleRetryStrategy):
         classification: Classification,
     ) -> Payment:
         scope = token.token_scope
-        bucket = self.bucket(scope)
-        if bucket is None:
-            return Payment()
-        price = self._price(reason)
-        if bucket.acquire(price, deadline=context.deadline):
-            if self._shared is None:
-                self.spent_scopes.add(scope)
-            after = bucket.available
-            return Payment(price, after + price, after)
+        if token.loan is not None:
+            token.loan.write_off()
+        with self._bucket_in_use(scope) as bucket:
+            if bucket is None:
+                return Payment()
+            price = self._price(reason)
+            # Whoever waits for tokens still has the backoff before it.
+            until = None if context.deadline is None else context.deadline - delay
+            if bucket.acquire(price, deadline=until):
+                if self._shared is None:
+                    self.spent_scopes.add(scope)
+                after = bucket.available
+                return Payment(price, after + price, after, loan_of(bucket, price))
         whose = "" if scope is None else f" of {scope}"
         long_poll = (context.options or NOTHING).long_poll
         raise RetryError(

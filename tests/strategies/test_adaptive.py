@@ -1,0 +1,326 @@
+"""The adaptive mode (contract 9) driven by hand, and through the adapter with a scripted transport."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+import requests
+
+from requests_smithy_retry import (
+    AdaptiveRetryStrategy,
+    ErrorKind,
+    RetryAction,
+    RetryAdapter,
+    RetryError,
+    StopReason,
+    classifier,
+    retry_history,
+    retry_options,
+)
+from requests_smithy_retry.testing.clock import FakeClock
+from tests.support import URL, Reply, scripted
+
+SCOPE = "https://api.example.com:443"
+
+
+class Throttled(Exception):
+    """Plain code's own throttling error."""
+
+    is_retry_safe = True
+    retry_after = None
+    is_throttling_error = True
+    is_timeout_error = False
+
+
+class Broken(Exception):
+    """Plain code's own passing fault."""
+
+    is_retry_safe = True
+    retry_after = None
+    is_throttling_error = False
+    is_timeout_error = False
+
+
+@pytest.fixture
+def clock():
+    return FakeClock()
+
+
+@pytest.fixture
+def strategy(clock):
+    return AdaptiveRetryStrategy(clock=clock, jitter="none")
+
+
+def throttle(strategy: AdaptiveRetryStrategy, scope: str | None = None):
+    """Let one attempt be throttled; the retry's token."""
+    token = strategy.acquire_initial_retry_token(token_scope=scope)
+    return strategy.refresh_retry_token_for_retry(token_to_renew=token, error=Throttled())
+
+
+def send(session_adapter: RetryAdapter, **options):
+    """One GET through an adapter."""
+    session = requests.Session()
+    session.mount("https://", session_adapter)
+    return session.get(URL, **options)
+
+
+def test_no_permit_is_needed_before_the_first_throttling(strategy):
+    """Successes and transient failures only measure."""
+    token = strategy.acquire_initial_retry_token()
+    token = strategy.refresh_retry_token_for_retry(token_to_renew=token, error=Broken())
+    assert strategy.send_permit(token=token) is None
+    strategy.record_success(token=token)
+    assert not strategy.limiter().enabled
+    assert strategy.throttled == set()
+
+
+def test_throttling_demands_permits_in_its_own_scope_alone(strategy):
+    """One limiter per scope."""
+    token = throttle(strategy, "a")
+    assert strategy.send_permit(token=token).seconds == pytest.approx(2.0)
+    other = strategy.acquire_initial_retry_token(token_scope="b")
+    assert strategy.send_permit(token=other) is None
+
+
+def test_each_attempt_is_recorded_once(strategy, clock):
+    """A failure by the refresh, a success by record_success; two attempts in one second measure 0.8 of 2."""
+    clock.advance(1)
+    token = throttle(strategy)
+    strategy.record_success(token=token)
+    assert strategy.limiter().snapshot().measured_rate == 0.0
+    clock.advance(1)
+    token = strategy.acquire_initial_retry_token()
+    strategy.record_success(token=token)
+    # Made at 1 s; two attempts then and one at 2 s: three in one second, smoothed.
+    assert strategy.limiter().snapshot().measured_rate == pytest.approx(0.8 * 3)
+
+
+def test_throttling_counts_even_where_the_request_may_not_be_sent_again(clock):
+    """The verdict of the classifiers counts, not that of the resend rule or the number of attempts."""
+    strategy = AdaptiveRetryStrategy(clock=clock, max_attempts=1)
+    with pytest.raises(RetryError) as caught:
+        throttle(strategy)
+    assert caught.value.stop_reason is StopReason.MAX_ATTEMPTS
+    assert strategy.limiter().enabled
+
+
+def test_a_body_that_cannot_be_replayed_is_still_throttled(clock):
+    """429 to a one-shot body: no retry, and the limiter knows."""
+    adapter = scripted(429, mode="adaptive", clock=clock)
+    session = requests.Session()
+    session.mount("https://", adapter)
+    response = session.post(URL, data=iter([b"x"]))
+    assert retry_history(response).stop_reason is StopReason.BODY_NOT_REPLAYABLE
+    assert adapter.strategy.limiter(SCOPE).enabled
+
+
+def test_a_success_that_a_classifier_looked_at_is_recorded_once(clock):
+    """Not by the refresh that finds nothing, but by record_success; one that it wants retried, by the refresh."""
+
+    @classifier(sees_successes=True)
+    def poll(outcome, previous):
+        pending = outcome.response is not None and outcome.response.content == b"pending"
+        return RetryAction.retryable_error(ErrorKind.TRANSIENT) if pending else None
+
+    adapter = scripted(Reply(200, body=b"pending"), 200, mode="adaptive", clock=clock, classifiers=[poll])
+    counted = []
+    limiter = adapter.strategy.limiter(SCOPE)
+    limiter.record_response = lambda throttled: counted.append(throttled)
+    assert send(adapter).status_code == 200
+    assert counted == [False, False]
+
+
+def test_backoff_comes_first_then_the_permit(clock):
+    """A throttled first attempt: 1 s of backoff brings half a permit, the other half is waited for."""
+    adapter = scripted(429, 200, mode="adaptive", clock=clock)
+    assert send(adapter).status_code == 200
+    assert clock.sleeps == [1.0, pytest.approx(1.0)]
+
+
+def test_one_permit_for_each_attempt_also_the_first(clock):
+    """Two operations after throttling: each of their attempts waits for 2 s at the least rate."""
+    adapter = scripted(429, 200, 200, 200, mode="adaptive", clock=clock)
+    send(adapter)
+    before = clock.now()
+    send(adapter)
+    first = clock.now()
+    send(adapter)
+    assert first > before
+    assert clock.now() > first
+
+
+def test_a_first_attempt_that_gets_no_permit_in_time_raises_connect_timeout(clock):
+    """Nothing was sent: the exception says so, carries a history without attempts, and is safe to retry."""
+    adapter = scripted(429, 200, mode="adaptive", clock=clock, max_attempts=1, max_permit_wait=0.5)
+    assert send(adapter).status_code == 429
+    with pytest.raises(requests.exceptions.ConnectTimeout, match=r"not sent: .* max_permit_wait is 0.5 s") as caught:
+        send(adapter)
+    history = retry_history(caught.value)
+    assert (history.stop_reason, history.attempts) == (StopReason.RATE_LIMITED, ())
+    assert history.sentence.startswith("nothing was sent: the client's rate limiter has no send permit")
+    assert pickle.loads(pickle.dumps(history)).to_dict()["attempts"] == []
+    assert len(adapter.sent) == 1
+    assert clock.sleeps == []
+
+
+def test_a_retry_that_gets_no_permit_in_time_hands_on_the_last_outcome_and_costs_nothing(clock):
+    """The response of the attempt before, whole, with the stop reason; the retry's price is given back."""
+    adapter = scripted(Reply(429, body=b"slow down"), mode="adaptive", clock=clock, max_permit_wait=0.5)
+    response = send(adapter)
+    assert (response.status_code, response.content) == (429, b"slow down")
+    assert retry_history(response).stop_reason is StopReason.RATE_LIMITED
+    assert adapter.strategy.bucket(SCOPE).available == 500
+
+
+def test_a_retry_held_back_after_an_exception_raises_that_exception(clock):
+    """The attempt's own exception comes through."""
+    broken = requests.exceptions.ConnectionError("reset")
+    adapter = scripted(429, 200, broken, mode="adaptive", clock=clock, max_permit_wait=3)
+    send(adapter)
+    adapter.strategy.limiter(SCOPE)._capacity = 1.0
+    with retry_options(max_attempts=2), pytest.raises(requests.exceptions.ConnectionError) as caught:
+        adapter.strategy.config.__dict__["max_permit_wait"] = 0.0
+        send(adapter)
+    assert caught.value is broken
+    assert retry_history(broken).stop_reason is StopReason.RATE_LIMITED
+
+
+def test_an_unread_response_that_was_let_go_is_not_handed_on(clock):
+    """With stream=True its body is gone by the time the permit is refused: the exception says that nothing was sent."""
+    adapter = scripted(Reply(429, body=b"slow down"), mode="adaptive", clock=clock, max_permit_wait=0.5)
+    with pytest.raises(requests.exceptions.ConnectTimeout, match="not sent") as caught:
+        send(adapter, stream=True)
+    assert len(retry_history(caught.value).attempts) == 1
+
+
+def test_raise_on_status_raises_for_a_retry_held_back(clock):
+    """A retry was wanted and could not be had."""
+    adapter = scripted(429, mode="adaptive", clock=clock, max_permit_wait=0.5, raise_on_status=True)
+    with pytest.raises(requests.exceptions.RetryError, match="no send permit"):
+        send(adapter)
+
+
+def test_the_longest_wait_counts_all_waits_for_one_permit(strategy):
+    """What was waited already counts, so that somebody who is always beaten to it gives up in the end."""
+    strategy.config.__dict__["max_permit_wait"] = 5.0
+    token = throttle(strategy)
+    assert strategy.send_permit(token=token, waited=3.0).seconds == pytest.approx(2.0)
+    with pytest.raises(RetryError) as caught:
+        strategy.send_permit(token=token, waited=3.1)
+    assert caught.value.stop_reason is StopReason.RATE_LIMITED
+
+
+def test_a_wait_past_the_deadline_is_not_begun(strategy, clock):
+    """The wait ends at 2 s: a deadline after that lets it begin, one at or before it does not."""
+    token = throttle(strategy)
+    assert strategy.send_permit(token=token, deadline=clock.now() + 2.1).seconds == pytest.approx(2.0)
+    with pytest.raises(RetryError, match="past the deadline"):
+        strategy.send_permit(token=token, deadline=clock.now() + 1.9)
+
+
+def test_a_strategy_without_the_hook_is_never_asked():
+    """The three methods are enough."""
+
+    class Mine:
+        def acquire_initial_retry_token(self, *, token_scope=None):
+            return type("Token", (), {"retry_count": 0, "retry_delay": 0.0})()
+
+        def refresh_retry_token_for_retry(self, *, token_to_renew, error):
+            return self.acquire_initial_retry_token()
+
+        def record_success(self, *, token):
+            pass
+
+    adapter = scripted(503, 200, strategy=Mine())
+    assert send(adapter).status_code == 200
+
+
+def test_a_strategy_of_ones_own_may_offer_the_hook():
+    """``send_permit`` is asked before each attempt, first and others; what it returns is rested on, then asked again."""
+    asked = []
+
+    class Wait:
+        def rest(self, clock):
+            clock.sleep(0.25)
+
+    class Mine:
+        def acquire_initial_retry_token(self, *, token_scope=None):
+            return type("Token", (), {"retry_count": 0, "retry_delay": 0.0})()
+
+        def refresh_retry_token_for_retry(self, *, token_to_renew, error):
+            return self.acquire_initial_retry_token()
+
+        def record_success(self, *, token):
+            pass
+
+        def send_permit(self, *, token, deadline, waited):
+            asked.append(waited)
+            return Wait() if waited < 0.5 else None
+
+    adapter = scripted(503, 200, strategy=Mine())
+    assert send(adapter).status_code == 200
+    assert asked == [0.0, 0.25, 0.5] * 2
+
+
+def test_a_first_try_success_is_measured(clock):
+    """Without a token, and by the scope of its URL; the quota's reward does not make it count twice."""
+    adapter = scripted(200, 200, 503, 200, 200, mode="adaptive", clock=clock)
+    clock.advance(0.6)
+    for _ in range(4):
+        send(adapter)
+    limiter = adapter.strategy.limiter(SCOPE)
+    clock.advance(1)
+    limiter.record_response(throttled=False)
+    # 1 at 0.6 s measured nothing; with the retry's two attempts, the last and this one, six in all since then.
+    assert limiter.snapshot().measured_rate > 0
+    assert limiter._clocker._count == 0
+
+
+def test_a_limiter_is_remembered_by_the_beginning_of_the_url_and_looked_up_anew_once_retired(clock):
+    """Only without a scope function, and only so many."""
+    adapter = scripted(*[200] * 4, mode="adaptive", clock=clock)
+    send(adapter)
+    assert adapter._limiters == {"https://api.example.com": adapter.strategy.limiter(SCOPE)}
+    adapter.strategy.limiter(SCOPE).retired = True
+    adapter.strategy._limiters._items.clear()
+    send(adapter)
+    assert adapter._limiters == {"https://api.example.com": adapter.strategy.limiter(SCOPE)}
+    adapter._limiters = {f"https://{n}": None for n in range(1024)}
+    send(adapter)
+    assert len(adapter._limiters) == 1
+
+
+def test_a_scope_function_names_the_limiter(clock):
+    """Nothing is remembered by the URL then."""
+    adapter = scripted(200, mode="adaptive", clock=clock, scope=lambda request: "all")
+    send(adapter)
+    assert adapter._limiters == {}
+    assert list(adapter.strategy.snapshot().limiters) == ["all"]
+
+
+def test_the_snapshot_has_the_limiters(strategy):
+    """Immutable, by scope."""
+    throttle(strategy, "a")
+    view = strategy.snapshot()
+    assert view.limiters["a"].enabled
+    assert view.buckets["a"].available == 495
+    with pytest.raises(TypeError):
+        view.limiters["a"] = None
+
+
+def test_a_limiter_that_is_given_up_is_forgotten_whole(strategy):
+    """Its mark goes with it."""
+    throttle(strategy, "a")
+    (limiter,) = strategy.throttled
+    strategy._retire(limiter)
+    assert limiter.retired
+    assert strategy.throttled == set()
+
+
+def test_a_copy_starts_without_a_past(strategy, clock):
+    """Its limiters and buckets are new, its numbers the same."""
+    throttle(strategy)
+    other = pickle.loads(pickle.dumps(strategy))
+    assert (other.config.mode, other.throttled, len(other._limiters)) == (strategy.config.mode, set(), 0)
+    assert strategy.throttled

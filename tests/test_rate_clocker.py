@@ -1,0 +1,56 @@
+"""The measured rate (contract 9), against the rows of ``spec/adaptive-vectors.json``."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from requests_smithy_retry.rate_clocker import RateClocker
+from tests.spec_files import adaptive_vectors
+
+ROWS = adaptive_vectors()["rate_clocker"]
+
+
+def test_one_response_in_the_first_second_measures_the_smoothed_rate():
+    """The first time is that of the clocker's making."""
+    made, response = ROWS[0]["times"]
+    assert RateClocker(made).record(response) == pytest.approx(ROWS[0]["measured"])
+
+
+def test_nothing_is_measured_before_the_first_interval_is_over():
+    """Five responses within half a second measure 0, the sixth at its end measures all six."""
+    clocker = RateClocker(0.0)
+    assert [clocker.record(now) for now in ROWS[1]["times"]] == [ROWS[1]["measured"]] * 5
+    assert clocker.record(ROWS[1]["then"]) == pytest.approx(ROWS[1]["measured_then"])
+
+
+def test_several_responses_at_one_moment_are_all_counted():
+    """Three responses at 1 s, one at 2 s and one at 3 s measure at least one per second."""
+    clocker = RateClocker(0.0)
+    measured = [clocker.record(now) for now in ROWS[2]["times"]]
+    assert measured[-1] >= ROWS[2]["measured_at_least"]
+
+
+def test_the_interval_and_the_smoothing_are_connected():
+    """Changing either changes the result."""
+    assert RateClocker(0.0, interval=2.0).record(1.0) == 0.0
+    assert RateClocker(0.0, smoothing=0.5).record(1.0) == 0.5
+
+
+def test_skipped_responses_count_in_their_interval():
+    """Skipping says the same as recording, where the rate does not change."""
+    one, other = RateClocker(0.0), RateClocker(0.0)
+    for now in (0.1, 0.2, 0.3):
+        one.record(now)
+    other.skip(3)
+    assert other.interval_end == 0.5
+    assert other.record(0.7) == one.record(0.7)
+
+
+@given(st.lists(st.floats(0, 100), min_size=1, max_size=50))
+def test_the_rate_is_never_negative_nor_above_what_one_interval_could_hold(times):
+    """However responses fall, the rate stays between 0 and all of them in one interval."""
+    clocker = RateClocker(0.0)
+    for now in sorted(times):
+        assert 0 <= clocker.record(now) <= len(times) / 0.5

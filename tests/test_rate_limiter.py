@@ -1,0 +1,303 @@
+"""The client rate limiter (contract 9): the published rows, then its invariants, then threads and fork."""
+
+from __future__ import annotations
+
+import copy
+import os
+import pickle
+import random
+import threading
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from requests_smithy_retry import ClientRateLimiter, RateLimiterSettings, SystemClock
+from requests_smithy_retry.rate_limiter import FORGET_AFTER, MAX_PENDING
+from requests_smithy_retry.testing.clock import FakeClock
+from tests.spec_files import adaptive_vectors
+
+VECTORS = adaptive_vectors()
+
+
+@pytest.fixture
+def clock():
+    return FakeClock()
+
+
+@pytest.fixture
+def limiter(clock):
+    return ClientRateLimiter(clock=clock)
+
+
+def throttled_at(rate: float, clock: FakeClock, **numbers: float) -> ClientRateLimiter:
+    """A limiter that was throttled while it measured about ``rate``."""
+    limiter = ClientRateLimiter(RateLimiterSettings(**numbers), clock=clock)
+    for _ in range(int(rate * 4)):
+        clock.advance(1 / rate)
+        limiter.record_response(throttled=False)
+    limiter.record_response(throttled=True)
+    return limiter
+
+
+@pytest.mark.parametrize("looks", [True, False])
+def test_the_published_end_to_end_rows(limiter, clock, looks):
+    """Rate, capacity and maximum after each response; looking in between changes nothing."""
+    for case in VECTORS["end_to_end"]["cases"]:
+        clock.advance(case["timestamp"] - clock.now())
+        limiter.record_response(throttled=False)
+        if looks or case is VECTORS["end_to_end"]["cases"][-1]:
+            view = limiter.snapshot()
+            assert view.measured_rate == pytest.approx(case["measured_tx_rate"], abs=5e-7)
+            assert view.fill_rate == pytest.approx(case["new_token_bucket_rate"], abs=5e-7)
+            assert view.capacity == pytest.approx(case["derived_botocore_capacity"], abs=5e-7)
+            assert view.max_capacity == pytest.approx(case["derived_botocore_max_capacity"], abs=5e-7)
+            assert not view.enabled
+
+
+def test_after_the_first_throttling_a_permit_is_not_there_yet(limiter, clock):
+    """Throttled at 0 s, asked at 0.1 s: 0.05 permits, 1.9 s to wait; at 2.1 s nothing is wanting."""
+    row = VECTORS["token_bucket"][0]
+    limiter.record_response(throttled=True)
+    clock.advance(row["acquire_at"])
+    wait = limiter.try_acquire()
+    assert limiter.snapshot().capacity == pytest.approx(row["capacity_after"], abs=row["tolerance"])
+    assert wait.seconds == pytest.approx(row["wait"], abs=row["tolerance"])
+    clock.advance(2.0)
+    assert limiter.try_acquire() is None
+    assert limiter.snapshot().capacity == pytest.approx(VECTORS["token_bucket"][1]["capacity_after"], abs=1e-9)
+
+
+def test_no_permit_is_needed_before_the_server_throttles(limiter):
+    """A limiter that only measures grants everything and deducts nothing."""
+    assert [limiter.try_acquire() for _ in range(100)] == [None] * 100
+
+
+def test_throttling_drops_the_rate_to_seven_tenths_of_what_was_measured(clock):
+    """At 10 attempts a second."""
+    view = throttled_at(10, clock).snapshot()
+    assert view.last_max_rate == view.measured_rate == pytest.approx(10, rel=0.2)
+    assert view.fill_rate == pytest.approx(0.7 * view.last_max_rate)
+
+
+def test_a_second_throttling_starts_from_the_lower_of_measured_and_allowed(clock):
+    """``u = min(measured, fill_rate)`` once enabled."""
+    limiter = throttled_at(10, clock)
+    before = limiter.snapshot()
+    limiter.record_response(throttled=True)
+    after = limiter.snapshot()
+    assert after.last_max_rate == before.fill_rate < before.measured_rate
+    assert after.fill_rate == pytest.approx(0.49 * before.last_max_rate)
+
+
+def test_the_rate_never_passes_twice_the_measured_one(clock):
+    """The published cap: long after throttling the curve is out of sight, the rate is not."""
+    limiter = throttled_at(20, clock)
+    clock.advance(50)
+    limiter.record_response(throttled=False)
+    view = limiter.snapshot()
+    assert view.fill_rate == max(2 * view.measured_rate, 0.5)
+
+
+def test_one_attempt_takes_one_permit_and_only_when_granted(clock):
+    """Being told to wait deducts nothing."""
+    limiter = throttled_at(10, clock)
+    clock.advance(10)
+    full = limiter.snapshot().capacity
+    assert limiter.try_acquire() is None
+    assert limiter.snapshot().capacity == full - 1
+    while limiter.try_acquire() is None:
+        pass
+    left = limiter.snapshot().capacity
+    assert limiter.try_acquire() is not None
+    assert limiter.snapshot().capacity == left >= 0
+
+
+def test_permits_come_one_per_tenth_of_a_second_at_ten_per_second(clock):
+    """Waiting as told grants exactly then."""
+    limiter = throttled_at(10, clock, beta=0.999999, smoothing=1)
+    while limiter.try_acquire() is None:
+        pass
+    rate = limiter.snapshot().fill_rate
+    clock.sleep(limiter.try_acquire().seconds)
+    start = clock.now()
+    granted = []
+    while len(granted) < 5:
+        wait = limiter.try_acquire()
+        if wait is None:
+            granted.append(clock.now())
+        else:
+            clock.sleep(wait.seconds)
+    assert granted == pytest.approx([start + n / rate for n in range(5)])
+
+
+def test_a_wait_too_small_to_move_the_clock_is_granted():
+    """Late on the clock, a missing 1e-14 would be waited for without end."""
+    clock = FakeClock(now=2.0**40)
+    limiter = ClientRateLimiter(clock=clock)
+    limiter.record_response(throttled=True)
+    limiter._capacity = 1.0 - 1e-9
+    assert limiter.try_acquire() is None
+    assert limiter.snapshot().capacity == 0.0
+
+
+def test_fail_recover_fail_again(clock):
+    """The whole story twice in one limiter: it slows down, comes back to the old rate, and slows down again."""
+    limiter = throttled_at(20, clock)
+    for _ in range(2):
+        slowed = limiter.snapshot()
+        assert slowed.fill_rate == pytest.approx(0.7 * slowed.last_max_rate)
+        began = clock.now()
+        while limiter.snapshot().fill_rate <= slowed.last_max_rate:
+            wait = limiter.try_acquire()
+            if wait is None:
+                limiter.record_response(throttled=False)
+            else:
+                wait.rest(clock)
+            assert clock.now() - began < 30, "it never recovers"
+        for _ in range(200):
+            wait = limiter.try_acquire()
+            if wait is None:
+                limiter.record_response(throttled=False)
+            else:
+                wait.rest(clock)
+        limiter.record_response(throttled=True)
+
+
+def test_resting_is_over_at_once_where_the_rate_changed_meanwhile(limiter, clock):
+    """A response between the question and the rest has changed the answer."""
+    limiter.record_response(throttled=True)
+    wait = limiter.try_acquire()
+    limiter.record_response(throttled=False)
+    wait.rest(clock)
+    assert clock.sleeps == []
+    again = limiter.try_acquire()
+    again.rest(clock)
+    assert clock.sleeps == [again.seconds]
+
+
+def test_written_down_successes_come_to_the_same_as_one_by_one(clock):
+    """Reading the state after each response or only at the end makes no difference, whatever the rhythm."""
+    rhythm = random.Random(5)
+    one, other = ClientRateLimiter(clock=clock), ClientRateLimiter(clock=clock)
+    for number in range(3 * MAX_PENDING + 17):
+        clock.advance(rhythm.choice((0.0, 0.001, 0.02, 0.3, 2.0 if number % 50 == 0 else 0.01)))
+        one.record_response(throttled=False)
+        one.snapshot()
+        other.record_response(throttled=False)
+        assert one.used_at == other.used_at == clock.now()
+    for each in (one, other):
+        each.record_response(throttled=True)
+    left, right = one.snapshot(), other.snapshot()
+    for name in left.__slots__:
+        assert getattr(left, name) == pytest.approx(getattr(right, name), rel=1e-9), name
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(["ok", "throttled", "ask", "rest"]), st.floats(0, 3)), max_size=80))
+def test_capacity_stays_between_nothing_and_its_maximum(steps):
+    """Whatever happens in whatever order, and the rate never falls below the least."""
+    clock = FakeClock()
+    limiter = ClientRateLimiter(clock=clock)
+    for what, seconds in steps:
+        clock.advance(seconds)
+        if what == "ask":
+            limiter.try_acquire()
+        elif what == "rest":
+            wait = limiter.try_acquire()
+            if wait is not None:
+                wait.rest(clock)
+                assert limiter.try_acquire() is None
+        else:
+            limiter.record_response(throttled=what == "throttled")
+        view = limiter.snapshot()
+        assert 0 <= view.capacity <= view.max_capacity
+        assert view.max_capacity >= 1
+        assert view.fill_rate >= 0.5 or not view.enabled
+
+
+def test_a_million_random_concurrent_steps_never_take_more_than_there_is():
+    """Eight threads, a million steps: capacity is never below 0, and no permit is granted twice."""
+    limiter = ClientRateLimiter()
+    limiter.record_response(throttled=True)
+    lowest: list[float] = []
+
+    def work(seed: int) -> None:
+        chance = random.Random(seed).random
+        low = 1.0
+        for step in range(125_000):
+            draw = chance()
+            if draw < 0.8:
+                limiter.try_acquire()
+            else:
+                limiter.record_response(draw > 0.99)
+            if step % 64 == 0:
+                low = min(low, limiter.snapshot().capacity)
+            low = min(low, limiter._capacity)
+        lowest.append(low)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert len(lowest) == 8
+    assert min(lowest) >= 0
+
+
+def test_a_changed_rate_wakes_all_who_wait():
+    """Four threads that would wait for a minute look again at once, and find permits."""
+    limiter = ClientRateLimiter(RateLimiterSettings(min_fill_rate=1 / 60))
+    limiter.record_response(throttled=True)
+    waits = [limiter.try_acquire() for _ in range(4)]
+    assert min(wait.seconds for wait in waits) > 30
+    done = []
+    threads = [threading.Thread(target=lambda w=wait: done.append(w.rest(SystemClock()))) for wait in waits]
+    for thread in threads:
+        thread.start()
+    while limiter._resting < 4:
+        pass
+    assert not limiter.is_spare
+    limiter.record_response(throttled=False)
+    for thread in threads:
+        thread.join(5)
+    assert len(done) == 4
+    assert limiter._resting == 0
+
+
+def test_it_may_be_forgotten_while_it_only_measures_or_long_after_throttling(limiter, clock):
+    """In between, a new limiter would let the client loose."""
+    assert limiter.is_spare
+    limiter.record_response(throttled=True)
+    assert not limiter.is_spare
+    clock.advance(FORGET_AFTER)
+    assert limiter.is_spare
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda item: pickle.loads(pickle.dumps(item))])
+def test_a_copy_keeps_the_numbers_and_has_no_past(copied):
+    """With a lock of its own, also while the original's is held."""
+    limiter = ClientRateLimiter(RateLimiterSettings(beta=0.5))
+    limiter.record_response(throttled=True)
+    with limiter._changed:
+        other = copied(limiter)
+    assert (other.settings, other.enabled) == (limiter.settings, False)
+    assert other.snapshot().fill_rate == 1.0
+
+
+def test_a_child_never_inherits_a_held_lock():
+    """Forked while another thread holds the lock, the child can ask."""
+    limiter = ClientRateLimiter()
+    limiter.record_response(throttled=True)
+    with limiter._changed:
+        pid = os.fork()
+        if pid == 0:
+            os._exit(0 if limiter.try_acquire() is not None else 1)
+    assert os.waitpid(pid, 0)[1] == 0
+
+
+def test_it_says_of_itself_what_it_does(limiter):
+    """Measuring, or the rate and the permits."""
+    assert repr(limiter) == "<ClientRateLimiter measuring>"
+    limiter.record_response(throttled=True)
+    assert repr(limiter) == "<ClientRateLimiter 0.5/s, 0 of 1>"
