@@ -89,7 +89,7 @@ class RetryAdapter(CopiedAfresh, HTTPAdapter):
         if not isinstance(config, RetryConfig | None):
             raise RetryConfigError("config", config, "code", "a RetryConfig is allowed")
         base = strategy.config if isinstance(strategy, SimpleRetryStrategy) else config or RetryConfig()
-        self.retry_config = base.replace(**options) if options else base
+        self.retry_config: RetryConfig = base.replace(**options) if options else base
         self._use(strategy_for(self.retry_config, self.clock) if strategy is None else strategy)
 
     def _use(self, strategy: RetryStrategy) -> None:
@@ -98,7 +98,7 @@ class RetryAdapter(CopiedAfresh, HTTPAdapter):
         config = self.retry_config
         self.foreign_fold: tuple[RetryClassifier, ...] | None = None
         if isinstance(strategy, SimpleRetryStrategy):
-            self.sees_successes = strategy.sees_successes
+            self.sees_successes: bool = strategy.sees_successes
         else:
             self.foreign_fold = foreign_fold(config)
             self.sees_successes = any(map(sees_successes, self.foreign_fold))

@@ -68,10 +68,10 @@ class ExponentialRetryBackoffStrategy:
         for name, value in (("backoff_scale_value", backoff_scale_value), ("max_backoff", max_backoff)):
             if not 0 <= value < float("inf"):
                 raise ValueError(f"{name}={value!r}: a finite number of seconds from 0 on is allowed")
-        self.backoff_scale_value = float(backoff_scale_value)
-        self.max_backoff = float(max_backoff)
-        self.jitter_type = Jitter(jitter_type)
-        self.random = random
+        self.backoff_scale_value: float = float(backoff_scale_value)
+        self.max_backoff: float = float(max_backoff)
+        self.jitter_type: Jitter = Jitter(jitter_type)
+        self.random: Callable[[], float] = random
 
     def compute_next_backoff_delay(self, retry_attempt: int, previous_delay: float | None = None) -> float:
         """Seconds to wait before a retry, from 0 to ``max_backoff``.

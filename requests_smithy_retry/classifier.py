@@ -46,8 +46,8 @@ class FunctionClassifier:
         sees_successes: bool = False,
     ) -> None:
         self.function = function
-        self.name = str(getattr(function, "__name__", type(function).__name__)) if name is None else name
-        self.priority = RetryClassifierPriority.default() if priority is None else priority
+        self.name: str = str(getattr(function, "__name__", type(function).__name__)) if name is None else name
+        self.priority: RetryClassifierPriority = RetryClassifierPriority.default() if priority is None else priority
         self.sees_successes = sees_successes
         self._takes_previous = _positional_parameters(function) >= 2
 
@@ -101,7 +101,7 @@ class PrioritizedClassifier:
     def __init__(self, inner: RetryClassifier, priority: RetryClassifierPriority) -> None:
         self.inner = inner
         self.priority = priority
-        self.sees_successes = sees_successes(inner)
+        self.sees_successes: bool = sees_successes(inner)
 
     @property
     def name(self) -> str:

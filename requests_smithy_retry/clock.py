@@ -40,7 +40,7 @@ class SystemClock:
 
     __slots__ = ()
 
-    now = staticmethod(time.monotonic)
+    now: staticmethod[[], float] = staticmethod(time.monotonic)
 
     def wall(self) -> float:
         """Read the wall clock."""

@@ -12,7 +12,7 @@ from .history import AttemptRecord, RetryHistory
 from .redact import safe_url
 from .stop_reason import StopReason
 
-logger = logging.getLogger("requests_smithy_retry")
+logger: logging.Logger = logging.getLogger("requests_smithy_retry")
 
 QUIET_ENDINGS = frozenset({StopReason.SUCCESS, StopReason.NOT_RETRYABLE, StopReason.REQUEST_FAULT, StopReason.DISABLED})
 """Endings that are nobody's giving up: no retry was wanted."""

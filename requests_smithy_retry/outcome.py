@@ -94,7 +94,7 @@ class ResponseError(Exception):
     def __init__(self, response: Response, retry_context: RetryContext) -> None:
         super().__init__(f"the server answered {response.status_code}")
         self.response = response
-        self.request = response.request
+        self.request: PreparedRequest = response.request
         self.retry_context = retry_context
 
     @property

@@ -104,7 +104,7 @@ class StandardRetryPolicy:
             from .classifiers import default_classifiers
 
             classifiers = default_classifiers()
-        self.classifiers = in_order(classifiers)
+        self.classifiers: tuple[RetryClassifier, ...] = in_order(classifiers)
 
     def evaluate(self, result: Result[object], /) -> RetryDirective:
         """Judge a result."""

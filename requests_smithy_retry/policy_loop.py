@@ -50,13 +50,13 @@ class DirectedError(Exception):
 
     def __init__(self, reason: RetryErrorType, error: Any, deadline: float | None) -> None:
         super().__init__(f"the policy asks for a retry: {reason.value}")
-        self.is_throttling_error = reason is RetryErrorType.Throttling
-        self.is_timeout_error = reason is RetryErrorType.Timeout
+        self.is_throttling_error: bool = reason is RetryErrorType.Throttling
+        self.is_timeout_error: bool = reason is RetryErrorType.Timeout
         self.retry_after: float | None = error.retry_after if isinstance(error, ErrorRetryInfo) else None
         self.fault: Fault = "client" if reason is RetryErrorType.ClientSide else "server"
         outcome = Outcome() if error is None else context_of(error).outcome
         options = OperationOptions(classifiers=(_Directed(reason, self.retry_after),), default_classifiers=False)
-        self.retry_context = RetryContext(outcome, deadline, options)
+        self.retry_context: RetryContext = RetryContext(outcome, deadline, options)
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,8 +29,8 @@ class RequestFacts:
         self.request = request
         self.config = config
         self.options = options
-        self.body = Body(request)
-        self.to_send = self._to_send()
+        self.body: Body = Body(request)
+        self.to_send: PreparedRequest = self._to_send()
         self._model_facts: ModelFacts | None = None
 
     def _to_send(self) -> PreparedRequest:

@@ -20,7 +20,7 @@ class AwsErrorCodeClassifier:
     """
 
     name = "AwsErrorCodeClassifier"
-    priority = RetryClassifierPriority.aws_error_code_classifier()
+    priority: RetryClassifierPriority = RetryClassifierPriority.aws_error_code_classifier()
 
     def classify_retry(self, outcome: Outcome, previous: RetryAction) -> RetryAction:
         """Judge by the code in a header or in the body."""

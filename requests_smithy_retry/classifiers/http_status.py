@@ -20,11 +20,11 @@ class HttpStatusCodeClassifier:
     """
 
     name = "HttpStatusCodeClassifier"
-    priority = RetryClassifierPriority.http_status_code_classifier()
+    priority: RetryClassifierPriority = RetryClassifierPriority.http_status_code_classifier()
 
     def __init__(self, codes: Collection[int] = RETRY_STATUS_CODES) -> None:
         self.codes: frozenset[int] = parse_option("retry_status_codes", codes, "HttpStatusCodeClassifier")
-        self.sees_successes = any(code < 400 for code in self.codes)
+        self.sees_successes: bool = any(code < 400 for code in self.codes)
 
     @classmethod
     def new_from_codes(cls, codes: Collection[int]) -> HttpStatusCodeClassifier:

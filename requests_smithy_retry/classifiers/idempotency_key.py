@@ -17,7 +17,9 @@ class IdempotencyKeyClassifier:
     """
 
     name = "IdempotencyKeyClassifier"
-    priority = RetryClassifierPriority.run_after(RetryClassifierPriority.http_status_code_classifier())
+    priority: RetryClassifierPriority = RetryClassifierPriority.run_after(
+        RetryClassifierPriority.http_status_code_classifier()
+    )
 
     def classify_retry(self, outcome: Outcome, previous: RetryAction) -> RetryAction:  # noqa: ARG002
         """Judge by the status, if the request had a key."""

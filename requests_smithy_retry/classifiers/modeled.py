@@ -24,7 +24,7 @@ class ModeledAsRetryableClassifier:
     """
 
     name = "ModeledAsRetryableClassifier"
-    priority = RetryClassifierPriority.modeled_as_retryable_classifier()
+    priority: RetryClassifierPriority = RetryClassifierPriority.modeled_as_retryable_classifier()
 
     def __init__(self, error_parser: Callable[[Response], Exception | None] | None = None) -> None:
         self.error_parser = error_parser

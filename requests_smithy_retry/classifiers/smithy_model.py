@@ -20,10 +20,12 @@ class SmithyModelClassifier:
     """
 
     name = "SmithyModelClassifier"
-    priority = RetryClassifierPriority.run_before(RetryClassifierPriority.modeled_as_retryable_classifier())
+    priority: RetryClassifierPriority = RetryClassifierPriority.run_before(
+        RetryClassifierPriority.modeled_as_retryable_classifier()
+    )
 
     def __init__(self, models: Iterable[SmithyEndpoint]) -> None:
-        self.models = tuple(models)
+        self.models: tuple[SmithyEndpoint, ...] = tuple(models)
 
     def classify_retry(self, outcome: Outcome, previous: RetryAction) -> RetryAction:  # noqa: ARG002
         """Judge by what the model says of the error's code."""

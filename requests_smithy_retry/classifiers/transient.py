@@ -12,7 +12,7 @@ class TransientErrorClassifier:
     """Timeouts, resets, refused and closed connections, DNS, proxies, cut or undecodable bodies: a transient error."""
 
     name = "TransientErrorClassifier"
-    priority = RetryClassifierPriority.transient_error_classifier()
+    priority: RetryClassifierPriority = RetryClassifierPriority.transient_error_classifier()
 
     def classify_retry(self, outcome: Outcome, previous: RetryAction) -> RetryAction:  # noqa: ARG002
         """Judge by the exception's type."""

@@ -39,9 +39,9 @@ class Node:
     __slots__ = ("keys", "source", "value")
 
     def __init__(self, value: Any, source: str, keys: tuple[str, ...] = ()) -> None:
-        self.value = value
-        self.source = source
-        self.keys = keys
+        self.value: Any = value
+        self.source: str = source
+        self.keys: tuple[str, ...] = keys
 
     def error(self, expected: str) -> SmithyModelError:
         """The error to raise: what was expected here, and what was found."""

@@ -75,12 +75,16 @@ class SimpleRetryStrategy:
         **options: Unpack[RetryOptions],
     ) -> None:
         base = RetryConfig() if config is None else config
-        self.config = base.replace(**options) if options else base
+        self.config: RetryConfig = base.replace(**options) if options else base
         self.clock = clock
         self.backoff_strategy: RetryBackoffStrategy = backoff_strategy or self._exponential(self.config.transient_base)
-        self.throttling_backoff_strategy = backoff_strategy or self._exponential(self.config.throttling_base)
-        self.classifiers = in_order((*self._default_classifiers(), *self.config.classifiers))
-        self.sees_successes = any(map(sees_successes, self.classifiers))
+        self.throttling_backoff_strategy: RetryBackoffStrategy = backoff_strategy or self._exponential(
+            self.config.throttling_base
+        )
+        self.classifiers: tuple[RetryClassifier, ...] = in_order(
+            (*self._default_classifiers(), *self.config.classifiers)
+        )
+        self.sees_successes: bool = any(map(sees_successes, self.classifiers))
 
     @property
     def max_attempts(self) -> int:

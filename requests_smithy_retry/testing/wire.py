@@ -52,9 +52,9 @@ class Wire:
 
     def __init__(self, sock: socket.socket, wake: socket.socket) -> None:
         sock.setblocking(False)
-        self.sock = sock
+        self.sock: socket.socket = sock
         self.wake = wake
-        self.is_open = True
+        self.is_open: bool = True
         self._buffer = b""
 
     def start_tls(self, context: ssl.SSLContext) -> None:

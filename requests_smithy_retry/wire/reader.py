@@ -29,7 +29,7 @@ class Reader(socket.SocketIO):
         self._response = weakref.ref(response)
         self.ahead: bytes | None = None
         """Bytes fetched ahead, to be read next. Empty: nothing more may be read now. None: read from the socket."""
-        self.ended = False
+        self.ended: bool = False
 
     def readinto(self, buffer: Any) -> int | None:
         """Read what there is: what was fetched ahead, or one ``recv`` that ends by the attempt's deadline."""

@@ -110,10 +110,10 @@ class Contender:
     ) -> None:
         self.client = client
         self.setting = setting
-        self.plan = make_plan(setting.seed, setting.operations)
+        self.plan: list[Operation] = make_plan(setting.seed, setting.operations)
         self.results: list[Result] = []
         self.noise: deque[str] = deque(maxlen=_NOISE_KEPT)
-        self.is_running = True
+        self.is_running: bool = True
         self._clock = clock
         self._spawn = spawn
         self._script = FaultScript(self.plan, setting.outage, clock)
