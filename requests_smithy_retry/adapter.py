@@ -115,7 +115,7 @@ class RetryAdapter(CopiedAfresh, HTTPAdapter):
             # Empty until a server throttles; from then on each attempt needs a permit.
             or getattr(strategy, "throttled", False)
         )
-        self.ask_permit = getattr(strategy, "send_permit", None)
+        self.ask_permit: Any | None = getattr(strategy, "send_permit", None)
         self._owed: Collection[Any] = getattr(strategy, "spent_scopes", ())
         self._limiters: dict[str, ClientRateLimiter] | None = None
         if isinstance(strategy, AdaptiveRetryStrategy):

@@ -30,6 +30,10 @@ from .wire import attempt as attempt_state
 
 if TYPE_CHECKING:
     from .adapter import RetryAdapter
+    from .classifier import RetryClassifier
+    from .clock import Clock
+    from .config import RetryConfig
+    from .interfaces import RetryStrategy
 
 EXHAUSTED = frozenset(
     {
@@ -55,25 +59,25 @@ class Operation:
     def __init__(
         self, adapter: RetryAdapter, request: PreparedRequest, stream: bool, options: OperationOptions | None
     ) -> None:
-        self.config = adapter.retry_config
-        self.clock = adapter.clock
-        self.strategy = adapter.strategy
-        self.foreign_fold = adapter.foreign_fold
+        self.config: RetryConfig = adapter.retry_config
+        self.clock: Clock = adapter.clock
+        self.strategy: RetryStrategy = adapter.strategy
+        self.foreign_fold: tuple[RetryClassifier, ...] | None = adapter.foreign_fold
         self.request = request
         self.stream = stream
-        self.preload = not stream and self.config.preload_content
-        self.options = options or NOTHING
-        self.scope = adapter.scope_of(request)
-        self.facts = RequestFacts(request, self.config, self.options)
-        self.limits = TimeLimits(self.config, self.options, self.clock)
-        self.sees_successes = adapter.sees_successes or any(map(sees_successes, self.options.classifiers))
-        self.number = 0
-        self.record = Recorder(request, self.scope, self.clock)
-        self.stop_reason = StopReason.SUCCESS
-        self.why = StopReason.SUCCESS.value
-        self.wait = 0.0
-        self.wait_source = "backoff"
-        self.ask_permit = adapter.ask_permit
+        self.preload: bool = not stream and self.config.preload_content
+        self.options: OperationOptions = options or NOTHING
+        self.scope: str = adapter.scope_of(request)
+        self.facts: RequestFacts = RequestFacts(request, self.config, self.options)
+        self.limits: TimeLimits = TimeLimits(self.config, self.options, self.clock)
+        self.sees_successes: bool = adapter.sees_successes or any(map(sees_successes, self.options.classifiers))
+        self.number: int = 0
+        self.record: Recorder = Recorder(request, self.scope, self.clock)
+        self.stop_reason: StopReason = StopReason.SUCCESS
+        self.why: str = StopReason.SUCCESS.value
+        self.wait: float = 0.0
+        self.wait_source: str = "backoff"
+        self.ask_permit: Any | None = adapter.ask_permit
         self._acquire()
 
     def _acquire(self) -> None:

@@ -22,9 +22,9 @@ class RateClocker:
     __slots__ = ("_count", "_last_interval", "interval", "measured_rate", "smoothing")
 
     def __init__(self, now: float, *, smoothing: float = 0.8, interval: float = 0.5) -> None:
-        self.smoothing = smoothing
-        self.interval = interval
-        self.measured_rate = 0.0
+        self.smoothing: float = smoothing
+        self.interval: float = interval
+        self.measured_rate: float = 0.0
         self._count = 0
         self._last_interval = math.floor(now / interval) * interval
 

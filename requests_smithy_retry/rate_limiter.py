@@ -84,7 +84,7 @@ class ClientRateLimiter:
         self.settings = settings
         self.clock = clock
         now = clock.now()
-        self.enabled = False
+        self.enabled: bool = False
         """Whether attempts need permits."""
         self.retired = False
         """Set when its scope was given up; see :mod:`scopes`."""

@@ -25,7 +25,7 @@ class Recorder:
         self.request = request
         self.scope = scope
         self.clock = clock
-        self.number = 0
+        self.number: int = 0
         self.attempts: list[AttemptRecord] = []
         self.rows: list[RequestHistory] = []
 

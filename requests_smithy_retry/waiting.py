@@ -34,9 +34,9 @@ class Waiter:
     __slots__ = ("amount", "changed", "deadline", "granted")
 
     def __init__(self, amount: float, deadline: float | None, lock: threading.Lock) -> None:
-        self.amount = amount
-        self.deadline = deadline
-        self.changed = threading.Condition(lock)
+        self.amount: float = amount
+        self.deadline: float | None = deadline
+        self.changed: threading.Condition = threading.Condition(lock)
         self.granted: bool | None = None
         """True: served; False: refused; None: still in line."""
 
