@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import threading
+from contextlib import suppress
 
 import pytest
 import requests
@@ -134,12 +135,15 @@ def test_the_last_outcome_is_what_a_plain_adapter_would_give(name):
     with FaultServer(FAULTS[name]) as server:
         with requests.Session() as plain:
             plain.trust_env = False
-            with pytest.raises(rex.RequestException) as expected:
+            try:
                 plain.get(server.url, timeout=0.2)
+                expected = rex.ChunkedEncodingError  # urllib3 1.26 hands on a body that was cut
+            except rex.RequestException as error:
+                expected = type(error)
         server.reset()
         with session() as client, pytest.raises(rex.RequestException) as caught:
             client.get(server.url, timeout=0.2)
-    assert type(expected.value) is type(caught.value)
+    assert expected is type(caught.value)
     chain, error = [], caught.value.__context__
     while error is not None and len(chain) < 20:
         chain.append(type(error).__name__)
@@ -270,19 +274,24 @@ def test_a_long_discarded_body_is_not_read_to_its_end():
 )
 def test_a_pool_of_one_never_deadlocks(fault, stream):
     """With ``pool_block=True, pool_maxsize=1`` each failed attempt gives its connection back before the wait."""
+    said = []
     with (
         FaultServer([fault, fault, OK, fault, OK, OK]) as server,
         session(pool_block=True, pool_maxsize=1, pool_connections=1) as client,
     ):
-        for _ in range(3):
-            try:
-                with client.get(server.url, stream=stream, timeout=0.2) as response:
-                    _ = response.content
-            except rex.ConnectionError as error:
-                assert "pool" not in str(error).lower()
-            except rex.RequestException:
-                pass
+        said.extend([try_to_get(client, server.url, stream) for _ in range(3)])
+        assert [] == [item for item in said if "EmptyPool" in item or "pool is full" in item]
         assert len(server.requests) >= 3 or isinstance(fault, ResetBeforeRequest)
+
+
+def try_to_get(client: requests.Session, url: str, stream: bool) -> str:
+    """What went wrong, in words."""
+    try:
+        with client.get(url, stream=stream, timeout=0.2) as response:
+            _ = response.content
+    except rex.RequestException as error:
+        return str(error)
+    return ""
 
 
 def test_a_pool_of_one_is_shared_by_threads():
@@ -342,10 +351,8 @@ def pump(source: socket.socket, target: socket.socket) -> None:
         pass
     finally:
         for item in (source, target):
-            try:
+            with suppress(OSError):
                 item.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
