@@ -17,7 +17,7 @@ PACKAGE = Path(requests_smithy_retry.__file__).parent
 KIT = ("testing/", "cli", "demo", "__main__")
 """What ships for tests and people: no part of the layer that decides, so it may read the clock and open sockets."""
 MAX_LINES = 250
-LONGER = {"adapter.py": 330, "operation.py": 310}
+LONGER = {"adapter.py": 350, "operation.py": 360}
 """The loop and its one object, to which each part of the work adds its few lines; what could be taken out was."""
 
 MAY_SLEEP_OR_SEND = {"adapter.py", "clock.py", "policy_loop.py"}
