@@ -49,7 +49,7 @@ class FunctionClassifier:
         self.name: str = str(getattr(function, "__name__", type(function).__name__)) if name is None else name
         self.priority: RetryClassifierPriority = RetryClassifierPriority.default() if priority is None else priority
         self.sees_successes = sees_successes
-        self._takes_previous = _positional_parameters(function) >= 2
+        self._takes_previous = _takes_previous(function)
 
     def classify_retry(self, outcome: Outcome, previous: RetryAction) -> RetryAction | None:
         """Ask the function."""
@@ -139,12 +139,16 @@ def is_classifier(item: Any) -> bool:
     return callable(getattr(item, "classify_retry", None)) and isinstance(getattr(item, "name", None), str)
 
 
-def _positional_parameters(function: Callable[..., object]) -> int:
-    """How many positional arguments a function takes; 1 where nobody can tell."""
+def _takes_previous(function: Callable[..., object]) -> bool:
+    """Whether a function wants the verdict so far: as a second argument it cannot do without, or by that name.
+
+    A second argument with a default of its own is more often a value bound to a lambda.
+    """
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
-        return 1
+        return False
     if any(p.kind is p.VAR_POSITIONAL for p in parameters):
-        return 2
-    return sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
+        return True
+    second = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)][1:2]
+    return any(p.default is p.empty or p.name == "previous" for p in second)

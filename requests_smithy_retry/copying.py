@@ -6,6 +6,8 @@ import copy
 import pickle
 from typing import Any
 
+from .clock import Clock
+from .config import RetryConfig
 from .options import OPTIONS
 from .strategies.simple import SimpleRetryStrategy
 
@@ -14,8 +16,8 @@ class CopiedAfresh:
     """Mixed into the adapter, before ``HTTPAdapter``: ``pickle``, ``copy`` and ``deepcopy``."""
 
     strategy: Any
-    retry_config: Any
-    clock: Any
+    retry_config: RetryConfig
+    clock: Clock
     _given: bool
 
     def __getstate__(self) -> dict[str, Any]:

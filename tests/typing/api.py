@@ -1,108 +1,166 @@
-"""How the public interface is used, for the type checkers; nothing here is run."""
+"""The public signatures, pinned for type checkers. This file is checked (mypy, pyright) and never executed."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import requests
-from requests import PreparedRequest, Response
+from typing_extensions import assert_type
 
 from requests_smithy_retry import (
+    AttemptRecord,
+    Classification,
+    Clock,
     ErrorKind,
     ErrorRetryInfo,
+    ExponentialRetryBackoffStrategy,
     HasFault,
+    Jitter,
+    NoActionIndicated,
     Outcome,
     RetryAction,
     RetryAdapter,
+    RetryBackoffStrategy,
+    RetryClassifier,
     RetryConfig,
+    RetryError,
+    RetryForbidden,
     RetryHistory,
+    RetryIndicated,
+    RetryQuota,
     RetryReason,
     RetryStrategy,
+    RetryToken,
+    SimpleRetryStrategy,
     StandardRetryStrategy,
+    StandardRetryToken,
+    StopReason,
+    SystemClock,
     TokenBucket,
+    TokenBucketSnapshot,
     classifier,
+    classify,
     mount,
     retry_history,
     retry_options,
 )
+from requests_smithy_retry.testing.clock import FakeClock
 
 
 class MySession(requests.Session):
-    """A session of somebody's own."""
+    """A session of one's own: ``mount`` gives back its type."""
 
 
-def mounting_keeps_the_session_type() -> MySession:
-    """What is mounted on comes back as what it is."""
-    return mount(MySession(), max_attempts=5, mode="standard", quota=None)
+def mounting() -> None:
+    assert_type(mount(requests.Session()), requests.Session)
+    assert_type(mount(MySession(), max_attempts=5, mode="simple", quota=None), MySession)
+    adapter = RetryAdapter(10, 10, 0, False, max_attempts=3, quota=TokenBucket(10), allowed_methods=None)
+    RetryAdapter(max_retries=False)
+    RetryAdapter(config=RetryConfig(max_attempts=2), clock=FakeClock(), initial_backoff=0.1, timeout=(1, None))
+    assert_type(adapter.strategy, RetryStrategy)
+    assert_type(adapter.retry_config, RetryConfig)
+    request = requests.Request("GET", "https://example.com").prepare()
+    assert_type(adapter.send(request, stream=True, timeout=3), requests.Response)
+    assert_type(adapter.scope_of(request), str)
+    adapter.strategy = StandardRetryStrategy(max_attempts=2)
 
 
-def adapters_take_what_http_adapter_takes() -> list[RetryAdapter]:
-    """Positions and names are those of ``HTTPAdapter``; the options follow."""
-    return [
-        RetryAdapter(10, 10, 3, True),
-        RetryAdapter(pool_maxsize=1, max_retries=False),
-        RetryAdapter(config=RetryConfig(max_attempts=2)),
-        RetryAdapter(strategy=StandardRetryStrategy(quota=TokenBucket())),
-        RetryAdapter(scope=scope, error_parser=parse_error, classifiers=[also_teapots], timeout=(1, None)),
-    ]
+def driving_by_hand(strategy: RetryStrategy, quota: RetryQuota) -> None:
+    token = strategy.acquire_initial_retry_token(token_scope="jobs")
+    assert_type(token, RetryToken)
+    assert_type(token.retry_count, int)
+    assert_type(token.retry_delay, float)
+    try:
+        token = strategy.refresh_retry_token_for_retry(token_to_renew=token, error=OSError())
+    except RetryError as refusal:
+        assert_type(refusal.stop_reason, StopReason)
+        assert_type(refusal.delay, float | None)
+    strategy.record_success(token=token)
+    assert_type(quota.acquire(14), bool)
+    assert_type(quota.available, float)
 
 
-def scope(request: PreparedRequest) -> str:
-    """A scope of one's own."""
-    return str(request.url)
+def built_in_strategies_are_strategies() -> None:
+    for strategy in (SimpleRetryStrategy(), StandardRetryStrategy(quota=None)):
+        driving_by_hand(strategy, TokenBucket())
+        assert_type(strategy.acquire_initial_retry_token(), StandardRetryToken)
+    snapshot = StandardRetryStrategy().snapshot()
+    assert_type(snapshot.buckets, Mapping[str | None, TokenBucketSnapshot])
 
 
-def parse_error(response: Response) -> Exception | None:
-    """A parser of errors."""
-    return Throttled() if response.status_code == 420 else None
+class Fixed:
+    """A backoff of one's own."""
+
+    def compute_next_backoff_delay(self, retry_attempt: int) -> float:
+        return float(retry_attempt)
+
+
+def backoff() -> None:
+    own: RetryBackoffStrategy = Fixed()
+    StandardRetryStrategy(backoff_strategy=own)
+    steps = ExponentialRetryBackoffStrategy(backoff_scale_value=1, max_backoff=2, jitter_type=Jitter.EQUAL)
+    assert_type(steps.compute_next_backoff_delay(1, 0.5), float)
 
 
 @classifier
-def also_teapots(outcome: Outcome) -> RetryAction | None:
-    """A function as a classifier."""
-    return RetryAction.transient_error() if outcome.status == 418 else None
+def bare(outcome: Outcome) -> RetryAction | None:
+    return RetryAction.transient_error() if outcome.status == 423 else None
 
 
-class Throttled(Exception):
-    """An error that knows about retries, with no base class of ours."""
+@classifier(name="polling", sees_successes=True)
+def polling(outcome: Outcome, previous: RetryAction) -> RetryAction | None:
+    return previous
 
-    is_retry_safe: bool | None = True
-    retry_after: float | None = 1.0
-    is_throttling_error: bool = True
-    is_timeout_error: bool = False
+
+class Own:
+    """A classifier of one's own, without a base class."""
 
     @property
-    def fault(self) -> str | None:
-        """Whose fault it is."""
-        return "server"
+    def name(self) -> str:
+        return "own"
+
+    def classify_retry(self, outcome: Outcome, previous: RetryAction) -> RetryAction:
+        return RetryAction.retryable_error_with_explicit_delay(ErrorKind.THROTTLING, 1.5)
 
 
-def protocols_are_met() -> tuple[ErrorRetryInfo, RetryStrategy]:
-    """Ours and other people's objects meet the protocols."""
-    return Throttled(), StandardRetryStrategy()
+def classification() -> None:
+    items: list[RetryClassifier] = [bare, polling, Own()]
+    verdict = classify(items, Outcome(error=OSError()))
+    assert_type(verdict, Classification)
+    assert_type(verdict.action, RetryAction)
+    assert_type(RetryAction.no_action_indicated(), NoActionIndicated)
+    assert_type(RetryAction.retry_forbidden("no"), RetryForbidden)
+    indicated = RetryAction.retry_indicated(RetryReason(ErrorKind.SERVER))
+    assert_type(indicated, RetryIndicated)
+    assert_type(indicated.reason.retry_after, float | None)
+    RetryAdapter(classifiers=items)
 
 
-def faults(error: Exception) -> str | None:
-    """Protocols can be asked at run time."""
-    return error.fault if isinstance(error, HasFault) else None
+class Modelled(Exception):
+    """An error that says of itself what a strategy wants to know."""
+
+    is_retry_safe: bool | None = True
+    retry_after: float | None = None
+    is_throttling_error = False
+    is_timeout_error = False
 
 
-def driven_by_hand(strategy: RetryStrategy, error: Exception) -> float:
-    """The three methods, around any block of code."""
-    token = strategy.acquire_initial_retry_token(token_scope="jobs")
-    token = strategy.refresh_retry_token_for_retry(token_to_renew=token, error=error)
-    strategy.record_success(token=token)
-    return token.retry_delay
+def protocols() -> None:
+    info: ErrorRetryInfo = Modelled()
+    clock: Clock = SystemClock()
+    fake: Clock = FakeClock()
+    error: object = info
+    if isinstance(error, HasFault):
+        error.fault  # noqa: B018
+    del clock, fake
 
 
-def history_of(response: Response) -> list[tuple[int, int | None, str | None]]:
-    """The record of an operation."""
-    history: RetryHistory | None = retry_history(response)
-    return [] if history is None else [(each.number, each.status, each.error) for each in history.attempts]
-
-
-def for_one_call(session: requests.Session) -> Response:
-    """Options of one operation."""
-    with retry_options(max_attempts=1, idempotent=True):
-        return session.get("https://api.example.com/")
-
-
-REASON: RetryReason = RetryReason(ErrorKind.THROTTLING, retry_after=2.0)
+def history(response: requests.Response) -> None:
+    record = retry_history(response)
+    assert_type(record, RetryHistory | None)
+    if record is not None:
+        assert_type(record.attempts, tuple[AttemptRecord, ...])
+        assert_type(record.stop_reason, StopReason)
+        assert_type(record.sentence, str)
+    with retry_options(max_attempts=1, idempotent=True, long_poll=True, classifiers=[bare]) as options:
+        assert_type(options.max_attempts, int | None)

@@ -1,0 +1,249 @@
+"""The simple strategy, driven by hand (contract 1, 2.6, 6.1)."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from requests_smithy_retry import (
+    ErrorKind,
+    Outcome,
+    RetryAction,
+    RetryContext,
+    RetryError,
+    SimpleRetryStrategy,
+    StandardRetryStrategy,
+    StopReason,
+    TokenError,
+    classifier,
+)
+from requests_smithy_retry.operation_options import OperationOptions
+from requests_smithy_retry.resend import ResendFacts
+from requests_smithy_retry.testing.clock import FakeClock
+
+
+class Safe(Exception):
+    """Says of itself that it may be retried."""
+
+    def __init__(self, *, safe=True, retry_after=None, throttling=False, timeout=False):
+        super().__init__("safe")
+        self.is_retry_safe = safe
+        self.retry_after = retry_after
+        self.is_throttling_error = throttling
+        self.is_timeout_error = timeout
+
+
+def strategy(**options) -> SimpleRetryStrategy:
+    options.setdefault("jitter", "none")
+    return SimpleRetryStrategy(clock=FakeClock(), **options)
+
+
+def refresh(of, token, error=None):
+    return of.refresh_retry_token_for_retry(token_to_renew=token, error=Safe() if error is None else error)
+
+
+def refusal(of, token, error=None) -> RetryError:
+    with pytest.raises(RetryError) as caught:
+        refresh(of, token, error)
+    return caught.value
+
+
+def in_context(error=None, **given):
+    """An error as the adapter makes one."""
+    error = Safe() if error is None else error
+    outcome = given.pop("outcome", None) or Outcome(error=error, resend=given.pop("resend", None))
+    error.retry_context = RetryContext(outcome, **given)
+    return error
+
+
+def test_tokens_count_and_delays_double():
+    """Attempts count from 0 in the token, delays double from the base of the failure's kind."""
+    of = strategy(max_attempts=5)
+    token = of.acquire_initial_retry_token(token_scope="a")
+    assert (0, 0.0, "a") == (token.retry_count, token.retry_delay, token.token_scope)
+    seen = []
+    for error in (Safe(), Safe(throttling=True), Safe()):
+        token = refresh(of, token, error)
+        seen.append((token.retry_count, token.retry_delay, token.token_scope))
+    assert [(1, 0.05, "a"), (2, 2.0, "a"), (3, 0.2, "a")] == seen
+
+
+def test_a_quota_is_nowhere():
+    """Without a quota a retry costs nothing, and there is nothing to see."""
+    of = strategy()
+    token = refresh(of, of.acquire_initial_retry_token())
+    assert (0, None, None, {}) == (token.acquired, token.quota_before, token.quota_after, dict(of.snapshot().buckets))
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (KeyError("a"), StopReason.NOT_RETRYABLE),
+        (Safe(safe=None), StopReason.NOT_RETRYABLE),
+        (Safe(safe=False), StopReason.FORBIDDEN),
+    ],
+    ids=["plain", "unknown", "unsafe"],
+)
+def test_what_is_not_to_be_retried(error, reason):
+    """The refusal names the rule and carries the classification."""
+    of = strategy()
+    refused = refusal(of, of.acquire_initial_retry_token(), error)
+    assert reason is refused.stop_reason
+    assert refused.classification.votes
+
+
+def test_the_first_no_names_the_reason():
+    """Sent again? attempts? hint? time? in this order (contract 2.6); each is met when those before say yes."""
+    post = ResendFacts(method="POST")
+    get = ResendFacts(method="GET", idempotent=True)
+    seen = []
+    for facts, most, after, deadline in (
+        (post, 1, 500, 0.0),
+        (get, 1, 500, 0.0),
+        (get, 2, 500, 0.0),
+        (get, 2, 5, 0.0),
+    ):
+        error = in_context(Unmodelled(), outcome=failed(facts), deadline=deadline)
+        with_floor = classifier(lambda outcome, seconds=after: asking_for(seconds))
+        of = strategy(max_attempts=most, classifiers=[with_floor])
+        seen.append(refusal(of, of.acquire_initial_retry_token(), error).stop_reason)
+    assert [
+        StopReason.NOT_RESENDABLE,
+        StopReason.MAX_ATTEMPTS,
+        StopReason.HINT_TOO_LONG,
+        StopReason.DEADLINE,
+    ] == seen
+
+
+def asking_for(seconds: float) -> RetryAction:
+    return RetryAction.retryable_error_with_explicit_delay(ErrorKind.TRANSIENT, seconds)
+
+
+class Unmodelled(Exception):
+    """Says nothing of itself."""
+
+
+def failed(facts: ResendFacts) -> Outcome:
+    return Outcome(error=Unmodelled(), resend=facts)
+
+
+def test_a_wait_that_would_end_at_the_deadline_is_not_begun():
+    """A delay has to end before the deadline, on the strategy's clock."""
+    for deadline, allowed in ((0.05, False), (0.06, True)):
+        of = strategy()
+        token = of.acquire_initial_retry_token()
+        if allowed:
+            assert 0.05 == refresh(of, token, in_context(deadline=deadline)).retry_delay
+        else:
+            assert StopReason.DEADLINE is refusal(of, token, in_context(deadline=deadline)).stop_reason
+
+
+@pytest.mark.parametrize(("after", "delay", "source"), [(3, 3, "error"), (0.01, 0.05, "backoff"), (120, 120, "error")])
+def test_a_floor_is_a_floor(after, delay, source):
+    """An error's ``retry_after`` lengthens the delay and never shortens it, and its source is kept."""
+    of = strategy()
+    token = refresh(of, of.acquire_initial_retry_token(), Safe(retry_after=after))
+    assert (delay, source) == (token.retry_delay, token.delay_source)
+
+
+def test_a_floor_above_the_limit_is_refused():
+    """More than ``max_retry_after`` is neither slept nor shortened (contract 7.3)."""
+    of = strategy(max_retry_after=10)
+    refused = refusal(of, of.acquire_initial_retry_token(), Safe(retry_after=10.001))
+    assert StopReason.HINT_TOO_LONG is refused.stop_reason
+    assert "max_retry_after is 10 s" in str(refused)
+
+
+@pytest.mark.parametrize("after", [-1, float("nan"), float("inf"), "soon", None])
+def test_nonsense_is_no_floor(after):
+    """An error may carry whatever a server wrote; only a sensible number is a floor."""
+    of = strategy()
+    assert 0.05 == refresh(of, of.acquire_initial_retry_token(), Safe(retry_after=after)).retry_delay
+
+
+def test_a_token_is_good_once():
+    """A token that was used is refused, by either method."""
+    of = strategy()
+    for use in (lambda token: refresh(of, token), lambda token: of.record_success(token=token)):
+        token = of.acquire_initial_retry_token()
+        use(token)
+        for again in (lambda token: refresh(of, token), lambda token: of.record_success(token=token)):
+            with pytest.raises(TokenError, match="used before"):
+                again(token)
+
+
+def test_a_token_of_another_strategy_is_refused():
+    """So is one that another strategy issued, or that is no token at all."""
+    of, other = strategy(), StandardRetryStrategy()
+    for token in (other.acquire_initial_retry_token(), object()):
+        with pytest.raises(TokenError, match="issued by another strategy"):
+            refresh(of, token)
+        with pytest.raises(TokenError, match="issued by another strategy"):
+            of.record_success(token=token)
+
+
+def test_two_threads_cannot_use_one_token():
+    """The mark is atomic: of many refreshes at once exactly one gets through."""
+    of = strategy()
+    for _ in range(50):
+        token, results = of.acquire_initial_retry_token(), []
+        barrier = threading.Barrier(4)
+
+        def use(token=token, results=results, barrier=barrier):
+            barrier.wait()
+            try:
+                results.append(refresh(of, token))
+            except TokenError:
+                pass
+
+        threads = [threading.Thread(target=use) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert 1 == len(results)
+
+
+def test_after_a_classifiers_bug_the_token_is_still_good():
+    """What a classifier raises comes through, and says nothing about the token."""
+    broken = [True]
+
+    @classifier
+    def sometimes(outcome):
+        if broken[0]:
+            raise ZeroDivisionError
+
+    of = strategy(classifiers=[sometimes])
+    token = of.acquire_initial_retry_token()
+    with pytest.raises(ZeroDivisionError):
+        refresh(of, token)
+    broken[0] = False
+    assert 1 == refresh(of, token).retry_count
+
+
+def test_options_of_an_operation_hold():
+    """max_attempts, classifiers and default_classifiers of one operation are the strategy's for it."""
+    of = strategy(max_attempts=9)
+
+    def ask(**options):
+        error = in_context(KeyError(), options=OperationOptions(**options))
+        return of.refresh_retry_token_for_retry(token_to_renew=of.acquire_initial_retry_token(), error=error)
+
+    yes = classifier(lambda outcome: RetryAction.transient_error())
+    assert 1 == ask(classifiers=(yes,)).retry_count
+    for options, reason in (
+        ({}, StopReason.NOT_RETRYABLE),
+        ({"classifiers": (yes,), "max_attempts": 1}, StopReason.MAX_ATTEMPTS),
+    ):
+        with pytest.raises(RetryError) as caught:
+            ask(**options)
+        assert reason is caught.value.stop_reason
+    error = in_context(Safe(), options=OperationOptions(default_classifiers=False))
+    assert StopReason.NOT_RETRYABLE is refusal(of, of.acquire_initial_retry_token(), error).stop_reason
+
+
+def test_it_shows_how_many_attempts_it_allows():
+    """The repr is short."""
+    assert "<SimpleRetryStrategy max_attempts=3>" == repr(strategy())
+    assert not strategy(default_classifiers=False).classifiers

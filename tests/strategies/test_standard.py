@@ -1,0 +1,223 @@
+"""The standard strategy: the simple one and a quota (contract 6)."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from requests_smithy_retry import (
+    RetryError,
+    StandardRetryStrategy,
+    StopReason,
+    TokenBucket,
+    retry_history,
+    retry_options,
+)
+from requests_smithy_retry.strategies import STRATEGIES, strategy_for
+from requests_smithy_retry.testing.clock import FakeClock
+from tests.strategies.test_simple import Safe, in_context, refresh, refusal
+from tests.support import read_timeout, reset_error, scripted, send
+
+
+def strategy(**options) -> StandardRetryStrategy:
+    return StandardRetryStrategy(clock=FakeClock(), **options)
+
+
+def begin(of, scope="a"):
+    return of.acquire_initial_retry_token(token_scope=scope)
+
+
+@pytest.mark.parametrize(
+    ("spec", "error", "price"),
+    [
+        ("2.1", Safe(), 14),
+        ("2.1", Safe(throttling=True), 5),
+        ("2.1", Safe(timeout=True), 14),
+        ("2.0", Safe(), 5),
+        ("2.0", Safe(throttling=True), 5),
+        ("2.0", Safe(timeout=True), 10),
+        ("2.0", Safe(timeout=True, throttling=True), 5),
+        ("2.0", read_timeout(), 10),
+        ("2.0", reset_error(), 5),
+    ],
+)
+def test_prices(spec, error, price):
+    """A retry takes its price from the scope's bucket, and the token says what it took."""
+    of = strategy(retry_spec=spec)
+    token = refresh(of, begin(of), error)
+    assert (price, 500, 500 - price) == (token.acquired, token.quota_before, token.quota_after)
+    assert 500 - price == of.bucket("a").available
+
+
+def test_a_success_gives_back_the_last_payment_only():
+    """After two retries the price of the second comes back, not that of the first."""
+    of = strategy()
+    token = refresh(of, refresh(of, begin(of)), Safe(throttling=True))
+    of.record_success(token=token)
+    assert 500 - 14 == of.bucket("a").available
+
+
+@pytest.mark.parametrize("reward", [0, 1, 7.5])
+def test_a_first_try_success_gives_the_reward(reward):
+    """``success_reward`` is what a clean first success gives, up to the capacity."""
+    of = strategy(success_reward=reward)
+    refresh(of, begin(of))
+    of.record_success(token=begin(of))
+    assert 486 + reward == of.bucket("a").available
+    for _ in range(20):
+        of.record_success(token=begin(of))
+    assert min(500, 486 + 21 * reward) == of.bucket("a").available
+
+
+def test_a_final_failure_gives_nothing():
+    """What was spent on an operation that failed stays spent."""
+    of = strategy(max_attempts=2)
+    token = refresh(of, begin(of))
+    assert StopReason.MAX_ATTEMPTS is refusal(of, token).stop_reason
+    assert 486 == of.bucket("a").available
+
+
+def test_a_refusal_costs_nothing():
+    """Whatever the reason of a refusal, the bucket is as before (contract 2.6)."""
+    of = strategy(max_attempts=2, max_retry_after=1)
+    for error in (KeyError(), Safe(safe=False), Safe(retry_after=5), in_context(deadline=0.0)):
+        refusal(of, begin(of), error)
+    assert 500 == of.bucket("a").available
+
+
+def test_all_or_nothing():
+    """With less than the price left, nothing is taken and the reason is the quota."""
+    of = strategy(quota=20)
+    refresh(of, begin(of))
+    refused = refusal(of, begin(of))
+    assert (StopReason.QUOTA_EXCEEDED, None, 6) == (refused.stop_reason, refused.delay, of.bucket("a").available)
+    assert "the retry quota of a is empty (6 of 20, needs 14)" == str(refused)
+    assert 5 == refresh(of, begin(of), Safe(throttling=True)).acquired
+
+
+def test_long_polling_carries_the_delay():
+    """With an empty quota a long poll's refusal says how long to wait first; the adapter waits that."""
+    adapter = scripted(503, 429, quota=0)
+    for _ in range(2):
+        with retry_options(long_poll=True):
+            response = send(adapter)
+        assert StopReason.QUOTA_EXCEEDED is retry_history(response).stop_reason
+    assert [0.05, 1] == adapter.clock.sleeps
+
+
+def test_scopes_have_buckets_of_their_own():
+    """What one scope spends another keeps; a scope that spent nothing is not in the snapshot."""
+    of = strategy(quota=20)
+    refresh(of, begin(of, "a"))
+    refresh(of, begin(of, "b"))
+    begin(of, "c")
+    levels = {scope: bucket.available for scope, bucket in of.snapshot().buckets.items()}
+    assert {"a": 6, "b": 6} == levels
+    with pytest.raises(TypeError):
+        of.snapshot().buckets["a"] = None
+
+
+def test_one_bucket_may_be_shared_on_purpose():
+    """Strategies that were given the same bucket spend from it, and both give back."""
+    bucket = TokenBucket(28)
+    first, second = strategy(quota=bucket), strategy(quota=bucket)
+    token = refresh(first, begin(first))
+    refresh(second, begin(second, "b"))
+    assert StopReason.QUOTA_EXCEEDED is refusal(first, begin(first)).stop_reason
+    first.record_success(token=token)
+    second.record_success(token=begin(second))
+    assert 15 == bucket.available
+    assert [15] == [item.available for item in first.snapshot().buckets.values()]
+
+
+def test_without_a_quota_everything_may_be_retried():
+    """``quota=None`` switches the quota off; ``quota=0`` means no retries at all."""
+    of = strategy(quota=None, max_attempts=1000)
+    token = begin(of)
+    for _ in range(100):
+        token = refresh(of, token)
+    of.record_success(token=token)
+    assert (None, {}) == (of.bucket("a"), dict(of.snapshot().buckets))
+    none = strategy(quota=0)
+    assert StopReason.QUOTA_EXCEEDED is refusal(none, begin(none)).stop_reason
+
+
+def test_a_bucket_refills_on_the_clock():
+    """``refill_rate`` tokens come back each second."""
+    clock = FakeClock()
+    of = StandardRetryStrategy(clock=clock, quota=14, refill_rate=2)
+    refresh(of, begin(of))
+    assert StopReason.QUOTA_EXCEEDED is refusal(of, begin(of)).stop_reason
+    clock.advance(7)
+    assert 14 == refresh(of, begin(of)).acquired
+
+
+def test_a_first_try_success_of_a_full_scope_needs_no_books():
+    """While nothing was spent there is nothing to look at; afterwards the mark goes when the bucket is full."""
+    of = strategy()
+    assert not of.spent_scopes
+    of.record_success(token=refresh(of, begin(of)))
+    assert not of.spent_scopes
+    refresh(of, begin(of))
+    assert {"a"} == of.spent_scopes
+
+
+def test_modes_by_name():
+    """Each mode's class comes from one table."""
+    from requests_smithy_retry import RetryConfig
+
+    for mode, kind in STRATEGIES.items():
+        assert kind is type(strategy_for(RetryConfig(mode=mode)))
+
+
+class Quota(RuleBasedStateMachine):
+    """Any interleaving of operations keeps the bucket in bounds and in step with a ledger kept by hand."""
+
+    def __init__(self):
+        super().__init__()
+        self.of = strategy(quota=60, max_attempts=10**6)
+        self.level = 60.0
+        self.open = []
+
+    @rule(throttling=st.booleans())
+    def fail_first(self, throttling):
+        self.fail(begin(self.of), throttling)
+
+    @precondition(lambda self: self.open)
+    @rule(throttling=st.booleans(), data=st.data())
+    def fail_again(self, throttling, data):
+        self.fail(self.open.pop(data.draw(st.integers(0, len(self.open) - 1))), throttling)
+
+    def fail(self, token, throttling):
+        price = 5 if throttling else 14
+        try:
+            self.open.append(refresh(self.of, token, Safe(throttling=throttling)))
+            assert price <= self.level
+            self.level -= price
+            return
+        except RetryError as refused:
+            reason = refused.stop_reason
+        assert (StopReason.QUOTA_EXCEEDED, True) == (reason, price > self.level)
+
+    @precondition(lambda self: self.open)
+    @rule(data=st.data())
+    def succeed(self, data):
+        token = self.open.pop(data.draw(st.integers(0, len(self.open) - 1)))
+        self.of.record_success(token=token)
+        self.level = min(60, self.level + token.acquired)
+
+    @rule()
+    def succeed_first(self):
+        self.of.record_success(token=begin(self.of))
+        self.level = min(60, self.level + 1)
+
+    @invariant()
+    def in_step(self):
+        assert self.level == self.of.bucket("a").available
+        assert 0 <= self.level <= 60
+
+
+Quota.TestCase.settings = settings(max_examples=40, stateful_step_count=40, deadline=None)
+TestQuota = Quota.TestCase
