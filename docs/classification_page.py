@@ -52,7 +52,7 @@ class _Scripted(HTTPAdapter):
         self.ending = ending
         self.sent = 0
 
-    def send(self, request: Any, **options: Any) -> Any:
+    def send(self, request: Any, **options: Any) -> Any:  # noqa: ARG002
         self.sent += 1
         if isinstance(self.ending, BaseException):
             attempt.connecting = hasattr(self.ending, "unwritten")
@@ -116,7 +116,7 @@ def sample(cls: type[Exception]) -> Exception:
     for arguments in [*several, ("failed", "", 0)]:
         try:
             return cls(*arguments)
-        except (TypeError, AttributeError):
+        except (TypeError, AttributeError):  # noqa: PERF203
             continue
     raise TypeError(f"no sample of {cls}")
 

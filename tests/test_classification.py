@@ -206,7 +206,9 @@ def _far_after() -> RetryClassifierPriority:
 
 def test_a_default_is_moved_by_wrapping_it() -> None:
     """The statuses after everything else: then they overrule a user's classifier."""
-    late = with_priority(HttpStatusCodeClassifier(), RetryClassifierPriority.run_after(RetryClassifierPriority.default()))
+    late = with_priority(
+        HttpStatusCodeClassifier(), RetryClassifierPriority.run_after(RetryClassifierPriority.default())
+    )
     kept = [item for item in default_classifiers() if item.name != "HttpStatusCodeClassifier"]
     adapter = scripted(503, 200, default_classifiers=False, classifiers=[late, saying(THROTTLED), *kept])
     votes = retry_history(send(adapter)).attempts[0].votes
@@ -246,7 +248,9 @@ def test_a_success_is_retried_where_a_classifier_asks_to_see_it(per_operation: b
 def test_a_success_that_nobody_wants_retried_is_a_success_for_a_foreign_strategy_too(method: str) -> None:
     """Also where the request could not be sent again."""
     strategy = Foreign()
-    adapter = scripted(Reply(200, body=b"done"), strategy=strategy, classifiers=[classifier(_done, sees_successes=True)])
+    adapter = scripted(
+        Reply(200, body=b"done"), strategy=strategy, classifiers=[classifier(_done, sees_successes=True)]
+    )
     assert send(adapter, method).content == b"done"
     assert strategy.calls == ["acquire", "success"]
 
@@ -254,7 +258,9 @@ def test_a_success_that_nobody_wants_retried_is_a_success_for_a_foreign_strategy
 def test_a_foreign_strategy_cannot_send_a_polled_post_again() -> None:
     """The resend rule holds for a success, too: a POST that was answered was applied."""
     strategy = Foreign()
-    adapter = scripted(Reply(200, body=b"pending"), strategy=strategy, classifiers=[classifier(_done, sees_successes=True)])
+    adapter = scripted(
+        Reply(200, body=b"pending"), strategy=strategy, classifiers=[classifier(_done, sees_successes=True)]
+    )
     response = send(adapter, "POST")
     assert retry_history(response).stop_reason is StopReason.NOT_RESENDABLE
     assert strategy.calls == ["acquire"]

@@ -25,7 +25,16 @@ def keys_of(adapter: Any) -> list[str | None]:
 
 @pytest.mark.parametrize(
     ("value", "expected"),
-    [("abc", True), ('"abc"', True), (b"abc", True), ("", False), (" ", False), ('""', False), (None, False), (7, False)],
+    [
+        ("abc", True),
+        ('"abc"', True),
+        (b"abc", True),
+        ("", False),
+        (" ", False),
+        ('""', False),
+        (None, False),
+        (7, False),
+    ],
 )
 def test_a_key_is_there_if_it_is_not_blank(value: Any, expected: bool) -> None:
     """The draft's quotes around nothing are nothing."""
@@ -83,7 +92,9 @@ def test_a_key_that_is_there_is_kept() -> None:
     assert keys_of(adapter) == ["mine"]
 
 
-@pytest.mark.parametrize("option", [lambda request: request.method + "-1", lambda: "POST-1"], ids=["request", "nothing"])
+@pytest.mark.parametrize(
+    "option", [lambda request: request.method + "-1", lambda: "POST-1"], ids=["request", "nothing"]
+)
 def test_a_function_makes_the_key(option: Any) -> None:
     """It is given the request if it takes one, is asked once, and its text is sent as it is."""
     adapter = scripted(500, 200, idempotency_key=option)
