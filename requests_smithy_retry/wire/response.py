@@ -19,7 +19,7 @@ MOST_INTERIM = 16
 class _NoFile:
     """Stands in for the socket where ``http.client`` would make a file of it."""
 
-    def makefile(self, mode: str) -> None:
+    def makefile(self, mode: str) -> None:  # noqa: ARG002
         """Make none."""
 
 
