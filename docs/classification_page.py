@@ -59,6 +59,7 @@ class _Scripted(HTTPAdapter):
             raise self.ending
         response = requests.Response()
         response.status_code, response.request, response._content = self.ending, request, b""
+        response.connection = self  # type: ignore[attr-defined]
         return response
 
 
