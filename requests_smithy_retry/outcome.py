@@ -49,7 +49,13 @@ class Outcome:
         """
         if self.stream or self.response is None:
             return b""
-        return self.response.content[:BODY_PREFIX] if self.peeked is None else self.peeked
+        if self.peeked is not None:
+            return self.peeked
+        try:
+            body = getattr(self.response, "content", None)
+        except Exception:  # another library's response, driven by hand, may not give out what was not read
+            return b""
+        return body[:BODY_PREFIX] if isinstance(body, bytes) else b""
 
     @property
     def status(self) -> int | None:

@@ -123,6 +123,7 @@ def _is_passing_tls(error: BaseException) -> bool:
     for cause in causes(error):
         if isinstance(cause, PASSING_TLS):
             return True
-        if isinstance(cause, ssl.SSLError) and cause.reason in PASSING_TLS_REASONS:
+        # One that Python code made, such as urllib3's pyOpenSSL layer, has no reason.
+        if isinstance(cause, ssl.SSLError) and getattr(cause, "reason", None) in PASSING_TLS_REASONS:
             return True
     return False

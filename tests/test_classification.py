@@ -179,14 +179,14 @@ def test_the_defaults_are_replaced_on_the_strategy() -> None:
 def test_the_set_of_classifiers_is_replaced_for_one_operation() -> None:
     """The RFC's "set": what a block gives with ``default_classifiers=False`` replaces all, an outer block's too."""
     adapter = scripted(418, classifiers=[saying(TRANSIENT, "strategy's")])
-    with retry_options(classifiers=[saying(TRANSIENT, "outer")]):
-        with retry_options(default_classifiers=False, classifiers=[LOCKED]) as inner:
-            assert [item.name for item in inner.classifiers] == ["locked"]
-            votes = retry_history(send(adapter)).attempts[0].votes
-            assert [vote.classifier for vote in votes] == ["locked", "resend rule"]
-            with retry_options(default_classifiers=True):
-                adapter.script = [418, 200]
-                assert send(adapter).status_code == 200
+    outer = retry_options(classifiers=[saying(TRANSIENT, "outer")])
+    with outer, retry_options(default_classifiers=False, classifiers=[LOCKED]) as inner:
+        assert [item.name for item in inner.classifiers] == ["locked"]
+        votes = retry_history(send(adapter)).attempts[0].votes
+        assert [vote.classifier for vote in votes] == ["locked", "resend rule"]
+        with retry_options(default_classifiers=True):
+            adapter.script = [418, 200]
+            assert send(adapter).status_code == 200
 
 
 def test_a_user_classifier_overrules_all_defaults_but_not_the_resend_rule() -> None:

@@ -56,7 +56,7 @@ def test_the_bare_decorator_keeps_the_name() -> None:
 
 
 def test_any_callable_will_do() -> None:
-    """A variadic function gets both arguments, an object is named by its class, and one without a signature gets one."""
+    """A variadic one gets both arguments, an object is named by its class, one without a signature one."""
 
     class Callable_:
         def __call__(self, *given: Any) -> RetryAction | None:

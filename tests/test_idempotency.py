@@ -120,7 +120,7 @@ def test_a_callable_without_a_signature_gets_the_request() -> None:
 def test_a_function_that_gives_no_key_is_refused_before_anything_is_sent(bad: Any) -> None:
     """The error names the option and shows no value."""
     adapter = scripted(200, idempotency_key=lambda: bad)
-    with pytest.raises(RetryConfigError, match="idempotency_key=<class .*printable ASCII"):
+    with pytest.raises(RetryConfigError, match=r"idempotency_key=<class .*printable ASCII"):
         send(adapter, "POST")
     assert adapter.sent == []
 

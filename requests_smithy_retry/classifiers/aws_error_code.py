@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from ..actions import ErrorKind, RetryAction, RetryIndicated, RetryReason
-from ..aws_error_codes import MAX_ERROR_BODY, THROTTLING_CODES, TRANSIENT_CODES, error_code
+from ..aws_error_codes import THROTTLING_CODES, TRANSIENT_CODES, error_code
 from ..outcome import Outcome
 from ..priority import RetryClassifierPriority
 from ..server_hints import AMZ_HEADER, parse_integer
@@ -44,18 +44,7 @@ def code_of(outcome: Outcome) -> str | None:
     response = outcome.response
     if response is None or response.status_code < 400:
         return None
-    return error_code(response.headers, _body_prefix(outcome))
-
-
-def _body_prefix(outcome: Outcome) -> bytes:
-    """The first 64 KiB of a body that was read already; nothing of one that the caller wants unread."""
-    if outcome.stream:
-        return b""
-    try:
-        body = getattr(outcome.response, "content", None)
-    except Exception:  # another library's response, driven by hand, may not give out what was not read
-        return b""
-    return body[:MAX_ERROR_BODY] if isinstance(body, bytes) else b""
+    return error_code(response.headers, outcome.body_prefix)
 
 
 def _floor(value: object) -> float | None:

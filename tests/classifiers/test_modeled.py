@@ -28,7 +28,9 @@ NOTHING = RetryAction.no_action_indicated()
 class Info(Exception):
     """An error with all that the two protocols ask for."""
 
-    def __init__(self, safe: Any, after: Any = None, *, throttling: Any = False, timeout: Any = False, fault: Any = None):
+    def __init__(
+        self, safe: Any, after: Any = None, *, throttling: Any = False, timeout: Any = False, fault: Any = None
+    ):
         super().__init__("modelled")
         self.is_retry_safe = safe
         self.retry_after = after

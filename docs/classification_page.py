@@ -1,0 +1,214 @@
+"""The page reference/classification.md: what becomes of each outcome, found out by sending it through the adapter."""
+
+from __future__ import annotations
+
+import http.client
+import inspect
+import socket
+import ssl
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import requests
+import requests.exceptions as rex
+import urllib3.exceptions as uex
+from requests.adapters import HTTPAdapter
+from urllib3.util.ssl_match_hostname import CertificateError
+
+from requests_smithy_retry import RetryAdapter, RetryIndicated, StopReason, retry_history
+from requests_smithy_retry.adapter import attempt
+from requests_smithy_retry.testing.clock import FakeClock
+
+URL = "https://api.example.com/things"
+HEAD = """# Classification of every outcome
+
+This page is generated from the code by `python docs/generate.py classification`; a test holds that it is up to date.
+Each row was sent through a `RetryAdapter` with default options.
+
+- *verdict*: what the default classifiers say. A **request fault** is never classified nor retried.
+- *GET*, *POST*: whether it is sent again. A POST is, where no byte of it can have been written; that is seen on the
+  connection, so the classes by themselves, in the last table, count as written.
+- *POST with a key*: it carries an `Idempotency-Key`.
+
+"""
+
+
+UNWRITTEN = (
+    "connection refused",
+    "name not resolved",
+    "connect timeout",
+    "proxy not reached",
+    "TLS cut within the handshake",
+)
+"""Outcomes that come while a connection is made, before a byte of the request is written."""
+
+
+class _Scripted(HTTPAdapter):
+    """Ends each attempt with the same exception or status, and then, once more, well."""
+
+    def __init__(self, *args: Any, ending: Any = None, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.ending = ending
+        self.sent = 0
+
+    def send(self, request: Any, **options: Any) -> Any:  # noqa: ARG002
+        self.sent += 1
+        if isinstance(self.ending, BaseException):
+            attempt.connecting = hasattr(self.ending, "unwritten")
+            raise self.ending
+        response = requests.Response()
+        response.status_code, response.request, response._content = self.ending, request, b""
+        response.connection = self  # type: ignore[attr-defined]
+        return response
+
+
+class _Adapter(RetryAdapter, _Scripted):
+    pass
+
+
+def outcome_of(ending: Any, method: str, *, keyed: bool = False) -> tuple[bool, str, str]:
+    """Whether a request that ends so is sent again, the verdict, and the reason why it ends."""
+    adapter = _Adapter(ending=ending, max_attempts=2, clock=FakeClock())
+    headers = {"Idempotency-Key": '"1"'} if keyed else None
+    try:
+        came: Any = adapter.send(requests.Request(method, URL, headers=headers).prepare())
+    except Exception as error:
+        came = error
+    history = retry_history(came)
+    assert history is not None
+    return adapter.sent == 2, _verdict(history), history.why
+
+
+def _verdict(history: Any) -> str:
+    if history.stop_reason is StopReason.REQUEST_FAULT:
+        return "**request fault**"
+    for vote in reversed(history.attempts[0].votes):
+        if vote.classifier != "resend rule" and vote.action.__class__.__name__ == "RetryForbidden":
+            return "forbidden"
+        if isinstance(vote.action, RetryIndicated):
+            timeout = ", a timeout" if vote.action.reason.timeout else ""
+            return f"{vote.action.reason.kind.value}{timeout} ({vote.classifier})"
+    return "success" if history.stop_reason is StopReason.SUCCESS else "no opinion"
+
+
+def exception_classes() -> Iterator[tuple[str, type[Exception]]]:
+    """Every exception class of requests and urllib3, and those of the standard library that a wire raises."""
+    for module in (rex, uex):
+        for name, cls in sorted(vars(module).items()):
+            own = inspect.isclass(cls) and issubclass(cls, Exception) and cls.__module__ == module.__name__
+            if own and not issubclass(cls, Warning) and cls.__name__ == name:
+                yield f"{module.__name__}.{name}", cls
+    for cls in (ConnectionError, ConnectionResetError, ConnectionRefusedError, BrokenPipeError, TimeoutError, OSError):
+        yield cls.__name__, cls
+    for cls in (socket.gaierror, ssl.SSLError, ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLCertVerificationError):
+        yield f"{cls.__module__}.{cls.__name__}" if cls.__module__ != "builtins" else cls.__name__, cls
+    for cls in (http.client.BadStatusLine, http.client.IncompleteRead, http.client.RemoteDisconnected):
+        yield f"http.client.{cls.__name__}", cls
+    yield "http.client.InvalidURL", http.client.InvalidURL
+    yield "ValueError", ValueError
+    yield "RuntimeError", RuntimeError
+
+
+def sample(cls: type[Exception]) -> Exception:
+    """An instance, made with whatever its constructor takes."""
+    half_read: Any = SimpleNamespace(tell=lambda: 0, length_remaining=3)
+    several: list[tuple[Any, ...]] = [("failed",), (None, "failed"), (None, URL, "failed"), (half_read, b"zz")]
+    for arguments in [*several, ("failed", "", 0)]:
+        try:
+            return cls(*arguments)
+        except (TypeError, AttributeError):  # noqa: PERF203
+            continue
+    raise TypeError(f"no sample of {cls}")
+
+
+def wrapped() -> dict[str, Exception]:
+    """Outcomes as requests raises them, with the cause inside that makes the difference."""
+    pool: Any = None
+
+    def exceeded(reason: Exception) -> uex.MaxRetryError:
+        return uex.MaxRetryError(pool, "/things", reason)
+
+    eof = ssl.SSLEOFError(8, "EOF occurred in violation of protocol")
+    untrusted = ssl.SSLCertVerificationError(1, "certificate verify failed")
+    other_host = CertificateError("hostname 'a' doesn't match 'b'")
+    refused = uex.NewConnectionError(pool, "refused")
+    handshake = ssl.SSLError(1, "handshake failure")
+    outcomes: dict[str, Exception] = {
+        "connection refused": rex.ConnectionError(exceeded(refused)),
+        "name not resolved": rex.ConnectionError(exceeded(refused.__class__(pool, "Name or service not known"))),
+        "connect timeout": rex.ConnectTimeout(exceeded(uex.ConnectTimeoutError(pool, "timed out"))),
+        "read timeout before the head": rex.ReadTimeout(uex.ReadTimeoutError(pool, URL, "timed out")),
+        "read timeout within the body": rex.ConnectionError(uex.ReadTimeoutError(pool, URL, "timed out")),
+        "no free connection in the pool": uex.EmptyPoolError(pool, "full"),
+        "connection reset": rex.ConnectionError(uex.ProtocolError("aborted", ConnectionResetError(104, "reset"))),
+        "closed without an answer": rex.ConnectionError(
+            uex.ProtocolError("aborted", http.client.RemoteDisconnected("closed"))
+        ),
+        "answer that is no HTTP": rex.ConnectionError(uex.ProtocolError("aborted", http.client.BadStatusLine("SSH"))),
+        "body cut": rex.ChunkedEncodingError(uex.ProtocolError("broken", http.client.IncompleteRead(b"", 9))),
+        "body undecodable": rex.ContentDecodingError(uex.DecodeError("not gzip")),
+        "proxy not reached": rex.ProxyError(exceeded(uex.ProxyError("Unable to connect to proxy", refused))),
+        "proxy with an untrusted certificate": rex.ProxyError(exceeded(uex.ProxyError("proxy", untrusted))),
+        "untrusted certificate": rex.SSLError(exceeded(uex.SSLError(untrusted))),
+        "certificate of another host": rex.SSLError(exceeded(uex.SSLError(other_host))),
+        "TLS cut within the handshake": rex.SSLError(exceeded(uex.SSLError(eof))),
+        "TLS handshake refused": rex.SSLError(exceeded(uex.SSLError(handshake))),
+        "CA bundle not found": OSError("Could not find a suitable TLS CA certificate bundle"),
+        "request header with a line break": rex.InvalidHeader("Invalid return character or leading space in header"),
+        "answer with two different lengths": rex.InvalidHeader(uex.InvalidHeader("two lengths")),
+    }
+    for name in UNWRITTEN:
+        outcomes[name].unwritten = True  # type: ignore[attr-defined]
+    return outcomes
+
+
+def yes(flag: bool) -> str:
+    """A cell of the table."""
+    return "sent again" if flag else "—"
+
+
+def exception_rows(named: Iterator[tuple[str, Exception]]) -> list[str]:
+    """One row for each exception."""
+    rows = []
+    for name, error in named:
+        again, verdict, why = outcome_of(error, "GET")
+        post = outcome_of(error, "POST")
+        reason = why if not again else "" if post[0] else post[2]
+        rows.append(f"| {name} | {verdict} | {yes(again)} | {yes(post[0])} | {reason} |")
+    return rows
+
+
+def status_rows() -> list[str]:
+    """One row for each run of statuses that have the same fate; all of 200 to 599 are tried."""
+    fates: list[tuple[list[int], tuple[str, ...]]] = []
+    for status in range(200, 600):
+        get, post, keyed = (
+            outcome_of(status, "GET"),
+            outcome_of(status, "POST"),
+            outcome_of(status, "POST", keyed=True),
+        )
+        verdict = get[1] if keyed[1] == get[1] else f"{get[1]}; with a key: {keyed[1]}"
+        reason = post[2] if get[0] and not post[0] else keyed[2] if keyed[1] == "forbidden" else ""
+        fate = (verdict, yes(get[0]), yes(post[0]), yes(keyed[0]), reason)
+        if fates and fates[-1][1] == fate:
+            fates[-1][0].append(status)
+        else:
+            fates.append(([status], fate))
+    return [f"| {codes[0]}{f'–{codes[-1]}' if len(codes) > 1 else ''} | {' | '.join(fate)} |" for codes, fate in fates]
+
+
+def build() -> str:
+    """The page."""
+    head = "| --- | --- | --- | --- | --- |"
+    parts: list[Callable[[], list[str]]] = [
+        lambda: ["## Statuses\n", "| status | verdict | GET | POST | POST with a key | why not |", f"{head} --- |"],
+        status_rows,
+        lambda: ["\n## What happens on the wire, as `requests` raises it\n"],
+        lambda: ["| outcome | verdict | GET | POST | why not |", head],
+        lambda: exception_rows(iter(wrapped().items())),
+        lambda: ["\n## Every exception class by itself\n", "A wrapper is judged by its cause; here it has none.\n"],
+        lambda: ["| class | verdict | GET | POST | why not |", head],
+        lambda: exception_rows((f"`{name}`", sample(cls)) for name, cls in exception_classes()),
+    ]
+    return HEAD + "\n".join(line for part in parts for line in part()) + "\n"

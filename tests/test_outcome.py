@@ -1,0 +1,92 @@
+"""What an attempt ended with, and how an exception carries it (contract 1, 3)."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import requests
+
+from requests_smithy_retry import ErrorRetryInfo, HasFault, Outcome, ResponseError, RetryAction, RetryContext
+from requests_smithy_retry.outcome import context_of, describe
+from tests.classifiers.test_http_status import outcome_of
+from tests.classifiers.test_modeled import Info
+
+
+@pytest.mark.parametrize(
+    ("outcome", "status", "success"),
+    [
+        (Outcome(), None, False),
+        (Outcome(error=OSError()), None, False),
+        (outcome_of(200), 200, True),
+        (outcome_of(399), 399, True),
+        (outcome_of(400), 400, False),
+        (Outcome(error=OSError(), response=outcome_of(200).response), 200, False),
+    ],
+)
+def test_status_and_success(outcome: Outcome, status: int | None, success: bool) -> None:
+    """A success is a response below 400 that came without an exception."""
+    assert (outcome.status, outcome.is_success) == (status, success)
+
+
+@pytest.mark.parametrize(("status", "fault"), [(399, None), (400, "client"), (499, "client"), (500, "server")])
+def test_the_carrier_of_a_response_implements_both_protocols(status: int, fault: str | None) -> None:
+    """For strategies that know nothing of HTTP."""
+    outcome = outcome_of(status)
+    error = ResponseError(outcome.response, RetryContext(outcome))
+    assert isinstance(error, ErrorRetryInfo)
+    assert isinstance(error, HasFault)
+    assert (error.fault, str(error)) == (fault, f"the server answered {status}")
+    assert context_of(error).outcome is outcome
+
+
+def test_an_exception_of_somebodys_code_is_its_own_outcome() -> None:
+    """Unless it carries a response that can be judged; one that was not read stays unread."""
+    plain, other = OSError(), RuntimeError()
+    assert context_of(plain) == RetryContext(Outcome(error=plain))
+    other.response = {"Error": {"Code": "Throttling"}}  # type: ignore[attr-defined]
+    assert context_of(other) == RetryContext(Outcome(error=other))
+    unread: Any = requests.Response()
+    unread.status_code = 503
+    failed = requests.HTTPError(response=unread)
+    assert context_of(failed).outcome == Outcome(error=failed, response=unread, stream=True)
+    assert context_of(failed).outcome.body_prefix == b""
+    unread._content = b"read"
+    assert context_of(failed).outcome.stream is False
+
+
+def test_the_beginning_of_a_body() -> None:
+    """At most 64 KiB; nothing with ``stream``, nor of a response that has none or does not give it out."""
+
+    class Refusing:
+        status_code = 500
+
+        @property
+        def content(self) -> bytes:
+            raise RuntimeError("not read")
+
+    def prefix(response: Any, **more: Any) -> bytes:
+        return Outcome(response=response, **more).body_prefix
+
+    long = SimpleNamespace(content=b"x" * 100_000)
+    assert prefix(long) == b"x" * 65_536
+    assert prefix(long, stream=True) == b""
+    assert prefix(long, peeked=b"begin") == b"begin"
+    assert (
+        prefix(None) == prefix(Refusing()) == prefix(SimpleNamespace()) == prefix(SimpleNamespace(content=None)) == b""
+    )
+
+
+def test_an_error_is_made_to_say_what_the_classifiers_said() -> None:
+    """Unless it has its own say."""
+    error: Any = OSError()
+    describe(error, RetryAction.throttling_error())
+    assert (error.is_retry_safe, error.is_throttling_error, error.is_timeout_error) == (True, True, False)
+    describe(own := Info(None), RetryAction.throttling_error())
+    assert own.is_retry_safe is None
+    carrier = ResponseError(outcome_of(500).response, RetryContext(outcome_of(500)))
+    describe(carrier, RetryAction.retry_forbidden())
+    assert (carrier.is_retry_safe, carrier.retry_after) == (False, None)
+    describe(carrier, RetryAction.no_action_indicated())
+    assert carrier.is_retry_safe is None

@@ -1,0 +1,134 @@
+"""What went wrong on the wire, by exception (contract 2, 3.4); each class by itself is on the generated page."""
+
+from __future__ import annotations
+
+import http.client
+import importlib.util
+import ssl
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests.exceptions as rex
+import urllib3.exceptions as uex
+
+from requests_smithy_retry.transport_faults import causes, is_request_fault, is_timeout, is_transient, never_left
+
+_SPEC = importlib.util.spec_from_file_location(
+    "_page_for_faults", Path(__file__).parent.parent / "docs" / "classification_page.py"
+)
+PAGE = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(PAGE)
+WRAPPED = PAGE.wrapped()
+CLASSES = dict(PAGE.exception_classes())
+FAULTS = {
+    "proxy with an untrusted certificate",
+    "untrusted certificate",
+    "certificate of another host",
+    "TLS handshake refused",
+    "CA bundle not found",
+    "request header with a line break",
+}
+TIMEOUTS = {"connect timeout", "read timeout before the head", "read timeout within the body"}
+NONE: Any = None
+
+
+def tls(reason: str) -> rex.SSLError:
+    """A TLS error as OpenSSL reports it, wrapped as requests does."""
+    error = ssl.SSLError(1, f"[SSL: {reason}]")
+    error.reason = reason
+    return rex.SSLError(uex.MaxRetryError(NONE, "/", uex.SSLError(error)))
+
+
+@pytest.mark.parametrize("name", WRAPPED)
+def test_as_requests_raises_it(name: str) -> None:
+    """Each outcome of the wire is a fault of the request or a passing one, and is known to be a timeout or not."""
+    error = WRAPPED[name]
+    assert is_request_fault(error) is (name in FAULTS)
+    assert is_transient(error) is (name not in FAULTS)
+    assert is_timeout(error) is (name in TIMEOUTS)
+    assert never_left(error) is (name == "no free connection in the pool")
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_no_class_is_both_a_passing_fault_and_the_requests_own(name: str) -> None:
+    """And no question about any of them raises."""
+    error = PAGE.sample(CLASSES[name])
+    assert not (is_transient(error) and is_request_fault(error))
+    assert isinstance(is_timeout(error), bool)
+    assert isinstance(never_left(error), bool)
+
+
+@pytest.mark.parametrize(
+    ("reason", "transient"),
+    [
+        ("UNEXPECTED_EOF_WHILE_READING", True),
+        ("DECRYPTION_FAILED_OR_BAD_RECORD_MAC", True),
+        ("SSLV3_ALERT_BAD_RECORD_MAC", True),
+        ("TLSV1_ALERT_INTERNAL_ERROR", True),
+        ("WRONG_VERSION_NUMBER", False),
+        ("SSLV3_ALERT_HANDSHAKE_FAILURE", False),
+        ("TLSV1_ALERT_UNKNOWN_CA", False),
+    ],
+)
+def test_tls_errors_by_their_reason(reason: str, transient: bool) -> None:
+    """Damage and a far end in trouble pass; a disagreement does not."""
+    assert is_transient(tls(reason)) is transient
+    assert is_request_fault(tls(reason)) is not transient
+
+
+@pytest.mark.parametrize("inner", [ConnectionResetError(104, "reset"), TimeoutError("timed out")])
+def test_a_tls_error_around_a_broken_connection_passes(inner: Exception) -> None:
+    """The cause decides."""
+    error = rex.SSLError("failed")
+    error.__cause__ = inner
+    assert is_transient(error)
+
+
+def test_a_refused_connection_is_no_timeout() -> None:
+    """Although urllib3 derives its class from that of a connect timeout; a resolved name that times out is one."""
+    assert not is_timeout(uex.NewConnectionError(NONE, "refused"))
+    refused = rex.ConnectionError(uex.MaxRetryError(NONE, "/", uex.NewConnectionError(NONE, "refused")))
+    assert not is_timeout(refused)
+    assert is_timeout(uex.ConnectTimeoutError(NONE, "timed out"))
+
+
+def test_the_wrapper_of_urllib3_alone_is_judged_by_what_it_wraps() -> None:
+    """Who drives a strategy around urllib3 meets it."""
+    assert is_transient(uex.MaxRetryError(NONE, "/", uex.NewConnectionError(NONE, "refused")))
+    assert not is_transient(uex.MaxRetryError(NONE, "/", uex.ResponseError("too many 500 error responses")))
+    assert not is_transient(uex.MaxRetryError(NONE, "/"))
+
+
+def test_an_invalid_header_is_the_far_ends_fault_only_if_urllib3_found_it() -> None:
+    """In the response, that is."""
+    assert is_request_fault(rex.InvalidHeader("bad"))
+    assert is_transient(rex.InvalidHeader(uex.InvalidHeader("two lengths")))
+    assert not is_transient(rex.InvalidHeader("bad"))
+
+
+def test_an_invalid_url_inside_a_connection_error_is_the_requests_fault() -> None:
+    """http.client found it before anything was sent."""
+    error = rex.ConnectionError(uex.ProtocolError("aborted", http.client.InvalidURL("control characters")))
+    assert is_request_fault(error)
+    assert not is_transient(error)
+
+
+def test_a_subclass_of_oserror_is_no_missing_file() -> None:
+    """Only a bare OSError is what requests raises for a missing CA bundle."""
+    assert is_request_fault(OSError("no such bundle"))
+    assert not is_request_fault(ConnectionResetError())
+    assert not is_request_fault(rex.RequestException())
+
+
+def test_causes_are_found_by_structure_and_bounded() -> None:
+    """Arguments, reason and cause; never the context, never in circles, never more than 32."""
+    inner, outer, unrelated = ValueError("inner"), RuntimeError("outer"), KeyError("unrelated")
+    outer.__cause__ = inner
+    inner.__context__ = unrelated
+    inner.__cause__ = outer
+    assert list(causes(outer)) == [outer, inner]
+    chain = RuntimeError("first")
+    for _ in range(100):
+        chain = RuntimeError(chain)
+    assert len(list(causes(chain))) == 32
