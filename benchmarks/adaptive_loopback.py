@@ -90,7 +90,9 @@ def main() -> int:
         works = {"ours": ours(servers["ours"].origin), "botocore": botocores(servers["botocore"].origin)}
         _run(list(works.values()), options.seconds)
     result = {name: figures(server.seen, options.seconds) for name, server in servers.items()}
-    print(f"allowed {RATE:g}/s, burst {BURST:g}; {THREADS} threads each; from second {WARM_UP:g} to {options.seconds:g}")
+    print(
+        f"allowed {RATE:g}/s, burst {BURST:g}; {THREADS} threads each; from second {WARM_UP:g} to {options.seconds:g}"
+    )
     for name, row in result.items():
         print(
             f"{name:<9} throttled {row['throttled']:6.1%}   used {row['used']:6.1%} of the allowed rate   "

@@ -108,7 +108,13 @@ class _World:
 
 
 def simulate(
-    scenario: Scenario, make: Callable[[Clock, Random], Policy], *, clients: int, load: float, capacity: float, seed: int
+    scenario: Scenario,
+    make: Callable[[Clock, Random], Policy],
+    *,
+    clients: int,
+    load: float,
+    capacity: float,
+    seed: int,
 ) -> Run:
     """Run one scenario with one policy.
 

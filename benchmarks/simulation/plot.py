@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SMOOTH = 3
+STYLES = ("-", "-", "-", "-", "--", "-", "-.", ":")
 
 
 def draw(series: dict[str, dict[str, dict[str, list[int]]]], file: Path, capacity: float) -> None:
@@ -28,15 +29,17 @@ def draw(series: dict[str, dict[str, dict[str, list[int]]]], file: Path, capacit
             for number, (policy, lines) in enumerate(policies.items()):
                 values = lines[what]
                 means = [sum(values[max(0, i - SMOOTH + 1) : i + 1]) / min(SMOOTH, i + 1) for i in range(len(values))]
-                axis.plot(means, label=policy, linewidth=1.3, color=f"C{number}")
+                style = STYLES[number % len(STYLES)]  # lines that lie on each other stay visible
+                axis.plot(means, label=policy, linewidth=1.5, linestyle=style, color=f"C{number}")
             axis.axvspan(BEGIN, END, color="0.92", zorder=0)
             axis.axhline(capacity, color="0.6", linewidth=0.7, linestyle=":")
             axis.set_title(f"{scenario}: {'attempts' if what == 'load' else 'operations that succeeded'} per second")
             axis.set_ylim(bottom=0)
             axis.set_xlim(40, 150)
-    axes[0][1].legend(fontsize=7, ncol=2, loc="lower right")
     for axis in axes[-1]:
         axis.set_xlabel("seconds")
-    figure.tight_layout()
+    handles, labels = axes[0][0].get_legend_handles_labels()
+    figure.tight_layout(rect=(0, 0, 1, 1 - 0.6 / figure.get_figheight()))
+    figure.legend(handles, labels, loc="upper center", ncol=len(labels), fontsize=9)
     figure.savefig(file, dpi=80)
     pyplot.close(figure)
