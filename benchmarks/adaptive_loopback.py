@@ -96,7 +96,7 @@ def main() -> int:
     for name, row in result.items():
         print(
             f"{name:<9} throttled {row['throttled']:6.1%}   used {row['used']:6.1%} of the allowed rate   "
-            f"{row['attempts']} attempts; before: {row['throttled before']:.1%} throttled, {row['used before']:.1%} used"
+            f"{row['attempts']} attempts; before: {row['throttled before']:.1%}, {row['used before']:.1%}"
         )
     if options.json:
         options.json.write_text(json.dumps(result, indent=2) + "\n")

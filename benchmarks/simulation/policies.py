@@ -1,3 +1,4 @@
+# ruff: noqa: D102 - what the overridden methods are for is said at Policy
 """Retry policies. To add one, subclass :class:`Policy`, and name it in :data:`POLICIES`.
 
 There is one object per client. A policy never waits: it says for how long, and the simulation schedules. All of them
@@ -54,7 +55,7 @@ class Policy:
         return 0.0
 
     def failed(self, state: Any, kind: str) -> tuple[float, Any] | None:  # noqa: ARG002
-        """After a failure (``error``, ``throttled``, ``refused``, ``timeout``): the delay and the new state, or None."""
+        """After an ``error``, ``throttled``, ``refused`` or ``timeout``: the delay and the new state, or None."""
         return None
 
     def succeeded(self, state: Any, latency: float) -> None:
@@ -72,7 +73,7 @@ class Urllib3(Policy):
     def failed(self, state: Retry, kind: str) -> tuple[float, Any] | None:
         try:
             if kind == "timeout":
-                state = state.increment("GET", "/", error=ReadTimeoutError(None, "/", "timed out"))  # type: ignore[arg-type]
+                state = state.increment("GET", "/", error=ReadTimeoutError(None, "/", "timed out"))
             elif kind == "refused":
                 state = state.increment("GET", "/", error=ConnectionError(kind))
             else:

@@ -1,4 +1,4 @@
-"""The simulator itself: every operation ends, nothing depends on chance or on the machine, and it sees what it should."""
+"""The simulator itself: every operation ends, nothing depends on the machine, and it sees what it should."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_time_moves_with_the_events_alone():
 
 
 def test_the_budgets_refuse_what_they_should():
-    """gRPC's at half of its tokens; the ratio's when ten operations have not earned a retry."""
+    """That of gRPC at half of its tokens; the ratio's when ten operations have not earned a retry."""
     loop = Loop()
     grpc = GrpcThrottling(loop.clock, random.Random(1))
     assert [grpc.failed([1], "error") is not None for _ in range(6)] == [True] * 4 + [False] * 2
