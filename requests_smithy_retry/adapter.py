@@ -14,16 +14,16 @@ from .clock import SYSTEM_CLOCK, Clock
 from .config import RetryConfig, RetryOptions, unknown_option
 from .copying import CopiedAfresh
 from .errors import RetryConfigError
+from .first_tries import FirstTries, owed
 from .given_strategy import check_beside_strategy, foreign_fold, gives_free_first_token
 from .interfaces import RetryStrategy
 from .max_retries import INNER_RETRY, UNSET, translate
 from .operation import Operation
 from .operation_options import OperationOptions, current_options
 from .options import OPTIONS
-from .rate_limiter import ClientRateLimiter
-from .scopes import MAX_SCOPES, scope_of
+from .permits import wait_for_permit
+from .scopes import scope_of
 from .strategies import strategy_for
-from .strategies.adaptive import AdaptiveRetryStrategy
 from .strategies.simple import SimpleRetryStrategy
 from .wire import attempt, verify_whole, watch
 
@@ -116,10 +116,9 @@ class RetryAdapter(CopiedAfresh, HTTPAdapter):
             or getattr(strategy, "throttled", False)
         )
         self.ask_permit: Any | None = getattr(strategy, "send_permit", None)
-        self._owed: Collection[Any] = getattr(strategy, "spent_scopes", ())
-        self._limiters: dict[str, ClientRateLimiter] | None = None
-        if isinstance(strategy, AdaptiveRetryStrategy):
-            self._limiters, self._owed = {}, ("every success",)
+        # Read on each first-try success: empty where there is nothing to book.
+        self._owed = owed(strategy)
+        self._book = FirstTries(strategy, self.scope_of, by_url=config.scope is None).book
         self._now = self.clock.now
 
     def send(
@@ -148,7 +147,7 @@ class RetryAdapter(CopiedAfresh, HTTPAdapter):
             timeout = self.retry_config.timeout if timeout is None else timeout
             request = operation.facts.to_send
             self._sleep(operation.wait)
-            if not self._may_send(operation):
+            if not wait_for_permit(operation):
                 raise operation.never_sent()
         while True:
             response = error = None
@@ -172,14 +171,14 @@ class RetryAdapter(CopiedAfresh, HTTPAdapter):
             else:
                 if operation is None and response.status_code < 400:
                     if self._owed:
-                        self._reward(request)
+                        self._book(request)
                     response._retry_started = started  # type: ignore[attr-defined]
                     return response
             if operation is None:
                 operation = self._begin_late(request, response, stream)
             again = operation.settle(response, error, started)
             self._wait(operation.wait, response)
-            if not again or not self._may_send(operation):
+            if not again or not wait_for_permit(operation):
                 break
         error = operation.finish(response)
         context = None if error is None else error.__context__
@@ -221,18 +220,6 @@ class RetryAdapter(CopiedAfresh, HTTPAdapter):
                 response.close()
             raise
 
-    def _reward(self, request: PreparedRequest) -> None:
-        """Book a first-try success, where a bucket has room for it or a limiter measures."""
-        if self._limiters is not None and not self._strategy.spent_scopes:  # type: ignore[attr-defined]
-            url = request.url
-            limiter = self._limiters.get(url[: url.find("/", 8)])  # type: ignore[index,union-attr]
-            if limiter is None or limiter.retired:
-                limiter = self._limiter_of(request)
-            limiter.record_response(False)
-            return
-        token = self._strategy.acquire_initial_retry_token(token_scope=self.scope_of(request))
-        self._strategy.record_success(token=token)
-
     def _wait(self, seconds: float, response: Response | None) -> None:
         """Sleep; interrupted, the response that would have been handed on goes."""
         try:
@@ -241,27 +228,6 @@ class RetryAdapter(CopiedAfresh, HTTPAdapter):
             if response is not None:
                 response.close()
             raise
-
-    def _limiter_of(self, request: PreparedRequest) -> ClientRateLimiter:
-        """The limiter of a request's scope; remembered by the beginning of its URL, because parsing that is dear."""
-        limiter: ClientRateLimiter = self._strategy.limiter(self.scope_of(request))  # type: ignore[attr-defined]
-        if self.retry_config.scope is None:
-            assert self._limiters is not None
-            if len(self._limiters) >= MAX_SCOPES:
-                self._limiters.clear()
-            url = str(request.url)
-            self._limiters[url[: url.find("/", 8)]] = limiter
-        return limiter
-
-    def _may_send(self, operation: Operation) -> bool:
-        """Wait for the strategy's leave to send, where it gives such (contract 9). False: there is none in time."""
-        if operation.ask_permit is not None:
-            began = self._now()
-            wait = operation.permit_wait(0.0)
-            while wait is not None:
-                wait.rest(self.clock)
-                wait = operation.permit_wait(self._now() - began)
-        return not operation.is_held_back
 
     def _sleep(self, seconds: float) -> None:
         if seconds > 0:

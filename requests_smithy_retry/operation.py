@@ -92,24 +92,9 @@ class Operation:
             # The first attempt is made all the same, and it will be the only one (contract 2.1).
             self.refusal = refusal
 
-    def permit_wait(self, waited: float) -> Any:
-        """Ask the strategy for leave to send (contract 9). None: it is given, or :attr:`stop_reason` says why not.
-
-        :param waited: seconds waited for this permit so far.
-        :returns: what to wait for before asking again, or None.
-        """
-        if self.ask_permit is None or self.token is None:
-            return None
-        try:
-            return self.ask_permit(token=self.token, deadline=self.limits.at, waited=waited)
-        except RetryError as refusal:
-            self._stop(refusal.stop_reason, str(refusal))
-            return None
-
-    @property
-    def is_held_back(self) -> bool:
-        """Whether the strategy gave no leave to send."""
-        return self.stop_reason is not StopReason.SUCCESS
+    def hold_back(self, refusal: RetryError) -> None:
+        """Take note that the strategy gives no leave to send (contract 9)."""
+        self._stop(refusal.stop_reason, str(refusal))
 
     @property
     def is_held_back_unread(self) -> bool:

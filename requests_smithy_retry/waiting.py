@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from .clock import wait_on
@@ -122,12 +123,8 @@ class WaitingLine:
         return None if left <= 0 else min(left, LOOK_AGAIN)
 
     def _wanted_up_to(self, waiter: Waiter) -> float:
-        total = 0.0
-        for other in self._line:
-            total += other.amount
-            if other is waiter:
-                break
-        return total
+        place = self._line.index(waiter)
+        return sum(other.amount for other in islice(self._line, place + 1))
 
     def _write_off_lost(self) -> None:
         while self._lost:

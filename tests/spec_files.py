@@ -10,7 +10,6 @@ SPEC = Path(__file__).parent / "spec"
 
 
 def adaptive_vectors() -> dict[str, Any]:
-    """``adaptive-vectors.json``, copied from the project's shared specification folder (``spec/``), which names the
-    SDK sources of each row."""
+    """``adaptive-vectors.json``, as it is in the project's shared ``spec/``; it names the SDK source of each row."""
     found: dict[str, Any] = json.loads((SPEC / "adaptive-vectors.json").read_text())
     return found

@@ -14,9 +14,9 @@ from requests_smithy_retry import (
     RetryAdapter,
     RetryError,
     StopReason,
+    TokenBucket,
     classifier,
     retry_history,
-    retry_options,
 )
 from requests_smithy_retry.testing.clock import FakeClock
 from tests.support import URL, Reply, scripted
@@ -179,8 +179,8 @@ def test_a_retry_held_back_after_an_exception_raises_that_exception(clock):
     adapter = scripted(429, 200, broken, mode="adaptive", clock=clock, max_permit_wait=3)
     send(adapter)
     adapter.strategy.limiter(SCOPE)._capacity = 1.0
-    with retry_options(max_attempts=2), pytest.raises(requests.exceptions.ConnectionError) as caught:
-        adapter.strategy.config.__dict__["max_permit_wait"] = 0.0
+    adapter.strategy.config.__dict__["max_permit_wait"] = 0.0
+    with pytest.raises(requests.exceptions.ConnectionError) as caught:
         send(adapter)
     assert caught.value is broken
     assert retry_history(broken).stop_reason is StopReason.RATE_LIMITED
@@ -237,7 +237,7 @@ def test_a_strategy_without_the_hook_is_never_asked():
 
 
 def test_a_strategy_of_ones_own_may_offer_the_hook():
-    """``send_permit`` is asked before each attempt, first and others; what it returns is rested on, then asked again."""
+    """``send_permit`` is asked before each attempt; what it returns is rested on, and it is asked again."""
     asked = []
 
     class Wait:
@@ -281,21 +281,21 @@ def test_a_limiter_is_remembered_by_the_beginning_of_the_url_and_looked_up_anew_
     """Only without a scope function, and only so many."""
     adapter = scripted(*[200] * 4, mode="adaptive", clock=clock)
     send(adapter)
-    assert adapter._limiters == {"https://api.example.com": adapter.strategy.limiter(SCOPE)}
+    assert adapter._book.__self__._limiters == {"https://api.example.com": adapter.strategy.limiter(SCOPE)}
     adapter.strategy.limiter(SCOPE).retired = True
     adapter.strategy._limiters._items.clear()
     send(adapter)
-    assert adapter._limiters == {"https://api.example.com": adapter.strategy.limiter(SCOPE)}
-    adapter._limiters = {f"https://{n}": None for n in range(1024)}
+    assert adapter._book.__self__._limiters == {"https://api.example.com": adapter.strategy.limiter(SCOPE)}
+    adapter._book.__self__._limiters = {f"https://{n}": None for n in range(1024)}
     send(adapter)
-    assert len(adapter._limiters) == 1
+    assert len(adapter._book.__self__._limiters) == 1
 
 
 def test_a_scope_function_names_the_limiter(clock):
     """Nothing is remembered by the URL then."""
     adapter = scripted(200, mode="adaptive", clock=clock, scope=lambda request: "all")
     send(adapter)
-    assert adapter._limiters == {}
+    assert adapter._book.__self__._limiters == {}
     assert list(adapter.strategy.snapshot().limiters) == ["all"]
 
 
@@ -324,3 +324,53 @@ def test_a_copy_starts_without_a_past(strategy, clock):
     other = pickle.loads(pickle.dumps(strategy))
     assert (other.config.mode, other.throttled, len(other._limiters)) == (strategy.config.mode, set(), 0)
     assert strategy.throttled
+
+
+def test_a_shared_bucket_and_no_quota_go_with_the_limiter(clock):
+    """The limiter is per scope all the same."""
+    bucket = TokenBucket(20, clock=clock)
+    shared = AdaptiveRetryStrategy(clock=clock, jitter="none", quota=bucket)
+    token = throttle(shared, "a")
+    assert (bucket.available, shared.bucket("a")) == (15, bucket)
+    shared.record_success(token=token)
+    assert shared.snapshot().buckets[None].available == 20
+    free = AdaptiveRetryStrategy(clock=clock, jitter="none", quota=None)
+    token = throttle(free, "a")
+    free.record_success(token=token)
+    assert (free.bucket("a"), dict(free.snapshot().buckets)) == (None, {})
+    assert free.limiter("a").enabled
+    assert shared.limiter("a").enabled
+
+
+def test_a_deadline_bounds_the_wait_for_a_permit(clock):
+    """Through the adapter: the permit comes at 2 s, the operation may take 1.5 s: the 429 is handed on, at once."""
+    adapter = scripted(429, mode="adaptive", clock=clock, operation_timeout=1.5, throttling_backoff=0.5)
+    response = send(adapter)
+    assert response.status_code == 429
+    assert retry_history(response).stop_reason is StopReason.RATE_LIMITED
+    assert clock.sleeps == [0.5]
+
+
+def test_one_success_with_a_shared_bucket_is_booked_and_measured_once(clock):
+    """A bucket that others may have spent is always asked; the limiter counts the success once."""
+    adapter = scripted(200, mode="adaptive", clock=clock, quota=TokenBucket(20, initial=3, clock=clock))
+    send(adapter)
+    assert adapter.strategy.limiter(SCOPE).snapshot().enabled is False
+    assert adapter.strategy.config.quota.available == 4
+    assert adapter.strategy.limiter(SCOPE)._clocker._count == 1
+
+
+def test_an_interrupt_while_waiting_for_a_permit_comes_through(clock):
+    """Ctrl-C: nobody is left waiting, and the next operation asks anew."""
+    adapter = scripted(429, 200, mode="adaptive", clock=clock, max_attempts=1)
+    send(adapter)
+
+    def interrupt(condition, seconds):
+        raise KeyboardInterrupt
+
+    clock.wait = interrupt
+    with pytest.raises(KeyboardInterrupt):
+        send(adapter)
+    assert adapter.strategy.limiter(SCOPE)._resting == 0
+    del clock.wait
+    assert send(adapter).status_code == 200

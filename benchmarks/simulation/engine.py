@@ -1,0 +1,46 @@
+"""Virtual time: an event loop whose clock the strategies are given. Nothing sleeps, nothing depends on the machine."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class VirtualClock:
+    """Implements the library's ``Clock``; only the loop moves it."""
+
+    def __init__(self) -> None:
+        self.time = 0.0
+
+    def now(self) -> float:
+        """Seconds since the beginning."""
+        return self.time
+
+    wall = now
+
+    def sleep(self, seconds: float) -> None:
+        """Refused: whoever waits here schedules an event."""
+        raise AssertionError(f"something slept {seconds} s in virtual time")
+
+
+class Loop:
+    """Runs what was scheduled, in order of time, and in order of scheduling where times are equal."""
+
+    def __init__(self) -> None:
+        self.clock = VirtualClock()
+        self._events: list[tuple[float, int, Callable[..., None], tuple[Any, ...]]] = []
+        self._number = itertools.count()
+
+    def at(self, time: float, call: Callable[..., None], *arguments: Any) -> None:
+        """Schedule a call."""
+        heapq.heappush(self._events, (max(time, self.clock.time), next(self._number), call, arguments))
+
+    def run(self) -> None:
+        """Until nothing is scheduled any more."""
+        while self._events:
+            self.clock.time, _, call, arguments = heapq.heappop(self._events)
+            call(*arguments)

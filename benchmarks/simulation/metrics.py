@@ -1,0 +1,55 @@
+"""What is read off a run."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from .scenarios import BEGIN, END, STOP
+
+if TYPE_CHECKING:
+    from .clients import Done, Run
+    from .scenarios import Scenario
+
+WARM = 10.0
+
+
+def measure(run: Run, scenario: Scenario) -> dict[str, float]:
+    """The figures of the table.
+
+    Of a scenario with a time of trouble, load, goodput and tail are those of the operations begun in it; success is
+    that of the whole run. Recovery is the time from the end of trouble to the end of the last second in which more
+    operations begun fail than ten in a hundred above the usual.
+    """
+    first, last = (WARM, STOP) if scenario.lasts else (BEGIN, END)
+    inside = [done for done in run.operations if first <= done.began < last]
+    all_ok = sum(done.ok for done in run.operations)
+    times = sorted(done.ended - done.began for done in inside)
+    return {
+        "amplification": sum(done.attempts for done in inside) / max(1, len(inside)),
+        "success": 100 * all_ok / max(1, len(run.operations)),
+        "success inside": 100 * sum(done.ok for done in inside) / max(1, len(inside)),
+        "goodput": sum(done.ok and first <= done.ended < last for done in run.operations) / (last - first),
+        "p99": times[math.ceil(0.99 * len(times)) - 1] if times else 0.0,
+        "recovery": math.nan if scenario.lasts else recovery(run.operations),
+    }
+
+
+def recovery(operations: list[Done]) -> float:
+    """Seconds from the end of trouble until it is over for good."""
+    total, failed = [0] * int(STOP), [0] * int(STOP)
+    for done in operations:
+        total[int(done.began)] += 1
+        failed[int(done.began)] += not done.ok
+    usual = sum(failed[int(WARM) : int(BEGIN)]) / max(1, sum(total[int(WARM) : int(BEGIN)]))
+    bad = [second for second in range(int(END), int(STOP)) if failed[second] > (usual + 0.1) * total[second]]
+    return bad[-1] + 1 - END if bad else 0.0
+
+
+def per_second(times: list[float]) -> list[int]:
+    """How many fall into each second up to STOP."""
+    counts = [0] * int(STOP)
+    for time in times:
+        if time < STOP:
+            counts[int(time)] += 1
+    return counts

@@ -1,0 +1,90 @@
+"""Locks across fork (contract 11.1)."""
+
+from __future__ import annotations
+
+import gc
+import os
+import weakref
+
+import pytest
+
+from requests_smithy_retry import AdaptiveRetryStrategy, StandardRetryStrategy, TokenBucket
+from requests_smithy_retry.forksafe import renew_lock_after_fork
+from requests_smithy_retry.rate_limiter import ClientRateLimiter
+from requests_smithy_retry.scopes import ScopeTable
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+
+
+class Holder:
+    """Counts how often its lock was renewed."""
+
+    renewed = 0
+
+    def renew_lock(self) -> None:
+        self.renewed += 1
+
+
+def in_child(check) -> int:
+    """The exit status of a child that runs ``check``."""
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0 if check() else 1)
+    return os.waitpid(pid, 0)[1]
+
+
+def test_every_holder_renews_its_lock_in_the_child_alone():
+    """Once per fork."""
+    holder = Holder()
+    renew_lock_after_fork(holder)
+    assert in_child(lambda: holder.renewed == 1) == 0
+    assert holder.renewed == 0
+
+
+def test_a_holder_is_not_kept_alive():
+    """Registration holds no strong reference."""
+    holder = Holder()
+    renew_lock_after_fork(holder)
+    ref = weakref.ref(holder)
+    del holder
+    gc.collect()
+    assert ref() is None
+
+
+@pytest.mark.parametrize("on_empty", ["fail", "wait"])
+def test_a_bucket_whose_lock_was_held_works_in_the_child(on_empty):
+    """It keeps what it had."""
+    bucket = TokenBucket(10, on_empty=on_empty)
+    bucket.acquire(3)
+    with bucket._lock:
+        assert in_child(lambda: bucket.acquire(7) and bucket.available == 0) == 0
+    assert bucket.available == 7
+
+
+def test_a_limiter_and_a_table_whose_locks_were_held_work_in_the_child():
+    """Whoever waited on them is not there."""
+    limiter = ClientRateLimiter()
+    table = ScopeTable(Holder, lambda item: True)
+    with limiter._changed, table._lock:
+        assert in_child(lambda: limiter.snapshot() is not None and table.get("a") is not None) == 0
+
+
+@pytest.mark.parametrize("kind", [StandardRetryStrategy, AdaptiveRetryStrategy])
+def test_a_strategy_works_in_the_child_whatever_was_held(kind):
+    """All its locks at once."""
+    strategy = kind()
+    bucket = strategy.bucket("a")
+    with strategy._scopes._lock, bucket._lock:
+        token = strategy.acquire_initial_retry_token(token_scope="a")
+
+        def check() -> bool:
+            error = type(
+                "Broken",
+                (Exception,),
+                {"is_retry_safe": True, "retry_after": None, "is_throttling_error": False, "is_timeout_error": False},
+            )()
+            again = strategy.refresh_retry_token_for_retry(token_to_renew=token, error=error)
+            strategy.record_success(token=again)
+            return bucket.available == 500
+
+        assert in_child(check) == 0

@@ -1,0 +1,209 @@
+"""The token bucket (contract 6.2, 6.3): its rules, its invariants, many threads."""
+
+from __future__ import annotations
+
+import copy
+import math
+import pickle
+import random
+import threading
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from requests_smithy_retry import RetryQuota, StandardRetryStrategy, TokenBucket, TokenBucketSnapshot
+from requests_smithy_retry.quota import is_full
+from requests_smithy_retry.testing.clock import FakeClock
+
+
+def test_it_starts_full_and_takes_all_or_nothing():
+    """What cannot be had whole is not had at all."""
+    bucket = TokenBucket(20)
+    assert (bucket.acquire(14), bucket.acquire(14), bucket.acquire(6)) == (True, False, True)
+    assert bucket.available == 0
+
+
+def test_the_default_capacity_is_500():
+    """Contract 6.2."""
+    assert TokenBucket().snapshot() == TokenBucketSnapshot(500, 500)
+
+
+def test_what_exceeds_the_capacity_is_dropped():
+    """By a return, by a reward and by the refill."""
+    clock = FakeClock()
+    bucket = TokenBucket(10, initial=9, refill_rate=1, clock=clock)
+    bucket.release(5)
+    assert bucket.available == 10
+    bucket.acquire(1)
+    bucket.reward(5)
+    assert bucket.available == 10
+    bucket.acquire(1)
+    clock.advance(100)
+    assert bucket.available == 10
+
+
+@pytest.mark.parametrize("method", ["release", "reward"])
+def test_a_full_bucket_is_given_nothing_and_takes_no_lock(method):
+    """Called while the lock is held: it would hang."""
+    bucket = TokenBucket(10)
+    with bucket._lock:
+        getattr(bucket, method)(1)
+    assert bucket.available == 10
+
+
+@pytest.mark.parametrize("method", ["release", "reward"])
+def test_what_is_given_back_is_there(method):
+    """In a bucket that nobody waits on the two are the same."""
+    bucket = TokenBucket(10, initial=0)
+    getattr(bucket, method)(4)
+    assert bucket.available == 4
+
+
+def test_writing_off_changes_nothing_where_nobody_waits():
+    """The tokens are gone already."""
+    bucket = TokenBucket(10, initial=3)
+    bucket.write_off(5)
+    assert bucket.available == 3
+
+
+def test_it_refills_with_time():
+    """Two tokens a second; looking, taking and giving back all see it."""
+    clock = FakeClock()
+    bucket = TokenBucket(10, initial=0, refill_rate=2, clock=clock)
+    assert not bucket.acquire(1)
+    clock.advance(0.5)
+    assert bucket.available == 1
+    clock.advance(1)
+    assert bucket.acquire(3)
+    clock.advance(1)
+    bucket.release(1)
+    assert bucket.available == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        ({"capacity": -1}, "capacity"),
+        ({"capacity": math.inf}, "capacity"),
+        ({"capacity": math.nan}, "capacity"),
+        ({"initial": -1}, "initial"),
+        ({"initial": 501}, "initial"),
+        ({"refill_rate": -1}, "refill_rate"),
+        ({"refill_rate": math.inf}, "refill_rate"),
+        ({"on_empty": "sleep"}, "on_empty"),
+    ],
+)
+def test_a_number_out_of_range_is_refused_by_name(arguments, name):
+    """The error names the argument."""
+    with pytest.raises(ValueError, match=f"^{name}="):
+        TokenBucket(**arguments)
+
+
+def test_an_empty_bucket_is_a_bucket():
+    """Capacity 0: nothing can be had, and it is full."""
+    bucket = TokenBucket(0)
+    assert not bucket.acquire(1)
+    assert is_full(bucket)
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda item: pickle.loads(pickle.dumps(item))])
+@pytest.mark.parametrize("on_empty", ["fail", "wait"])
+def test_a_copy_keeps_the_configuration_and_is_full(copied, on_empty):
+    """With a lock of its own."""
+    bucket = TokenBucket(20, initial=3, refill_rate=0.5, on_empty=on_empty)
+    other = copied(bucket)
+    assert (other.capacity, other.refill_rate, other.on_empty) == (20, 0.5, on_empty)
+    assert other.available == 20
+    assert other._lock is not bucket._lock
+
+
+def test_it_is_what_a_strategy_needs():
+    """The protocol, and something to read."""
+    assert isinstance(TokenBucket(), RetryQuota)
+    assert repr(TokenBucket(20, initial=3)) == "<TokenBucket 3 of 20>"
+
+
+STEPS = st.lists(st.tuples(st.sampled_from(["acquire", "release", "reward", "advance"]), st.floats(0, 60)), max_size=60)
+
+
+@given(STEPS, st.floats(0, 100), st.sampled_from([0.0, 0.5, 7.0]))
+def test_it_never_holds_less_than_nothing_nor_more_than_its_capacity(steps, capacity, rate):
+    """Whatever happens in whatever order; and a refusal takes nothing."""
+    clock = FakeClock()
+    bucket = TokenBucket(capacity, refill_rate=rate, clock=clock)
+    for what, amount in steps:
+        before = bucket.available
+        if what == "advance":
+            clock.advance(amount)
+        elif what == "acquire":
+            granted = bucket.acquire(amount)
+            assert granted == (amount <= before)
+            assert bucket.available == (before - amount if granted else before)
+        else:
+            getattr(bucket, what)(amount)
+            assert bucket.available >= before
+        assert 0 <= bucket.available <= capacity
+
+
+def test_128_threads_take_each_token_once():
+    """Half of what there is can be had by each of 128 threads; together they get exactly what there is."""
+    bucket = TokenBucket(1_000)
+    together = threading.Barrier(128)
+    granted: list[int] = []
+
+    def work(seed: int) -> None:
+        chance = random.Random(seed)
+        together.wait(20)
+        got = 0
+        for _ in range(50):
+            amount = chance.randint(1, 5)
+            if bucket.acquire(amount):
+                got += amount
+                assert bucket.available >= 0
+                if chance.random() < 0.5:
+                    bucket.release(amount)
+                    got -= amount
+        granted.append(got)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(128)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert len(granted) == 128
+    assert sum(granted) == 1_000 - bucket.available
+
+
+class Broken(Exception):
+    """A passing fault of plain code."""
+
+    is_retry_safe = True
+    retry_after = None
+    is_throttling_error = False
+    is_timeout_error = False
+
+
+def test_128_threads_of_operations_leave_a_strategys_bucket_right():
+    """Each fails once, then succeeds: what its retry took comes back, and at the end the bucket is full."""
+    strategy = StandardRetryStrategy(clock=FakeClock())
+    refused: list[Exception] = []
+
+    def work() -> None:
+        for _ in range(5):
+            token = strategy.acquire_initial_retry_token(token_scope="a")
+            try:
+                token = strategy.refresh_retry_token_for_retry(token_to_renew=token, error=Broken())
+            except Exception as error:
+                refused.append(error)
+            else:
+                strategy.record_success(token=token)
+
+    threads = [threading.Thread(target=work) for _ in range(128)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert strategy.bucket("a").available == 500
+    assert {type(error).__name__ for error in refused} <= {"RetryError"}
+    assert strategy.spent_scopes == set()

@@ -1,0 +1,208 @@
+"""Scopes (contract 6.4, 11.3): names, the table, and what eviction must never do."""
+
+from __future__ import annotations
+
+import os
+import random
+import threading
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from requests_smithy_retry import AdaptiveRetryStrategy, RetryError, StandardRetryStrategy, TokenBucket
+from requests_smithy_retry.quota import is_full
+from requests_smithy_retry.scopes import MAX_SCOPES, ScopeTable, scope_of
+from requests_smithy_retry.testing.clock import FakeClock
+
+
+class Broken(Exception):
+    """A passing fault of plain code."""
+
+    is_retry_safe = True
+    retry_after = None
+    is_throttling_error = False
+    is_timeout_error = False
+
+
+class Throttled(Broken):
+    """Plain code's own throttling error."""
+
+    is_throttling_error = True
+
+
+def buckets(limit: int, capacity: float = 10) -> ScopeTable[TokenBucket]:
+    return ScopeTable(lambda: TokenBucket(capacity), is_full, limit)
+
+
+@pytest.mark.parametrize(
+    ("url", "scope"),
+    [
+        ("https://api.example.com/v1?key=1", "https://api.example.com:443"),
+        ("http://api.example.com", "http://api.example.com:80"),
+        ("HTTPS://User:Secret@API.Example.COM:8443/x", "https://api.example.com:8443"),
+        ("https://api.example.com:/x", "https://api.example.com:443"),
+        ("http://[::1]:8080/", "http://[::1]:8080"),
+        ("http://[FE80::1]/", "http://[fe80::1]:80"),
+        ("https://user@[2001:db8::1]:443/x", "https://[2001:db8::1]:443"),
+        ("http+unix://%2Frun%2FApp.sock/v1", "http+unix://%2Frun%2FApp.sock"),
+        ("http+unix://%2frun%2fApp.sock/v2", "http+unix://%2frun%2fApp.sock"),
+        ("ftp://Example.com/x", "ftp://example.com"),
+        ("http://example.com:99999/", "invalid URL"),
+        ("http://[::1/", "invalid URL"),
+        ("", "://"),
+    ],
+)
+def test_the_scope_of_a_url_is_its_target_origin(url, scope):
+    """Without userinfo, path and query; a socket's path keeps its case; what is no URL raises nothing."""
+    assert scope_of(url) == scope
+
+
+@given(st.text())
+def test_no_text_makes_it_raise_or_tell_a_password(text):
+    """Whatever comes before an @ is gone."""
+    assert "secret" not in scope_of(f"https://user:secret@{text.replace('secret', '')}")
+    scope_of(text)
+
+
+def test_each_scope_has_its_own_item_and_keeps_it():
+    """The second look finds the first one's."""
+    table = buckets(4)
+    assert table.get("a") is table.get("a") is not table.get("b")
+    assert dict(table) == {"a": table.get("a"), "b": table.get("b")}
+    assert len(table) == 2
+
+
+def test_the_longest_unused_full_bucket_goes_first():
+    """Looking is using."""
+    table = buckets(3)
+    for scope in "abc":
+        table.get(scope)
+    table.get("a")
+    table.get("d")
+    assert [scope for scope, _ in table] == ["c", "a", "d"]
+
+
+def test_a_spent_bucket_never_goes():
+    """Where all are spent, the newcomers share one more, so that new hosts bring no new quota."""
+    table = buckets(2)
+    for scope in "ab":
+        table.get(scope).acquire(1)
+    assert table.get("c") is table.get("d")
+    table.get("c").acquire(10)
+    assert table.get("e").available == 0
+    assert [bucket.available for _, bucket in table] == [9, 9]
+
+
+def test_touching_many_hosts_never_refills_a_spent_bucket():
+    """Two thousand other scopes pass by; the spent one is as it was, and no more than the limit are kept."""
+    strategy = StandardRetryStrategy(clock=FakeClock())
+    token = strategy.acquire_initial_retry_token(token_scope="spent")
+    strategy.refresh_retry_token_for_retry(token_to_renew=token, error=Broken())
+    for number in range(2 * MAX_SCOPES):
+        strategy.bucket(f"host {number}")
+    assert strategy.bucket("spent").available == 486
+    assert len(strategy._scopes) == MAX_SCOPES
+
+
+def test_an_item_in_use_is_not_given_up():
+    """Full or not: else somebody would take from a bucket that is no longer there."""
+    table = buckets(1)
+    with table.use("a") as item, table.use("a") as same:
+        assert item is same
+        overflow = table.get("b")
+        item.acquire(4)
+    assert table.get("a") is item
+    item.release(4)
+    assert table.get("b") is not overflow
+    assert [scope for scope, _ in table] == ["b"]
+
+
+def test_leaving_one_use_of_two_keeps_the_other():
+    """Uses are counted."""
+    table = buckets(1)
+    with table.use("a") as item:
+        with table.use("a"):
+            pass
+        table.get("b")
+        assert table.get("a") is item
+
+
+def test_a_use_ends_also_where_the_block_fails():
+    """The item can go then."""
+    table = buckets(1)
+    with pytest.raises(KeyError), table.use("a"):
+        raise KeyError
+    table.get("b")
+    assert [scope for scope, _ in table] == ["b"]
+
+
+def test_what_goes_may_be_chosen_by_an_age_of_its_own_and_is_told():
+    """Not the table's order but ``used_at`` decides."""
+    gone = []
+    ages = {"a": 3.0, "b": 1.0, "c": 2.0}
+    made = iter("abcd")
+    table = ScopeTable(lambda: next(made), lambda item: True, 3, used_at=lambda item: ages[item], retire=gone.append)
+    for scope in "abcd":
+        table.get(scope)
+    assert gone == ["b"]
+    none = ScopeTable(lambda: next(iter("x")), lambda item: False, 1, used_at=lambda item: 0.0)
+    assert none.get("a") == none.get("b") == "x"
+    assert len(none) == 1
+
+
+def test_threads_that_take_and_look_around_never_get_more_than_there_is():
+    """The race of the plain table: a full bucket evicted between finding it and taking from it, and made anew."""
+    table = buckets(2, capacity=5)
+    together = threading.Barrier(8)
+    granted: list[str] = []
+
+    def work(seed: int) -> None:
+        chance = random.Random(seed)
+        together.wait(10)
+        for _ in range(400):
+            scope = chance.choice("abcd")
+            with table.use(scope) as bucket:
+                if bucket.acquire(1):
+                    granted.append(scope)
+            table.get(chance.choice("wxyz"))
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    # Two kept scopes and the shared overflow: three buckets of five, and nothing ever comes back.
+    assert len(granted) <= 15
+
+
+def test_a_child_has_a_free_lock_and_no_uses():
+    """What the parent's threads used can be given up in the child."""
+    table = buckets(1)
+    with table.use("a"), table._lock:
+        pid = os.fork()
+        if pid == 0:
+            table.get("b")
+            os._exit(0 if [scope for scope, _ in table] == ["b"] else 1)
+    assert os.waitpid(pid, 0)[1] == 0
+
+
+def test_a_limiter_that_was_throttled_is_kept_and_idle_ones_go():
+    """Touching many hosts does not let a throttled client loose; long after, it may be forgotten, mark and all."""
+    clock = FakeClock()
+    strategy = AdaptiveRetryStrategy(clock=clock, max_attempts=1)
+    with pytest.raises(RetryError):
+        strategy.refresh_retry_token_for_retry(
+            token_to_renew=strategy.acquire_initial_retry_token(token_scope="slow"), error=Throttled()
+        )
+    slow = strategy.limiter("slow")
+    for number in range(MAX_SCOPES + 5):
+        strategy.limiter(f"host {number}")
+    assert strategy.limiter("slow") is slow
+    assert strategy.throttled == {slow}
+    clock.advance(61)
+    for number in range(MAX_SCOPES):
+        clock.advance(0.001)
+        strategy.limiter(f"other {number}")
+    assert slow.retired
+    assert strategy.throttled == set()
