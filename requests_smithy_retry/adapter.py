@@ -20,7 +20,7 @@ from .options import ADAPTER_OPTIONS, CLASSIFIER_OPTIONS, OPTIONS
 from .scopes import scope_of
 from .strategies import strategy_for
 from .strategies.simple import SimpleRetryStrategy
-from .wire import attempt, watch
+from .wire import attempt, verify_whole, watch
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -101,6 +101,8 @@ class RetryAdapter(HTTPAdapter):
             or not config.preload_content
             or config.timeout is not None
             or config.idempotency_key is not False
+            or config.operation_timeout is not None
+            or config.operation_attempt_timeout is not None
         )
         self._now = self.clock.now
 
@@ -135,13 +137,20 @@ class RetryAdapter(HTTPAdapter):
             started = self._now()
             attempt.connecting = False
             try:
+                allowed = timeout if operation is None else operation.limits.begin(timeout)
                 response = super().send(
-                    request, stream=stream, timeout=timeout, verify=verify, cert=cert, proxies=proxies
+                    request, stream=stream, timeout=allowed, verify=verify, cert=cert, proxies=proxies
                 )
                 if preload and response.status_code < 400:
                     response.content  # noqa: B018 - reads the body, so that a cut one is this attempt's failure
+                    if getattr(response.raw, "length_remaining", 0) or getattr(response.raw, "_decoder", None):
+                        verify_whole(response)
             except Exception as caught:
                 error = caught
+            except BaseException:
+                if operation is not None:
+                    operation.limits.end()
+                raise
             else:
                 if operation is None and response.status_code < 400:
                     if self._strategy.spent_scopes:  # type: ignore[attr-defined]
@@ -151,7 +160,7 @@ class RetryAdapter(HTTPAdapter):
             if operation is None:
                 operation = self._begin_late(request, response, stream)
             again = operation.settle(response, error, started)
-            self._sleep(operation.wait)
+            self._wait(operation.wait, response)
             if not again:
                 break
         error = operation.finish(response, error)
@@ -196,6 +205,15 @@ class RetryAdapter(HTTPAdapter):
         """Book a first-try success, where a bucket has room for it."""
         token = self.strategy.acquire_initial_retry_token(token_scope=self.scope_of(request))
         self.strategy.record_success(token=token)
+
+    def _wait(self, seconds: float, response: Response | None) -> None:
+        """Sleep; interrupted, the response that would have been handed on goes."""
+        try:
+            self._sleep(seconds)
+        except BaseException:
+            if response is not None:
+                response.close()
+            raise
 
     def _sleep(self, seconds: float) -> None:
         if seconds > 0:

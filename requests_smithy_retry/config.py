@@ -50,6 +50,8 @@ class RetryConfig:
     refill_rate: float = 0.0
     success_reward: float = 1
     max_retry_after: float = 120.0
+    operation_timeout: float | None = None
+    operation_attempt_timeout: float | None = None
     timeout: TimeoutType = None
     preload_content: bool = True
     allowed_methods: Collection[str] | None = IDEMPOTENT_METHODS
@@ -107,6 +109,8 @@ class RetryOptions(TypedDict, total=False):
     refill_rate: float
     success_reward: float
     max_retry_after: float
+    operation_timeout: float | None
+    operation_attempt_timeout: float | None
     timeout: TimeoutType
     preload_content: bool
     allowed_methods: Collection[str] | None

@@ -10,7 +10,8 @@ from typing import Any
 
 from requests import Response
 
-from .clock import SYSTEM_CLOCK
+from .deadline import Deadline, after, earliest
+from .wire.state import attempt
 
 DRAIN_BYTES = 65_536
 """So much of a discarded body is read at most, to keep its connection."""
@@ -72,18 +73,22 @@ class HeldConnection:
         if original is None or original.isclosed() or socket is None:
             return True
         timeout = socket.gettimeout()
+        until = earliest(after(DRAIN_SECONDS), attempt.deadline)
+        assert until is not None
         socket.settimeout(DRAIN_STALL)
         try:
-            return _read_up(original, SYSTEM_CLOCK.now() + DRAIN_SECONDS)
+            # The deadline also ends a line of chunk framing that trickles, of which one read makes many.
+            with attempt.ending(until):
+                return _read_up(original, until)
         finally:
             socket.settimeout(timeout)
 
 
-def _read_up(original: Any, until: float) -> bool:
+def _read_up(original: Any, until: Deadline) -> bool:
     """Read a raw response to its end, if that is near. ``read1`` waits for one packet, not for a full part."""
     left = DRAIN_BYTES
     try:
-        while left > 0 and SYSTEM_CLOCK.now() < until:
+        while left > 0 and until.left() > 0:
             part = original.read1(left)
             if not part:
                 return True

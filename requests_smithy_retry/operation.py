@@ -22,7 +22,9 @@ from .recorder import Recorder
 from .request_facts import RequestFacts
 from .resend import resend_ruling
 from .stop_reason import StopReason
+from .time_limits import TimeLimits, as_body_failure
 from .transport_faults import is_request_fault, never_left
+from .wire import Peeked, peek, verify_whole
 from .wire import attempt as attempt_state
 
 if TYPE_CHECKING:
@@ -55,6 +57,7 @@ class Operation:
         self.preload = not stream and self.config.preload_content
         self.options = options or NOTHING
         self.scope = adapter.scope_of(request)
+        self.limits = TimeLimits(self.config, self.options, self.clock)
         self.facts = RequestFacts(request, self.config, self.options)
         self.sees_successes = adapter.sees_successes or any(map(sees_successes, self.options.classifiers))
         self.number = 0
@@ -71,6 +74,8 @@ class Operation:
         try:
             self.token = self.strategy.acquire_initial_retry_token(token_scope=self.scope)
             self.wait = self.token.retry_delay
+            if self.wait > 0 and self.limits.forbids(self.wait):
+                self.wait, self.refusal = 0.0, RetryError("no time is left", stop_reason=StopReason.DEADLINE)
         except RetryError as refusal:
             # The first attempt is made all the same, and it will be the only one (contract 2.1).
             self.refusal = refusal
@@ -88,6 +93,8 @@ class Operation:
         self.number += 1
         unwritten = error is not None and (attempt_state.connecting or never_left(error))
         held = None
+        if error is not None:
+            error = self._named(error, response)
         if isinstance(error, requests.exceptions.RequestException):
             error.request = self.request  # not the copy that a watched body was sent with
         if response is not None:
@@ -95,12 +102,21 @@ class Operation:
             if error is None and response.status_code >= 400:
                 held = HeldConnection(response)
         try:
+            peeked = None
             if held is not None and self.preload:
-                error = _read(response)
+                assert response is not None
+                peeked = peek(response)
+                if peeked is None or peeked.whole:
+                    peeked, error = None, self._read(response)
             self.error = error
             waited = self.wait, self.wait_source
-            classification, again = self._decide(response, error, unwritten)
-            self.record.note(response, error, started, waited, classification, self.token if again else None)
+            classification, again = self._decide(response, error, unwritten, peeked)
+            if peeked is not None and not again:
+                assert response is not None
+                classification, again = self._read_late(response, classification)
+            self.record.note(response, self.error, started, waited, classification, self.token if again else None)
+            if response is not None and self.error is None and not self.preload and not again:
+                self.limits.hand_on(response)
             self._let_go(response, held, classification, again)
         except BaseException:
             # A bug in a classifier, or Ctrl-C: the connection goes, the caller gets the exception.
@@ -109,10 +125,37 @@ class Operation:
             if response is not None:
                 response.close()
             raise
+        finally:
+            self.limits.end()
         return again
 
+    def _read(self, response: Response) -> Exception | None:
+        """Read a failed response's body; what goes wrong in it is the attempt's failure."""
+        try:
+            _ = response.content
+            verify_whole(response)
+        except Exception as error:
+            return self._named(error, response)
+        return None
+
+    def _read_late(
+        self, response: Response, classification: Classification | None
+    ) -> tuple[Classification | None, bool]:
+        """Read the long or slow body of a response that is final. If that fails, it is the attempt that failed."""
+        self.error = error = self._read(response)
+        if error is None or self.stop_reason is not StopReason.NOT_RETRYABLE:
+            return classification, False
+        unredeem = getattr(self.token, "unredeem", None)
+        if unredeem is not None:
+            unredeem()  # the strategy said that the response was none to retry; a cut body is another matter
+        return self._decide(response, error, False)
+
+    def _named(self, error: Exception, response: Response | None) -> Exception:
+        named = self.limits.translated(error, self.request)
+        return named if response is None else as_body_failure(named, self.request)
+
     def _decide(
-        self, response: Response | None, error: Exception | None, unwritten: bool
+        self, response: Response | None, error: Exception | None, unwritten: bool, peeked: Peeked | None = None
     ) -> tuple[Classification | None, bool]:
         self.wait, self.wait_source = 0.0, "backoff"
         if error is not None and is_request_fault(error):
@@ -120,8 +163,8 @@ class Operation:
         is_success = error is None and response is not None and response.status_code < 400
         if is_success and not self.sees_successes:
             return self._succeed()
-        outcome = self._outcome(response, error, unwritten)
-        context = RetryContext(outcome, options=self.facts.full_options)
+        outcome = self._outcome(response, error, unwritten, peeked)
+        context = RetryContext(outcome, deadline=self.limits.at, options=self.facts.full_options)
         try:
             if self.refusal is not None:
                 raise self.refusal
@@ -140,6 +183,10 @@ class Operation:
             self.wait = refusal.delay or 0.0
             self._stop(refusal.stop_reason, str(refusal))
             return refusal.classification, False
+        if self.limits.forbids(token.retry_delay):
+            # A strategy of somebody else's need not look at the deadline.
+            self._stop(StopReason.DEADLINE, f"the next wait of {token.retry_delay:.3g} s would not end in time")
+            return getattr(token, "classification", None), False
         self.token = token
         self.wait = token.retry_delay
         self.wait_source = getattr(token, "delay_source", "strategy")
@@ -161,7 +208,9 @@ class Operation:
             describe(error, action)
         return self.strategy.refresh_retry_token_for_retry(token_to_renew=self.token, error=error)
 
-    def _outcome(self, response: Response | None, error: Exception | None, unwritten: bool) -> Outcome:
+    def _outcome(
+        self, response: Response | None, error: Exception | None, unwritten: bool, peeked: Peeked | None
+    ) -> Outcome:
         return Outcome(
             error=error,
             response=response if error is None else None,
@@ -169,6 +218,7 @@ class Operation:
             attempt=self.number,
             stream=not self.preload,
             resend=self.facts.resend(unwritten=unwritten),
+            peeked=None if peeked is None else peeked.prefix,
         )
 
     def _succeed(self) -> tuple[None, bool]:
@@ -204,7 +254,7 @@ class Operation:
         """Attach the record to the outcome. Returns the exception to raise, or None to return the response."""
         most = self.options.max_attempts or getattr(self.strategy, "max_attempts", None)
         history = self.record.history(self.stop_reason, self.why, most)
-        error = error or self.error
+        error = self.error
         if error is not None:
             attach(error, history)
             return error
@@ -216,15 +266,6 @@ class Operation:
             attach(raised, history)
             return raised
         return None
-
-
-def _read(response: Response | None) -> Exception | None:
-    """Read a failed response's body; what goes wrong in it is the attempt's failure."""
-    try:
-        _ = response.content  # type: ignore[union-attr]
-    except Exception as error:
-        return error
-    return None
 
 
 def _is_throttling(classification: Classification | None) -> bool:

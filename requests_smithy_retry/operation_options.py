@@ -11,6 +11,8 @@ from typing import Any
 
 from . import option_types as types
 from .classifier import RetryClassifier
+from .clock import SYSTEM_CLOCK, Clock
+from .deadline import Deadline, after, earliest
 from .errors import RetryConfigError
 from .option_types import Parse, Refused
 
@@ -26,6 +28,7 @@ class OperationOptions:
     :param long_poll: the operation is a long poll (contract 2, the Retries 2.1 specification).
     :param idempotency_key: as the option of that name.
     :param enabled: False: no retries.
+    :param deadline: when everything in the block must be over.
     """
 
     max_attempts: int | None = None
@@ -35,6 +38,7 @@ class OperationOptions:
     long_poll: bool | None = None
     idempotency_key: bool | Callable[..., str] | None = None
     enabled: bool | None = None
+    deadline: Deadline | None = None
 
 
 OPERATION_OPTIONS: dict[str, Parse] = {
@@ -45,6 +49,7 @@ OPERATION_OPTIONS: dict[str, Parse] = {
     "long_poll": types.boolean,
     "idempotency_key": types.idempotency_key,
     "enabled": types.boolean,
+    "deadline": types.number(above=0),
 }
 """What each option of one operation accepts."""
 
@@ -66,6 +71,8 @@ def retry_options(
     long_poll: bool | None = None,
     idempotency_key: bool | Callable[..., str] | None = None,
     enabled: bool | None = None,
+    deadline: float | None = None,
+    clock: Clock = SYSTEM_CLOCK,
 ) -> Iterator[OperationOptions]:
     """Set options for every operation in the block, in this thread and context alone; blocks nest.
 
@@ -82,6 +89,9 @@ def retry_options(
     :param idempotency_key: True, or a function that makes a key: each operation gets a key of its own, as with the
         option of that name. False: none.
     :param enabled: False: no retries; the adapter behaves as a plain ``HTTPAdapter``.
+    :param deadline: seconds from now, above 0: one bound over everything in the block, redirects, auth re-sends and
+        several requests together (contract 8.4). Of nested blocks, the one that ends first counts.
+    :param clock: on which the deadline is measured.
     :raises RetryConfigError: for a value that an option does not allow.
     """
     given = {
@@ -92,11 +102,14 @@ def retry_options(
         "long_poll": long_poll,
         "idempotency_key": idempotency_key,
         "enabled": enabled,
+        "deadline": deadline,
     }
     outer = current_options.get() or NOTHING
     changes: dict[str, Any] = {name: _parse(name, value) for name, value in given.items() if value is not None}
     kept = () if default_classifiers is False else outer.classifiers
     changes["classifiers"] = (*kept, *changes.get("classifiers", ()))
+    if "deadline" in changes:
+        changes["deadline"] = earliest(outer.deadline, after(changes["deadline"], clock))
     mark = current_options.set(dataclasses.replace(outer, **changes))
     try:
         yield current_options.get() or NOTHING

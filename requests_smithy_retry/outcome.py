@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from .actions import ErrorKind, RetryAction, RetryForbidden, RetryIndicated
@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from .resend import ResendFacts
 
 
+BODY_PREFIX = 65_536
+"""So many bytes of a body are there to be classified."""
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What one attempt ended with: a response, or an exception; both where driven by hand with one that carries one.
@@ -25,6 +29,7 @@ class Outcome:
     :param attempt: the attempt's number, from 1.
     :param stream: the caller asked for an unread body.
     :param resend: what decides whether the request may be sent again (contract 4); None where there is no HTTP.
+    :param peeked: how a body begins that was not read whole, because it is long or slow; see ``body_prefix``.
     """
 
     error: BaseException | None = None
@@ -33,6 +38,18 @@ class Outcome:
     attempt: int = 1
     stream: bool = False
     resend: ResendFacts | None = None
+    peeked: bytes | None = field(default=None, repr=False)
+
+    @property
+    def body_prefix(self) -> bytes:
+        """The body of a response, decoded, but not more of it than the first 64 KiB.
+
+        Empty with ``stream``, and where there is no response. ``response.content`` is the whole body; of a long or
+        slow one, that reads what may not be wanted, for as long as the server likes.
+        """
+        if self.stream or self.response is None:
+            return b""
+        return self.response.content[:BODY_PREFIX] if self.peeked is None else self.peeked
 
     @property
     def status(self) -> int | None:

@@ -1,56 +1,33 @@
-"""What must be known below ``super().send`` (contract 14.1): whether the request can have reached the server.
+"""Pools whose connections are prepared (contract 14.1).
 
-It is seen by subclasses of urllib3's connection pools, put into the pool managers of an adapter. Their ``_new_conn``
-prepares each connection; ``ConnectionCls`` is never replaced, because others (vcrpy) do that.
+Subclasses of urllib3's pools are put into the pool managers of an adapter. ``ConnectionCls`` is never replaced,
+because others (vcrpy) do that.
 """
 
 from __future__ import annotations
 
 import functools
-import threading
-import weakref
 from typing import Any
 
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool
+from urllib3.exceptions import EmptyPoolError
 
-
-class AttemptState(threading.local):
-    """What this thread's current attempt has come to. Reset before each attempt; an attempt stays in its thread."""
-
-    connecting = False
-    """A connection was begun and not finished, so that no byte of the request was written."""
-
-
-attempt = AttemptState()
+from .connect import Connect
+from .response import CheckedResponse
+from .state import attempt
+from .upload import Send
 
 KNOWN_CONNECTS = frozenset({HTTPConnection.connect, HTTPSConnection.connect})
 """The ``connect`` methods whose end is known to come before the first byte of a request."""
 
 
-class _Connect:
-    """``connect`` of one connection, marking in the attempt when it begins and when it is done.
-
-    It knows its connection weakly: a cycle would keep sockets open until the garbage collector comes by.
-    """
-
-    __slots__ = ("_connection",)
-
-    def __init__(self, connection: HTTPConnection) -> None:
-        self._connection = weakref.ref(connection)
-
-    def __call__(self) -> None:
-        connection = self._connection()
-        assert connection is not None  # it is being called through the connection itself
-        attempt.connecting = True
-        type(connection).connect(connection)
-        attempt.connecting = False
-
-
 def prepare(connection: Any) -> Any:
     """Prepare a new connection. One whose class connects in its own way is left alone: then nothing is known."""
     if getattr(type(connection), "connect", None) in KNOWN_CONNECTS:
-        connection.connect = _Connect(connection)
+        connection.connect = Connect(connection)
+        connection.send = Send(connection)
+        connection.response_class = CheckedResponse
     return connection
 
 
@@ -59,6 +36,14 @@ class PreparingPool(HTTPConnectionPool):
 
     def _new_conn(self) -> Any:
         return prepare(super()._new_conn())
+
+    def _get_conn(self, timeout: float | None = None) -> Any:
+        if self.block and attempt.deadline is not None:
+            try:
+                timeout = attempt.seconds(timeout)
+            except TimeoutError:
+                raise EmptyPoolError(self, "no connection was free before the deadline") from None
+        return super()._get_conn(timeout)
 
 
 @functools.cache

@@ -1,0 +1,45 @@
+"""What one attempt and the connections below it must know of each other (contract 14.1)."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from ..deadline import Deadline
+
+
+class AttemptState(threading.local):
+    """This thread's current attempt. Reset before each; an attempt stays in its thread."""
+
+    connecting = False
+    """A connection was begun and not finished, so that no byte of the request was written."""
+
+    deadline: Deadline | None = None
+    """When the attempt must be over; None: nothing bounds it but its timeouts."""
+
+    def seconds(self, usual: float | None) -> float | None:
+        """What a socket may take for the next step.
+
+        :param usual: what it may take by its own timeout; None: for ever.
+        :raises TimeoutError: if the deadline has passed.
+        """
+        if self.deadline is None:
+            return usual
+        left = self.deadline.left()
+        if left <= 0:
+            raise TimeoutError("timed out: the deadline has passed")
+        return left if usual is None else min(usual, left)
+
+    @contextmanager
+    def ending(self, deadline: Deadline) -> Iterator[None]:
+        """Put reads under another deadline for a while."""
+        outer, self.deadline = self.deadline, deadline
+        try:
+            yield
+        finally:
+            self.deadline = outer
+
+
+attempt = AttemptState()
+"""The only one there needs to be."""

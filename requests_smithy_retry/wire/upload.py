@@ -1,0 +1,46 @@
+"""Sending a request within the attempt's deadline (contract 8.1): a server that stops reading does not outlive it."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+from urllib3.connection import HTTPConnection
+
+from .state import attempt
+
+PIECE = 16_384
+"""One TLS record: ``sendall`` bounds the whole call over plain sockets, over TLS each record by itself."""
+
+
+class Send:
+    """``send`` of one connection, which it knows weakly."""
+
+    __slots__ = ("_connection",)
+
+    def __init__(self, connection: HTTPConnection) -> None:
+        self._connection = weakref.ref(connection)
+
+    def __call__(self, data: Any) -> None:
+        connection: Any = self._connection()
+        if attempt.deadline is None:
+            type(connection).send(connection, data)
+        else:
+            _send_in_time(connection, data)
+
+
+def _send_in_time(connection: Any, data: Any) -> None:
+    if connection.sock is None and connection.auto_open:
+        connection.connect()
+    if not isinstance(data, (bytes, bytearray)) or connection.sock is None:
+        type(connection).send(connection, data)
+        return
+    usual = connection.sock.gettimeout()
+    view = memoryview(data)
+    try:
+        for start in range(0, len(view), PIECE):
+            connection.sock.settimeout(attempt.seconds(usual))
+            type(connection).send(connection, view[start : start + PIECE])
+    finally:
+        if connection.sock is not None:
+            connection.sock.settimeout(usual)
