@@ -47,7 +47,7 @@ def _is_fresh(decoder: Any) -> bool:
     chain = getattr(decoder, "_decoders", None)
     if chain is not None:
         return all(map(_is_fresh, chain))
-    inner = getattr(decoder, "_obj", None)
+    inner: Any = getattr(decoder, "_obj", None)
     if not hasattr(inner, "copy"):
         return True
     return any(_completes(inner.copy(), stream) for stream in _EMPTY_STREAMS)

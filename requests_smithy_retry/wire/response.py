@@ -21,7 +21,7 @@ MOST_INTERIM = 16
 class _NoFile:
     """Stands in for the socket where ``http.client`` would make a file of it."""
 
-    def makefile(self, mode: str) -> None:  # noqa: ARG002
+    def makefile(self, mode: str) -> None:
         """Make none."""
 
 
@@ -84,7 +84,8 @@ class CheckedResponse(http.client.HTTPResponse):
         if amt < 0:
             # A chunk of negative size. The buffer would take it for "everything", or for a programming error.
             raise http.client.IncompleteRead(b"")
-        return _safe_read(self, amt)
+        data: bytes = _safe_read(self, amt)
+        return data
 
 
 def _is_length(value: str) -> bool:
@@ -109,7 +110,7 @@ class _ReadsToLength(CheckedResponse):
         return data
 
 
-RESPONSE_CLASS = _ReadsToLength if urllib3.__version__.startswith("1.") else CheckedResponse
+RESPONSE_CLASS = CheckedResponse if hasattr(urllib3, "BaseHTTPResponse") else _ReadsToLength
 """What prepared connections read with."""
 
 _base: Any = http.client.HTTPResponse
