@@ -160,7 +160,7 @@ class RetryAdapter(CopiedAfresh, HTTPAdapter):
                 )
                 if preload and response.status_code < 400:
                     response.content  # noqa: B018 - reads the body, so that a cut one is this attempt's failure
-                    if getattr(response.raw, "length_remaining", 0) or getattr(response.raw, "_decoder", None):
+                    if getattr(response.raw, "_decoder", None):
                         verify_whole(response)
             except Exception as caught:
                 error = caught

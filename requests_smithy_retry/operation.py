@@ -24,7 +24,7 @@ from .recorder import Recorder
 from .request_facts import RequestFacts
 from .stop_reason import StopReason
 from .time_limits import TimeLimits, as_body_failure
-from .transport_faults import is_request_fault, never_left
+from .transport_faults import forget_frames, is_request_fault, never_left
 from .wire import Peeked, peek, verify_whole
 from .wire import attempt as attempt_state
 
@@ -160,6 +160,8 @@ class Operation:
             raise
         finally:
             self.limits.end()
+        if again and self.error is not None:
+            forget_frames(self.error)
         return again
 
     def _read(self, response: Response) -> Exception | None:

@@ -83,6 +83,20 @@ def causes(error: BaseException) -> Iterator[BaseException]:
         ahead.extend(item for item in inner if isinstance(item, BaseException))
 
 
+def forget_frames(error: BaseException) -> None:
+    """Drop the tracebacks of an error that is only kept for the record, and of all that led to it.
+
+    Their frames, and the frames that called those, would keep response, pool and sockets in a cycle.
+    """
+    for cause in causes(error):
+        at: BaseException | None = cause
+        for _ in range(MAX_CAUSES):
+            if at is None:
+                break
+            at.__traceback__ = None
+            at = at.__context__
+
+
 def is_request_fault(error: BaseException) -> bool:
     """Whether the request itself is at fault, so that nothing is retried and nobody is asked (contract 2)."""
     if isinstance(error, rex.InvalidHeader):

@@ -31,6 +31,7 @@ class Connect:
         self._connection = weakref.ref(connection)
 
     def __call__(self) -> None:
+        """Connect."""
         connection: Any = self._connection()
         assert connection is not None  # it is being called through the connection itself
         attempt.connecting = True
@@ -72,20 +73,23 @@ def _open(connection: Any) -> Any:
     error: Exception | None = None
     for address in addresses:
         try:
-            sock = _create_connection(
-                address,
-                attempt.seconds(connection.timeout),
-                source_address=connection.source_address,
-                socket_options=connection.socket_options,
-            )
-        except OSError as failure:
+            return _connected(connection, address)
+        except OSError as failure:  # noqa: PERF203 - the next address may do
             error = failure
-        else:
-            sys.audit("http.client.connect", connection, connection.host, connection.port)
-            return sock
     if isinstance(error, TimeoutError):
         raise error
     raise uex.NewConnectionError(connection, f"Failed to establish a new connection: {error}") from error
+
+
+def _connected(connection: Any, address: tuple[str, int]) -> Any:
+    sock = _create_connection(
+        address,
+        attempt.seconds(connection.timeout),
+        source_address=connection.source_address,
+        socket_options=connection.socket_options,
+    )
+    sys.audit("http.client.connect", connection, connection.host, connection.port)
+    return sock
 
 
 def _addresses(connection: Any) -> list[tuple[str, int]] | None:

@@ -1,4 +1,4 @@
-"""Whether a body that was read is whole: its length, and the end of its content coding (contract 14.4).
+"""Whether a body that was read came to the end of its content coding (contract 14.4).
 
 urllib3 decodes what it gets and does not ask whether the coded stream came to its end. Its decoders are looked at by
 attribute; one that shows nothing is believed.
@@ -18,17 +18,9 @@ from requests import Response
 def verify_whole(response: Response) -> None:
     """Check a body that was read to its end.
 
-    :raises requests.exceptions.ChunkedEncodingError: if it is shorter than its ``Content-Length``; the type that
-        newer releases of requests raise.
     :raises requests.exceptions.ContentDecodingError: if its coding did not end.
     """
     raw: Any = response.raw
-    missing = getattr(raw, "length_remaining", None)
-    if isinstance(missing, int) and missing > 0:
-        short = uex.IncompleteRead(raw.tell(), missing)
-        raise requests.exceptions.ChunkedEncodingError(
-            uex.ProtocolError(f"Connection broken: {short!r}", short), request=response.request
-        )
     decoder = getattr(raw, "_decoder", None)
     if decoder is not None and not is_at_end(decoder) and not (response.content == b"" and _is_fresh(decoder)):
         coding = response.headers.get("content-encoding", "")[:40]
@@ -55,7 +47,7 @@ def _is_fresh(decoder: Any) -> bool:
     chain = getattr(decoder, "_decoders", None)
     if chain is not None:
         return all(map(_is_fresh, chain))
-    inner = getattr(decoder, "_obj", None)
+    inner: Any = getattr(decoder, "_obj", None)
     if not hasattr(inner, "copy"):
         return True
     return any(_completes(inner.copy(), stream) for stream in _EMPTY_STREAMS)

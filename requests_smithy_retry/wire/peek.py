@@ -1,7 +1,7 @@
 """Looking at the beginning of a failed response's body before it is known whether the rest is wanted (contract 13).
 
-What is looked at is fetched ahead of ``http.client`` and read by it later, so that nothing is lost: neither for a caller
-who gets the response, nor because the look was cut short.
+What is looked at is fetched ahead of ``http.client`` and read by it later, so that nothing is lost for a caller who
+gets the response.
 """
 
 from __future__ import annotations

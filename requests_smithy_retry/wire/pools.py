@@ -14,9 +14,9 @@ from urllib3.connectionpool import HTTPConnectionPool
 from urllib3.exceptions import EmptyPoolError
 
 from .connect import Connect
-from .response import CheckedResponse
+from .response import RESPONSE_CLASS
 from .state import attempt
-from .upload import Send
+from .upload import sending
 
 KNOWN_CONNECTS = frozenset({HTTPConnection.connect, HTTPSConnection.connect})
 """The ``connect`` methods whose end is known to come before the first byte of a request."""
@@ -26,8 +26,8 @@ def prepare(connection: Any) -> Any:
     """Prepare a new connection. One whose class connects in its own way is left alone: then nothing is known."""
     if getattr(type(connection), "connect", None) in KNOWN_CONNECTS:
         connection.connect = Connect(connection)
-        connection.send = Send(connection)
-        connection.response_class = CheckedResponse
+        connection.send = sending(connection)
+        connection.response_class = RESPONSE_CLASS
     return connection
 
 
@@ -37,24 +37,28 @@ class PreparingPool(HTTPConnectionPool):
     def _new_conn(self) -> Any:
         return prepare(super()._new_conn())
 
+
+class WaitingPool(PreparingPool):
+    """For ``pool_block=True``: the wait for a free connection ends by the attempt's deadline, too."""
+
     def _get_conn(self, timeout: float | None = None) -> Any:
-        if self.block and attempt.deadline is not None:
-            try:
-                timeout = attempt.seconds(timeout)
-            except TimeoutError:
-                raise EmptyPoolError(self, "no connection was free before the deadline") from None
+        try:
+            timeout = attempt.seconds(timeout)
+        except TimeoutError:
+            raise EmptyPoolError(self, "no connection was free before the deadline") from None
         return super()._get_conn(timeout)
 
 
 @functools.cache
-def preparing(pool_class: type[HTTPConnectionPool]) -> type[HTTPConnectionPool]:
+def preparing(pool_class: type[HTTPConnectionPool], waits: bool = False) -> type[HTTPConnectionPool]:
     """A subclass of a pool class whose connections are prepared."""
     if issubclass(pool_class, PreparingPool):
         return pool_class
-    return type(pool_class.__name__, (PreparingPool, pool_class), {})
+    return type(pool_class.__name__, (WaitingPool if waits else PreparingPool, pool_class), {})
 
 
 def watch(manager: Any) -> None:
     """Have a pool manager (direct, proxy or SOCKS) make preparing pools from now on. Idempotent."""
+    waits = bool(manager.connection_pool_kw.get("block"))
     classes = manager.pool_classes_by_scheme
-    manager.pool_classes_by_scheme = {scheme: preparing(pool) for scheme, pool in classes.items()}
+    manager.pool_classes_by_scheme = {scheme: preparing(pool, waits) for scheme, pool in classes.items()}

@@ -5,10 +5,7 @@
 
 from __future__ import annotations
 
-import http.client
-import io
 import socket
-import weakref
 from typing import Any
 
 from .state import attempt
@@ -18,27 +15,25 @@ PREFETCH_PART = 16_384
 
 
 class Reader(socket.SocketIO):
-    """The raw side of a response.
+    """The raw side of a response. Made as ``SocketIO`` is."""
 
-    :param sock: to read from.
-    :param response: for whom. It is known weakly: a cycle would keep sockets open until the collector comes by.
-    """
-
-    def __init__(self, sock: Any, response: http.client.HTTPResponse) -> None:
-        socket.SocketIO.__init__(self, sock, "r")
-        self._response = weakref.ref(response)
-        self.ahead: bytes | None = None
-        """Bytes fetched ahead, to be read next. Empty: nothing more may be read now. None: read from the socket."""
-        self.ended: bool = False
+    ahead: bytes | None = None
+    """Bytes fetched ahead, to be read next. Empty: nothing may be read now. None: read from the socket."""
+    ended = False
+    """The far end has closed its side, and that was seen."""
 
     def readinto(self, buffer: Any) -> int | None:
         """Read what there is: what was fetched ahead, or one ``recv`` that ends by the attempt's deadline."""
-        if self.ahead is not None:
-            return self._read_ahead(buffer)
-        count = _recv_into(self, buffer) if attempt.deadline is None else self._read_in_time(buffer)
-        if count == 0:
-            self._end()
+        if attempt.deadline is None and self.ahead is None:
+            count = _recv_into(self, buffer)
+        else:
+            count = self._read_specially(buffer)
+        if not count:
+            self.ended = count is not None
         return count
+
+    def _read_specially(self, buffer: Any) -> int | None:
+        return self._read_in_time(buffer) if self.ahead is None else self._read_ahead(buffer)
 
     def _read_ahead(self, buffer: Any) -> int | None:
         ahead = self.ahead or b""
@@ -57,13 +52,6 @@ class Reader(socket.SocketIO):
         finally:
             # While a tunnel is being made, the handshake that follows goes by the socket's timeout.
             sock.settimeout(_rest(usual) if attempt.connecting else usual)
-
-    def _end(self) -> None:
-        """The far end has closed. Within a head that is a fault which ``http.client`` does not notice."""
-        self.ended = True
-        response = self._response()
-        if response is not None and response.headers is None and isinstance(response.status, int):
-            raise http.client.RemoteDisconnected("Remote end closed connection within the head of its response")
 
     def fetch_ahead(self, seconds: float) -> bool:
         """Do one ``recv`` whose bytes are kept for later reads. False: nothing came in time, or nothing will.
@@ -107,13 +95,3 @@ def set_read_timeout(raw: Any, seconds: float | None) -> None:
     reader = reader_of(raw)
     if reader is not None:
         reader.set_timeout(seconds)
-
-
-def buffered(sock: Any, response: http.client.HTTPResponse) -> Any:
-    """What stands in for ``sock.makefile("rb")``, for a response."""
-    if not isinstance(sock, socket.socket):
-        # TLS within TLS, or a stand-in: it makes its own file, which no deadline reaches but through its timeout.
-        return sock.makefile("rb")
-    reader = Reader(sock, response)
-    sock._io_refs += 1  # type: ignore[attr-defined]  # as makefile does: the socket lives until the file is closed
-    return io.BufferedReader(reader)

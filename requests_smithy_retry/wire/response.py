@@ -6,11 +6,13 @@ What is valid, or only sloppy, is read as plain ``http.client`` reads it: bare l
 from __future__ import annotations
 
 import http.client
+from io import BufferedReader
 from typing import Any
 
+import urllib3
 from urllib3.exceptions import InvalidHeader
 
-from .reader import buffered
+from .reader import Reader
 
 MOST_INTERIM = 16
 """So many 1xx answers are read past."""
@@ -19,7 +21,7 @@ MOST_INTERIM = 16
 class _NoFile:
     """Stands in for the socket where ``http.client`` would make a file of it."""
 
-    def makefile(self, mode: str) -> None:  # noqa: ARG002
+    def makefile(self, mode: str) -> None:
         """Make none."""
 
 
@@ -27,39 +29,46 @@ _NO_FILE: Any = _NoFile()
 
 
 class CheckedResponse(http.client.HTTPResponse):
-    """Reads past interim answers and refuses a head that contradicts itself."""
+    """Reads past interim answers and refuses a head that is cut or contradicts itself."""
 
     def __init__(self, sock: Any, debuglevel: int = 0, method: str | None = None, url: str | None = None) -> None:
-        http.client.HTTPResponse.__init__(self, _NO_FILE, debuglevel, method, url)
-        self.fp = buffered(sock, self)
-
-    def _read_status(self) -> tuple[str, int, str]:
-        answer = _read_status(self)
-        if answer[1] < 200 and answer[1] != 101:
-            answer = self._read_past_interim(answer)
-        return answer
-
-    def _read_past_interim(self, answer: tuple[str, int, str]) -> tuple[str, int, str]:
-        for _ in range(MOST_INTERIM):
-            http.client.parse_headers(self.fp)
-            answer = _read_status(self)
-            if answer[1] >= 200 or answer[1] == 101:
-                return answer
-        raise http.client.HTTPException(f"got more than {MOST_INTERIM} interim responses")
+        try:
+            sock._io_refs += 1  # as makefile does: the socket lives until fp is closed
+        except AttributeError:
+            # TLS within TLS, or a stand-in: it makes its own file, which a deadline reaches by its timeout alone.
+            _init(self, sock, debuglevel, method, url)
+        else:
+            _init(self, _NO_FILE, debuglevel, method, url)
+            self.fp = BufferedReader(Reader(sock, "r"))
 
     def begin(self) -> None:
         """Read the head.
 
+        :raises http.client.RemoteDisconnected: if it ends before its blank line.
         :raises InvalidHeader: for a length that is none, or that stands beside chunks (RFC 9112 6.3).
         """
         _begin(self)
+        if not self.length:
+            self._look_closer()
+
+    def _look_closer(self) -> None:
+        """No body is stated, so that nothing which is missing would be missed later on."""
+        for _ in range(MOST_INTERIM):
+            if not _is_interim(self.status):
+                break
+            self.headers = self.msg = None  # type: ignore[assignment]
+            _begin(self)
+        if _is_interim(self.status):
+            raise http.client.HTTPException(f"got more than {MOST_INTERIM} interim responses")
+        if getattr(self.fp.raw, "ended", False):
+            raise http.client.RemoteDisconnected("Remote end closed connection within the head of its response")
+        if self.status == 101:
+            self.will_close = True  # what follows on this connection is not HTTP, whoever asked for it
         if self.length is None:
             self._check_length()
-        elif self.status == 101:
-            self.will_close = True  # what follows on this connection is not HTTP, whoever asked for it
 
     def _check_length(self) -> None:
-        """There is no length to go by: the body is chunked, ends with the connection, or the length is nonsense."""
+        """The body is chunked, or ends with the connection, or its length is nonsense."""
         lengths = self.headers.get_all("content-length")
         if lengths is None:
             return
@@ -75,12 +84,34 @@ class CheckedResponse(http.client.HTTPResponse):
         if amt < 0:
             # A chunk of negative size. The buffer would take it for "everything", or for a programming error.
             raise http.client.IncompleteRead(b"")
-        return _safe_read(self, amt)
+        data: bytes = _safe_read(self, amt)
+        return data
 
 
 def _is_length(value: str) -> bool:
     return value.isascii() and value.isdigit() and len(value) < 20
 
 
+def _is_interim(status: int) -> bool:
+    return status < 200 and status != 101
+
+
+class _ReadsToLength(CheckedResponse):
+    """For urllib3 1.26, which does not ask whether a length was reached."""
+
+    def read(self, amt: int | None = None) -> bytes:
+        """Read, as ``http.client`` does.
+
+        :raises http.client.IncompleteRead: if the body ends before its length.
+        """
+        data = super().read(amt)
+        if not data and amt and self.length:
+            raise http.client.IncompleteRead(b"", self.length)
+        return data
+
+
+RESPONSE_CLASS = CheckedResponse if hasattr(urllib3, "BaseHTTPResponse") else _ReadsToLength
+"""What prepared connections read with."""
+
 _base: Any = http.client.HTTPResponse
-_begin, _read_status, _safe_read = _base.begin, _base._read_status, _base._safe_read
+_init, _begin, _safe_read = _base.__init__, _base.begin, _base._safe_read

@@ -10,7 +10,7 @@ from ..deadline import Deadline
 
 
 class AttemptState(threading.local):
-    """This thread's current attempt. Reset before each; an attempt stays in its thread."""
+    """The attempt that a thread is making. Reset before each; an attempt stays in its thread."""
 
     connecting = False
     """A connection was begun and not finished, so that no byte of the request was written."""
@@ -41,5 +41,5 @@ class AttemptState(threading.local):
             self.deadline = outer
 
 
-attempt: AttemptState = AttemptState()
+attempt = AttemptState()
 """The only one there needs to be."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 from urllib3.connection import HTTPConnection
@@ -13,20 +14,17 @@ PIECE = 16_384
 """One TLS record: ``sendall`` bounds the whole call over plain sockets, over TLS each record by itself."""
 
 
-class Send:
-    """``send`` of one connection, which it knows weakly."""
+def sending(connection: HTTPConnection) -> Callable[[Any], None]:
+    """A ``send`` for one connection, which it knows weakly: a cycle would keep sockets open."""
+    reference, plain = weakref.ref(connection), type(connection).send
 
-    __slots__ = ("_connection",)
-
-    def __init__(self, connection: HTTPConnection) -> None:
-        self._connection = weakref.ref(connection)
-
-    def __call__(self, data: Any) -> None:
-        connection: Any = self._connection()
+    def send(data: Any) -> None:
         if attempt.deadline is None:
-            type(connection).send(connection, data)
+            plain(reference(), data)  # type: ignore[arg-type]  # it is being called through the connection itself
         else:
-            _send_in_time(connection, data)
+            _send_in_time(reference(), data)
+
+    return send
 
 
 def _send_in_time(connection: Any, data: Any) -> None:

@@ -1,0 +1,193 @@
+"""How late operations end that a deadline must end, for each kind of stall, on real sockets on loopback.
+
+    python benchmarks/deadline_overshoot.py [--deadline SECONDS] [--rounds N] [--only PART]
+
+Each stall runs with `operation_timeout` set and neither a timeout nor a retry that could end it by itself. Printed: the
+longest overshoot of all rounds, in milliseconds, what ended the operation, and whether a thread or a socket was left.
+Exit status 1: an overshoot of 50 ms or more, an end that is no requests timeout, or something left.
+Needs trustme, and Linux for the count of sockets. Not measured: name resolution, which cannot be interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import itertools
+import socket
+import ssl
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import requests
+import trustme
+
+from requests_smithy_retry import RetryAdapter
+from requests_smithy_retry.testing import Drip, FaultProxy, FaultServer, Stall, StopReading, hanging_port
+
+LIMIT = 0.05
+UPLOAD = 64 << 20
+
+Stalled = Callable[[requests.Session], Any]
+
+
+def contexts() -> tuple[ssl.SSLContext, ssl.SSLContext]:
+    """For a server on loopback, and for a client that trusts it."""
+    authority = trustme.CA()
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1", "localhost").configure_cert(server)
+    client = ssl.create_default_context()
+    authority.configure_trust(client)
+    return server, client
+
+
+@contextlib.contextmanager
+def served(behaviour: Any, tls: bool = False, **request: Any) -> Iterator[Stalled]:
+    """A server that misbehaves, and a call of it."""
+    method = "POST" if "data" in request else "GET"
+    with FaultServer(behaviour, tls=contexts()[0] if tls else None) as server:
+        yield lambda session: session.request(method, server.url, verify=False, **request)
+
+
+@contextlib.contextmanager
+def proxied(script: Any, target: Any, tls: bool) -> Iterator[Stalled]:
+    """A target behind a proxy, by a tunnel where the target speaks TLS."""
+    with FaultServer(target, tls=contexts()[0] if tls else None) as server, FaultProxy(script) as proxy:
+        proxies = {"http": proxy.url, "https": proxy.url}
+        yield lambda session: session.get(server.url, proxies=proxies, verify=False)
+
+
+@contextlib.contextmanager
+def full_backlog() -> Iterator[Stalled]:
+    """A port that neither accepts nor refuses."""
+    with hanging_port() as port:
+        yield lambda session: session.get(f"http://127.0.0.1:{port}/")
+
+
+@contextlib.contextmanager
+def dead_addresses() -> Iterator[Stalled]:
+    """A name that stands for five addresses, none of which answers."""
+    with hanging_port() as port:
+        found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", port))] * 5
+        real = socket.getaddrinfo
+
+        def several(host: Any, *rest: Any, **more: Any) -> Any:
+            return found if host == "several.test" else real(host, *rest, **more)
+
+        socket.getaddrinfo = several
+        try:
+            yield lambda session: session.get(f"http://several.test:{port}/")
+        finally:
+            socket.getaddrinfo = real
+
+
+@contextlib.contextmanager
+def busy_pool() -> Iterator[Stalled]:
+    """A pool of one connection, which is in use."""
+    with FaultServer() as server:
+
+        def call(session: requests.Session) -> Any:
+            with session.get(server.url, stream=True):
+                session.get(server.url)
+
+        yield call
+
+
+@contextlib.contextmanager
+def early_hint() -> Iterator[Stalled]:
+    """A server that wants to be asked again much later: the wait is not begun."""
+    from requests_smithy_retry.testing import try_later
+
+    with FaultServer(try_later(503, 60)) as server:
+        yield lambda session: session.get(server.url).raise_for_status()
+
+
+STALLS: dict[str, Callable[[], Any]] = {
+    "connect, full backlog": full_backlog,
+    "connect, five dead addresses": dead_addresses,
+    "TLS handshake stalls": lambda: served(Stall("accept"), tls=True),
+    "upload stalls, plain": lambda: served(StopReading(), data=bytes(UPLOAD)),
+    "upload stalls, TLS": lambda: served(StopReading(), tls=True, data=bytes(UPLOAD)),
+    "upload stalls, chunked": lambda: served(StopReading(), data=_parts()),
+    "no answer": lambda: served(Stall("status")),
+    "head drips": lambda: served(Drip("head", 0.02)),
+    "head drips, TLS": lambda: served(Drip("head", 0.02), tls=True),
+    "body stalls": lambda: served(Stall("body")),
+    "body drips": lambda: served(Drip("body", 0.02)),
+    "body drips, TLS": lambda: served(Drip("body", 0.02), tls=True),
+    "body drips, HTTP proxy": lambda: proxied((), Drip("body", 0.02), tls=False),
+    "body drips, CONNECT tunnel": lambda: proxied((), Drip("body", 0.02), tls=True),
+    "proxy's answer to CONNECT drips": lambda: proxied(Drip("head", 0.02), (), tls=True),
+    "TLS stalls within a tunnel": lambda: proxied((), Stall("accept"), tls=True),
+    "pool wait": busy_pool,
+    "backoff": early_hint,
+}
+
+
+def _parts() -> Iterator[bytes]:
+    return itertools.repeat(bytes(65_536), UPLOAD // 65_536)
+
+
+def measure(stall: Callable[[], Any], deadline: float) -> tuple[float, str, str]:
+    """Overshoot in seconds (negative: it ended sooner), what ended it, and what was left."""
+    sockets, threads = _sockets(), threading.active_count()
+    with stall() as call, requests.Session() as session:
+        session.mount("http://", _adapter(deadline))
+        session.mount("https://", _adapter(deadline))
+        began = time.monotonic()
+        more = threading.active_count()
+        try:
+            call(session)
+            ended = "no exception"
+        except requests.exceptions.RequestException as error:
+            ended = type(error).__name__
+        took = time.monotonic() - began
+        assert threading.active_count() <= more + 2, "a thread of ours"
+    left = [f"{_sockets() - sockets} sockets"] * (_sockets() > sockets)
+    left += [f"{threading.active_count() - threads} threads"] * (threading.active_count() > threads)
+    return took - deadline, ended, ", ".join(left) or "nothing"
+
+
+def _adapter(deadline: float) -> RetryAdapter:
+    return RetryAdapter(operation_timeout=deadline, max_attempts=3, pool_block=True, pool_maxsize=1)
+
+
+def _sockets() -> int:
+    return sum(
+        path.is_symlink() and str(path.readlink()).startswith("socket:") for path in Path("/proc/self/fd").iterdir()
+    )
+
+
+def main() -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description="How late operations end that a deadline must end.")
+    parser.add_argument("--deadline", type=float, default=0.3, metavar="SECONDS")
+    parser.add_argument("--rounds", type=int, default=3, metavar="N")
+    parser.add_argument("--only", default="", metavar="PART", help="only stalls whose name has this in it")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    import logging
+
+    logging.disable()
+    failed = False
+    print(f"{'stall':34}{'overshoot':>12}  {'ended by':22}left")
+    for name, stall in STALLS.items():
+        if options.only not in name:
+            continue
+        results = [measure(stall, options.deadline) for _ in range(options.rounds)]
+        worst, ended, left = max(results)
+        good = worst < LIMIT and left == "nothing"
+        good &= ended == "HTTPError" if name == "backoff" else ended in ("ConnectTimeout", "ReadTimeout")
+        failed |= not good
+        print(f"{name:34}{worst * 1000:9.1f} ms  {ended:22}{left}{'' if good else '   <--'}")
+    return int(failed)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

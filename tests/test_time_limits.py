@@ -1,0 +1,154 @@
+"""operation_timeout, operation_attempt_timeout and retry_options(deadline=...) (contract 8.1, 8.2, 8.4)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import requests
+
+from requests_smithy_retry import RetryConfigError, RetryError, StopReason, retry_history, retry_options
+from requests_smithy_retry.testing.clock import FakeClock
+from requests_smithy_retry.tokens import StandardRetryToken
+from requests_smithy_retry.wire import attempt
+
+from .support import scripted, send
+
+
+def taking(clock: FakeClock, seconds: float, step: Any) -> Any:
+    """A step that takes a while."""
+
+    def play(request: Any) -> Any:
+        clock.sleep(seconds)
+        return step
+
+    return play
+
+
+def test_each_attempt_gets_what_is_left() -> None:
+    """The caller's timeout is shrunk, attempt by attempt."""
+    clock = FakeClock()
+    adapter = scripted(taking(clock, 2, 503), 200, clock=clock, operation_timeout=10, initial_backoff=1)
+    send(adapter, timeout=30)
+    assert [sent.options["timeout"] for sent in adapter.sent] == [10, 7]
+
+
+def test_a_wait_that_would_pass_the_deadline_is_not_begun() -> None:
+    """The last outcome is handed over at once."""
+    clock = FakeClock()
+    adapter = scripted(503, clock=clock, operation_timeout=5, initial_backoff=5)
+    response = send(adapter)
+    assert (response.status_code, clock.sleeps) == (503, [])
+    assert retry_history(response).stop_reason is StopReason.DEADLINE
+
+
+def test_an_attempt_has_its_own_bound() -> None:
+    """Each of them the same, and never more than the operation has left."""
+    adapter = scripted(503, 503, 200, operation_timeout=5, operation_attempt_timeout=3, initial_backoff=1.5)
+    send(adapter)
+    assert [sent.options["timeout"] for sent in adapter.sent] == [3, 3, 0.5]
+
+
+def test_no_bound_leaves_the_timeout_alone() -> None:
+    """None stays None."""
+    adapter = scripted(200)
+    send(adapter, timeout=None)
+    assert adapter.sent[0].options["timeout"] is None
+
+
+def test_a_deadline_binds_all_calls_of_a_block() -> None:
+    """It is absolute: a second request has what the first one left."""
+    clock = FakeClock()
+    adapter = scripted(taking(clock, 4, 200), 200, clock=clock)
+    with retry_options(deadline=10, clock=clock):
+        send(adapter)
+        send(adapter)
+    assert [sent.options["timeout"] for sent in adapter.sent] == [10, 6]
+
+
+def test_of_nested_deadlines_the_earlier_counts() -> None:
+    """An inner block can shorten the time, and not lengthen it."""
+    clock = FakeClock()
+    adapter = scripted(200, 200, 200, clock=clock)
+    with retry_options(deadline=10, clock=clock):
+        with retry_options(deadline=60, clock=clock):
+            send(adapter)
+        with retry_options(deadline=3, clock=clock):
+            send(adapter)
+        with retry_options(max_attempts=1):
+            send(adapter)
+    assert [sent.options["timeout"] for sent in adapter.sent] == [10, 3, 10]
+
+
+def test_nothing_is_sent_after_the_deadline() -> None:
+    """A request that begins too late fails with ConnectTimeout, and says why."""
+    clock = FakeClock()
+    adapter = scripted(clock=clock)
+    with retry_options(deadline=10, clock=clock):
+        clock.sleep(11)
+        with pytest.raises(requests.exceptions.ConnectTimeout) as caught:
+            send(adapter, "POST", data=b"x")
+    assert adapter.sent == []
+    assert retry_history(caught.value).stop_reason is StopReason.DEADLINE
+    assert attempt.deadline is None
+
+
+def test_running_out_of_time_has_one_name() -> None:
+    """Where requests would say ConnectionError for a body that stalls, it is a ReadTimeout."""
+    clock = FakeClock()
+    stalled = requests.ConnectionError(TimeoutError("read timed out"))
+    adapter = scripted(taking(clock, 5, stalled), clock=clock, operation_timeout=5)
+    with pytest.raises(requests.exceptions.ReadTimeout):
+        send(adapter)
+
+
+def test_another_fault_at_the_last_moment_keeps_its_name() -> None:
+    """A refused connection is none that ran out of time."""
+    clock = FakeClock()
+    refused = requests.ConnectionError(ConnectionRefusedError())
+    adapter = scripted(taking(clock, 5, refused), clock=clock, operation_timeout=5)
+    with pytest.raises(requests.ConnectionError) as caught:
+        send(adapter)
+    assert caught.value is refused
+
+
+def test_the_deadline_holds_for_a_foreign_strategy() -> None:
+    """One that knows nothing of deadlines cannot wait past one."""
+
+    class Patient:
+        def acquire_initial_retry_token(self, *, token_scope: str | None = None) -> Any:
+            return StandardRetryToken(issuer=self)
+
+        def refresh_retry_token_for_retry(self, *, token_to_renew: Any, error: Exception) -> Any:
+            return StandardRetryToken(issuer=self, retry_count=1, retry_delay=60)
+
+        def record_success(self, *, token: Any) -> None:
+            raise RetryError
+
+    clock = FakeClock()
+    adapter = scripted(503, clock=clock, strategy=Patient())
+    with retry_options(deadline=10, clock=clock):
+        response = send(adapter)
+    assert (response.status_code, clock.sleeps) == (503, [])
+    assert retry_history(response).stop_reason is StopReason.DEADLINE
+
+
+@pytest.mark.parametrize("seconds", [0, -1, float("inf"), "10", True])
+@pytest.mark.parametrize("option", ["operation_timeout", "operation_attempt_timeout", "deadline"])
+def test_a_bound_is_a_number_above_0(option: str, seconds: Any) -> None:
+    """Anything else is refused with its name."""
+    with pytest.raises(RetryConfigError, match=option):
+        if option == "deadline":
+            with retry_options(deadline=seconds):
+                pass  # pragma: no cover - it is refused before
+        else:
+            scripted(**{option: seconds})
+
+
+@pytest.mark.parametrize("raised", [KeyboardInterrupt, SystemExit])
+def test_an_interrupted_attempt_leaves_no_deadline(raised: type[BaseException]) -> None:
+    """The thread's next operation has all its time."""
+    adapter = scripted(raised(), operation_timeout=5)
+    with pytest.raises(raised):
+        send(adapter)
+    assert attempt.deadline is None

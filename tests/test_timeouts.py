@@ -1,0 +1,66 @@
+"""Shrinking a timeout to what is left, in each shape (contract 8.1)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from urllib3.util import Timeout
+
+from requests_smithy_retry.timeouts import read_part, shrunk
+
+SECONDS = st.floats(0.001, 1e6)
+
+
+@pytest.mark.parametrize(
+    ("timeout", "expected"),
+    [
+        (None, 2),
+        (1, 1),
+        (5.0, 2),
+        ((1, 5), (1, 2)),
+        ((5, None), (2, 2)),
+        ((None, None), (2, 2)),
+        ((None, 0.5), (2, 0.5)),
+    ],
+)
+def test_plain_shapes(timeout: Any, expected: Any) -> None:
+    """No part is longer than the 2 s that are left, and a shorter one stays."""
+    assert shrunk(timeout, 2) == expected
+
+
+@pytest.mark.parametrize(
+    ("timeout", "connect", "read"),
+    [
+        (Timeout(5), 2, 2),
+        (Timeout(total=1), 1, 1),
+        (Timeout(total=9), 2, 2),
+        (Timeout(connect=1, read=None), 1, 2),
+        (Timeout(connect=None, read=0.5), 2, 0.5),
+        (Timeout(), 2, 2),
+    ],
+)
+def test_a_urllib3_timeout(timeout: Timeout, connect: float, read: float) -> None:
+    """Its total is bounded, and it is itself not changed."""
+    before = str(timeout)
+    result = shrunk(timeout, 2)
+    result.start_connect()
+    assert (result.connect_timeout, result.read_timeout) == (connect, pytest.approx(read, abs=0.05))
+    assert str(timeout) == before
+
+
+@given(st.one_of(st.none(), SECONDS, st.tuples(st.one_of(st.none(), SECONDS), st.one_of(st.none(), SECONDS))), SECONDS)
+def test_no_part_is_ever_longer_than_what_is_left(timeout: Any, left: float) -> None:
+    """In no plain shape."""
+    result = shrunk(timeout, left)
+    assert all(0 < part <= left for part in (result if isinstance(result, tuple) else (result,)))
+
+
+@pytest.mark.parametrize(
+    ("timeout", "expected"), [(None, None), (3, 3), ((1, 2), 2), (Timeout(connect=1, read=4), 4), (Timeout(), None)]
+)
+def test_the_part_for_reading(timeout: Any, expected: float | None) -> None:
+    """What one read may take by a timeout."""
+    assert read_part(timeout) == expected

@@ -1,0 +1,74 @@
+"""1,000 cuts of a response at random offsets: the body as it was meant, or an error (issue 4)."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import random
+import socket
+import threading
+import zlib
+from collections.abc import Iterator
+
+import pytest
+import requests
+
+from .support import session
+
+CUTS = 250
+BODY = random.Random(4).randbytes(3000) + b"a line that compresses\n" * 200
+HASH = hashlib.sha256(BODY).digest()
+CODINGS = {"identity": BODY, "gzip": gzip.compress(BODY), "deflate": zlib.compress(BODY)}
+CODINGS["members"] = gzip.compress(BODY[:4000]) + gzip.compress(BODY[4000:])
+
+
+class CuttingServer:
+    """Sends each answer up to an offset and closes; as fast as a single thread can."""
+
+    def __init__(self, answer: bytes, offsets: list[int]) -> None:
+        self.answer, self.offsets = answer, offsets
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}/"
+        self.thread = threading.Thread(target=self.serve)
+        self.thread.start()
+
+    def serve(self) -> None:
+        for offset in self.offsets:
+            sock, _ = self.listener.accept()
+            with sock:
+                sock.recv(65536)
+                sock.sendall(self.answer[:offset])
+        self.listener.close()
+
+
+def answer(coding: str, framing: str) -> bytes:
+    data = CODINGS[coding]
+    name = {"identity": "identity", "members": "gzip"}.get(coding, coding)
+    head = f"HTTP/1.1 200 OK\r\nContent-Encoding: {name}\r\nX-Filler: {'x' * 200}\r\n"
+    if framing == "length":
+        return f"{head}Content-Length: {len(data)}\r\n\r\n".encode() + data
+    parts = (data[at : at + 700] for at in range(0, len(data), 700))
+    chunks = b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in parts)
+    return f"{head}Transfer-Encoding: chunked\r\n\r\n".encode() + chunks + b"0\r\n\r\n"
+
+
+@pytest.fixture(params=[(coding, framing) for coding in CODINGS for framing in ("length", "chunked")], ids="-".join)
+def cut(request: pytest.FixtureRequest) -> Iterator[tuple[CuttingServer, bytes]]:
+    whole = answer(*request.param)
+    draw = random.Random(str(request.param))
+    server = CuttingServer(whole, [draw.randrange(len(whole) + 1) for _ in range(CUTS // 2)])
+    yield server, whole
+    server.thread.join()
+
+
+def test_a_cut_response_is_never_taken_for_whole(cut: tuple[CuttingServer, bytes]) -> None:
+    """Equal to what was meant, or a requests exception; and equal only where nothing that matters was missing."""
+    server, whole = cut
+    with session(max_attempts=1) as made:
+        for offset in server.offsets:
+            try:
+                content = made.get(server.url, timeout=5).content
+            except requests.RequestException:
+                continue
+            assert hashlib.sha256(content).digest() == HASH
+            assert offset >= len(whole) - len(b"\r\n\r\n")

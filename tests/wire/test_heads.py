@@ -1,0 +1,91 @@
+"""Heads and framings byte by byte: what is refused, and what stays accepted as plain requests does (contract 14.4)."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+
+import pytest
+import requests
+
+from .support import session
+from .test_cuts import CuttingServer
+
+
+def get(raw: bytes, method: str = "GET") -> requests.Response:
+    """What comes of an answer with exactly these bytes, after which the server closes."""
+    server = CuttingServer(raw, [len(raw)])
+    try:
+        with session(max_attempts=1) as made:
+            return made.request(method, server.url, timeout=2)
+    finally:
+        server.thread.join()
+
+
+OK = b"HTTP/1.1 200 OK\r\n"
+GZIP = gzip.compress(b"hello")
+
+
+@pytest.mark.parametrize(
+    ("raw", "body"),
+    [
+        (b"HTTP/1.1 200 OK\nContent-Length: 5\n\nhello", b"hello"),
+        (b"HTTP/1.1 200\r\nContent-Length: 5\r\n\r\nhello", b"hello"),
+        (b"HTTP/1.0 200 OK\r\n\r\nhello", b"hello"),
+        (OK + b"content-length:5\r\n\r\nhello", b"hello"),
+        (OK + b"Content-Length: 5, 5\r\n\r\nhello", b"hello"),
+        (OK + b"Content-Length: 5\r\nContent-Length: 5\r\n\r\nhello", b"hello"),
+        (OK + b"Content-Length: 0\r\n\r\n", b""),
+        (OK + b"Content-Encoding: gzip\r\nContent-Length: 0\r\n\r\n", b""),
+        (OK + b"Content-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", b""),
+        (OK + b"Content-Encoding: gzip\r\n\r\n" + GZIP + b"\0" * 8, b"hello"),
+        (OK + b"Content-Encoding: gzip\r\n\r\n" + GZIP + GZIP, b"hellohello"),
+        (OK + b"Content-Encoding: gzip, gzip\r\n\r\n" + gzip.compress(GZIP), b"hello"),
+        (OK + b"Content-Encoding: deflate\r\n\r\n" + zlib.compress(b"hello")[2:-4], b"hello"),
+        (OK + b"Content-Encoding: deflate\r\n\r\n" + zlib.compress(b""), b""),
+        (OK + b"Content-Encoding: rot13\r\n\r\nuryyb", b"uryyb"),
+        (OK + b"Transfer-Encoding: chunked\r\n\r\n5;x=y\r\nhello\r\n0\r\nTrailer: t\r\n\r\n", b"hello"),
+        (OK + b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n", b"hello"),
+        (b"HTTP/1.1 204 No Content\r\n\r\n", b""),
+        (b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n" * 16 + OK + b"\r\nhello", b"hello"),
+    ],
+)
+def test_what_plain_requests_takes_is_taken(raw: bytes, body: bytes) -> None:
+    """Sloppy is not wrong."""
+    assert get(raw).content == body
+
+
+@pytest.mark.parametrize(
+    ("raw", "error"),
+    [
+        (b"HTTP/1.1 204 No Content\r\n", requests.ConnectionError),
+        (OK + b"X: y\r\n", requests.ConnectionError),
+        (OK + b"Content-Length: 0\r\nX: y", requests.ConnectionError),
+        (b"HTTP/1.1 103 Early Hints\r\n\r\n" * 18 + OK + b"\r\n", requests.ConnectionError),
+        (OK + b"Content-Length: -5\r\n\r\nhello", requests.exceptions.InvalidHeader),
+        (OK + b"Content-Length: 0x5\r\n\r\nhello", requests.exceptions.InvalidHeader),
+        (OK + b"Content-Length: 5, 6\r\n\r\nhello", requests.exceptions.InvalidHeader),
+        (OK + b"Content-Length: " + b"9" * 4000 + b"\r\n\r\nhello", requests.RequestException),
+        (OK + b"Transfer-Encoding: chunked\r\n\r\n-1\r\nhello\r\n0\r\n\r\n", requests.exceptions.ChunkedEncodingError),
+        (OK + b"Transfer-Encoding: chunked\r\n\r\n-9\r\nhello\r\n0\r\n\r\n", requests.exceptions.ChunkedEncodingError),
+        (OK + b"Content-Encoding: gzip\r\n\r\n" + GZIP[:5], requests.exceptions.ContentDecodingError),
+        (OK + b"Content-Encoding: gzip\r\n\r\n" + GZIP + GZIP[:-9], requests.exceptions.ContentDecodingError),
+        (
+            OK + b"Content-Encoding: gzip, gzip\r\n\r\n" + gzip.compress(GZIP)[:-8],
+            requests.exceptions.ContentDecodingError,
+        ),
+        (
+            OK + b"Content-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n" + GZIP[:5] + b"\r\n0\r\n\r\n",
+            requests.exceptions.ContentDecodingError,
+        ),
+    ],
+)
+def test_what_is_known_to_be_wrong_is_refused(raw: bytes, error: type[Exception]) -> None:
+    """With a requests exception."""
+    with pytest.raises(error):
+        get(raw)
+
+
+def test_a_head_request_needs_no_body() -> None:
+    """The length of an answer to HEAD says nothing about what follows."""
+    assert get(OK + b"Content-Length: 5\r\nContent-Encoding: gzip\r\n\r\n", "HEAD").content == b""
