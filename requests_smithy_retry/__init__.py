@@ -27,7 +27,7 @@ from .classifiers import (
 from .clock import Clock, SystemClock
 from .config import RetryConfig
 from .error_info import ErrorRetryInfo, HasFault
-from .errors import RetryConfigError, RetryError, TokenError
+from .errors import RetryConfigError, RetryConfigWarning, RetryError, TokenError
 from .history import AttemptRecord, RetryHistory, retry_history
 from .interfaces import RetryStrategy
 from .limiter_settings import RateLimiterSettings
@@ -71,6 +71,7 @@ __all__ = [
     "RetryClassifierPriority",
     "RetryConfig",
     "RetryConfigError",
+    "RetryConfigWarning",
     "RetryContext",
     "RetryError",
     "RetryForbidden",
