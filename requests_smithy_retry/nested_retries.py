@@ -33,8 +33,8 @@ def refuse_own_max_retries(adapter_class: type, base: type) -> None:
             "max_retries",
             own,
             f"class {adapter_class.__name__}",
-            "no max_retries in a subclass is allowed: urllib3 would retry beneath this adapter, and multiply each of its "
-            "attempts. Give max_retries or max_attempts to the constructor",
+            "no max_retries in a subclass is allowed: urllib3 would retry beneath this adapter, and multiply each "
+            "of its attempts. Give max_retries or max_attempts to the constructor",
         )
 
 
