@@ -29,6 +29,7 @@ from .config import RetryConfig
 from .error_info import ErrorRetryInfo, HasFault
 from .errors import RetryConfigError, RetryConfigWarning, RetryError, TokenError
 from .history import AttemptRecord, RetryHistory, retry_history
+from .install import install, uninstall
 from .interfaces import RetryStrategy
 from .limiter_settings import RateLimiterSettings
 from .mount import mount
@@ -99,8 +100,10 @@ __all__ = [
     "classifier",
     "classify",
     "default_classifiers",
+    "install",
     "mount",
     "retry_history",
     "retry_options",
+    "uninstall",
     "with_priority",
 ]

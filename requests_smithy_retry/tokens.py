@@ -9,8 +9,8 @@ from .errors import TokenError
 
 if TYPE_CHECKING:
     from .classification import Classification
-    from .waiting import Loan
     from .urllib3_rules import FailureKind
+    from .waiting import Loan
 
 
 class RetryToken(Protocol):
