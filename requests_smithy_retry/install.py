@@ -92,18 +92,17 @@ def uninstall() -> None:
 
 
 def is_wrapped() -> bool:
-    """Whether ``Session.__init__`` is ours. If others have wrapped ours in turn, ours stays beneath, and does nothing."""
+    """Whether ``Session.__init__`` is ours. If others wrapped ours in turn, ours stays beneath and does nothing."""
     return _wrapper is not None and requests.Session.__init__ is _wrapper
 
 
 def _prepare(config: RetryConfig | None, strategy: RetryStrategy | None, options: dict[str, Any]) -> Installation:
     first = RetryAdapter(config=config, strategy=strategy, **options)
     if strategy is None:
-        shared = first.strategy
-        make = functools.partial(RetryAdapter, strategy=shared)
+        # The strategy has the whole policy, and what the environment said when it was made.
+        make = functools.partial(RetryAdapter, strategy=first.strategy)
     else:
-        own = {} if config is None else {"config": config}
-        make = functools.partial(RetryAdapter, strategy=strategy, **own, **options)
+        make = functools.partial(RetryAdapter, config=config, strategy=strategy, **options)
     return Installation(make, first)
 
 

@@ -76,7 +76,7 @@ def _run_source(program: str) -> None:
     """Run a file as ``__main__`` and leave it there, for what the program does while the interpreter ends."""
     path = os.path.abspath(program)
     with io.open_code(path) as file:
-        code = compile(file.read(), path, "exec")
+        code = compile(file.read(), path, "exec", dont_inherit=True)
     main = types.ModuleType("__main__")
     main.__dict__.update(__file__=path, __builtins__=builtins, __cached__=None)
     KEPT.append(sys.modules["__main__"])
