@@ -16,7 +16,7 @@ from .copying import CopiedAfresh
 from .errors import RetryConfigError
 from .given_strategy import check_beside_strategy, foreign_fold, gives_free_first_token
 from .interfaces import RetryStrategy
-from .max_retries import INNER_RETRY, UNSET, translate
+from .max_retries import INNER_RETRY, UNSET, translate, with_translated
 from .nested_retries import refuse_own_max_retries
 from .operation import Operation
 from .operation_options import OperationOptions, current_options
@@ -27,7 +27,6 @@ from .scopes import MAX_SCOPES, scope_of
 from .strategies import strategy_for
 from .strategies.adaptive import AdaptiveRetryStrategy
 from .strategies.simple import SimpleRetryStrategy
-from .urllib3_retry import SOURCE
 from .wire import attempt, verify_whole, watch
 
 if TYPE_CHECKING:
@@ -100,10 +99,9 @@ class RetryAdapter(CopiedAfresh, HTTPAdapter):
             raise RetryConfigError("config", config, "code", "a RetryConfig is allowed")
         refuse_own_max_retries(type(self), RetryAdapter)
         base = strategy.config if isinstance(strategy, SimpleRetryStrategy) else config or RetryConfig()
-        base = base.replace_from(dict.fromkeys(translated, SOURCE), **translated) if translated else base
-        base = base.replace(**options) if options else base
+        base = with_translated(base, translated).replace(**options)
         # A strategy has its own policy, whoever made it; the environment can say how the adapter treats it.
-        self.retry_config = resolve(base, names=OPTIONS if strategy is None else sorted(ADAPTER_OPTIONS))
+        self.retry_config: RetryConfig = resolve(base, names=OPTIONS if strategy is None else ADAPTER_OPTIONS)
         self._use(strategy_for(self.retry_config, self.clock) if strategy is None else strategy)
 
     def _use(self, strategy: RetryStrategy) -> None:
@@ -304,8 +302,7 @@ class RetryAdapter(CopiedAfresh, HTTPAdapter):
             translated = translate(value)
             if self._given:
                 check_beside_strategy(self.strategy, None, translated)
-            config = self.retry_config.without(SOURCE)
-            self.retry_config = config.replace_from(dict.fromkeys(translated, SOURCE), **translated)
+            self.retry_config = with_translated(self.retry_config, translated)
             self._use(strategy_for(self.retry_config, self.clock))
 
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:

@@ -133,6 +133,8 @@ class RetryConfig:
 
         :param sources: where each of the options came from.
         """
+        if not options:
+            return self
         new = object.__new__(type(self))
         new.__dict__.update(self.__dict__)
         for name, value in check_names(options).items():
@@ -144,6 +146,8 @@ class RetryConfig:
     def without(self, source: str) -> Self:
         """Another config in which everything that came from one source is as it was by default."""
         names = [name for name, origin in self._sources.items() if origin == source]
+        if not names:
+            return self
         new = self.replace_from(dict.fromkeys(names, source), **{name: OPTIONS[name].default for name in names})
         for name in names:
             del new._sources[name]

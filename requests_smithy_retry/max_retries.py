@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from urllib3.util.retry import Retry
 
 from .errors import RetryConfigError
 from .urllib3_retry import SOURCE, translate_retry
+
+if TYPE_CHECKING:
+    from .config import RetryConfig
 
 INNER_RETRY = Retry(0, read=False)
 """What urllib3 is given: it retries nothing."""
@@ -43,3 +46,14 @@ def translate(max_retries: Any) -> dict[str, Any]:
     raise RetryConfigError(
         SOURCE, max_retries, "code", "a whole number of retries from 0 on, False, None or a urllib3 Retry is allowed"
     )
+
+
+def with_translated(config: RetryConfig, translated: dict[str, Any]) -> RetryConfig:
+    """A config with what a ``max_retries`` asks for, in place of what an earlier one asked for.
+
+    :param config: the config.
+    :param translated: from :func:`translate`; empty where nothing was given, so that nothing changes.
+    """
+    if not translated:
+        return config
+    return config.without(SOURCE).replace_from(dict.fromkeys(translated, SOURCE), **translated)

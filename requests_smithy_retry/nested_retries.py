@@ -75,12 +75,13 @@ def _outer_adapter(request: PreparedRequest, own: Any) -> Any:
     for _ in range(MAX_FRAMES):
         if frame is None or (not below_own and frame.f_code.co_name == "settle"):
             return None  # a classifier of the outer adapter may send requests as it likes
-        if frame.f_code is code:
+        if frame.f_code is code and below_own:
+            below_own = False  # its locals are not looked at: that would keep them alive
+        elif frame.f_code is code:
             there = frame.f_locals
             outer, sent = there["self"], there["request"]
             if outer is not own and (sent.method, sent.url) == (request.method, request.url):
                 return outer
-            below_own = False
         frame = frame.f_back
     return None
 

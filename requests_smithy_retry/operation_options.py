@@ -107,7 +107,7 @@ class OptionsBlock:
         """
         if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
             raise TypeError(
-                f"retry_options cannot decorate the generator {function.__qualname__}: use with retry_options(...) in it"
+                f"retry_options cannot decorate the generator {function.__qualname__}: use a with block in it"
             )
         if inspect.iscoroutinefunction(function):
 

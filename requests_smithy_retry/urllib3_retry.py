@@ -67,9 +67,9 @@ def not_honoured(retry: Retry) -> list[str]:
     """What a ``Retry`` asks for in vain, a phrase for each."""
     phrases = []
     if retry.total is not False:
-        if retry.redirect is not None:
+        if retry.redirect:
             phrases.append(f"redirect={retry.redirect!r} has no effect, requests follows redirects itself")
-        elif not retry.raise_on_redirect:
+        elif retry.redirect is None and not retry.raise_on_redirect:
             phrases.append("raise_on_redirect=False has no effect, requests follows redirects itself")
     default = frozenset(name.lower() for name in Retry.DEFAULT_REMOVE_HEADERS_ON_REDIRECT)
     if frozenset(retry.remove_headers_on_redirect) != default:

@@ -7,11 +7,10 @@ travel in its token.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .backoff import RetryBackoffStrategy, _module_random
+from .backoff import ExponentialRetryBackoffStrategy, RetryBackoffStrategy
 
 if TYPE_CHECKING:
     from .outcome import Outcome
@@ -74,33 +73,47 @@ def kind_of(outcome: Outcome) -> FailureKind:
     return FailureKind.OTHER
 
 
+def count_failure(
+    rules: Urllib3Rules | None, failures: tuple[FailureKind, ...], outcome: Outcome
+) -> tuple[tuple[FailureKind, ...], str | None]:
+    """The operation's failures by kind with one more, and the sentence for a limit that it exceeds, or None.
+
+    Without rules nothing is counted.
+    """
+    if rules is None:
+        return failures, None
+    failures = (*failures, kind_of(outcome))
+    return failures, rules.exceeded(failures)
+
+
+def heeds_hints(rules: Urllib3Rules | None) -> bool:
+    """Whether a server's hints are listened to."""
+    return rules is None or rules.respect_retry_after
+
+
+def with_jitter(backoff: ExponentialRetryBackoffStrategy, rules: Urllib3Rules | None) -> RetryBackoffStrategy:
+    """A backoff with what ``backoff_jitter`` adds to it."""
+    if rules is None or rules.backoff_jitter == 0:
+        return backoff
+    return JitteredBackoff(backoff, jitter=rules.backoff_jitter)
+
+
 class JitteredBackoff:
-    """Another backoff with a random amount on top, as urllib3's ``backoff_jitter`` asks.
+    """Another backoff with a random amount on top, as urllib3's ``backoff_jitter`` asks, within its longest delay.
 
     :param inner: computes the delay.
     :param jitter: up to so many seconds are added.
-    :param max_backoff: no delay becomes longer by it.
-    :param random: gives a number in [0, 1).
     """
 
-    __slots__ = ("inner", "jitter", "max_backoff", "random")
+    __slots__ = ("inner", "jitter")
 
-    def __init__(
-        self,
-        inner: RetryBackoffStrategy,
-        *,
-        jitter: float,
-        max_backoff: float,
-        random: Callable[[], float] = _module_random,
-    ) -> None:
+    def __init__(self, inner: ExponentialRetryBackoffStrategy, *, jitter: float) -> None:
         self.inner = inner
         self.jitter = jitter
-        self.max_backoff = max_backoff
-        self.random = random
 
-    def compute_next_backoff_delay(self, retry_attempt: int) -> float:
+    def compute_next_backoff_delay(self, retry_attempt: int, previous_delay: float | None = None) -> float:
         """Seconds to wait before a retry: 0 for the first attempt."""
         if retry_attempt <= 0:
             return 0.0
-        delay = self.inner.compute_next_backoff_delay(retry_attempt) + self.random() * self.jitter
-        return min(delay, self.max_backoff)
+        delay = self.inner.compute_next_backoff_delay(retry_attempt, previous_delay)
+        return min(delay + self.inner.random() * self.jitter, self.inner.max_backoff)

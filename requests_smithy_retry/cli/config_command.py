@@ -1,4 +1,4 @@
-"""``requests-smithy-retry config``: the policy that an adapter would have here, where it comes from, what it can cost."""
+"""``requests-smithy-retry config``: the policy of an adapter made here, its sources, and what it can cost."""
 
 from __future__ import annotations
 

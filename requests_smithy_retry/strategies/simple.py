@@ -25,8 +25,8 @@ from ..rate_limiter import RateLimiterSnapshot
 from ..server_hints import Hint, delay_for, is_too_long, read_hint
 from ..stop_reason import StopReason
 from ..tokens import RetryToken, StandardRetryToken
+from ..urllib3_rules import count_failure, heeds_hints, with_jitter
 from ..waiting import Loan
-from ..urllib3_rules import FailureKind, JitteredBackoff, kind_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -119,7 +119,9 @@ class SimpleRetryStrategy:
         most = self.max_attempts if options.max_attempts is None else options.max_attempts
         if retry >= most:
             _refuse(StopReason.MAX_ATTEMPTS, StopReason.MAX_ATTEMPTS.value, classification)
-        failures = self._failures(context.outcome, token, classification)
+        failures, exceeded = count_failure(self.config.urllib3_rules, token.failures, context.outcome)
+        if exceeded is not None:
+            _refuse(StopReason.MAX_ATTEMPTS, exceeded, classification)
         backoff = self._backoff(reason.kind, retry, token.previous_delay)
         hint = self._hint(reason, context.outcome, classification, backoff)
         delay = delay_for(backoff, hint)
@@ -176,19 +178,6 @@ class SimpleRetryStrategy:
         why = StopReason.NOT_RETRYABLE
         raise RetryError(why.value, stop_reason=why, classification=classification)
 
-    def _failures(
-        self, outcome: Outcome, token: StandardRetryToken, classification: Classification
-    ) -> tuple[FailureKind, ...]:
-        """The operation's failures by kind, as long as a translated urllib3 ``Retry`` allows that many."""
-        rules = self.config.urllib3_rules
-        if rules is None:
-            return ()
-        failures = (*token.failures, kind_of(outcome))
-        exceeded = rules.exceeded(failures)
-        if exceeded is not None:
-            _refuse(StopReason.MAX_ATTEMPTS, exceeded, classification)
-        return failures
-
     def _backoff(self, kind: ErrorKind, retry: int, previous: float | None) -> float:
         strategy = self.throttling_backoff_strategy if kind is ErrorKind.THROTTLING else self.backoff_strategy
         if takes_previous_delay(strategy):
@@ -202,8 +191,7 @@ class SimpleRetryStrategy:
         hints = []
         if reason.retry_after is not None:
             hints.append(Hint(reason.retry_after, reason.retry_after_source or "classifier"))
-        rules = self.config.urllib3_rules
-        if outcome.response is not None and (rules is None or rules.respect_retry_after):
+        if outcome.response is not None and heeds_hints(self.config.urllib3_rules):
             header = read_hint(outcome.response.headers, wall=self.clock.wall())
             if header is not None:
                 hints.append(header)
@@ -225,10 +213,7 @@ class SimpleRetryStrategy:
         backoff = ExponentialRetryBackoffStrategy(
             backoff_scale_value=base, max_backoff=most, jitter_type=self.config.jitter
         )
-        rules = self.config.urllib3_rules
-        if rules is None or rules.backoff_jitter == 0:
-            return backoff
-        return JitteredBackoff(backoff, jitter=rules.backoff_jitter, max_backoff=most)
+        return with_jitter(backoff, self.config.urllib3_rules)
 
     def _default_classifiers(self) -> tuple[RetryClassifier, ...]:
         if not self.config.default_classifiers:
