@@ -41,7 +41,7 @@ def parse_text(name: str, text: str, source: str) -> Any:
         try:
             return OPTIONS[name].parse(value)
         except Refused as refusal:  # noqa: PERF203 - a handful of readings, once per adapter
-            if isinstance(value, frozenset):  # it says which of the items is bad
+            if isinstance(value, frozenset) and refused.endswith(" is allowed"):  # it says which of the items is bad
                 refused = str(refusal)
     raise RetryConfigError(name, text, source, refused)
 
