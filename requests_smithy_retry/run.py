@@ -86,8 +86,13 @@ def _run_source(program: str) -> None:
 
 def _first_on_path(folder: str) -> None:
     """Do as ``python`` does; it has put the current folder there for ``-m requests_smithy_retry``."""
-    if not getattr(sys.flags, "safe_path", False):  # python -P, from 3.11 on
+    if not _has_safe_path():
         sys.path[0] = folder
+
+
+def _has_safe_path() -> bool:
+    """Whether python runs with -P, which there is from 3.11 on."""
+    return getattr(sys.flags, "safe_path", False)
 
 
 def _show_without_our_frames() -> None:

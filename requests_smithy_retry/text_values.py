@@ -58,8 +58,7 @@ def _readings(text: str, *, seconds: bool) -> Iterator[Any]:
     if len(items) == 2:
         yield tuple(None if item.lower() == "none" else next(_numbers(item, seconds), item) for item in items)
     present = [item for item in items if item != ""]
-    if all(_INTEGER.fullmatch(item) for item in present):
-        yield frozenset(int(item) for item in present)
+    yield frozenset(int(item) if _INTEGER.fullmatch(item) else item for item in present)
     yield frozenset(present)
 
 
