@@ -14,6 +14,7 @@ from typing import Any
 from requests import PreparedRequest, Response
 
 from .errors import RetryConfigError, RetryConfigWarning
+from .history import retry_history
 
 _warned: set[str] = set()
 _warned_lock = threading.Lock()
@@ -56,7 +57,7 @@ def warn_of_nesting(own: Any, request: PreparedRequest, response: Response | Non
         )
     retries = getattr(getattr(response, "raw", None), "retries", None)
     history = getattr(retries, "history", None)
-    if history:
+    if history and retry_history(response) is None:  # an adapter of ours beneath fills the history in as well
         each = len(history) + 1
         product = f": {attempts} x {each} = {attempts * each} requests or more" if attempts else ""
         _warn_once(
