@@ -1,19 +1,113 @@
-"""Writes the pages that are made from the code: ``python docs/generate.py [NAME ...]``, all of them without a name."""
+"""Writes what of the documentation is made from the code: ``python docs/generate.py``.
+
+Some pages are made whole (:data:`PAGES`); others have a marked block (:data:`BLOCKS`) and are written by hand around
+it. ``--check`` changes nothing and fails if a page is out of date.
+"""
 
 from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
-import classification_page
+from requests_smithy_retry.environment import VARIABLES
+from requests_smithy_retry.operation_options import OPERATION_OPTIONS
+from requests_smithy_retry.options import OPTIONS, Option, allowed_values
 
-HERE = Path(__file__).parent
-PAGES = {"classification": (HERE / "reference" / "classification.md", classification_page.build)}
+DOCS = Path(__file__).parent
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def _default(option: Option) -> str:
+    if option.by_spec:
+        return "by `retry_spec`"
+    value = option.default
+    if isinstance(value, frozenset):
+        return ", ".join(f"`{item}`" for item in sorted(value))
+    if value == ():
+        return "none"
+    return f"`{value!r}`" if isinstance(value, (bool, int, float, str, type(None))) else "the published numbers"
+
+
+def options_table() -> str:
+    """Every option: default, what is allowed, what it is for, whether the environment can set it."""
+    lines = ["| option | default | allowed | meaning | environment |", "| --- | --- | --- | --- | --- |"]
+    by_option = {name: variable for variable, name in VARIABLES.items()}
+    for name, option in OPTIONS.items():
+        variable = f"`{by_option[name]}`" if name in by_option else "-"
+        allowed = _cell(allowed_values(name))
+        lines.append(f"| `{name}` | {_default(option)} | {allowed} | {_cell(option.meaning)} | {variable} |")
+    return "\n".join(lines)
+
+
+def operation_options_table() -> str:
+    """What ``retry_options`` takes."""
+    lines = ["| option | allowed |", "| --- | --- |"]
+    for name, parse in OPERATION_OPTIONS.items():
+        try:
+            parse(object())
+        except ValueError as refusal:
+            lines.append(f"| `{name}` | {_cell(str(refusal).partition(' is allowed')[0])} |")
+    return "\n".join(lines)
+
+
+def classification() -> str:
+    """The page of every outcome's verdict."""
+    import classification_page
+
+    return classification_page.build()
+
+
+PAGES: dict[str, Callable[[], str]] = {"reference/classification.md": classification}
+"""Whole pages. They show what is installed, so ``--check`` leaves them to their own tests."""
+
+BLOCKS: dict[tuple[str, str], Callable[[], str]] = {
+    ("reference/options.md", "options"): options_table,
+    ("reference/options.md", "operation-options"): operation_options_table,
+}
+"""By page and name of the block."""
+
+
+def with_block(page: str, name: str, content: str) -> str:
+    """A page's text with the content of one block replaced.
+
+    :raises ValueError: if the page has no such block.
+    """
+    begin, end = f"<!-- generated: {name} -->\n", "<!-- end -->"
+    head, found, rest = page.partition(begin)
+    _, ended, tail = rest.partition(end)
+    if not found or not ended:
+        raise ValueError(f"there is no block {name!r}")
+    return f"{head}{begin}\n{content}\n\n{end}{tail}"
+
+
+def main(arguments: list[str]) -> int:
+    """Write the pages, or with ``--check`` say which ones are out of date.
+
+    :returns: 1 if a page is out of date, else 0.
+    """
+    logging.getLogger("requests_smithy_retry").addHandler(logging.NullHandler())
+    stale = []
+    if "--check" not in arguments:
+        for file, page in PAGES.items():
+            (DOCS / file).write_text(page(), encoding="utf-8")
+    for (file, name), make in BLOCKS.items():
+        path = DOCS / file
+        before = path.read_text(encoding="utf-8")
+        after = with_block(before, name, make())
+        if before != after:
+            stale.append(file)
+            if "--check" not in arguments:
+                path.write_text(after, encoding="utf-8")
+    if stale and "--check" in arguments:
+        sys.stderr.write(f"out of date, run python docs/generate.py: {', '.join(dict.fromkeys(stale))}\n")
+        return 1
+    return 0
+
 
 if __name__ == "__main__":
-    logging.getLogger("requests_smithy_retry").addHandler(logging.NullHandler())
-    for name in sys.argv[1:] or PAGES:
-        path, build = PAGES[name]
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(build(), encoding="utf-8")
+    sys.exit(main(sys.argv[1:]))

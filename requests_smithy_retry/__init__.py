@@ -27,8 +27,9 @@ from .classifiers import (
 from .clock import Clock, SystemClock
 from .config import RetryConfig
 from .error_info import ErrorRetryInfo, HasFault
-from .errors import RetryConfigError, RetryError, TokenError
+from .errors import RetryConfigError, RetryConfigWarning, RetryError, TokenError
 from .history import AttemptRecord, RetryHistory, retry_history
+from .install import install, uninstall
 from .interfaces import RetryStrategy
 from .limiter_settings import RateLimiterSettings
 from .mount import mount
@@ -71,6 +72,7 @@ __all__ = [
     "RetryClassifierPriority",
     "RetryConfig",
     "RetryConfigError",
+    "RetryConfigWarning",
     "RetryContext",
     "RetryError",
     "RetryForbidden",
@@ -98,8 +100,10 @@ __all__ = [
     "classifier",
     "classify",
     "default_classifiers",
+    "install",
     "mount",
     "retry_history",
     "retry_options",
+    "uninstall",
     "with_priority",
 ]

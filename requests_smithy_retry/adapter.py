@@ -17,11 +17,13 @@ from .errors import RetryConfigError
 from .first_tries import FirstTries, owed
 from .given_strategy import check_beside_strategy, foreign_fold, gives_free_first_token
 from .interfaces import RetryStrategy
-from .max_retries import INNER_RETRY, UNSET, translate
+from .max_retries import INNER_RETRY, UNSET, translate, with_translated
+from .nested_retries import refuse_own_max_retries
 from .operation import Operation
 from .operation_options import OperationOptions, current_options
-from .options import OPTIONS
+from .options import ADAPTER_OPTIONS, OPTIONS
 from .permits import wait_for_permit
+from .resolve import resolve
 from .scopes import scope_of
 from .strategies import strategy_for
 from .strategies.simple import SimpleRetryStrategy
@@ -40,7 +42,8 @@ class RetryAdapter(CopiedAfresh, HTTPAdapter):
 
     :param pool_connections: as in ``HTTPAdapter``.
     :param pool_maxsize: as in ``HTTPAdapter``.
-    :param max_retries: ``0`` or ``False``: one attempt; an int: so many retries. Not together with ``max_attempts``.
+    :param max_retries: ``0`` or ``False``: one attempt; an int: so many retries; a urllib3 ``Retry``: translated. Not
+        together with ``max_attempts``.
     :param pool_block: as in ``HTTPAdapter``.
     :param config: the policy, in place of options; options given beside it override it.
     :param strategy: any object with the three methods of :class:`RetryStrategy`, in place of ``mode``.
@@ -71,7 +74,7 @@ class RetryAdapter(CopiedAfresh, HTTPAdapter):
         own = strategy.clock if isinstance(strategy, SimpleRetryStrategy) else SYSTEM_CLOCK
         self.clock: Clock = own if clock is None else clock
         self._given = strategy is not None
-        self._configure(config, strategy, {**translated, **known})
+        self._configure(config, strategy, known, translated)
         super().__init__(pool_connections=pool_connections, pool_maxsize=pool_maxsize, pool_block=pool_block, **others)
 
     def _own_options(self, options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -83,13 +86,22 @@ class RetryAdapter(CopiedAfresh, HTTPAdapter):
             raise TypeError(unknown_option(next(iter(others))))
         return known, others
 
-    def _configure(self, config: RetryConfig | None, strategy: RetryStrategy | None, options: dict[str, Any]) -> None:
+    def _configure(
+        self,
+        config: RetryConfig | None,
+        strategy: RetryStrategy | None,
+        options: dict[str, Any],
+        translated: dict[str, Any],
+    ) -> None:
         if strategy is not None:
-            check_beside_strategy(strategy, config, options)
+            check_beside_strategy(strategy, config, {**translated, **options})
         if not isinstance(config, RetryConfig | None):
             raise RetryConfigError("config", config, "code", "a RetryConfig is allowed")
+        refuse_own_max_retries(type(self), RetryAdapter)
         base = strategy.config if isinstance(strategy, SimpleRetryStrategy) else config or RetryConfig()
-        self.retry_config: RetryConfig = base.replace(**options) if options else base
+        base = with_translated(base, translated).replace(**options)
+        # A strategy has its own policy, whoever made it; the environment can say how the adapter treats it.
+        self.retry_config: RetryConfig = resolve(base, names=OPTIONS if strategy is None else ADAPTER_OPTIONS)
         self._use(strategy_for(self.retry_config, self.clock) if strategy is None else strategy)
 
     def _use(self, strategy: RetryStrategy) -> None:
@@ -253,10 +265,10 @@ class RetryAdapter(CopiedAfresh, HTTPAdapter):
     def max_retries(self, value: Any) -> None:
         # HTTPAdapter's constructor assigns its own default before there are pools; that says nothing.
         if "poolmanager" in self.__dict__:
-            options = translate(value)
+            translated = translate(value)
             if self._given:
-                check_beside_strategy(self.strategy, None, options)
-            self.retry_config = self.retry_config.replace(**options)
+                check_beside_strategy(self.strategy, None, translated)
+            self.retry_config = with_translated(self.retry_config, translated)
             self._use(strategy_for(self.retry_config, self.clock))
 
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:

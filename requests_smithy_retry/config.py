@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from .classifier import RetryClassifier
+from .config_report import Setting, as_table, settings_of, summary
+from .contradictions import check_contradictions
 from .limiter_settings import DEFAULT_SETTINGS, RateLimiterSettings
 from .options import OPTIONS, RETRY_STATUS_CODES, parse_option
 from .presets import RETRY_SPECS, RetryNumbers
 from .quota import RetryQuota
 from .resend import IDEMPOTENT_METHODS
+from .urllib3_rules import Urllib3Rules
+from .worst_case import WorstCase, worst_case
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from requests import PreparedRequest, Response
+    from typing_extensions import Self
     from urllib3.util import Timeout
 
     from .smithy import SmithyEndpoint, SmithyModel
@@ -26,12 +31,15 @@ if TYPE_CHECKING:
     TimeoutType = float | tuple[float | None, float | None] | Timeout | None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class RetryConfig:
     """Everything that can be configured. It validates when it is made and never changes.
 
     The options are explained in one table, made from :data:`requests_smithy_retry.options.OPTIONS`. Durations are
     in seconds. ``initial_backoff`` and ``throttling_backoff`` are those of ``retry_spec`` unless given.
+
+    It reads no environment; an adapter does when it is made, and so does :meth:`from_environment`. Each value knows
+    where it came from (:meth:`explain`); two configs are equal if their values are, wherever they came from.
 
     >>> RetryConfig(max_attempts=0)
     Traceback (most recent call last):
@@ -70,10 +78,32 @@ class RetryConfig:
     default_classifiers: bool = True
     error_parser: Callable[[Response], Exception | None] | None = None
     models: Iterable[SmithyEndpoint] = ()
+    urllib3_rules: Urllib3Rules | None = None
+    trust_env: bool = True
+    aws_config: bool | str = False
+    _sources: dict[str, str] = dataclasses.field(init=False, repr=False, compare=False)
+
+    def __new__(cls, **options: Any) -> Self:  # noqa: D102
+        # Only here can be seen what was given, as against what is a default.
+        self = super().__new__(cls)
+        object.__setattr__(self, "_sources", dict.fromkeys(options, "code"))
+        return self
 
     def __post_init__(self) -> None:
         for name in OPTIONS:
             object.__setattr__(self, name, parse_option(name, getattr(self, name), "code"))
+        check_contradictions(self)
+
+    @classmethod
+    def from_environment(cls, **options: Any) -> Self:
+        """The config that an adapter with these options would have here and now (contract 10.2, 10.3).
+
+        :param options: as in the constructor; they beat the environment, but for ``SMITHY_RETRY_ENABLED=false``.
+        :raises RetryConfigError: for a bad option or variable, or AWS settings that cannot be read.
+        """
+        from .resolve import resolve
+
+        return resolve(cls(**check_names(options)))
 
     @property
     def numbers(self) -> RetryNumbers:
@@ -96,7 +126,68 @@ class RetryConfig:
         :raises RetryConfigError: for a bad value.
         :raises TypeError: for an option that there is not.
         """
-        return dataclasses.replace(self, **check_names(options))
+        return self.replace_from(dict.fromkeys(options, "code"), **options)
+
+    def replace_from(self, sources: Mapping[str, str], **options: Any) -> Self:
+        """As :meth:`replace`, for values that do not come from code.
+
+        :param sources: where each of the options came from.
+        """
+        if not options:
+            return self
+        new = object.__new__(type(self))
+        new.__dict__.update(self.__dict__)
+        for name, value in check_names(options).items():
+            object.__setattr__(new, name, parse_option(name, value, sources[name]))
+        object.__setattr__(new, "_sources", {**self._sources, **sources})
+        check_contradictions(new)
+        return new
+
+    def without(self, source: str) -> Self:
+        """Another config in which everything that came from one source is as it was by default."""
+        names = [name for name, origin in self._sources.items() if origin == source]
+        if not names:
+            return self
+        new = self.replace_from(dict.fromkeys(names, source), **{name: OPTIONS[name].default for name in names})
+        for name in names:
+            del new._sources[name]
+        return new
+
+    def source(self, name: str) -> str:
+        """Where the value of an option came from.
+
+        ``"code"``, ``"environment variable SMITHY_RETRY_MAX_ATTEMPTS"``, ``"environment variable AWS_MAX_ATTEMPTS"``,
+        ``"profile 'x' in ~/.aws/config"``, ``"max_retries"``, ``"from retry_spec 2.1"`` or ``"default"``.
+
+        :raises TypeError: for an option that there is not.
+        """
+        check_names({name: None})
+        if OPTIONS[name].by_spec and getattr(self, name) is None:
+            return f"from retry_spec {self.retry_spec}"
+        return self._sources.get(name, "default")
+
+    def is_given(self, name: str) -> bool:
+        """Whether somebody set an option, be it to its default."""
+        return name in self._sources
+
+    def settings(self) -> tuple[Setting, ...]:
+        """Every option with its effective value and where it came from, in the order of the documentation."""
+        return settings_of(self)
+
+    def explain(self) -> str:
+        """The effective policy as a table: option, value, source."""
+        return as_table(self.settings())
+
+    def worst_case(self) -> WorstCase:
+        """The most attempts, the longest sleep and the longest wall time of one operation, in closed form.
+
+        >>> RetryConfig(max_attempts=3, max_retry_after=10).worst_case().sleep
+        20
+        """
+        return worst_case(self)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({summary(self.settings())})"
 
 
 class RetryOptions(TypedDict, total=False):
@@ -132,6 +223,9 @@ class RetryOptions(TypedDict, total=False):
     default_classifiers: bool
     error_parser: Callable[[Response], Exception | None] | None
     models: Iterable[SmithyEndpoint | SmithyModel]
+    urllib3_rules: Urllib3Rules | None
+    trust_env: bool
+    aws_config: bool | str
 
 
 def check_names(options: dict[str, Any]) -> dict[str, Any]:

@@ -59,3 +59,7 @@ class RetryConfigError(ValueError):
 
     def __reduce__(self) -> tuple[type[RetryConfigError], tuple[str, object, str, str]]:
         return type(self), (self.option, self.value, self.source, self.allowed)
+
+
+class RetryConfigWarning(UserWarning):
+    """Something in the configuration is very likely not what was meant, or cannot be honoured."""

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from urllib3.util.retry import Retry
 
 from .errors import RetryConfigError
+from .urllib3_retry import SOURCE, translate_retry
+
+if TYPE_CHECKING:
+    from .config import RetryConfig
 
 INNER_RETRY = Retry(0, read=False)
 """What urllib3 is given: it retries nothing."""
@@ -25,28 +29,31 @@ UNSET = Unset()
 def translate(max_retries: Any) -> dict[str, Any]:
     """The options that a ``max_retries`` asks for.
 
-    :param max_retries: ``0``, ``False`` or a ``Retry`` that retries nothing: one attempt; an int: so many retries.
-    :raises RetryConfigError: for anything else.
+    :param max_retries: ``0`` or ``False``: one attempt; an int: so many retries; None: three, as in ``HTTPAdapter``; a
+        urllib3 ``Retry``: see :mod:`urllib3_retry`.
+    :raises RetryConfigError: for anything else, and for a ``Retry`` that cannot be translated.
     """
     if isinstance(max_retries, Unset):
         return {}
+    if max_retries is None:
+        return {"max_attempts": int(Retry.DEFAULT.total or 0) + 1}
     if max_retries is False:
         return {"max_attempts": 1}
     if isinstance(max_retries, int) and max_retries is not True and max_retries >= 0:
         return {"max_attempts": max_retries + 1}
-    if isinstance(max_retries, Retry) and retries_nothing(max_retries):
-        return {"max_attempts": 1}
+    if isinstance(max_retries, Retry):
+        return translate_retry(max_retries)
     raise RetryConfigError(
-        "max_retries",
-        max_retries,
-        "code",
-        "a whole number of retries from 0 on is allowed. A urllib3 Retry would run beneath this adapter and multiply "
-        "the requests; give max_attempts and the other options of RetryAdapter instead",
+        SOURCE, max_retries, "code", "a whole number of retries from 0 on, False, None or a urllib3 Retry is allowed"
     )
 
 
-def retries_nothing(retry: Retry) -> bool:
-    """Whether a urllib3 ``Retry`` never retries."""
-    if retry.total is False or (retry.total is not None and retry.total <= 0):
-        return True
-    return retry.total is None and not any((retry.connect, retry.read, retry.status, retry.other))
+def with_translated(config: RetryConfig, translated: dict[str, Any]) -> RetryConfig:
+    """A config with what a ``max_retries`` asks for, in place of what an earlier one asked for.
+
+    :param config: the config.
+    :param translated: from :func:`translate`; empty where nothing was given, so that nothing changes.
+    """
+    if not translated:
+        return config
+    return config.without(SOURCE).replace_from(dict.fromkeys(translated, SOURCE), **translated)

@@ -18,6 +18,7 @@ from .discarded import HeldConnection
 from .errors import RetryError
 from .given_strategy import check_for_foreign
 from .history import RetryHistory, attach
+from .nested_retries import warn_of_nesting
 from .operation_options import NOTHING, OperationOptions
 from .outcome import Outcome, ResponseError, RetryContext
 from .recorder import Recorder
@@ -59,6 +60,7 @@ class Operation:
     def __init__(
         self, adapter: RetryAdapter, request: PreparedRequest, stream: bool, options: OperationOptions | None
     ) -> None:
+        self.adapter: RetryAdapter = adapter
         self.config: RetryConfig = adapter.retry_config
         self.clock: Clock = adapter.clock
         self.strategy: RetryStrategy = adapter.strategy
@@ -202,6 +204,8 @@ class Operation:
         is_success = error is None and response is not None and response.status_code < 400
         if is_success and not self.sees_successes:
             return self._succeed()
+        if self.number == 1 and not is_success:
+            warn_of_nesting(self.adapter, self.request, response)
         outcome = self._outcome(response, error, unwritten, peeked)
         context = RetryContext(outcome, deadline=self.limits.at, options=self.facts.full_options)
         try:

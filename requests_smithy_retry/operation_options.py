@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextvars
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+import difflib
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from . import option_types as types
 from .classifier import RetryClassifier
@@ -61,7 +63,72 @@ current_options: contextvars.ContextVar[OperationOptions | None] = contextvars.C
 """The options in force in this context."""
 
 
-@contextmanager
+_marks: contextvars.ContextVar[tuple[contextvars.Token[OperationOptions | None], ...]] = contextvars.ContextVar(
+    "requests_smithy_retry.marks", default=()
+)
+"""How to leave the blocks that this context is in, the innermost last."""
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class OptionsBlock:
+    """What :func:`retry_options` gives: ``with`` it, or decorate a function with it; both as often as you like.
+
+    :param changes: the options that it sets, as they are kept, but for the deadline: seconds from when it is entered.
+    :param clock: on which the deadline is measured.
+    """
+
+    __slots__ = ("_changes", "_clock")
+
+    def __init__(self, changes: Mapping[str, Any], clock: Clock) -> None:
+        self._changes = dict(changes)
+        self._clock = clock
+
+    def __enter__(self) -> OperationOptions:
+        outer = current_options.get() or NOTHING
+        changes = dict(self._changes)
+        kept = () if changes.get("default_classifiers") is False else outer.classifiers
+        changes["classifiers"] = (*kept, *changes.get("classifiers", ()))
+        if "deadline" in changes:
+            changes["deadline"] = earliest(outer.deadline, after(changes["deadline"], self._clock))
+        options = dataclasses.replace(outer, **changes)
+        _marks.set((*_marks.get(), current_options.set(options)))
+        return options
+
+    def __exit__(self, *exc_info: object) -> None:
+        *outer, mark = _marks.get()
+        current_options.reset(mark)
+        _marks.set(tuple(outer))
+
+    def __call__(self, function: F) -> F:
+        """The function, with the options in force during each call of it, until it returns.
+
+        :raises TypeError: for a generator function: its body runs between other people's code.
+        """
+        if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+            raise TypeError(
+                f"retry_options cannot decorate the generator {function.__qualname__}: use a with block in it"
+            )
+        if inspect.iscoroutinefunction(function):
+
+            @functools.wraps(function)
+            async def call_async(*args: Any, **kwargs: Any) -> Any:
+                with self:
+                    return await function(*args, **kwargs)
+
+            return call_async  # type: ignore[return-value]
+
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            with self:
+                return function(*args, **kwargs)
+
+        return call  # type: ignore[return-value]
+
+    def __repr__(self) -> str:
+        return f"retry_options({', '.join(f'{name}={value!r}' for name, value in self._changes.items())})"
+
+
 def retry_options(
     *,
     max_attempts: int | None = None,
@@ -73,8 +140,12 @@ def retry_options(
     enabled: bool | None = None,
     deadline: float | None = None,
     clock: Clock = SYSTEM_CLOCK,
-) -> Iterator[OperationOptions]:
-    """Set options for every operation in the block, in this thread and context alone; blocks nest.
+    **others: Any,
+) -> OptionsBlock:
+    """Set options for every operation in a block or a function, in this thread and context alone; blocks nest.
+
+    Use it as ``with retry_options(max_attempts=1):`` or as a decorator. The threads of a pool do not inherit it; start
+    their work with ``contextvars.copy_context().run`` where they should.
 
     An inner block overrides what it names and inherits the rest; its classifiers are added to the outer ones, unless
     it says ``default_classifiers=False``: then they replace all others.
@@ -93,7 +164,10 @@ def retry_options(
         several requests together (contract 8.4). Of nested blocks, the one that ends first counts.
     :param clock: on which the deadline is measured.
     :raises RetryConfigError: for a value that an option does not allow.
+    :raises TypeError: for any other option.
     """
+    for name in others:
+        raise TypeError(_not_taken(name))
     given = {
         "max_attempts": max_attempts,
         "classifiers": classifiers,
@@ -104,17 +178,21 @@ def retry_options(
         "enabled": enabled,
         "deadline": deadline,
     }
-    outer = current_options.get() or NOTHING
-    changes: dict[str, Any] = {name: _parse(name, value) for name, value in given.items() if value is not None}
-    kept = () if default_classifiers is False else outer.classifiers
-    changes["classifiers"] = (*kept, *changes.get("classifiers", ()))
-    if "deadline" in changes:
-        changes["deadline"] = earliest(outer.deadline, after(changes["deadline"], clock))
-    mark = current_options.set(dataclasses.replace(outer, **changes))
-    try:
-        yield current_options.get() or NOTHING
-    finally:
-        current_options.reset(mark)
+    changes = {name: _parse(name, value) for name, value in given.items() if value is not None}
+    return OptionsBlock(changes, clock)
+
+
+def _not_taken(name: str) -> str:
+    """The sentence for an option that one operation cannot have."""
+    from .options import OPTIONS
+
+    taken = ", ".join(OPERATION_OPTIONS)
+    if name in OPTIONS:
+        return (
+            f"retry_options takes no {name!r}, it holds for a whole adapter: give it to RetryAdapter. It takes {taken}"
+        )
+    nearest = difflib.get_close_matches(name, OPERATION_OPTIONS, n=1)
+    return f"there is no option {name!r}: " + (f"did you mean {nearest[0]!r}?" if nearest else f"there are {taken}")
 
 
 def _parse(name: str, value: object) -> object:

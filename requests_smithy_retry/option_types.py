@@ -15,6 +15,7 @@ from urllib3.util import Timeout
 from .classifier import RetryClassifier, is_classifier
 from .limiter_settings import RateLimiterSettings
 from .quota import RetryQuota
+from .urllib3_rules import Urllib3Rules
 
 TOKEN_CHARACTERS = frozenset("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 """RFC 9110 5.6.2: what a method or a field name is made of."""
@@ -167,6 +168,20 @@ def idempotency_key(value: Any) -> Any:
     """Accept True, False, or a function that makes a key."""
     if not isinstance(value, bool) and not callable(value):
         raise Refused("True, False, or a function that makes a key is allowed")
+    return value
+
+
+def urllib3_rules(value: Any) -> Urllib3Rules | None:
+    """Accept what the translation of a urllib3 ``Retry`` makes, or None."""
+    if value is not None and not isinstance(value, Urllib3Rules):
+        raise Refused("what a urllib3 Retry given as max_retries is translated to, or None, is allowed")
+    return value
+
+
+def aws_config(value: Any) -> bool | str:
+    """Accept True, False, or the name of a profile."""
+    if not isinstance(value, bool) and (not isinstance(value, str) or value.strip() == ""):
+        raise Refused("True, False, or the name of a profile is allowed")
     return value
 
 

@@ -33,6 +33,7 @@ ADAPTER_OPTIONS = frozenset(
         "scope",
         "strict_methods",
         "timeout",
+        "trust_env",
     }
 )
 """What the adapter itself goes by; every other option is the strategy's."""
@@ -106,9 +107,21 @@ OPTIONS: dict[str, Option] = {
         Option("default_classifiers", True, types.boolean, "False: only the given classifiers"),
         Option("error_parser", None, types.function, "makes an exception from a response, or None", is_object=True),
         Option("models", (), types.models, "Smithy models, each with its endpoint", is_object=True),
+        Option("urllib3_rules", None, types.urllib3_rules, "what a urllib3 Retry asked for besides", is_object=True),
+        Option("trust_env", True, types.boolean, "False: read no environment variable and no AWS settings"),
+        Option("aws_config", False, types.aws_config, "True or a profile's name: also go by the AWS settings"),
     )
 }
 """By name, in the order of the table."""
+
+
+def allowed_values(name: str) -> str:
+    """What an option accepts, in words: the phrase with which it refuses."""
+    try:
+        OPTIONS[name].parse(object())
+    except Refused as refusal:
+        return str(refusal).partition(" is allowed")[0]
+    raise AssertionError(f"{name} accepts anything")
 
 
 def parse_option(name: str, value: Any, source: str) -> Any:

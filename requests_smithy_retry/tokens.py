@@ -9,6 +9,7 @@ from .errors import TokenError
 
 if TYPE_CHECKING:
     from .classification import Classification
+    from .urllib3_rules import FailureKind
     from .waiting import Loan
 
 
@@ -41,6 +42,7 @@ class StandardRetryToken:
     :param quota_after: what it held after.
     :param classification: the verdict that led to this retry.
     :param loan: tells a bucket that others wait on whether ``acquired`` may still come back.
+    :param failures: how urllib3 would sort the operation's failures; counted for a translated ``Retry`` alone.
     """
 
     issuer: object = field(repr=False)
@@ -54,6 +56,7 @@ class StandardRetryToken:
     quota_after: float | None = None
     classification: Classification | None = field(default=None, repr=False)
     loan: Loan | None = field(default=None, repr=False, compare=False)
+    failures: tuple[FailureKind, ...] = field(default=(), repr=False)
     _unused: list[None] = field(default_factory=lambda: [None], repr=False, compare=False)
 
     def redeem(self, issuer: object) -> None:

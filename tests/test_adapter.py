@@ -77,7 +77,7 @@ def test_max_retries_means_attempts(value, attempts, assigned):
     assert (0, False, Retry) == (adapter.max_retries.total, adapter.max_retries.read, type(adapter.max_retries))
 
 
-@pytest.mark.parametrize("value", [True, -1, 1.5, "3", None, object()])
+@pytest.mark.parametrize("value", [True, -1, 1.5, "3", object()])
 def test_other_values_of_max_retries_are_refused(value):
     """What is no number of retries is refused by name, in the constructor and when assigned."""
     with pytest.raises(RetryConfigError, match="max_retries"):

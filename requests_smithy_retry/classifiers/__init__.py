@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..classifier import RetryClassifier
 from ..config import RetryConfig
 from .aws_error_code import AwsErrorCodeClassifier
+from .hinted_status import hinted_status_classifiers
 from .http_status import HttpStatusCodeClassifier
 from .idempotency_key import IdempotencyKeyClassifier
 from .modeled import ModeledAsRetryableClassifier
@@ -29,6 +30,7 @@ def default_classifiers(config: RetryConfig | None = None) -> tuple[RetryClassif
     """
     config = RetryConfig() if config is None else config
     return (
+        *hinted_status_classifiers(config),
         HttpStatusCodeClassifier(config.retry_status_codes),
         IdempotencyKeyClassifier(),
         AwsErrorCodeClassifier(),

@@ -14,6 +14,7 @@ import click
 from ..version import __version__
 
 COMMANDS = {
+    "config": "requests_smithy_retry.cli.config_command:config",
     "demo": "requests_smithy_retry.cli.demo.command:demo",
 }
 """Where each command is, as ``module:name``."""

@@ -25,6 +25,7 @@ from ..rate_limiter import RateLimiterSnapshot
 from ..server_hints import Hint, delay_for, is_too_long, read_hint
 from ..stop_reason import StopReason
 from ..tokens import RetryToken, StandardRetryToken
+from ..urllib3_rules import count_failure, heeds_hints, with_jitter
 from ..waiting import Loan
 
 if TYPE_CHECKING:
@@ -122,6 +123,9 @@ class SimpleRetryStrategy:
         most = self.max_attempts if options.max_attempts is None else options.max_attempts
         if retry >= most:
             _refuse(StopReason.MAX_ATTEMPTS, StopReason.MAX_ATTEMPTS.value, classification)
+        failures, exceeded = count_failure(self.config.urllib3_rules, token.failures, context.outcome)
+        if exceeded is not None:
+            _refuse(StopReason.MAX_ATTEMPTS, exceeded, classification)
         backoff = self._backoff(reason.kind, retry, token.previous_delay)
         hint = self._hint(reason, context.outcome, classification, backoff)
         delay = delay_for(backoff, hint)
@@ -140,6 +144,7 @@ class SimpleRetryStrategy:
             quota_after=payment.after,
             loan=payment.loan,
             classification=classification,
+            failures=failures,
         )
 
     def record_success(self, *, token: RetryToken) -> None:
@@ -190,7 +195,7 @@ class SimpleRetryStrategy:
         hints = []
         if reason.retry_after is not None:
             hints.append(Hint(reason.retry_after, reason.retry_after_source or "classifier"))
-        if outcome.response is not None:
+        if outcome.response is not None and heeds_hints(self.config.urllib3_rules):
             header = read_hint(outcome.response.headers, wall=self.clock.wall())
             if header is not None:
                 hints.append(header)
@@ -207,10 +212,12 @@ class SimpleRetryStrategy:
         token.redeem(self)
         return token
 
-    def _exponential(self, base: float) -> ExponentialRetryBackoffStrategy:
-        return ExponentialRetryBackoffStrategy(
-            backoff_scale_value=base, max_backoff=self.config.max_backoff, jitter_type=self.config.jitter
+    def _exponential(self, base: float) -> RetryBackoffStrategy:
+        most = self.config.max_backoff
+        backoff = ExponentialRetryBackoffStrategy(
+            backoff_scale_value=base, max_backoff=most, jitter_type=self.config.jitter
         )
+        return with_jitter(backoff, self.config.urllib3_rules)
 
     def _default_classifiers(self) -> tuple[RetryClassifier, ...]:
         if not self.config.default_classifiers:

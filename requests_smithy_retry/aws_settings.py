@@ -1,0 +1,123 @@
+"""Options from the settings of the AWS SDKs (contract 10.3), on request only.
+
+``AWS_MAX_ATTEMPTS``, ``AWS_RETRY_MODE`` and ``AWS_NEW_RETRIES_2026`` first, then the profile in the shared config file.
+"""
+
+from __future__ import annotations
+
+import configparser
+import os
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+from .environment import source_of
+from .errors import RetryConfigError, RetryConfigWarning
+from .text_values import parse_text
+
+DEFAULT_FILE = "~/.aws/config"
+
+VARIABLES = {
+    "AWS_MAX_ATTEMPTS": "max_attempts",
+    "AWS_RETRY_MODE": "mode",
+    "AWS_NEW_RETRIES_2026": "retry_spec",
+}
+"""Each variable and the option that it sets."""
+
+KEYS = {"max_attempts": "max_attempts", "retry_mode": "mode"}
+"""Each setting of a profile and the option that it sets."""
+
+LEGACY = "legacy"
+"""The mode from before the standard one. There is none here: standard takes its place."""
+
+
+def from_aws_settings(environ: Mapping[str, str], aws_config: bool | str) -> tuple[dict[str, Any], dict[str, str]]:
+    """The options that the AWS settings set, and the source of each.
+
+    :param environ: the environment variables.
+    :param aws_config: True, or the name of the profile to read.
+    :raises RetryConfigError: for a bad value, a named profile or file that is not there, or a file that is broken.
+    """
+    section, source = _profile(environ, aws_config)
+    values: dict[str, Any] = {}
+    sources: dict[str, str] = {}
+    found = [(KEYS[key], section[key], source) for key in KEYS if key in section]
+    # Later ones win: the variables beat the profile.
+    found += [(VARIABLES[name], environ.get(name, ""), source_of(name)) for name in VARIABLES]
+    for option, text, where in found:
+        text = text.strip()
+        if text != "":
+            values[option] = _parse(option, text, where)
+            sources[option] = where
+    return values, sources
+
+
+def _parse(option: str, text: str, source: str) -> Any:
+    if option == "mode" and text.lower() == LEGACY:
+        warnings.warn(
+            f"retry mode 'legacy' (from {source}) is not one of ours: 'standard' is used",
+            RetryConfigWarning,
+            stacklevel=2,
+        )
+        return "standard"
+    if option == "retry_spec":
+        return "2.1" if parse_text("enabled", text, source) else "2.0"
+    return parse_text(option, text, source)
+
+
+def _profile(environ: Mapping[str, str], aws_config: bool | str) -> tuple[Mapping[str, str], str]:
+    """The profile's settings and how they are named as a source. An absent default profile, or file, is normal."""
+    asked = aws_config.strip() if isinstance(aws_config, str) else environ.get("AWS_PROFILE", "").strip()
+    asked_by = "aws_config" if isinstance(aws_config, str) else "AWS_PROFILE"
+    profile = asked or "default"
+    named_file = environ.get("AWS_CONFIG_FILE", "").strip()
+    shown = named_file or DEFAULT_FILE
+    source = f"profile {profile!r} in {shown}"
+    sections = _read(shown, required=named_file != "")
+    if profile in sections:
+        return sections[profile], source
+    if asked and asked != "default":
+        there = ", ".join(map(repr, sections)) or "none"
+        raise RetryConfigError(
+            asked_by, asked, source, f"the name of a profile in that file is allowed; it has {there}"
+        )
+    return {}, source
+
+
+def _read(shown: str, *, required: bool) -> dict[str, Mapping[str, str]]:
+    """The profiles of a file by name; none where the file is absent and need not be there."""
+    path = os.path.expanduser(shown)
+    parser = configparser.RawConfigParser(
+        strict=False, default_section="\0", inline_comment_prefixes=("#", ";"), delimiters=("=",), allow_no_value=True
+    )
+    problem: Exception
+    try:
+        with open(path, encoding="utf-8-sig") as file:
+            parser.read_file(file, shown)
+    except FileNotFoundError as error:
+        if not required:
+            return {}
+        problem = error
+    except (OSError, UnicodeDecodeError, configparser.Error) as error:
+        problem = error
+    else:
+        return _profiles(parser)
+    variable = "AWS_CONFIG_FILE" if required else "aws_config"
+    why = str(problem).replace("\n", " ")
+    raise RetryConfigError(variable, shown, "the AWS settings", f"a readable file of profiles is allowed ({why})")
+
+
+def _profiles(parser: configparser.RawConfigParser) -> dict[str, Mapping[str, str]]:
+    """``[default]`` and ``[profile x]``; other sections are no profiles. ``[profile default]`` beats ``[default]``."""
+    profiles: dict[str, Mapping[str, str]] = {}
+    for title in parser.sections():
+        words = title.split(None, 1)
+        if title.strip() == "default":
+            profiles.setdefault("default", _settings(parser, title))
+        elif len(words) == 2 and words[0] == "profile":
+            profiles[words[1].strip().strip("\"'")] = _settings(parser, title)
+    return profiles
+
+
+def _settings(parser: configparser.RawConfigParser, title: str) -> dict[str, str]:
+    return {key: value or "" for key, value in parser.items(title)}

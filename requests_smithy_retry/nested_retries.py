@@ -1,0 +1,95 @@
+"""The guard against retries within retries (issue part 7): three attempts of three attempts are nine requests.
+
+It looks only when an attempt has failed, so it costs nothing while all is well.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import warnings
+from types import FrameType
+from typing import Any
+
+from requests import PreparedRequest, Response
+
+from .errors import RetryConfigError, RetryConfigWarning
+from .history import retry_history
+
+_warned: set[str] = set()
+_warned_lock = threading.Lock()
+
+MAX_FRAMES = 200
+"""So far up the stack it looks for another adapter."""
+
+
+def refuse_own_max_retries(adapter_class: type, base: type) -> None:
+    """Refuse a subclass that has a ``max_retries`` of its own: urllib3 would retry each of our attempts.
+
+    :raises RetryConfigError: naming the class and what its retries would multiply.
+    """
+    own = getattr(adapter_class, "max_retries", None)
+    if own is not vars(base)["max_retries"]:
+        raise RetryConfigError(
+            "max_retries",
+            own,
+            f"class {adapter_class.__name__}",
+            "no max_retries in a subclass is allowed: urllib3 would retry beneath this adapter, and multiply each "
+            "of its attempts. Give max_retries or max_attempts to the constructor",
+        )
+
+
+def warn_of_nesting(own: Any, request: PreparedRequest, response: Response | None) -> None:
+    """Warn, once per process, where another of our adapters, or a urllib3 ``Retry``, multiplies our attempts.
+
+    :param own: the adapter that asks.
+    :param request: that failed.
+    :param response: as it came from urllib3, or None.
+    """
+    attempts = getattr(own.strategy, "max_attempts", None)
+    outer = _outer_adapter(request, own)
+    most = None if outer is None else getattr(outer.strategy, "max_attempts", None)
+    if outer is not None and 1 not in (most, attempts):
+        product = f": up to {most} x {attempts} = {most * attempts} requests" if most and attempts else ""
+        _warn_once(
+            f"{type(own).__name__} runs inside {type(outer).__name__}, and both retry{product}. "
+            "Give one of them max_attempts=1"
+        )
+    retries = getattr(getattr(response, "raw", None), "retries", None)
+    history = getattr(retries, "history", None)
+    if history and retry_history(response) is None:  # an adapter of ours beneath fills the history in as well
+        each = len(history) + 1
+        product = f": {attempts} x {each} = {attempts * each} requests or more" if attempts else ""
+        _warn_once(
+            f"a urllib3 Retry beneath {type(own).__name__} made {each} requests of one attempt{product}. "
+            "Let what is beneath send with max_retries=0"
+        )
+
+
+def _outer_adapter(request: PreparedRequest, own: Any) -> Any:
+    """Another adapter whose ``send`` of the same request is under way further up this thread's stack."""
+    from .adapter import RetryAdapter
+
+    code = RetryAdapter.send.__code__
+    frame: FrameType | None = sys._getframe(2)
+    below_own = True
+    for _ in range(MAX_FRAMES):
+        if frame is None or (not below_own and frame.f_code.co_name == "settle"):
+            return None  # a classifier of the outer adapter may send requests as it likes
+        if frame.f_code is code and below_own:
+            below_own = False  # its locals are not looked at: that would keep them alive
+        elif frame.f_code is code:
+            there = frame.f_locals
+            outer, sent = there["self"], there["request"]
+            if outer is not own and (sent.method, sent.url) == (request.method, request.url):
+                return outer
+        frame = frame.f_back
+    return None
+
+
+def _warn_once(message: str) -> None:
+    with _warned_lock:
+        known = message in _warned
+        _warned.add(message)
+    if not known:
+        warnings.warn(message, RetryConfigWarning, stacklevel=3)

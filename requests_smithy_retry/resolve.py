@@ -1,0 +1,44 @@
+"""Which of several sources a value comes from (contract 10.2, 10.3): the one place that reads the environment.
+
+Per option: code, then ``SMITHY_RETRY_*``, then ``AWS_*``, then the AWS profile, then the default. Only
+``SMITHY_RETRY_ENABLED=false`` beats code.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import TypeVar
+
+from .aws_settings import from_aws_settings
+from .config import RetryConfig
+from .environment import ENABLED, from_environment, is_switched_off, source_of, warn_of_typos
+from .options import OPTIONS
+
+C = TypeVar("C", bound=RetryConfig)
+
+
+def resolve(config: C, environ: Mapping[str, str] | None = None, names: Iterable[str] = OPTIONS) -> C:
+    """A config with what the environment says filled in, where nobody set anything yet.
+
+    :param config: what code says. With ``trust_env=False`` it is returned as it is.
+    :param environ: the environment variables; None: those of the process, now.
+    :param names: the options to fill in.
+    :raises RetryConfigError: for a bad variable, or AWS settings that cannot be read.
+    """
+    if not config.trust_env:
+        return config
+    environ = os.environ if environ is None else environ
+    warn_of_typos(environ)
+    if is_switched_off(environ):
+        return config.replace_from({"enabled": source_of(ENABLED)}, enabled=False)
+    values, sources = from_environment(environ, names)
+    aws_config = config.aws_config if config.is_given("aws_config") else values.get("aws_config", config.aws_config)
+    if aws_config is not False:
+        aws_values, aws_sources = from_aws_settings(environ, aws_config)
+        values = {**aws_values, **values}
+        sources = {**aws_sources, **sources}
+    wanted = [name for name in names if name in values and not config.is_given(name)]
+    if not wanted:
+        return config
+    return config.replace_from({name: sources[name] for name in wanted}, **{name: values[name] for name in wanted})

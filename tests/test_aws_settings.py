@@ -1,0 +1,141 @@
+"""The settings of the AWS SDKs, on request (contract 10.3)."""
+
+import os
+import warnings
+
+import pytest
+
+from requests_smithy_retry import RetryConfig, RetryConfigError, RetryConfigWarning
+from requests_smithy_retry.resolve import resolve
+
+FILE = """\
+# a comment
+[default]
+max_attempts = 4  # another
+
+[profile slow]
+retry_mode=adaptive
+max_attempts = 9
+s3 =
+    max_concurrent_requests = 20
+
+[profile "quoted name"]
+max_attempts = 6
+
+[profile bad]
+max_attempts = several
+
+[services local]
+max_attempts = 99
+"""
+
+
+@pytest.fixture
+def aws_file(tmp_path):
+    path = tmp_path / "config"
+    path.write_text(FILE)
+    return str(path)
+
+
+# From /spec/standard-vectors.json, "environment_vectors".
+VECTORS = [
+    ({"AWS_RETRY_MODE": "adaptive"}, {"retry_mode": "standard"}, {"mode": "adaptive"}),
+    ({}, {"max_attempts": "5"}, {"max_attempts": 5}),
+    ({"AWS_MAX_ATTEMPTS": "string"}, {}, None),
+    ({"AWS_MAX_ATTEMPTS": "0"}, {}, None),
+    ({"AWS_NEW_RETRIES_2026": "false"}, {}, {"retry_spec": "2.0"}),
+    ({"AWS_NEW_RETRIES_2026": "true"}, {}, {"retry_spec": "2.1"}),
+]
+
+
+@pytest.mark.parametrize(("environ", "profile", "expected"), VECTORS)
+def test_the_published_environment_vectors(environ, profile, expected, tmp_path):
+    """Variables beat the profile; what is no number of attempts is an error."""
+    path = tmp_path / "config"
+    path.write_text("[default]\n" + "".join(f"{key} = {value}\n" for key, value in profile.items()))
+    environ = {**environ, "AWS_CONFIG_FILE": str(path)}
+    if expected is None:
+        with pytest.raises(RetryConfigError, match="environment variable AWS_MAX_ATTEMPTS"):
+            resolve(RetryConfig(aws_config=True), environ)
+    else:
+        config = resolve(RetryConfig(aws_config=True), environ)
+        assert expected == {name: getattr(config, name) for name in expected}
+
+
+def test_nothing_is_read_unless_asked_for(aws_file):
+    """A fleet's AWS variables do not reach an adapter that did not ask."""
+    assert 3 == resolve(RetryConfig(), {"AWS_MAX_ATTEMPTS": "9", "AWS_CONFIG_FILE": aws_file}).max_attempts
+
+
+@pytest.mark.parametrize(
+    ("code", "environ", "expected"),
+    [
+        ({"aws_config": True}, {}, (4, "profile 'default' in {file}")),
+        ({"aws_config": "slow"}, {}, (9, "profile 'slow' in {file}")),
+        ({"aws_config": "quoted name"}, {}, (6, "profile 'quoted name' in {file}")),
+        ({"aws_config": True}, {"AWS_PROFILE": "slow"}, (9, "profile 'slow' in {file}")),
+        ({}, {"SMITHY_RETRY_AWS_CONFIG": "true"}, (4, "profile 'default' in {file}")),
+        ({}, {"SMITHY_RETRY_AWS_CONFIG": "slow"}, (9, "profile 'slow' in {file}")),
+        ({"aws_config": "slow"}, {"AWS_MAX_ATTEMPTS": "7"}, (7, "environment variable AWS_MAX_ATTEMPTS")),
+        (
+            {"aws_config": "slow"},
+            {"AWS_MAX_ATTEMPTS": "7", "SMITHY_RETRY_MAX_ATTEMPTS": "8"},
+            (8, "environment variable SMITHY_RETRY_MAX_ATTEMPTS"),
+        ),
+        ({"aws_config": "slow", "max_attempts": 2}, {"AWS_MAX_ATTEMPTS": "7"}, (2, "code")),
+        ({"aws_config": False}, {"SMITHY_RETRY_AWS_CONFIG": "true"}, (3, "default")),
+    ],
+)
+def test_precedence_per_field(code, environ, expected, aws_file):
+    """Code, SMITHY_RETRY_*, AWS_*, profile, default; each value says which it was."""
+    config = resolve(RetryConfig(**code), {**environ, "AWS_CONFIG_FILE": aws_file})
+    value, source = expected
+    assert (value, source.format(file=aws_file)) == (config.max_attempts, config.source("max_attempts"))
+
+
+def test_legacy_means_standard_with_a_warning():
+    """There is no legacy mode; standard takes its place, and that is said."""
+    with pytest.warns(RetryConfigWarning, match="'legacy' .from environment variable AWS_RETRY_MODE.*'standard'"):
+        config = resolve(RetryConfig(aws_config=True), {"AWS_RETRY_MODE": "Legacy", "AWS_CONFIG_FILE": os.devnull})
+    assert "standard" == config.mode
+
+
+def test_an_absent_default_file_is_normal(tmp_path, monkeypatch):
+    """Without ~/.aws/config there are no settings and no error, and it is found where HOME says."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert 3 == resolve(RetryConfig(aws_config=True), {}).max_attempts
+    (tmp_path / ".aws").mkdir()
+    (tmp_path / ".aws" / "config").write_text("[profile default]\nmax_attempts=5\n[default]\nmax_attempts=4\n")
+    config = resolve(RetryConfig(aws_config=True), {})
+    assert (5, "profile 'default' in ~/.aws/config") == (config.max_attempts, config.source("max_attempts"))
+
+
+@pytest.mark.parametrize(
+    ("content", "aws_config", "match"),
+    [
+        (None, True, "AWS_CONFIG_FILE=.*No such file"),
+        (b"max_attempts = 5\n", True, "no section headers"),
+        (b"[default]\n\xff\xfe\n", True, "a readable file of profiles"),
+        (FILE.encode(), "absent", "aws_config='absent'.*it has 'default', 'slow'"),
+        (b"", "absent", "it has none"),
+        (FILE.encode(), "bad", "max_attempts='several' .from profile 'bad' in"),
+    ],
+)
+def test_what_cannot_be_read_is_a_clear_error(content, aws_config, match, tmp_path):
+    """A file that was named and is not there, a broken one, and a profile that is not in it are errors."""
+    path = tmp_path / "config"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(RetryConfigError, match=match):
+        resolve(RetryConfig(aws_config=aws_config), {"AWS_CONFIG_FILE": str(path)})
+
+
+def test_a_default_profile_that_is_not_there_is_normal(tmp_path):
+    """A file without a default profile says nothing, even if AWS_PROFILE says default; a blank value is no value."""
+    path = tmp_path / "config"
+    path.write_text("[profile x]\nmax_attempts=\nretry_mode\n")
+    environ = {"AWS_CONFIG_FILE": str(path)}
+    assert 3 == resolve(RetryConfig(aws_config=True), {**environ, "AWS_PROFILE": "default"}).max_attempts
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert 3 == resolve(RetryConfig(aws_config="x"), environ).max_attempts

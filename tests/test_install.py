@@ -1,0 +1,126 @@
+"""The adapter in every session of the process (contract 10.5)."""
+
+import functools
+import threading
+
+import pytest
+import requests
+from requests.adapters import HTTPAdapter
+
+from requests_smithy_retry import RetryAdapter, SimpleRetryStrategy, install, uninstall
+from requests_smithy_retry.testing import FaultServer, Reply
+
+PLAIN = requests.Session.__init__
+
+
+@pytest.fixture(autouse=True)
+def _restore():
+    yield
+    uninstall()
+    requests.Session.__init__ = PLAIN
+
+
+def adapters(session):
+    return [type(session.get_adapter(url)) for url in ("http://x", "https://x")]
+
+
+class Own(requests.Session):
+    """Mounts its own adapter, as SDKs do."""
+
+    def __init__(self):
+        super().__init__()
+        self.mount("https://", HTTPAdapter(max_retries=2))
+
+
+def test_sessions_made_afterwards_have_the_adapter():
+    """Sessions and their subclasses get it in both places; those that were there do not; what is mounted stays."""
+    before = requests.Session()
+    install()
+    kept = HTTPAdapter()
+    mounted = requests.Session()
+    mounted.mount("http://", kept)
+    assert [HTTPAdapter] * 2 == adapters(before)
+    assert [RetryAdapter] * 2 == adapters(requests.Session())
+    assert [RetryAdapter] * 2 == adapters(type("Sub", (requests.Session,), {})())
+    assert [RetryAdapter, HTTPAdapter] == adapters(Own())
+    assert kept is mounted.get_adapter("http://x")
+
+
+def test_uninstall_restores_exactly_what_was_there():
+    """Session.__init__ is the very function that it was, however often either was called."""
+    uninstall()
+    install()
+    install()
+    assert PLAIN is not requests.Session.__init__
+    uninstall()
+    uninstall()
+    assert PLAIN is requests.Session.__init__
+    assert [HTTPAdapter] * 2 == adapters(requests.Session())
+
+
+def test_installing_again_without_arguments_changes_nothing():
+    """The policy stays until options are given; then later sessions have the new one."""
+    first = install(max_attempts=5)
+    assert first is install()
+    assert 5 == requests.Session().get_adapter("http://x").retry_config.max_attempts
+    second = install(max_attempts=2)
+    assert first is not second
+    assert 2 == requests.Session().get_adapter("http://x").retry_config.max_attempts
+    assert "max_attempts=2" in repr(second)
+
+
+def test_all_sessions_share_one_strategy():
+    """A session per call does not mean a full quota per call."""
+    installation = install(quota=10)
+    strategies = {requests.Session().get_adapter(url).strategy for url in ("http://x", "https://x") for _ in range(3)}
+    assert {installation.strategy} == strategies
+
+
+def test_a_strategy_of_ones_own_is_shared_with_its_options():
+    """install takes what mount takes."""
+    strategy = SimpleRetryStrategy(max_attempts=2)
+    install(strategy=strategy, timeout=3)
+    adapter = requests.Session().get_adapter("http://x")
+    assert (strategy, 3) == (adapter.strategy, adapter.retry_config.timeout)
+
+
+def test_somebody_elses_wrapper_is_not_torn_out():
+    """If others wrap Session.__init__ after us, uninstall leaves theirs, and ours beneath does nothing."""
+    install()
+    ours = requests.Session.__init__
+
+    @functools.wraps(ours)
+    def theirs(self):
+        ours(self)
+        self.theirs = True
+
+    requests.Session.__init__ = theirs
+    uninstall()
+    session = requests.Session()
+    assert (theirs, True, [HTTPAdapter] * 2) == (requests.Session.__init__, session.theirs, adapters(session))
+    install()
+    assert [RetryAdapter] * 2 == adapters(requests.Session())
+
+
+def test_threads_may_install_at_once():
+    """Sixteen threads make one installation, and one uninstall takes it back."""
+    found = []
+    threads = [threading.Thread(target=lambda: found.append(install())) for _ in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (16, 1) == (len(found), len(set(found)))
+    uninstall()
+    assert PLAIN is requests.Session.__init__
+
+
+@pytest.mark.real_time
+def test_requests_get_retries_and_shares_the_quota():
+    """The module's own functions have retries, and one bucket between them."""
+    install(quota=14, initial_backoff=0)
+    with FaultServer([Reply(503), Reply(200), Reply(503)], default=Reply(503)) as server:
+        assert 200 == requests.get(server.url, timeout=5).status_code
+        assert 503 == requests.get(server.url, timeout=5).status_code
+        assert 503 == requests.get(server.url, timeout=5).status_code
+        assert 2 + 2 + 1 == len(server.requests)

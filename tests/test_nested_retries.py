@@ -1,0 +1,110 @@
+"""The guard against retries within retries (issue part 7)."""
+
+import warnings
+
+import pytest
+import requests
+from requests.adapters import HTTPAdapter
+from urllib3.util.retry import Retry
+
+from requests_smithy_retry import RetryAdapter, RetryConfigError, RetryConfigWarning, classifier
+from requests_smithy_retry import nested_retries as module
+from requests_smithy_retry.actions import RetryAction
+from requests_smithy_retry.testing import FaultServer, Reply
+from requests_smithy_retry.testing.clock import FakeClock
+
+pytestmark = pytest.mark.real_time
+
+
+@pytest.fixture(autouse=True)
+def _forget(monkeypatch):
+    monkeypatch.setattr(module, "_warned", set())
+
+
+def around(inner, **options):
+    """An adapter of ours that sends by way of another adapter."""
+
+    class Middle(HTTPAdapter):
+        def send(self, request, **more):
+            return inner.send(request, **more)
+
+    class Stacked(RetryAdapter, Middle):
+        pass
+
+    return Stacked(clock=FakeClock(), **options)
+
+
+def get(adapter, script):
+    with FaultServer(script) as server, requests.Session() as session:
+        session.mount("http://", adapter)
+        session.get(server.url)
+        return len(server.requests)
+
+
+def test_our_adapter_inside_ours_is_warned_about_once():
+    """The warning multiplies the attempts; the second operation is silent."""
+    stacked = around(RetryAdapter(max_attempts=3, clock=FakeClock()), max_attempts=4)
+    with pytest.warns(RetryConfigWarning, match="up to 4 x 3 = 12 requests") as caught:
+        assert 12 == get(stacked, [Reply(503)] * 20)
+    assert 1 == len(caught)
+    assert 2 == get(stacked, [Reply(503)])
+
+
+@pytest.mark.parametrize("attempts", [(1, 3), (3, 1)])
+def test_one_of_them_with_one_attempt_multiplies_nothing(attempts):
+    """Nested adapters of which one does not retry are fine."""
+    stacked = around(RetryAdapter(max_attempts=attempts[0], clock=FakeClock()), max_attempts=attempts[1])
+    assert 3 == get(stacked, [Reply(503)] * 5)
+
+
+def test_a_urllib3_retry_beneath_is_warned_about():
+    """What urllib3 retried shows in the response's history."""
+    inner = HTTPAdapter(max_retries=Retry(1, status_forcelist=[503], raise_on_status=False))
+    with pytest.warns(RetryConfigWarning, match="made 2 requests of one attempt: 3 x 2 = 6 requests or more"):
+        assert 6 == get(around(inner), [Reply(503)] * 10)
+
+
+def test_requests_of_a_classifier_are_its_own_business():
+    """A classifier may send the same request by another adapter; that multiplies no attempt."""
+    other = requests.Session()
+    other.mount("http://", RetryAdapter(max_attempts=2, clock=FakeClock()))
+
+    @classifier
+    def looks_again(outcome, previous):
+        other.get(outcome.request.url)
+        return RetryAction.no_action_indicated()
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert 1 < get(RetryAdapter(max_attempts=2, clock=FakeClock(), classifiers=[looks_again]), [Reply(503)] * 6)
+    other.close()
+
+
+def test_another_request_further_up_is_not_nested():
+    """An upload that is fed by another request is no retry within a retry."""
+    feeding = requests.Session()
+    feeding.mount("http://", RetryAdapter(max_attempts=2, clock=FakeClock()))
+    with FaultServer({"/feed": [Reply(503)], "/up": []}) as server, requests.Session() as session:
+        session.mount("http://", RetryAdapter())
+
+        def body():
+            yield feeding.get(f"{server.url}/feed").content
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert 200 == session.post(f"{server.url}/up", data=body()).status_code
+    feeding.close()
+
+
+def test_a_subclass_with_its_own_max_retries_is_refused():
+    """There urllib3 would retry each attempt."""
+    own = type("Own", (RetryAdapter,), {"max_retries": Retry(3)})
+    with pytest.raises(RetryConfigError, match="class Own.*urllib3 would retry beneath"):
+        own()
+
+
+def test_a_very_deep_stack_is_not_searched_through(monkeypatch):
+    """The search for another adapter ends after so many frames."""
+    monkeypatch.setattr(module, "MAX_FRAMES", 2)
+    stacked = around(RetryAdapter(max_attempts=2, clock=FakeClock()), max_attempts=2)
+    assert 4 == get(stacked, [Reply(503)] * 5)
