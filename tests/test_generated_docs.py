@@ -31,6 +31,7 @@ def test_a_page_that_is_out_of_date_is_told_and_mended(tmp_path, monkeypatch, ca
     page = tmp_path / "reference" / "options.md"
     empty = "".join(f"<!-- generated: {name} -->\n<!-- end -->\n" for _, name in generate.BLOCKS)
     page.write_text(empty, encoding="utf-8")
+    monkeypatch.setattr(generate, "PAGES", {})
     monkeypatch.setattr(generate, "DOCS", tmp_path)
     monkeypatch.setattr(
         generate, "BLOCKS", {key: make for key, make in generate.BLOCKS.items() if "options.md" in key[0]}
