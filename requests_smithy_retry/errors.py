@@ -51,6 +51,7 @@ class RetryConfigError(ValueError):
     """
 
     def __init__(self, option: str, value: object, source: str, allowed: str) -> None:
+        value = _without_secrets(option, value)
         super().__init__(f"{option}={value!r} (from {source}): {allowed}")
         self.option = option
         self.value = value
@@ -59,3 +60,15 @@ class RetryConfigError(ValueError):
 
     def __reduce__(self) -> tuple[type[RetryConfigError], tuple[str, object, str, str]]:
         return type(self), (self.option, self.value, self.source, self.allowed)
+
+
+URL_SCHEMES = ("http", "https", "redis", "rediss", "unix", "shm", "memory")
+"""What may be shown of a refused URL."""
+
+
+def _without_secrets(option: str, value: object) -> object:
+    """The value, unless it looks like a URL: that may hold a password, in a part that cannot be told when it is bad."""
+    if not isinstance(value, str) or (option != "quota_url" and "://" not in value):
+        return value
+    scheme = value.partition("://")[0]
+    return f"{scheme}://..." if scheme in URL_SCHEMES and "://" in value else "..."

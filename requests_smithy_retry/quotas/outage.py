@@ -44,7 +44,7 @@ class Outage:
         if now >= self._log_at:
             self._log_at = now + self.settings.log_interval
             logger.warning(
-                "the shared retry quota at %s does not answer (%s, failure %d): this process goes by a bucket of its own",
+                "the shared retry quota at %s does not answer (%s, failure %d): a bucket of this process stands in",
                 self.place,
                 why,
                 self.failures,

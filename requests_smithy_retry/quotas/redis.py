@@ -7,6 +7,7 @@ did not retry has nothing to tell. While the server does not answer, a bucket of
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 from ..clock import SYSTEM_CLOCK, Clock
@@ -16,7 +17,7 @@ from ..quota_url import REDIS_SCHEMES, QuotaUrl
 from .redis_connection import check
 from .redis_link import Account, RedisLink
 from .redis_script import key_of
-from .settings import RedisSettings, settings_from
+from .settings import RedisSettings, names_of, settings_from
 
 NEEDS_REDIS = "a quota on Redis needs redis-py 5 or later: pip install 'requests-smithy-retry[redis]'"
 
@@ -153,13 +154,15 @@ def link_to(url: str | QuotaUrl, settings: RedisSettings | None = None, clock: C
     looked_at = _looked_at(url)
     missing = False
     try:
-        import redis  # noqa: F401
+        import_module("redis")
     except ImportError:
         missing = True
     if missing:
         raise ImportError(NEEDS_REDIS)
-    own, others = settings_from(RedisSettings, looked_at.settings)
-    secret = looked_at.without(looked_at.settings.keys() - others.keys())
+    # The rest of the query is redis-py's.
+    ours = names_of(RedisSettings)
+    own = settings_from(RedisSettings, {name: text for name, text in looked_at.settings.items() if name in ours})
+    secret = looked_at.without(ours)
     check(secret)
     return RedisLink(secret, looked_at.place, own if settings is None else settings, clock)
 

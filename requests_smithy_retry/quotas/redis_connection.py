@@ -6,7 +6,6 @@ past the moment that was set, however the bytes drip.
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
@@ -55,7 +54,7 @@ class BoxedSocket:
     def _arm(self) -> None:
         left = self.until - self._now()
         if left <= 0:
-            raise socket.timeout("timed out")
+            raise TimeoutError("timed out")
         self._sock.settimeout(left)
 
     def __getattr__(self, name: str) -> Any:

@@ -105,7 +105,9 @@ class RedisLink:
         box = now + self.settings.budget
         box = box if until is None else min(box, until)
         give = self._collect(account)
-        exchange = Exchange(account.key, arguments(account.capacity, account.refill_rate, give, take, self.settings.ttl))
+        exchange = Exchange(
+            account.key, arguments(account.capacity, account.refill_rate, give, take, self.settings.ttl)
+        )
         try:
             reply = self._call(exchange, box)
         except Exception as error:  # no answer, or one without sense: both mean that the server cannot be relied on

@@ -81,14 +81,21 @@ PARSERS = {
 """What each setting accepts."""
 
 
-def settings_from(cls: type[S], query: Mapping[str, str]) -> tuple[S, dict[str, str]]:
-    """The settings in a URL's query, and what else is there.
+def settings_from(cls: type[S], query: Mapping[str, str]) -> S:
+    """The settings in a URL's query.
 
-    :raises ValueError: for a number out of range, or none.
+    :raises ValueError: for a number out of range or none, or for a name that is no setting.
     """
-    known = {field.name for field in dataclasses.fields(cls)}
-    given: dict[str, Any] = {name: _number(name, text) for name, text in query.items() if name in known}
-    return cls(**given), {name: text for name, text in query.items() if name not in known}
+    for name in query:
+        if name not in names_of(cls):
+            raise ValueError(f"there is no setting of that name: there are {', '.join(sorted(names_of(cls)))}")
+    given: dict[str, Any] = {name: _number(name, text) for name, text in query.items()}
+    return cls(**given)
+
+
+def names_of(cls: type[SharedQuotaSettings]) -> frozenset[str]:
+    """The names of the settings."""
+    return frozenset(field.name for field in dataclasses.fields(cls))
 
 
 def _number(name: str, text: str) -> Any:

@@ -162,7 +162,7 @@ class SharedMemoryTokenBucket:
             self._outage.note_failure(self._now(), str(error) if isinstance(error, BusyError) else type(error).__name__)
             return None
         try:
-            mapped = file.memory
+            mapped: Any = file.memory
             if mapped is not self._mapped:
                 self._find(mapped)
             data = mapped[self._offset : self._end]
@@ -174,7 +174,9 @@ class SharedMemoryTokenBucket:
             level = (level if level < self.capacity else self.capacity) + amount
             if level < 0:
                 return False
-            mapped[self._body : self._end] = pack_body(level if level < self.capacity else self.capacity, now, self._seed)
+            mapped[self._body : self._end] = pack_body(
+                level if level < self.capacity else self.capacity, now, self._seed
+            )
         finally:
             file.unlock()
         if self._outage.fallen_open:

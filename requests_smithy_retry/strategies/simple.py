@@ -51,6 +51,7 @@ class Payment:
     before: float | None = None
     after: float | None = None
     loan: Loan | None = None
+    source: str | None = None
 
 
 class SimpleRetryStrategy:
@@ -135,6 +136,7 @@ class SimpleRetryStrategy:
             quota_before=payment.before,
             quota_after=payment.after,
             loan=payment.loan,
+            quota_source=payment.source,
             classification=classification,
         )
 
