@@ -50,8 +50,9 @@ class RedisTokenBucket:
         settings: RedisSettings | None = None,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
-        self._settle(link_to(url, settings, clock), name, capacity, refill_rate)
-        self._made_from: tuple[Any, ...] = (url, name, capacity, refill_rate, settings, clock)
+        looked_at = _looked_at(url)
+        self._settle(link_to(looked_at, settings, clock), name, capacity, refill_rate)
+        self._made_from: tuple[Any, ...] = (looked_at, name, capacity, refill_rate, settings, clock)
 
     @classmethod
     def on(cls, link: RedisLink, name: str, *, capacity: float, refill_rate: float) -> RedisTokenBucket:

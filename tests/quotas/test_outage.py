@@ -37,6 +37,7 @@ def test_an_answer_ends_the_outage(caplog: pytest.LogCaptureFixture) -> None:
     """With an answer everybody asks again, and that is logged once."""
     outage = new_outage()
     outage.note_failure(100, "TimeoutError")
+    caplog.clear()
     with caplog.at_level(logging.INFO, "requests_smithy_retry"):
         outage.note_answer()
         outage.note_answer()

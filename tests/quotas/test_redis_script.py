@@ -3,7 +3,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from requests_smithy_retry import TokenBucket
@@ -81,25 +81,15 @@ def test_a_foreign_level_stays_in_range(redis_server: RedisServer, level: str) -
     assert 0 <= run(redis_server, 0, 0).level <= 100
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 60)), max_size=10))
-def test_it_does_what_the_bucket_in_memory_does(steps: list[tuple[int, int]]) -> None:
+def test_it_does_what_the_bucket_in_memory_does(redis_server: RedisServer, steps: list[tuple[int, int]]) -> None:
     """Give and take, in any order and amount: the same answers and levels as a TokenBucket."""
-    assert MODEL_SERVER is not None
-    MODEL_SERVER.command("FLUSHALL")
+    redis_server.command("FLUSHALL")
     model = TokenBucket(100)
     for give, take in steps:
         model.release(give)
-        assert run(MODEL_SERVER, give, take) == Reply(model.acquire(take), model.available)
-
-
-MODEL_SERVER: RedisServer | None = None
-
-
-@pytest.fixture(autouse=True)
-def _model_server(redis_server: RedisServer) -> None:
-    global MODEL_SERVER
-    MODEL_SERVER = redis_server
+        assert run(redis_server, give, take) == Reply(model.acquire(take), model.available)
 
 
 @pytest.mark.parametrize(
