@@ -67,7 +67,13 @@ URL_SCHEMES = ("http", "https", "redis", "rediss", "unix", "shm", "memory")
 
 
 def _without_secrets(option: str, value: object) -> object:
-    """The value, unless it looks like a URL: that may hold a password, in a part that cannot be told when it is bad."""
+    """The value, unless it looks like a URL: that may hold a password, in a part that cannot be told when it is bad.
+
+    An object that knows what of it may be shown says so by ``without_secrets``.
+    """
+    shown = getattr(value, "without_secrets", None)
+    if isinstance(shown, str):
+        return shown
     if not isinstance(value, str) or (option != "quota_url" and "://" not in value):
         return value
     scheme = value.partition("://")[0]

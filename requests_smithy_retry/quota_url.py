@@ -43,6 +43,11 @@ class QuotaUrl:
         self.scheme, self.place, self.settings = parts
         """The scheme; the URL without secrets; the query's settings, unquoted."""
 
+    @property
+    def without_secrets(self) -> str:
+        """What an error shows of it."""
+        return self.place
+
     def without(self, names: Iterable[str]) -> str:
         """The URL with those settings taken out of its query, for whoever connects."""
         parts = urlsplit(self._text)

@@ -36,6 +36,8 @@ else:
 logger = logging.getLogger("requests_smithy_retry")
 
 NEEDS_FLOCK = "a quota in shared memory needs file locks (flock), which this platform does not have: use redis://"
+MEMORY = Path("/dev/shm")
+"""Linux keeps what lies there in memory; other platforms have no such directory."""
 PAUSE = 0.0001
 """Between two looks at a lock that somebody else holds, in seconds."""
 OPEN_PATIENCE = 1.0
@@ -69,7 +71,7 @@ class SharedFile:
         self.look_at = 0.0
         """When to look whether the path still leads to the mapped file."""
         self._threads = threading.Lock()
-        self._map()
+        self._map(OPEN_PATIENCE)
         renew_lock_after_fork(self)
 
     def renew_lock(self) -> None:
@@ -89,7 +91,7 @@ class SharedFile:
             raise BusyError("another thread holds the lock")
         try:
             if self._fd < 0:
-                self._map()
+                self._map(budget)
             flock(self._fd, LOCK_NOW)
         except BlockingIOError:
             self._lock_late(budget)
@@ -139,8 +141,8 @@ class SharedFile:
     def __del__(self) -> None:
         self.close()
 
-    def _map(self) -> None:
-        fd = _open(self.path, self.clock)
+    def _map(self, patience: float) -> None:
+        fd = _open(self.path, self.clock, patience)
         try:
             self.memory = mmap.mmap(fd, FILE_SIZE)
         except BaseException:
@@ -156,14 +158,16 @@ def wait_for_lock(fd: int, clock: Clock, budget: float) -> None:
     :raises BusyError: if they do not.
     """
     until = clock.now() + budget
-    while clock.now() < until:
-        clock.sleep(PAUSE)
+    while True:
         try:
             flock(fd, LOCK_NOW)
         except BlockingIOError:
-            continue
-        return
-    raise BusyError("another process holds the lock")
+            pass
+        else:
+            return
+        if clock.now() >= until:
+            raise BusyError("another process holds the lock")
+        clock.sleep(PAUSE)
 
 
 def own_directory() -> Path:
@@ -171,8 +175,7 @@ def own_directory() -> Path:
 
     :raises OSError: if it belongs to somebody else, or if others can use it.
     """
-    memory = Path("/dev/shm")
-    base = memory if os.access(memory, os.W_OK | os.X_OK) else Path(tempfile.gettempdir())
+    base = MEMORY if os.access(MEMORY, os.W_OK | os.X_OK) else Path(tempfile.gettempdir())
     path = base / f"requests-smithy-retry-{os.getuid()}"
     with suppress(FileExistsError):
         path.mkdir(mode=0o700)
@@ -180,13 +183,18 @@ def own_directory() -> Path:
     return path
 
 
-def _open(path: Path, clock: Clock) -> int:
-    """The file's descriptor, once the file is in order."""
+def _open(path: Path, clock: Clock, patience: float) -> int:
+    """The file's descriptor, once the file is in order.
+
+    :raises BusyError: if it is not, and somebody keeps the lock longer than ``patience`` seconds.
+    """
     while True:
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
             _refuse_foreign(os.fstat(fd), path)
-            wait_for_lock(fd, clock, OPEN_PATIENCE)
+            if _is_ready(fd):
+                return fd
+            wait_for_lock(fd, clock, patience)
             if _leads_to(path, fd) and _prepare(fd, path):
                 flock(fd, LOCK_OFF)
                 return fd
@@ -208,18 +216,22 @@ def _refuse_foreign(found: os.stat_result, path: Path) -> None:
         raise OSError(errno.EPERM, "others than this user can use it, so no quota is kept there", str(path))
 
 
+def _is_ready(fd: int) -> bool:
+    # The size is set last.
+    return os.fstat(fd).st_size == FILE_SIZE and os.pread(fd, len(HEADER), 0) == HEADER
+
+
 def _prepare(fd: int, path: Path) -> bool:
     """Write the header of a new file. False: the file was none of ours and is gone now."""
-    size = os.fstat(fd).st_size
-    if size == 0:
+    if os.fstat(fd).st_size == 0:
         os.pwrite(fd, HEADER, 0)
         os.ftruncate(fd, FILE_SIZE)
+    if _is_ready(fd):
         return True
     header = os.pread(fd, len(HEADER), 0)
-    if size == FILE_SIZE and header == HEADER:
-        return True
-    how = f"of version {header[len(MAGIC)]}" if len(header) == len(HEADER) and header.startswith(MAGIC) else "damaged"
-    message = f"{path} is {how}, not of version {VERSION}: it is replaced, and the shared retry quota in it begins anew"
+    version = header[len(MAGIC)] if len(header) == len(HEADER) and header.startswith(MAGIC) else VERSION
+    how = "damaged" if version == VERSION else f"of version {version}, not {VERSION}"
+    message = f"{path} is {how}: it is replaced, and the shared retry quota in it begins anew"
     logger.warning(message)
     warnings.warn(message, RuntimeWarning, stacklevel=2)
     # Removed, not overwritten: another process may still have it mapped.

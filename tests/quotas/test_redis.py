@@ -168,7 +168,7 @@ class TestTheUrl:
     )
     def test_a_bad_url_is_refused_at_once_and_not_shown(self, url: str) -> None:
         """What redis-py cannot use is refused when the bucket is made, without its words."""
-        with pytest.raises(ValueError, match="allowed|redis-py refuses|number") as error:
+        with pytest.raises(ValueError, match=r"allowed|redis-py refuses|number") as error:
             RedisTokenBucket(url)
         assert "ret" not in str(error.value).replace("requests-smithy-retry", "").replace("retry", "")
         assert error.value.__context__ is None
