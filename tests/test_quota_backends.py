@@ -18,11 +18,12 @@ from requests_smithy_retry import (
     TokenBucket,
     retry_history,
 )
+from requests_smithy_retry.quota import is_full
 from requests_smithy_retry.quota_backends import quota_factory
 from requests_smithy_retry.quota_url import QuotaUrl
 from requests_smithy_retry.quotas import shared_file
 from requests_smithy_retry.quotas.shared_memory import SharedMemoryTokenBucket
-from requests_smithy_retry.scopes import ScopeTable
+from requests_smithy_retry.scopes import NamedScopeTable
 
 from .support import reset_error, scripted, send
 
@@ -77,6 +78,13 @@ class TestTheFactory:
         for shown in (str(error.value), repr(error.value), repr(pickle.dumps(error.value))):
             assert "secret" not in shown
         assert error.value.__context__ is None
+
+    def test_only_a_bucket_of_this_process_waits(self, shm_url: str) -> None:
+        """Nobody tells a waiter what other processes gave back, so a shared quota refuses the option."""
+        assert quota_factory("memory://", on_empty="wait")("a").on_empty == "wait"
+        for url in (shm_url, DEAD):
+            with pytest.raises(RetryConfigError, match=r"does not wait: on_empty='fail' is allowed"):
+                scripted(quota_url=url, on_empty="wait")
 
     def test_a_platform_without_file_locks_is_told_so_at_once(
         self, shm_url: str, monkeypatch: pytest.MonkeyPatch
@@ -199,7 +207,7 @@ def test_scopes_beyond_the_limit_have_a_bucket_with_a_name() -> None:
         names.append(name)
         return TokenBucket(10, initial=5)
 
-    table = ScopeTable(make, limit=2)
+    table = NamedScopeTable(make, is_full, limit=2)
     for scope in ("a", None, "c", "d"):
         table.get(scope)
     assert names == ["a", "default", "overflow"]
