@@ -15,6 +15,7 @@ from .limiter_settings import DEFAULT_SETTINGS, RateLimiterSettings
 from .options import OPTIONS, RETRY_STATUS_CODES, parse_option
 from .presets import RETRY_SPECS, RetryNumbers
 from .quota import RetryQuota
+from .quota_url import QuotaUrl
 from .resend import IDEMPOTENT_METHODS
 from .urllib3_rules import Urllib3Rules
 from .worst_case import WorstCase, worst_case
@@ -56,6 +57,7 @@ class RetryConfig:
     max_backoff: float = 20.0
     jitter: str = "full"
     quota: float | RetryQuota | None = 500
+    quota_url: str | QuotaUrl | None = None
     refill_rate: float = 0.0
     on_empty: str = "fail"
     success_reward: float = 1
@@ -201,6 +203,7 @@ class RetryOptions(TypedDict, total=False):
     max_backoff: float
     jitter: str
     quota: float | RetryQuota | None
+    quota_url: str | QuotaUrl | None
     refill_rate: float
     on_empty: str
     success_reward: float

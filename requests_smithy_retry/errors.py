@@ -51,6 +51,7 @@ class RetryConfigError(ValueError):
     """
 
     def __init__(self, option: str, value: object, source: str, allowed: str) -> None:
+        value = _without_secrets(option, value)
         super().__init__(f"{option}={value!r} (from {source}): {allowed}")
         self.option = option
         self.value = value
@@ -63,3 +64,21 @@ class RetryConfigError(ValueError):
 
 class RetryConfigWarning(UserWarning):
     """Something in the configuration is very likely not what was meant, or cannot be honoured."""
+
+
+URL_SCHEMES = ("http", "https", "redis", "rediss", "unix", "shm", "memory")
+"""What may be shown of a refused URL."""
+
+
+def _without_secrets(option: str, value: object) -> object:
+    """The value, unless it looks like a URL: that may hold a password, in a part that cannot be told when it is bad.
+
+    An object that knows what of it may be shown says so by ``without_secrets``.
+    """
+    shown = getattr(value, "without_secrets", None)
+    if isinstance(shown, str):
+        return shown
+    if not isinstance(value, str) or (option != "quota_url" and "://" not in value):
+        return value
+    scheme = value.partition("://")[0]
+    return f"{scheme}://..." if scheme in URL_SCHEMES and "://" in value else "..."

@@ -34,6 +34,7 @@ class AttemptRecord:
     :param votes: what each classifier said of its outcome; empty for a success.
     :param quota_before: what the bucket held before the retry that followed was paid.
     :param quota_after: what it held after.
+    :param quota_source: which bucket paid: ``"memory"``, ``"redis"``, ``"redis, fallen open"`` and the like.
     """
 
     number: int
@@ -46,6 +47,7 @@ class AttemptRecord:
     votes: tuple[Vote, ...] = ()
     quota_before: float | None = None
     quota_after: float | None = None
+    quota_source: str | None = None
 
     @property
     def ending(self) -> str:

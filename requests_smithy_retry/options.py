@@ -15,6 +15,7 @@ from .errors import RetryConfigError
 from .limiter_settings import DEFAULT_SETTINGS
 from .option_types import Parse, Refused
 from .presets import RETRY_SPECS
+from .quota_url import quota_url
 from .resend import IDEMPOTENT_METHODS
 
 RETRY_STATUS_CODES = frozenset({408, 425, 429, 500, 502, 503, 504})
@@ -78,6 +79,7 @@ OPTIONS: dict[str, Option] = {
         Option("max_backoff", 20.0, types.number(), "no computed backoff is longer, s"),
         Option("jitter", "full", types.one_of(*(kind.value for kind in Jitter)), "how delays are spread"),
         Option("quota", 500, types.quota, "retry tokens per scope, a bucket to share, or None for no quota"),
+        Option("quota_url", None, quota_url, "where processes share the quota: redis://, unix://, shm://, memory://"),
         Option("refill_rate", 0.0, types.number(unit="tokens per second"), "tokens that come back by themselves, 1/s"),
         Option("on_empty", "fail", types.one_of("fail", "wait"), "an empty quota refuses a retry, or has it wait"),
         Option("success_reward", 1, types.number(unit="tokens"), "tokens that a first-try success gives back"),

@@ -17,10 +17,13 @@ class TokenBucketSnapshot:
 
     :param capacity: the most it holds.
     :param available: what it holds.
+    :param source: which bucket answered: ``"memory"``, ``"redis"``, ``"shared memory"``; the latter two add
+        ``", fallen open"`` where a local bucket stands in.
     """
 
     capacity: float
     available: float
+    source: str = "memory"
 
 
 @runtime_checkable

@@ -61,6 +61,7 @@ class Recorder:
             votes=() if classification is None else classification.votes,
             quota_before=getattr(next_token, "quota_before", None),
             quota_after=getattr(next_token, "quota_after", None),
+            quota_source=getattr(next_token, "quota_source", None),
         )
         self.attempts.append(record)
         self.rows.append(RequestHistory(self.request.method, self.request.path_url, error, status, None))

@@ -16,6 +16,11 @@ from .forksafe import renew_lock_after_fork
 MAX_SCOPES = 1024
 """So many scopes are kept at most."""
 
+NO_SCOPE = "default"
+"""What None is called where an item's name is told to others."""
+OVERFLOW = "overflow"
+"""What the item of the newcomers is called there."""
+
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
 T = TypeVar("T")
@@ -115,11 +120,14 @@ class ScopeTable(Generic[T]):
         if item is None:
             if len(self._items) >= self._limit and not self._evict_one():
                 if self._overflow is None:
-                    self._overflow = self._make()
+                    self._overflow = self._new(OVERFLOW)
                 return self._overflow
-            item = self._make()
+            item = self._new(NO_SCOPE if scope is None else scope)
         self._items[scope] = item
         return item
+
+    def _new(self, name: str) -> T:  # noqa: ARG002 - for items that have names
+        return self._make()
 
     def _evict_one(self) -> bool:
         spare = (scope for scope, item in self._items.items() if scope not in self._pins and self._is_spare(item))
@@ -132,3 +140,19 @@ class ScopeTable(Generic[T]):
             return False
         self._retire(self._items.pop(oldest))  # type: ignore[arg-type]
         return True
+
+
+class NamedScopeTable(ScopeTable[T]):
+    """A table whose items are made by name, so that processes mean the same item by the same scope.
+
+    :param make_named: makes an item, given its scope, or :data:`NO_SCOPE` or :data:`OVERFLOW`.
+    :param is_spare: as of every table.
+    :param limit: as of every table.
+    """
+
+    def __init__(self, make_named: Callable[[str], T], is_spare: Callable[[T], bool], limit: int = MAX_SCOPES) -> None:
+        super().__init__(lambda: make_named(NO_SCOPE), is_spare, limit)
+        self._make_named = make_named
+
+    def _new(self, name: str) -> T:
+        return self._make_named(name)

@@ -40,6 +40,7 @@ class StandardRetryToken:
     :param delay_source: ``"backoff"``, or the name of the hint that made the delay longer.
     :param quota_before: what the bucket held before this retry was paid; None where there is no quota.
     :param quota_after: what it held after.
+    :param quota_source: which bucket answered, as in its snapshot; None where there is no quota.
     :param classification: the verdict that led to this retry.
     :param loan: tells a bucket that others wait on whether ``acquired`` may still come back.
     :param failures: how urllib3 would sort the operation's failures; counted for a translated ``Retry`` alone.
@@ -54,6 +55,7 @@ class StandardRetryToken:
     delay_source: str = "backoff"
     quota_before: float | None = None
     quota_after: float | None = None
+    quota_source: str | None = None
     classification: Classification | None = field(default=None, repr=False)
     loan: Loan | None = field(default=None, repr=False, compare=False)
     failures: tuple[FailureKind, ...] = field(default=(), repr=False)

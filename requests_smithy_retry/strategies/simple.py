@@ -52,6 +52,7 @@ class Payment:
     before: float | None = None
     after: float | None = None
     loan: Loan | None = None
+    source: str | None = None
 
 
 class SimpleRetryStrategy:
@@ -143,6 +144,7 @@ class SimpleRetryStrategy:
             quota_before=payment.before,
             quota_after=payment.after,
             loan=payment.loan,
+            quota_source=payment.source,
             classification=classification,
             failures=failures,
         )

@@ -15,7 +15,8 @@ from ..errors import RetryError
 from ..operation_options import NOTHING
 from ..outcome import RetryContext, context_of
 from ..quota import RetryQuota, TokenBucket, is_full
-from ..scopes import ScopeTable
+from ..quota_backends import quota_factory
+from ..scopes import NamedScopeTable, ScopeTable
 from ..stop_reason import StopReason
 from ..tokens import RetryToken, StandardRetryToken
 from ..waiting import Loan, loan_of
@@ -54,6 +55,17 @@ class StandardRetryStrategy(SimpleRetryStrategy):
         quota = self.config.quota
         self._shared = quota if isinstance(quota, RetryQuota) else None
         self._scopes: ScopeTable[RetryQuota] = ScopeTable(self._new_bucket, is_full)
+        if isinstance(quota, (int, float)) and self.config.quota_url is not None:
+            self._scopes = NamedScopeTable(
+                quota_factory(
+                    self.config.quota_url,
+                    capacity=quota,
+                    refill_rate=self.config.refill_rate,
+                    on_empty=self.config.on_empty,
+                    clock=self.clock,
+                ),
+                is_full,
+            )
         # A bucket that was passed in may be spent by others, unseen from here: there a success always asks.
         self.spent_scopes: set[str | None] = set() if self._shared is None else {"shared"}
 
@@ -149,15 +161,19 @@ class StandardRetryStrategy(SimpleRetryStrategy):
             price = self._price(reason)
             # Whoever waits for tokens still has the backoff before it.
             until = None if context.deadline is None else context.deadline - delay
-            if bucket.acquire(price, deadline=until):
-                if self._shared is None:
-                    self.spent_scopes.add(scope)
+            granted = bucket.acquire(price, deadline=until)
+            if self._shared is None:
+                # Also when it is refused: other processes may have spent a bucket that they share with this one.
+                self.spent_scopes.add(scope)
+            source = getattr(bucket, "source", "memory")
+            if granted:
                 after = bucket.available
-                return Payment(price, after + price, after, loan_of(bucket, price))
+                return Payment(price, after + price, after, loan_of(bucket, price), source)
         whose = "" if scope is None else f" of {scope}"
+        where = "" if source == "memory" else f" ({source})"
         long_poll = (context.options or NOTHING).long_poll
         raise RetryError(
-            f"the retry quota{whose} is empty ({bucket.available:g} of {bucket.capacity:g}, needs {price:g})",
+            f"the retry quota{whose}{where} is empty ({bucket.available:g} of {bucket.capacity:g}, needs {price:g})",
             stop_reason=StopReason.QUOTA_EXCEEDED,
             delay=delay if long_poll else None,
             classification=classification,

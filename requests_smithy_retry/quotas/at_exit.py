@@ -1,0 +1,38 @@
+"""What is still to be given back when a process ends is given back then (and not by a thread that waits for it)."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import weakref
+from typing import Protocol
+
+
+class Flushes(Protocol):
+    """Something with a last word."""
+
+    def flush(self) -> None:
+        """Say it; called once or more, never raises."""
+        ...
+
+
+_watched: weakref.WeakSet[Flushes] = weakref.WeakSet()
+_multiprocessing_knows: set[int] = set()
+
+
+def flush_at_exit(owner: Flushes) -> None:
+    """Have ``owner`` flushed when this process ends. Holds no strong reference."""
+    _watched.add(owner)
+    # A child of multiprocessing ends without atexit, but with its own list.
+    util = sys.modules.get("multiprocessing.util")
+    if util is not None and os.getpid() not in _multiprocessing_knows:
+        _multiprocessing_knows.add(os.getpid())
+        util.Finalize(None, flush_all, exitpriority=0)
+
+
+@atexit.register
+def flush_all() -> None:
+    """Flush everybody."""
+    for owner in tuple(_watched):
+        owner.flush()

@@ -1,0 +1,51 @@
+"""One process of a fleet: makes operations against a service, and says how many retries it made.
+
+``python -m tests.quotas.worker QUOTA_URL SERVICE_URL OPERATIONS``; as a WSGI application it does the same for each
+request that it gets, with what the environment says.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+import requests
+
+from requests_smithy_retry import mount, retry_history
+
+
+def new_session(quota_url: str) -> requests.Session:
+    return mount(
+        requests.Session(), quota_url=quota_url, quota=500, max_attempts=3, initial_backoff=0, success_reward=1
+    )
+
+
+def retries_of(session: requests.Session, service: str, operations: int) -> dict[str, object]:
+    retries, why = 0, ""
+    for _ in range(operations):
+        try:
+            history = retry_history(session.get(service))
+        except requests.ConnectionError as error:
+            history = retry_history(error)
+        assert history is not None
+        retries += len(history.attempts) - 1
+        why = history.sentence
+    return {"process": os.getpid(), "retries": retries, "why": why}
+
+
+def application_for(quota_url: str, service: str):
+    session = new_session(quota_url)  # before the fork, with --preload
+
+    def application(environ, start_response):
+        start_response("200 OK", [("Content-Type", "application/json")])
+        return [json.dumps(retries_of(session, service, 1)).encode()]
+
+    return application
+
+
+if "FLEET_QUOTA_URL" in os.environ:
+    application = application_for(os.environ["FLEET_QUOTA_URL"], os.environ["FLEET_SERVICE"])
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(retries_of(new_session(sys.argv[1]), sys.argv[2], int(sys.argv[3]))))
