@@ -85,6 +85,14 @@ def test_a_tls_error_around_a_broken_connection_passes(inner: Exception) -> None
     assert is_transient(error)
 
 
+def test_a_proxy_whose_certificate_is_another_hosts_is_a_request_fault() -> None:
+    """urllib3's own class for that is seen inside the wrappers, too."""
+    inner = uex.ProxyError("Unable to connect to proxy", PAGE.CertificateError("hostname 'a' doesn't match 'b'"))
+    error = rex.ProxyError(uex.MaxRetryError(NONE, "/", inner))
+    assert is_request_fault(error)
+    assert not is_transient(error)
+
+
 def test_a_refused_connection_is_no_timeout() -> None:
     """Although urllib3 derives its class from that of a connect timeout; a resolved name that times out is one."""
     assert not is_timeout(uex.NewConnectionError(NONE, "refused"))

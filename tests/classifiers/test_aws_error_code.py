@@ -51,8 +51,9 @@ def test_every_code_in_every_protocol(protocol: str, code: str) -> None:
 @pytest.mark.parametrize("status", [200, 204, 302, 399])
 def test_nothing_below_400_is_looked_at(status: int) -> None:
     """Neither header nor body."""
-    outcome = failed(status, b'{"code":"SlowDown"}', x_amzn_errortype="SlowDown")
+    outcome = failed(status, b'{"code":"SlowDown"}', x_amzn_errortype="SlowDown", x_amz_retry_after="1500")
     assert AwsErrorCodeClassifier().classify_retry(outcome, NOTHING) == NOTHING
+    assert AwsErrorCodeClassifier().classify_retry(outcome, RetryAction.transient_error()) == NOTHING
     assert code_of(outcome) is None
 
 
