@@ -181,7 +181,6 @@ class ClientRateLimiter:
                 end = bisect_left(times, self._clocker.interval_end, index)
                 if end > index:
                     self._clocker.skip(end - index)
-                    self._refill(times[end - 1])
                     self._used_at = times[end - 1]
                     index = end
 

@@ -57,9 +57,12 @@ class WaitingLine:
     def acquire(self, amount: float, deadline: float | None) -> bool:
         """Take ``amount``, now or when it is its turn; False where that cannot be in time."""
         self._write_off_lost()
+        if amount > self._bucket.capacity:
+            return False
         waiter = Waiter(amount, deadline, self._bucket._lock)
         self._line.append(waiter)
-        self.serve()
+        if len(self._line) == 1:
+            self.serve()
         try:
             while waiter.granted is None:
                 seconds = self._seconds_to_wait(waiter)
@@ -98,10 +101,10 @@ class WaitingLine:
                 bucket._available = max(0.0, bucket._available - first.amount)
                 self._outstanding += first.amount
                 first.granted = True
-            elif first.amount > bucket.capacity or not (bucket.refill_rate or self._outstanding):
+            elif not (bucket.refill_rate or self._outstanding):
                 first.granted = False
             else:
-                first.changed.notify()  # it may be the first only now, and due earlier than it thought
+                first.changed.notify()  # it may be due earlier than it thought
                 return
             self._line.popleft()
             first.changed.notify()

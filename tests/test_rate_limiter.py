@@ -261,6 +261,7 @@ def test_a_changed_rate_wakes_all_who_wait():
         thread.start()
     while limiter._resting < 4:
         pass
+    limiter._last_throttle -= 2 * FORGET_AFTER
     assert not limiter.is_spare
     limiter.record_response(throttled=False)
     for thread in threads:

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from requests_smithy_retry import RetryError, StandardRetryStrategy, StopReason, TokenBucket
+from requests_smithy_retry import Outcome, RetryContext, RetryError, StandardRetryStrategy, StopReason, TokenBucket
 from requests_smithy_retry.testing.clock import FakeClock
 from requests_smithy_retry.waiting import LOOK_AGAIN, Loan, loan_of
 
@@ -201,6 +201,32 @@ def test_who_leaves_the_line_lets_the_next_one_forward(director):
     said = waiters(director, bucket, (5, 1.5), 1)
     director.run_until(2)
     assert said == [(5, False, 1.5), (1, True, 1.5)] or said == [(1, True, 1.5), (5, False, 1.5)]
+
+
+def test_who_is_interrupted_lets_the_next_one_forward(director):
+    """Interrupted at 1 s, the first leaves; the second, due at 8 s behind it, is served at 3 s."""
+    bucket = TokenBucket(10, initial=0, refill_rate=1, on_empty="wait", clock=director)
+    out = []
+
+    def interrupted() -> None:
+        try:
+            bucket.acquire(5)
+        except KeyboardInterrupt:
+            out.append(director.now())
+
+    usual = director.wait
+
+    def wait(condition: threading.Condition, seconds: float) -> None:
+        usual(condition, 1.0)
+        raise KeyboardInterrupt
+
+    director.wait = wait
+    director.start(interrupted)
+    director.wait = usual
+    said = waiters(director, bucket, 3)
+    assert not bucket.acquire(11)  # more than it can ever hold: refused, however long the line
+    director.run_until(10)
+    assert (out, said) == ([1.0], [(3, True, 3.0)])
 
 
 @pytest.mark.parametrize(
@@ -445,3 +471,21 @@ def test_first_try_rewards_serve_the_line(director):
     director.settle()
     assert said == [14]
     assert holder.acquired == 14
+
+
+def test_the_wait_for_tokens_leaves_time_for_the_backoff():
+    """2 s for tokens and 2 s of backoff do not fit into 3.5 s: refused at once; into 4 s they do."""
+    for left, granted in ((3.5, False), (4.1, True)):
+        clock = FakeClock()
+        strategy = StandardRetryStrategy(
+            clock=clock, quota=20, refill_rate=4, on_empty="wait", jitter="none", initial_backoff=1
+        )
+        token = fail(strategy)
+        error = Broken()
+        error.retry_context = RetryContext(Outcome(error=error), deadline=clock.now() + left)
+        if granted:
+            strategy.refresh_retry_token_for_retry(token_to_renew=token, error=error)
+        else:
+            with pytest.raises(RetryError):
+                strategy.refresh_retry_token_for_retry(token_to_renew=token, error=error)
+        assert clock.sleeps == ([2.0] if granted else [])

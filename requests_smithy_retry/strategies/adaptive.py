@@ -13,7 +13,7 @@ from ..rate_limiter import ClientRateLimiter, PermitWait
 from ..scopes import ScopeTable
 from ..stop_reason import StopReason
 from ..tokens import RetryToken, StandardRetryToken
-from .simple import StrategySnapshot
+from .snapshot import StrategySnapshot
 from .standard import StandardRetryStrategy
 
 

@@ -6,9 +6,8 @@ The other modes add to it: :mod:`standard` the quota.
 from __future__ import annotations
 
 import copy
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
-from types import MappingProxyType
+from collections.abc import Collection
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..actions import ErrorKind, NoActionIndicated, RetryForbidden, RetryIndicated, RetryReason
@@ -20,28 +19,16 @@ from ..config import RetryConfig, RetryOptions
 from ..errors import RetryError, TokenError
 from ..operation_options import NOTHING
 from ..outcome import Outcome, RetryContext, context_of
-from ..quota import RetryQuota, TokenBucketSnapshot
-from ..rate_limiter import RateLimiterSnapshot
+from ..quota import RetryQuota
 from ..server_hints import Hint, delay_for, is_too_long, read_hint
 from ..stop_reason import StopReason
 from ..tokens import RetryToken, StandardRetryToken
 from ..urllib3_rules import count_failure, heeds_hints, with_jitter
 from ..waiting import Loan
+from .snapshot import StrategySnapshot
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
-
-
-@dataclass(frozen=True, slots=True)
-class StrategySnapshot:
-    """A strategy at one moment.
-
-    :param buckets: the quota of each scope that has spent any; empty where there is no quota.
-    :param limiters: the rate limiter of each scope; empty but in adaptive mode.
-    """
-
-    buckets: Mapping[str | None, TokenBucketSnapshot] = field(default_factory=lambda: MappingProxyType({}))
-    limiters: Mapping[str | None, RateLimiterSnapshot] = field(default_factory=lambda: MappingProxyType({}))
 
 
 @dataclass(frozen=True, slots=True)

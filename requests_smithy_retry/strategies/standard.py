@@ -20,7 +20,8 @@ from ..scopes import NamedScopeTable, ScopeTable
 from ..stop_reason import StopReason
 from ..tokens import RetryToken, StandardRetryToken
 from ..waiting import Loan, loan_of
-from .simple import Payment, SimpleRetryStrategy, StrategySnapshot
+from .simple import Payment, SimpleRetryStrategy
+from .snapshot import StrategySnapshot
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -374,3 +374,18 @@ def test_an_interrupt_while_waiting_for_a_permit_comes_through(clock):
     assert adapter.strategy.limiter(SCOPE)._resting == 0
     del clock.wait
     assert send(adapter).status_code == 200
+
+
+def test_the_last_verdict_says_whether_it_was_throttling(clock):
+    """A 503 is transient to the defaults; whoever is asked later and knows better decides."""
+
+    @classifier
+    def knows_better(outcome, previous):
+        return RetryAction.throttling_error() if outcome.status == 503 else None
+
+    adapter = scripted(503, mode="adaptive", clock=clock, classifiers=[knows_better], max_attempts=1)
+    send(adapter)
+    assert adapter.strategy.limiter(SCOPE).enabled
+    adapter = scripted(503, mode="adaptive", clock=clock, max_attempts=1)
+    send(adapter)
+    assert not adapter.strategy.limiter(SCOPE).enabled
