@@ -2,8 +2,8 @@
 
     python benchmarks/fuzz.py [--seconds N] [--seed N]
 
-Each round takes a well-formed answer, mutates it at random (bytes flipped, cut, doubled, swapped for tokens that parsers
-dislike), sends it over a real socket on loopback to a session with all defaults and a deadline, and closes. The pure
+Each round takes a well-formed answer, mutates it at random (bytes flipped, cut, doubled, swapped for tokens that
+parsers dislike), sends it over a real socket on loopback to a session with all defaults and a deadline, and closes. The pure
 parser of server hints gets the same tokens. Printed: rounds, what came of them, and each finding with the bytes that
 led to it. Exit status 1: something else than a response or a requests exception came, or a round took too long.
 """
@@ -78,9 +78,9 @@ class Server(threading.Thread):
 
 def answer(draw: random.Random) -> bytes:
     """A well-formed answer."""
-    body, lines = draw.choice(BODIES), []
-    for name in draw.sample(HINTS, draw.randrange(3)):
-        lines.append(name + b": " + draw.choice([b"0", *TOKENS]).replace(b"\r\n", b""))
+    body = draw.choice(BODIES)
+    names = draw.sample(HINTS, draw.randrange(3))
+    lines = [name + b": " + draw.choice([b"0", *TOKENS]).replace(b"\r\n", b"") for name in names]
     coding = draw.choice([b"", b"gzip", b"deflate"])
     if coding:
         body = gzip.compress(body) if coding == b"gzip" else zlib.compress(body)
