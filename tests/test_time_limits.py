@@ -137,9 +137,9 @@ def test_the_deadline_holds_for_a_foreign_strategy() -> None:
 @pytest.mark.parametrize("option", ["operation_timeout", "operation_attempt_timeout", "deadline"])
 def test_a_bound_is_a_number_above_0(option: str, seconds: Any) -> None:
     """Anything else is refused with its name."""
-    make: Any = retry_options(deadline=seconds).__enter__ if option == "deadline" else scripted
+    make: Any = retry_options if option == "deadline" else scripted
     with pytest.raises(RetryConfigError, match=option):
-        make(**({} if option == "deadline" else {option: seconds}))
+        make(**{option: seconds})
 
 
 @pytest.mark.parametrize("raised", [KeyboardInterrupt, SystemExit])

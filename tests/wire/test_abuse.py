@@ -122,9 +122,9 @@ def test_the_long_body_of_a_final_failure_that_is_cut_is_asked_for_again() -> No
 
 def test_the_cut_body_of_a_last_failure_is_raised() -> None:
     """No attempt is left to mend it."""
-    with FaultServer([CutBody(Reply(503, body=BIG), -5)]) as server, session(max_attempts=1) as made:
-        with pytest.raises(requests.exceptions.ChunkedEncodingError) as caught:
-            made.get(server.url)
+    fault, broken = CutBody(Reply(503, body=BIG), -5), requests.exceptions.ChunkedEncodingError
+    with FaultServer([fault]) as server, session(max_attempts=1) as made, pytest.raises(broken) as caught:
+        made.get(server.url)
     assert retry_history(caught.value).stop_reason is StopReason.MAX_ATTEMPTS
 
 

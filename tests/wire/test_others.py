@@ -71,9 +71,10 @@ def test_a_socks_proxy_under_a_deadline() -> None:
     thread = threading.Thread(target=relay_socks, args=(listener,))
     thread.start()
     proxy = f"socks5://127.0.0.1:{listener.getsockname()[1]}"
-    with listener, FaultServer(Drip("body", 0.05)) as server, session(max_attempts=1, operation_timeout=0.3) as made:
-        with pytest.raises(requests.exceptions.ReadTimeout):
-            made.get(server.url, proxies={"http": proxy})
+    late = pytest.raises(requests.exceptions.ReadTimeout)
+    bounded = session(max_attempts=1, operation_timeout=0.3)
+    with listener, FaultServer(Drip("body", 0.05)) as server, bounded as made, late:
+        made.get(server.url, proxies={"http": proxy})
     thread.join()
 
 
