@@ -70,15 +70,17 @@ def _open(connection: Any) -> Any:
     addresses = _addresses(connection)
     if addresses is None:
         return opener(connection)  # which fails in the same way, with urllib3's own exception
-    error: Exception | None = None
-    for address in addresses:
+    for number, address in enumerate(addresses, 1):
         try:
             return _connected(connection, address)
-        except OSError as failure:  # noqa: PERF203 - the next address may do
-            error = failure
-    if isinstance(error, TimeoutError):
-        raise error
-    raise uex.NewConnectionError(connection, f"Failed to establish a new connection: {error}") from error
+        except TimeoutError:  # noqa: PERF203 - the next address may do
+            if number == len(addresses):
+                raise
+        except OSError as error:
+            if number == len(addresses):
+                message = f"Failed to establish a new connection: {error}"
+                raise uex.NewConnectionError(connection, message) from error
+    raise AssertionError("there is at least one address")  # pragma: no cover - see _addresses
 
 
 def _connected(connection: Any, address: tuple[str, int]) -> Any:

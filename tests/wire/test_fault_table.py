@@ -23,10 +23,32 @@ FAULTS = fault_catalogue(interval=0.02)
 BROKEN = [fault for fault in FAULTS if fault.outcome in ("broken", "slow") and fault.name != UNASKED_101]
 WHOLE = [fault for fault in FAULTS if fault.outcome == "whole"]
 HEAD_FAULTS = frozenset(
-    """close-before-request reset-before-request close-after-request reset-after-request half-close head-cut-in-status
-    head-cut-in-header head-reset bad-status-line no-http huge-header endless-headers length-negative length-no-number
-    two-lengths two-lengths-joined length-and-chunks stall-accept stall-status stall-status-line stall-header head-drip
-    endless-headers-slow interim-without-end""".split()
+    [
+        "close-before-request",
+        "reset-before-request",
+        "close-after-request",
+        "reset-after-request",
+        "half-close",
+        "head-cut-in-status",
+        "head-cut-in-header",
+        "head-reset",
+        "bad-status-line",
+        "no-http",
+        "huge-header",
+        "endless-headers",
+        "length-negative",
+        "length-no-number",
+        "two-lengths",
+        "two-lengths-joined",
+        "length-and-chunks",
+        "stall-accept",
+        "stall-status",
+        "stall-status-line",
+        "stall-header",
+        "head-drip",
+        "endless-headers-slow",
+        "interim-without-end",
+    ]
 )
 """What fails before there is a response to hand on."""
 BODIES: dict[str, Any] = {"none": None, "bytes": b"payload", "generator": "generator"}

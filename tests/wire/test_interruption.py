@@ -1,0 +1,108 @@
+"""Ctrl-C, SystemExit and user code that raises (issue 4, part 5): nothing is leaked, nothing is stuck."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from typing import Any
+
+import pytest
+import requests
+
+from requests_smithy_retry import Outcome, StandardRetryStrategy, classifier, retry_options
+from requests_smithy_retry.testing import FaultServer, Reply, Stall
+
+from .support import nothing_left, session
+
+ONE = {"pool_block": True, "pool_maxsize": 1}
+
+
+class InterruptedClock:
+    """A clock whose sleep is interrupted."""
+
+    def __init__(self, raised: type[BaseException]) -> None:
+        self.raised = raised
+
+    def now(self) -> float:
+        return 0.0
+
+    def wall(self) -> float:
+        return 0.0
+
+    def sleep(self, seconds: float) -> None:
+        raise self.raised
+
+
+def is_usable(made: requests.Session, server: FaultServer) -> None:
+    """The pool's only connection is free again."""
+    server.script([])
+    adapter: Any = made.get_adapter(server.url)
+    pool = adapter.poolmanager.connection_from_url(server.url).pool
+    assert pool.qsize() == 1
+    assert made.get(server.url, timeout=5).status_code == 200
+
+
+@pytest.mark.parametrize("raised", [KeyboardInterrupt, SystemExit])
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("status", [503, 429])
+def test_interrupted_in_a_wait(raised: type[BaseException], stream: bool, status: int) -> None:
+    """The connection was given back before, and the quota stays within its bounds."""
+    strategy = StandardRetryStrategy(initial_backoff=1, throttling_backoff=1, quota=30, jitter="none")
+    with nothing_left(), FaultServer([Reply(status, body=b"no")]) as server:
+        with session_of(strategy, InterruptedClock(raised)) as made:
+            with pytest.raises(raised):
+                made.get(server.url, stream=stream)
+            is_usable(made, server)
+        for bucket in strategy.snapshot().buckets.values():
+            assert 0 <= bucket.available <= bucket.capacity
+
+
+def session_of(strategy: Any, clock: Any) -> Any:
+    from requests_smithy_retry import RetryAdapter
+
+    made = requests.Session()
+    made.trust_env = False
+    made.mount("http://", RetryAdapter(strategy=strategy, clock=clock, **ONE))
+    return made
+
+
+@pytest.mark.parametrize("stall", ["status", "body"])
+@pytest.mark.parametrize("bounded", [False, True])
+def test_ctrl_c_in_an_attempt(stall: Any, bounded: bool) -> None:
+    """A real signal while a socket is read: the connection goes, its place is free, and nothing is sent again."""
+    options = {"operation_timeout": 30} if bounded else {}
+    with nothing_left(), FaultServer([Stall(stall)]) as server, session(**ONE, **options) as made:
+        timer = threading.Timer(0.15, os.kill, (os.getpid(), signal.SIGINT))
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            made.get(server.url)
+        timer.join()
+        assert len(server.requests) == 1
+        is_usable(made, server)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_classifier_that_raises(stream: bool) -> None:
+    """A bug in user code gets through, with the connection released."""
+
+    @classifier
+    def broken(outcome: Outcome) -> None:
+        raise ZeroDivisionError
+
+    with nothing_left(), FaultServer([Reply(503, body=b"x" * 100_000)]) as server, session(**ONE) as made:
+        with retry_options(classifiers=[broken]), pytest.raises(ZeroDivisionError):
+            made.get(server.url, stream=stream)
+        is_usable(made, server)
+
+
+def test_a_scope_function_that_raises() -> None:
+    """Also where it is only asked once the first attempt has failed."""
+
+    def broken(request: Any) -> str:
+        raise ZeroDivisionError
+
+    with nothing_left(), FaultServer([Reply(503, body=b"no")]) as server, session(scope=broken, **ONE) as made:
+        with pytest.raises(ZeroDivisionError):
+            made.get(server.url)
+        is_usable(made, server)
