@@ -30,10 +30,6 @@ from .wire import Peeked, peek, verify_whole
 from .wire import attempt as attempt_state
 
 if TYPE_CHECKING:
-    from .classifier import RetryClassifier
-    from .clock import Clock
-    from .config import RetryConfig
-    from .interfaces import RetryStrategy
     from .adapter import RetryAdapter
     from .classifier import RetryClassifier
     from .clock import Clock
