@@ -261,6 +261,16 @@ def test_a_failed_connection_is_closed_before_the_wait(stream):
     assert [[]] == ended
 
 
+@pytest.mark.parametrize("status", [404, 503])
+def test_a_final_answer_is_handed_on_unread_with_its_connection(status):
+    """With ``stream`` the last bad answer can be read by the caller, and its connection serves on afterwards."""
+    with FaultServer([Reply(status, body=b"why" * 50_000), OK]) as server, session(max_attempts=1) as client:
+        response = client.get(server.url, stream=True)
+        assert (status, False, b"why" * 50_000) == (response.status_code, response._content, response.content)
+        assert b"at last" == client.get(server.url).content
+        assert 1 == server.connections
+
+
 def test_a_long_discarded_body_is_not_read_to_its_end():
     """Of a throttled answer's body only so much is read as is worth a connection; the retry takes another."""
     with FaultServer([Reply(429, body=b"x" * 5_000_000), OK]) as server, session() as client:
