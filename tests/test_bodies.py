@@ -264,6 +264,30 @@ def test_a_guard_gives_what_the_body_gives(parts, read):
     assert b"".join(parts) == wire_bytes(guard)
 
 
+def test_a_guard_asks_once_for_each_attempt():
+    """Asking twice whether a body can be replayed draws on it once."""
+    body = ReIterable(b"a", b"b")
+    guard = ReplayGuard(body)
+    wire_bytes(guard)
+    assert guard.rewind()
+    assert guard.rewind()
+    assert (2, b"ab") == (body.asked, wire_bytes(guard))
+
+
+def test_a_guard_knows_the_iterator_it_had():
+    """An object that gives the same iterator again goes on where it was, and so cannot be replayed."""
+
+    class Same:
+        parts = iter([b"a", b"b", b"c"])
+
+        def __iter__(self):
+            return self.parts
+
+    guard = ReplayGuard(Same())
+    assert b"a" == next(iter(guard))
+    assert not guard.rewind()
+
+
 def test_a_guard_raises_where_less_comes():
     """The guard raises in the midst of an upload, and its error is none that urllib3 would take for a broken wire."""
     guard = ReplayGuard(Shrinking(2))
