@@ -65,6 +65,13 @@ class Unseekable(io.BytesIO):
         raise io.UnsupportedOperation("tell")
 
 
+class SaysUnseekable(io.BytesIO):
+    """Says that it cannot seek, although it has the methods."""
+
+    def seekable(self) -> bool:
+        return False
+
+
 class StuckAtEnd(io.BytesIO):
     """Takes a seek and stays where it is."""
 
@@ -145,6 +152,7 @@ def test_a_memory_map_goes_back():
         lambda: (part for part in [TEXT]),
         lambda: iter([TEXT]),
         lambda: Unseekable(TEXT),
+        lambda: SaysUnseekable(TEXT),
         lambda: StuckAtEnd(TEXT),
         lambda: Draining(TEXT),
         lambda: map(bytes, [TEXT]),
@@ -164,6 +172,15 @@ def test_a_one_shot_body_of_which_nothing_was_read_is_sent():
     for body in ((part for part in [TEXT]), iter([TEXT]), Unseekable(TEXT)):
         bodies, response = sent_bodies(body, pool_timeout(), 200, method="POST")
         assert ([None, TEXT], 200) == (bodies, response.status_code)
+
+
+def test_a_generator_that_nobody_drew_on_is_whole():
+    """Also where the head was written: an untouched generator can be sent, a touched one cannot."""
+    request = prepare("POST", data=(part for part in [TEXT]))
+    body = Body(request)
+    assert body.rewind(unwritten=False)
+    next(request.body)
+    assert not body.rewind(unwritten=False)
 
 
 def test_the_first_exception_is_raised_for_a_one_shot_body():

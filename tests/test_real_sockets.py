@@ -191,6 +191,18 @@ def test_a_post_that_was_read_before_a_reset_is_sent_once(fault):
         assert StopReason.NOT_RESENDABLE is retry_history(caught.value).stop_reason
 
 
+def test_what_an_earlier_connection_came_to_is_forgotten():
+    """A refused connection elsewhere says nothing of the POST that follows on a kept connection."""
+    with FaultServer([OK, ResetAfterRequest(), OK]) as server, refusing_port() as port, session() as client:
+        client.get(server.url)
+        with pytest.raises(rex.ConnectionError):
+            client.get(f"http://127.0.0.1:{port}/")
+        with pytest.raises(rex.ConnectionError):
+            client.post(server.url, data=b"pay")
+        assert ["GET", "POST"] == [item.method for item in server.requests]
+        assert 1 == server.connections
+
+
 def test_a_post_that_a_proxy_read_before_a_reset_is_sent_once():
     """``requests`` says "unable to connect to proxy", and yet the proxy had the POST."""
     with FaultProxy([ResetAfterRequest()]) as proxy, FaultServer(OK) as server, session() as client:
