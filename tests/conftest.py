@@ -7,6 +7,17 @@ import time
 
 import pytest
 
+try:
+    import hypothesis
+except ImportError:  # a bare environment runs the tests that do without
+    pass
+else:
+    # A loaded machine is slow at drawing as well; how long an example takes is not what these tests are about.
+    hypothesis.settings.register_profile(
+        "suite", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+    )
+    hypothesis.settings.load_profile("suite")
+
 
 @pytest.fixture(autouse=True)
 def _no_real_sleep(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:

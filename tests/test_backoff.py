@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from requests_smithy_retry import ExponentialRetryBackoffStrategy, Jitter, RetryBackoffStrategy, StandardRetryStrategy
 from requests_smithy_retry.backoff import takes_previous_delay
-from tests.support import scripted, send
+from tests.support import Reply, pin_random, scripted, send
 
 seconds = st.floats(0, 1e9, allow_nan=False)
 unit = st.floats(0, 1, exclude_max=True)
@@ -123,3 +123,13 @@ def test_a_callable_without_a_signature_takes_one_argument():
         compute_next_backoff_delay = type("C", (), {"__signature__": "no signature"})()
 
     assert not takes_previous_delay(Opaque())
+
+
+def test_decorrelated_jitter_builds_on_what_was_computed():
+    """A server's hint makes one wait longer, not those after it."""
+    adapter = scripted(
+        Reply(503, {"Retry-After": "100"}), 503, 200, jitter="decorrelated", initial_backoff=1, max_backoff=50
+    )
+    pin_random(adapter.strategy, 0.5)
+    send(adapter)
+    assert [100, 1 + 0.5 * 3 * 2.5] == adapter.clock.sleeps

@@ -65,6 +65,13 @@ class Unseekable(io.BytesIO):
         raise io.UnsupportedOperation("tell")
 
 
+class SaysUnseekable(io.BytesIO):
+    """Says that it cannot seek, although it has the methods."""
+
+    def seekable(self) -> bool:
+        return False
+
+
 class StuckAtEnd(io.BytesIO):
     """Takes a seek and stays where it is."""
 
@@ -145,6 +152,7 @@ def test_a_memory_map_goes_back():
         lambda: (part for part in [TEXT]),
         lambda: iter([TEXT]),
         lambda: Unseekable(TEXT),
+        lambda: SaysUnseekable(TEXT),
         lambda: StuckAtEnd(TEXT),
         lambda: Draining(TEXT),
         lambda: map(bytes, [TEXT]),
@@ -164,6 +172,15 @@ def test_a_one_shot_body_of_which_nothing_was_read_is_sent():
     for body in ((part for part in [TEXT]), iter([TEXT]), Unseekable(TEXT)):
         bodies, response = sent_bodies(body, pool_timeout(), 200, method="POST")
         assert ([None, TEXT], 200) == (bodies, response.status_code)
+
+
+def test_a_generator_that_nobody_drew_on_is_whole():
+    """Also where the head was written: an untouched generator can be sent, a touched one cannot."""
+    request = prepare("POST", data=(part for part in [TEXT]))
+    body = Body(request)
+    assert body.rewind(unwritten=False)
+    next(request.body)
+    assert not body.rewind(unwritten=False)
 
 
 def test_the_first_exception_is_raised_for_a_one_shot_body():
@@ -262,6 +279,30 @@ def test_a_guard_gives_what_the_body_gives(parts, read):
     assert guard.rewind()
     assert guard.rewind(), "asking twice changes nothing"
     assert b"".join(parts) == wire_bytes(guard)
+
+
+def test_a_guard_asks_once_for_each_attempt():
+    """Asking twice whether a body can be replayed draws on it once."""
+    body = ReIterable(b"a", b"b")
+    guard = ReplayGuard(body)
+    wire_bytes(guard)
+    assert guard.rewind()
+    assert guard.rewind()
+    assert (2, b"ab") == (body.asked, wire_bytes(guard))
+
+
+def test_a_guard_knows_the_iterator_it_had():
+    """An object that gives the same iterator again goes on where it was, and so cannot be replayed."""
+
+    class Same:
+        parts = iter([b"a", b"b", b"c"])
+
+        def __iter__(self):
+            return self.parts
+
+    guard = ReplayGuard(Same())
+    assert b"a" == next(iter(guard))
+    assert not guard.rewind()
 
 
 def test_a_guard_raises_where_less_comes():

@@ -191,6 +191,18 @@ def test_a_post_that_was_read_before_a_reset_is_sent_once(fault):
         assert StopReason.NOT_RESENDABLE is retry_history(caught.value).stop_reason
 
 
+def test_what_an_earlier_connection_came_to_is_forgotten():
+    """A refused connection elsewhere says nothing of the POST that follows on a kept connection."""
+    with FaultServer([OK, ResetAfterRequest(), OK]) as server, refusing_port() as port, session() as client:
+        client.get(server.url)
+        with pytest.raises(rex.ConnectionError):
+            client.get(f"http://127.0.0.1:{port}/")
+        with pytest.raises(rex.ConnectionError):
+            client.post(server.url, data=b"pay")
+        assert ["GET", "POST"] == [item.method for item in server.requests]
+        assert 1 == server.connections
+
+
 def test_a_post_that_a_proxy_read_before_a_reset_is_sent_once():
     """``requests`` says "unable to connect to proxy", and yet the proxy had the POST."""
     with FaultProxy([ResetAfterRequest()]) as proxy, FaultServer(OK) as server, session() as client:
@@ -259,6 +271,16 @@ def test_a_failed_connection_is_closed_before_the_wait(stream):
     with FaultServer([Reply(503, body=b"down"), OK]) as server, session(clock=Looking()) as client:
         client.get(server.url, stream=stream)
     assert [[]] == ended
+
+
+@pytest.mark.parametrize("status", [404, 503])
+def test_a_final_answer_is_handed_on_unread_with_its_connection(status):
+    """With ``stream`` the last bad answer can be read by the caller, and its connection serves on afterwards."""
+    with FaultServer([Reply(status, body=b"why" * 50_000), OK]) as server, session(max_attempts=1) as client:
+        response = client.get(server.url, stream=True)
+        assert (status, False, b"why" * 50_000) == (response.status_code, response._content, response.content)
+        assert b"at last" == client.get(server.url).content
+        assert 1 == server.connections
 
 
 def test_a_long_discarded_body_is_not_read_to_its_end():

@@ -41,5 +41,5 @@ class AttemptState(threading.local):
             self.deadline = outer
 
 
-attempt = AttemptState()
+attempt: AttemptState = AttemptState()
 """The only one there needs to be."""
