@@ -117,7 +117,10 @@ def test_a_pool_does_not_inherit_unless_told():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"mode": "simple"}, "retry_options takes no 'mode', it holds for a whole adapter: give it to RetryAdapter. It"),
+        (
+            {"mode": "simple"},
+            "retry_options takes no 'mode', it holds for a whole adapter: give it to RetryAdapter. It",
+        ),
         ({"max_atempts": 2}, "there is no option 'max_atempts': did you mean 'max_attempts'?"),
         ({"zzz": 2}, "there is no option 'zzz': there are max_attempts, "),
     ],

@@ -53,6 +53,9 @@ def python(folder, *arguments):
     )
 
 
+RUNPY = ("runpy", "_run_", "exec(code, run_globals)")
+"""What stands in the lines of python's own frames."""
+
 CASES = [[*how, word] for how in (["program.py"], ["-m", "program"]) for word in ("a", "raise", "exit", "interrupt")]
 CASES += [["program.py", "message"], ["program.py", "late"], ["-m", "package", "raise"], ["bad.py"]]
 
@@ -64,7 +67,7 @@ def test_a_program_runs_as_under_python(arguments, folder):
     ours = python(folder, "-m", "requests_smithy_retry", "run", *arguments)
     assert (plain.returncode, plain.stdout) == (ours.returncode, ours.stdout)
     # python -m shows runpy's own two lines above the program's; here there are none.
-    shown = [line for line in plain.stderr.splitlines() if "runpy" not in line and "_run_" not in line]
+    shown = [line for line in plain.stderr.splitlines() if not any(word in line for word in RUNPY)]
     assert [line for line in shown if "^^^" not in line] == [
         line for line in ours.stderr.splitlines() if "^^^" not in line
     ]
