@@ -28,8 +28,9 @@ def most():
 
 def test_a_block_sets_options_and_takes_them_back():
     """They hold in the block alone, also when it ends with an exception."""
-    with pytest.raises(KeyError), retry_options(max_attempts=2) as options:
+    with retry_options(max_attempts=2) as options:
         assert (2, 2) == (most(), options.max_attempts)
+    with pytest.raises(KeyError), retry_options(max_attempts=2):
         raise KeyError
     assert current_options.get() is None
 
@@ -86,7 +87,7 @@ def test_a_generator_is_refused():
     def numbers():
         yield 1
 
-    with pytest.raises(TypeError, match="cannot decorate the generator .*numbers: use a with block in it"):
+    with pytest.raises(TypeError, match=r"cannot decorate the generator .*numbers: use a with block in it"):
         retry_options(max_attempts=2)(numbers)
 
 

@@ -111,7 +111,7 @@ def test_the_program_has_retries_by_the_environment(folder, monkeypatch):
 
 
 @pytest.fixture
-def _own_process(monkeypatch):
+def own_process(monkeypatch):
     monkeypatch.setattr(sys, "argv", list(sys.argv))
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.setattr(sys, "excepthook", lambda *shown: seen.append(shown))
@@ -123,7 +123,7 @@ def _own_process(monkeypatch):
 
 
 @pytest.mark.parametrize("arguments", [["program.py", "raise"], ["-m", "program", "raise"], ["package", "raise"]])
-def test_the_traceback_begins_in_the_program(arguments, folder, monkeypatch, _own_process):
+def test_the_traceback_begins_in_the_program(arguments, folder, monkeypatch, own_process):
     """Whoever prints an uncaught exception is given a traceback without a line of ours."""
     monkeypatch.chdir(folder)
     sys.modules.pop("program", None)
@@ -133,14 +133,14 @@ def test_the_traceback_begins_in_the_program(arguments, folder, monkeypatch, _ow
     while not trace.tb_frame.f_code.co_filename.endswith("run.py") or "test_run" in trace.tb_frame.f_code.co_filename:
         trace = trace.tb_next
     sys.excepthook(ValueError, caught.value, trace)
-    ((_, error, shown),) = _own_process
+    ((_, error, shown),) = own_process
     assert (caught.value, "<module>", shown) == (error, shown.tb_frame.f_code.co_name, error.__traceback__)
 
 
 @pytest.mark.parametrize(
     ("arguments", "status"), [(["program.py", "a"], 0), ([], 2), (["--help"], 0), (["absent.py"], 2), (["-x"], 2)]
 )
-def test_run_returns_the_status(arguments, status, folder, monkeypatch, _own_process, capsys):
+def test_run_returns_the_status(arguments, status, folder, monkeypatch, own_process, capsys):
     """0 when the program has ended or help was asked for, 2 for bad usage."""
     monkeypatch.chdir(folder)
     assert status == run_module.run(arguments)
@@ -148,7 +148,7 @@ def test_run_returns_the_status(arguments, status, folder, monkeypatch, _own_pro
         run_module.run(["program.py", "exit"])
 
 
-def test_a_safe_path_is_left_as_it_is(folder, monkeypatch, _own_process, capsys):
+def test_a_safe_path_is_left_as_it_is(folder, monkeypatch, own_process, capsys):
     """With python -P nothing is put in front of the path."""
     monkeypatch.chdir(folder)
     monkeypatch.setattr(run_module, "_has_safe_path", lambda: True)

@@ -141,7 +141,7 @@ def test_a_subclass_with_other_defaults_is_translated():
 
 def test_a_subclass_with_its_own_methods_is_refused():
     """The error says which methods, why, and what to do instead; an instance's own counts too."""
-    with pytest.raises(RetryConfigError, match="Counting overrides increment: .* Write a classifier"):
+    with pytest.raises(RetryConfigError, match=r"Counting overrides increment: .* Write a classifier"):
         RetryAdapter(max_retries=Counting(3))
     retry = Retry(3)
     retry.get_backoff_time = lambda: 1
@@ -274,9 +274,9 @@ def test_an_unsent_post_is_retried_as_urllib3_does():
     """Where no connection is made, the method does not matter; connect counts."""
     with refusing_port() as port:
         adapter = RetryAdapter(max_retries=Retry(5, connect=1), clock=FakeClock())
-        with pytest.raises(requests.ConnectionError) as caught, requests.Session() as session:
-            session.mount("http://", adapter)
-            session.post(f"http://127.0.0.1:{port}/", data=b"x")
+        request = requests.Request("POST", f"http://127.0.0.1:{port}/", data=b"x").prepare()
+        with pytest.raises(requests.ConnectionError) as caught:
+            adapter.send(request)
     history = retry_history(caught.value)
     assert (2, StopReason.MAX_ATTEMPTS) == (len(history.attempts), history.stop_reason)
     assert "1 retries after connect failures are allowed by the urllib3 Retry" in history.sentence
