@@ -108,7 +108,7 @@ def test_any_text_gives_a_config_or_a_clear_error(variable, text):
 def test_blank_is_the_same_as_unset():
     """An empty variable, or one of blanks, sets nothing."""
     config = RetryConfig()
-    assert config is resolve(config, {name: "  " for name in VARIABLES})
+    assert config is resolve(config, dict.fromkeys(VARIABLES, "  "))
 
 
 def test_code_beats_the_environment():

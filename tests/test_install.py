@@ -77,7 +77,7 @@ def test_all_sessions_share_one_strategy():
 
 
 def test_a_strategy_of_ones_own_is_shared_with_its_options():
-    """install takes what mount takes."""
+    """What mount takes, install takes."""
     strategy = SimpleRetryStrategy(max_attempts=2)
     install(strategy=strategy, timeout=3)
     adapter = requests.Session().get_adapter("http://x")

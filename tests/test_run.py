@@ -53,6 +53,9 @@ def python(folder, *arguments):
     )
 
 
+RUNPY = ("runpy", "_run_", "exec(code, run_globals)")
+"""What stands in the lines of python's own frames."""
+
 CASES = [[*how, word] for how in (["program.py"], ["-m", "program"]) for word in ("a", "raise", "exit", "interrupt")]
 CASES += [["program.py", "message"], ["program.py", "late"], ["-m", "package", "raise"], ["bad.py"]]
 
@@ -64,7 +67,7 @@ def test_a_program_runs_as_under_python(arguments, folder):
     ours = python(folder, "-m", "requests_smithy_retry", "run", *arguments)
     assert (plain.returncode, plain.stdout) == (ours.returncode, ours.stdout)
     # python -m shows runpy's own two lines above the program's; here there are none.
-    shown = [line for line in plain.stderr.splitlines() if "runpy" not in line and "_run_" not in line]
+    shown = [line for line in plain.stderr.splitlines() if not any(word in line for word in RUNPY)]
     assert [line for line in shown if "^^^" not in line] == [
         line for line in ours.stderr.splitlines() if "^^^" not in line
     ]
@@ -108,7 +111,7 @@ def test_the_program_has_retries_by_the_environment(folder, monkeypatch):
 
 
 @pytest.fixture
-def _own_process(monkeypatch):
+def own_process(monkeypatch):
     monkeypatch.setattr(sys, "argv", list(sys.argv))
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.setattr(sys, "excepthook", lambda *shown: seen.append(shown))
@@ -120,7 +123,7 @@ def _own_process(monkeypatch):
 
 
 @pytest.mark.parametrize("arguments", [["program.py", "raise"], ["-m", "program", "raise"], ["package", "raise"]])
-def test_the_traceback_begins_in_the_program(arguments, folder, monkeypatch, _own_process):
+def test_the_traceback_begins_in_the_program(arguments, folder, monkeypatch, own_process):
     """Whoever prints an uncaught exception is given a traceback without a line of ours."""
     monkeypatch.chdir(folder)
     sys.modules.pop("program", None)
@@ -130,14 +133,14 @@ def test_the_traceback_begins_in_the_program(arguments, folder, monkeypatch, _ow
     while not trace.tb_frame.f_code.co_filename.endswith("run.py") or "test_run" in trace.tb_frame.f_code.co_filename:
         trace = trace.tb_next
     sys.excepthook(ValueError, caught.value, trace)
-    ((_, error, shown),) = _own_process
+    ((_, error, shown),) = own_process
     assert (caught.value, "<module>", shown) == (error, shown.tb_frame.f_code.co_name, error.__traceback__)
 
 
 @pytest.mark.parametrize(
     ("arguments", "status"), [(["program.py", "a"], 0), ([], 2), (["--help"], 0), (["absent.py"], 2), (["-x"], 2)]
 )
-def test_run_returns_the_status(arguments, status, folder, monkeypatch, _own_process, capsys):
+def test_run_returns_the_status(arguments, status, folder, monkeypatch, own_process, capsys):
     """0 when the program has ended or help was asked for, 2 for bad usage."""
     monkeypatch.chdir(folder)
     assert status == run_module.run(arguments)
@@ -145,7 +148,7 @@ def test_run_returns_the_status(arguments, status, folder, monkeypatch, _own_pro
         run_module.run(["program.py", "exit"])
 
 
-def test_a_safe_path_is_left_as_it_is(folder, monkeypatch, _own_process, capsys):
+def test_a_safe_path_is_left_as_it_is(folder, monkeypatch, own_process, capsys):
     """With python -P nothing is put in front of the path."""
     monkeypatch.chdir(folder)
     monkeypatch.setattr(run_module, "_has_safe_path", lambda: True)

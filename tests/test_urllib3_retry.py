@@ -141,7 +141,7 @@ def test_a_subclass_with_other_defaults_is_translated():
 
 def test_a_subclass_with_its_own_methods_is_refused():
     """The error says which methods, why, and what to do instead; an instance's own counts too."""
-    with pytest.raises(RetryConfigError, match="Counting overrides increment: .* Write a classifier"):
+    with pytest.raises(RetryConfigError, match=r"Counting overrides increment: .* Write a classifier"):
         RetryAdapter(max_retries=Counting(3))
     retry = Retry(3)
     retry.get_backoff_time = lambda: 1
@@ -248,9 +248,11 @@ def test_the_same_faults_end_in_the_same_way(script, options, method, expected):
     assert (expected, expected) == compare(script, Retry(**options), method)
 
 
+CUT = "ChunkedEncodingError" if URLLIB3_2 else 200
+
 DIFFERENT = [
-    # a cut body is a failure of the attempt (contract 2.3)
-    ([CutBody(Reply(body=b"0123456789"))], {"total": 3}, "GET", ("ChunkedEncodingError", 1), (200, 2)),
+    # a cut body is a failure of the attempt (contract 2.3); urllib3 1.26 does not even notice
+    ([CutBody(Reply(body=b"0123456789"))], {"total": 3}, "GET", (CUT, 1), (200, 2)),
     # the last response of a hinted status is raised for as well
     ([try_later(503, 0)] * 2, {"total": 1}, "GET", (503, 2), ("RetryError", 2)),
     # a hint above max_retry_after is not slept (contract 7.3)
@@ -272,9 +274,9 @@ def test_an_unsent_post_is_retried_as_urllib3_does():
     """Where no connection is made, the method does not matter; connect counts."""
     with refusing_port() as port:
         adapter = RetryAdapter(max_retries=Retry(5, connect=1), clock=FakeClock())
-        with pytest.raises(requests.ConnectionError) as caught, requests.Session() as session:
-            session.mount("http://", adapter)
-            session.post(f"http://127.0.0.1:{port}/", data=b"x")
+        request = requests.Request("POST", f"http://127.0.0.1:{port}/", data=b"x").prepare()
+        with pytest.raises(requests.ConnectionError) as caught:
+            adapter.send(request)
     history = retry_history(caught.value)
     assert (2, StopReason.MAX_ATTEMPTS) == (len(history.attempts), history.stop_reason)
     assert "1 retries after connect failures are allowed by the urllib3 Retry" in history.sentence

@@ -1,0 +1,62 @@
+"""``requests-smithy-retry config`` (issue 6)."""
+
+import json
+
+import pytest
+
+pytest.importorskip("click")
+
+from click.testing import CliRunner
+
+from requests_smithy_retry.cli.config_command import config
+from requests_smithy_retry.cli.group import COMMANDS
+
+
+def run(*arguments, **environ):
+    return CliRunner().invoke(config, list(arguments), env=environ)
+
+
+def test_it_is_one_of_the_commands():
+    """The group finds it by name."""
+    assert "requests_smithy_retry.cli.config_command:config" == COMMANDS["config"]
+
+
+def test_a_table_shows_every_source_and_the_worst_case():
+    """Option, value, source; below it the worst case in words."""
+    done = run("timeout=3", SMITHY_RETRY_MAX_ATTEMPTS="5")
+    assert 0 == done.exit_code
+    rows = [line.split() for line in done.output.splitlines() if line]
+    assert ["max_attempts", "5", "environment", "variable", "SMITHY_RETRY_MAX_ATTEMPTS"] in rows
+    assert ["timeout", "3", "code"] in rows
+    assert ["most", "attempts", "5"] in rows
+    assert "no bound; operation_timeout sets one" in done.output
+
+
+def test_json_has_the_same():
+    """Values as JSON holds them; null for no bound."""
+    shown = json.loads(run("--json", "operation_timeout=30").output)
+    assert {"value": 30, "source": "code"} == shown["options"]["operation_timeout"]
+    assert [408, 425, 429, 500, 502, 503, 504] == shown["options"]["retry_status_codes"]["value"]
+    assert {"attempts": 3, "backoff": 3.0, "sleep": 30, "wall_time": 30} == shown["worst_case"]
+
+
+def test_aws_settings_on_request():
+    """--aws-config alone, or with a profile."""
+    environ = {"AWS_CONFIG_FILE": "/dev/null", "AWS_MAX_ATTEMPTS": "8"}
+    assert "environment variable AWS_MAX_ATTEMPTS" in run("--aws-config=default", **environ).output
+    assert 1 == run("--aws-config=absent", **environ).exit_code
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environ", "status", "message"),
+    [
+        (["max_attempts=many"], {}, 1, "max_attempts='many' (from the command line): a whole number"),
+        ([], {"SMITHY_RETRY_MODE": "x"}, 1, "from environment variable SMITHY_RETRY_MODE"),
+        (["max_attempts"], {}, 2, "OPTION=VALUE is allowed"),
+        (["scope=x"], {}, 2, "OPTION=VALUE is allowed"),
+    ],
+)
+def test_a_bad_value_is_told_in_one_line(arguments, environ, status, message):
+    """1 for a bad policy, 2 for bad usage, and no traceback."""
+    done = run(*arguments, **environ)
+    assert (status, True, False) == (done.exit_code, message in done.output, "Traceback" in done.output)

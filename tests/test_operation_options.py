@@ -1,0 +1,147 @@
+"""Options for the operations of one block or function (contract 8.4, 10.4)."""
+
+import asyncio
+import contextvars
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from requests_smithy_retry import RetryConfigError, classifier, retry_options
+from requests_smithy_retry.operation_options import NOTHING, current_options
+from requests_smithy_retry.testing.clock import FakeClock
+
+
+@classifier
+def first(outcome, previous):
+    return previous
+
+
+@classifier
+def second(outcome, previous):
+    return previous
+
+
+def most():
+    return (current_options.get() or NOTHING).max_attempts
+
+
+def test_a_block_sets_options_and_takes_them_back():
+    """They hold in the block alone, also when it ends with an exception."""
+    with retry_options(max_attempts=2) as options:
+        assert (2, 2) == (most(), options.max_attempts)
+    with pytest.raises(KeyError), retry_options(max_attempts=2):
+        raise KeyError
+    assert current_options.get() is None
+
+
+def test_blocks_nest():
+    """An inner block overrides what it names, inherits the rest, and adds its classifiers."""
+    with retry_options(max_attempts=2, classifiers=[first], enabled=False):
+        with retry_options(max_attempts=5, classifiers=[second]) as inner:
+            assert (5, (first, second), False) == (inner.max_attempts, inner.classifiers, inner.enabled)
+        with retry_options(classifiers=[second], default_classifiers=False) as alone:
+            assert (2, (second,)) == (alone.max_attempts, alone.classifiers)
+        assert 2 == most()
+
+
+def test_of_nested_deadlines_the_earliest_counts():
+    """An inner block cannot give itself more time."""
+    clock = FakeClock()
+    with retry_options(deadline=5, clock=clock) as outer:
+        with retry_options(deadline=60, clock=clock) as inner:
+            assert outer.deadline == inner.deadline
+        with retry_options(deadline=1, clock=clock) as short:
+            assert outer.deadline != short.deadline
+
+
+def test_it_decorates_a_function():
+    """The options hold during each call; name, arguments and result stay."""
+
+    @retry_options(max_attempts=4)
+    def call(depth):
+        """Recurses."""
+        return [most(), *(call(depth - 1) if depth else [])]
+
+    assert ([4, 4, 4], "call", "Recurses.") == (call(2), call.__name__, call.__doc__)
+    assert current_options.get() is None
+
+
+def test_it_decorates_a_coroutine_function():
+    """The options hold until the coroutine has ended, also beside others."""
+
+    @retry_options(max_attempts=4)
+    async def call():
+        await asyncio.sleep(0)
+        return most()
+
+    async def both():
+        return await asyncio.gather(call(), call()), most()
+
+    assert ([4, 4], None) == asyncio.run(both())
+
+
+def test_a_generator_is_refused():
+    """Its body runs between other people's code, where the options must not hold."""
+
+    def numbers():
+        yield 1
+
+    with pytest.raises(TypeError, match=r"cannot decorate the generator .*numbers: use a with block in it"):
+        retry_options(max_attempts=2)(numbers)
+
+
+def test_one_block_serves_many_threads_and_reentry():
+    """The same object can be entered again, and by several threads at once."""
+    block = retry_options(max_attempts=3)
+    with block, block:
+        assert 3 == most()
+    assert most() is None
+    barrier = threading.Barrier(4)
+
+    def work(number):
+        with block, retry_options(max_attempts=number):
+            barrier.wait(10)
+            return most()
+
+    with ThreadPoolExecutor(4) as pool:
+        assert [1, 2, 3, 4] == list(pool.map(work, range(1, 5)))
+
+
+def test_a_pool_does_not_inherit_unless_told():
+    """Worker threads have a context of their own; copy_context carries the options over."""
+    with ThreadPoolExecutor(1) as pool, retry_options(max_attempts=2):
+        assert pool.submit(most).result() is None
+        assert 2 == pool.submit(contextvars.copy_context().run, most).result()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"mode": "simple"},
+            "retry_options takes no 'mode', it holds for a whole adapter: give it to RetryAdapter. It",
+        ),
+        ({"max_atempts": 2}, "there is no option 'max_atempts': did you mean 'max_attempts'?"),
+        ({"zzz": 2}, "there is no option 'zzz': there are max_attempts, "),
+    ],
+)
+def test_other_options_are_refused(options, message):
+    """The error says where an adapter's option belongs, and the nearest name of one that there is not."""
+    with pytest.raises(TypeError) as caught:
+        retry_options(**options)
+    assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    "options", [{"max_attempts": 0}, {"enabled": 1}, {"idempotent": "yes"}, {"classifiers": 3}, {"deadline": 0}]
+)
+def test_bad_values_are_refused_at_once(options):
+    """Not when the block is entered: a decorated function fails where it is written."""
+    with pytest.raises(RetryConfigError, match=r"from retry_options"):
+        retry_options(**options)
+
+
+def test_repr_shows_what_it_sets():
+    """Only what was given."""
+    assert "retry_options(max_attempts=2, enabled=False)" == repr(retry_options(max_attempts=2, enabled=False))
