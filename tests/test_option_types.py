@@ -41,7 +41,7 @@ def test_every_option_says_what_it_allows(name):
 )
 def test_a_near_miss_is_refused(name, value):
     """What looks nearly right is named in the error."""
-    with pytest.raises(RetryConfigError, match="is allowed|are allowed"):
+    with pytest.raises(RetryConfigError, match=r"is allowed|are allowed"):
         RetryConfig(**{name: value})
 
 

@@ -202,10 +202,8 @@ class SimpleRetryStrategy:
         return token
 
     def _exponential(self, base: float) -> RetryBackoffStrategy:
-        most = self.config.max_backoff
-        backoff = ExponentialRetryBackoffStrategy(
-            backoff_scale_value=base, max_backoff=most, jitter_type=self.config.jitter
-        )
+        most, jitter = self.config.max_backoff, self.config.jitter
+        backoff = ExponentialRetryBackoffStrategy(backoff_scale_value=base, max_backoff=most, jitter_type=jitter)
         return with_jitter(backoff, self.config.urllib3_rules)
 
     def _default_classifiers(self) -> tuple[RetryClassifier, ...]:
