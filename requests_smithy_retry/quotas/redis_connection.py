@@ -119,11 +119,11 @@ class RedisConnection:
         """
         how, what = ("EVALSHA", DIGEST) if self._knows_script else ("EVAL", SCRIPT)
         pack = self._connection.pack_command
-        packed = [part for key, arguments, _ in commands for part in pack(how, what, 1, key, *arguments)]
+        packed = b"".join(part for key, arguments, _ in commands for part in pack(how, what, 1, key, *arguments))
         self._owed = [on_reply for _, _, on_reply in commands]
         self.posted_at = self._boxed.now()
         self._boxed.until = self.posted_at + patience
-        self._connection.send_packed_command(packed)
+        self._connection.send_packed_command([packed])
 
     def close(self) -> None:
         """Close it; in a forked child, without a word to the server that the parent still talks to."""
