@@ -21,6 +21,8 @@ def check_contradictions(config: RetryConfig) -> None:
     """
     if isinstance(config.quota, RetryQuota):
         _refuse_together(config, "refill_rate", "quota", "a bucket has a refill rate of its own")
+        if config.source("quota") == config.source("quota_url"):  # a fleet's variable may meet a bucket in the code
+            _refuse_together(config, "quota_url", "quota", "a bucket is where it is")
     if not config.default_classifiers:
         for name in ("retry_status_codes", "error_parser"):
             _refuse_together(config, name, "default_classifiers", "only the default classifiers go by it")

@@ -58,7 +58,8 @@ def _factory(url: QuotaUrl, capacity: float, refill_rate: float, on_empty: str, 
         return lambda scope: RedisTokenBucket.on(link, scope, capacity=capacity, refill_rate=refill_rate)
     if url.scheme == "shm":
         from .quotas.settings import SharedQuotaSettings, settings_from
-        from .quotas.shared_memory import SharedMemory, SharedMemoryTokenBucket
+        from .quotas.shared_memory import SharedMemoryTokenBucket
+        from .quotas.shared_slots import SharedMemory
 
         settings = settings_from(SharedQuotaSettings, url.settings)
         memory = SharedMemory(url.name, settings, clock)

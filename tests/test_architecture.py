@@ -21,7 +21,8 @@ LONGER = {"adapter.py": 350, "operation.py": 360, "strategies/simple.py": 260, "
 """What the parts of the work met in and outgrew. Nothing is added to this table; what is in it is to be split."""
 
 MAY_SLEEP_OR_SEND = {"adapter.py", "clock.py", "policy_loop.py", "quotas/shared_file.py"}
-"""The loop; what it sleeps on; the loop around a block of code that is no HTTP; and the pause of a file's lock."""
+"""The loop; what it sleeps on; the loop around a block of code that is no HTTP, which sleeps on a clock too; and the
+lock of a file, which has no queue to wait in: who wants it pauses and looks again, within the quota's budget."""
 
 LAYERS = [
     {"stop_reason", "error_info", "clock", "forksafe", "version", "presets"},

@@ -12,6 +12,7 @@ import pytest
 import requests
 
 from requests_smithy_retry import (
+    RetryAdapter,
     RetryConfig,
     RetryConfigError,
     StandardRetryStrategy,
@@ -113,11 +114,34 @@ class TestTheStrategy:
         assert (one.bucket("a").available, two.bucket("b").available) == (3, 27)
         assert one.snapshot().buckets["a"].source == "shared memory"
 
-    @pytest.mark.parametrize("quota", [None, TokenBucket(5)])
-    def test_a_bucket_that_was_passed_in_wins(self, shm_url: str, quota: TokenBucket | None) -> None:
-        """So does quota=None: there is no quota to share."""
-        strategy = StandardRetryStrategy(quota_url=shm_url, quota=quota)
-        assert strategy.bucket("a") is quota
+    def test_without_a_quota_there_is_none_to_share(self, shm_url: str) -> None:
+        """quota=None wins."""
+        assert StandardRetryStrategy(quota_url=shm_url, quota=None).bucket("a") is None
+
+    def test_a_bucket_in_the_code_wins_over_the_environment(
+        self, shm_url: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A fleet's variable changes nothing for who brings a bucket along; in one place, both are a mistake."""
+        bucket = TokenBucket(5)
+        monkeypatch.setenv("SMITHY_RETRY_QUOTA_URL", shm_url)
+        assert RetryAdapter(quota=bucket).strategy.bucket("a") is bucket
+        with pytest.raises(RetryConfigError, match=r"only one of quota_url and quota=.* is allowed"):
+            RetryAdapter(quota=bucket, quota_url=shm_url)
+
+    def test_the_environment_says_where(self, shm_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        """SMITHY_RETRY_QUOTA_URL; what is wrong with it is said without showing it."""
+        monkeypatch.setenv("SMITHY_RETRY_QUOTA_URL", shm_url)
+        assert RetryAdapter().strategy.bucket("a").source == "shared memory"
+        monkeypatch.setenv("SMITHY_RETRY_QUOTA_URL", "redis://:sec/ret@host")
+        with pytest.raises(RetryConfigError, match=r"^quota_url='redis://\.\.\.' \(from environment variable SMITHY_RETRY_QUOTA_URL\)"):
+            RetryAdapter()
+
+    def test_the_config_is_explained_without_the_secret(self) -> None:
+        """The place is shown, and where it came from."""
+        config = RetryConfig(quota_url=DEAD)
+        shown = config.explain() + repr(config) + repr(config.settings())
+        assert "redis://127.0.0.1:1/0" in shown
+        assert "hunter2" not in shown
 
     def test_a_copy_shares_with_its_original(self, shm_url: str) -> None:
         """Copied and unpickled strategies go to the same place anew."""

@@ -20,7 +20,9 @@ from .clients import simulate
 from .metrics import measure, per_second
 from .policies import POLICIES
 from .scenarios import SCENARIOS
+from .shared import SharedQuota
 
+POLICIES = {**POLICIES, "shared 2.1": SharedQuota}
 LOAD, CAPACITY = 70.0, 100.0
 COLUMNS = {
     "amplification": ("attempts/op", "{:.2f}"),

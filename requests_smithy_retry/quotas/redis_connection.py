@@ -30,7 +30,7 @@ class BoxedSocket:
 
     def __init__(self, sock: Any, clock: Clock, until: float) -> None:
         self._sock = sock
-        self._now = clock.now
+        self.now = clock.now
         self.until = until
 
     def recv(self, *args: Any) -> Any:
@@ -52,7 +52,7 @@ class BoxedSocket:
         """Nothing: ``until`` bounds."""
 
     def _arm(self) -> None:
-        left = self.until - self._now()
+        left = self.until - self.now()
         if left <= 0:
             raise TimeoutError("timed out")
         self._sock.settimeout(left)
@@ -112,15 +112,18 @@ class RedisConnection:
         self.served = self._knows_script = True
         return reply_of(answer)
 
-    def post(self, now: float, until: float, commands: list[Command]) -> None:
-        """Send commands without waiting for their answers; :meth:`settle` comes first."""
-        self._boxed.until = until
+    def post(self, patience: float, commands: list[Command]) -> None:
+        """Send commands without waiting for their answers; :meth:`settle` comes first.
+
+        :param patience: wait no longer for room in the socket's buffer, in seconds.
+        """
         how, what = ("EVALSHA", DIGEST) if self._knows_script else ("EVAL", SCRIPT)
         pack = self._connection.pack_command
-        packed = [part for key, arguments, _ in commands for part in pack(how, what, 1, key, *arguments)]
+        packed = b"".join(part for key, arguments, _ in commands for part in pack(how, what, 1, key, *arguments))
         self._owed = [on_reply for _, _, on_reply in commands]
-        self.posted_at = now
-        self._connection.send_packed_command(packed)
+        self.posted_at = self._boxed.now()
+        self._boxed.until = self.posted_at + patience
+        self._connection.send_packed_command([packed])
 
     def close(self) -> None:
         """Close it; in a forked child, without a word to the server that the parent still talks to."""

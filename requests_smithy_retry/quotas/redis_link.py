@@ -142,7 +142,7 @@ class RedisLink:
                 connection = self._pool.take(until, inline=True)
                 connection.settle(until)
                 while self._owing:
-                    connection.post(now, until, self._commands())
+                    connection.post(EXIT_PATIENCE, self._commands())
                     connection.settle(until)
                 self._pool.put(connection)
             except Exception as error:
@@ -172,10 +172,9 @@ class RedisLink:
         if connection.posted_at + self.settings.budget > now:
             self._pool.put(connection)  # its last answer may still be on the way
             return
-        until = now + POST_PATIENCE
         try:
-            connection.settle(until)
-            connection.post(now, until, self._commands())
+            connection.settle(now + POST_PATIENCE)
+            connection.post(POST_PATIENCE, self._commands())
         except BaseException as error:
             self._pool.discard(connection)
             if not isinstance(error, Exception):

@@ -199,6 +199,17 @@ print("parent", flush=True)
     assert said.splitlines() == ["another process holds the lock", "free", "parent"]
 
 
+def test_after_a_fork_the_file_is_opened_when_it_is_needed(directory: Path) -> None:
+    """What the child does at once is close its copies; locks and all are new then."""
+    file = new_file(directory)
+    file.lock(0.02)
+    file.renew_lock()
+    assert file.memory is None
+    file.lock(0.02)
+    file.unlock()
+    assert file.memory is not None
+
+
 def test_a_file_that_was_replaced_is_left(directory: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Who removes the file splits the quota for a second at most."""
     file = new_file(directory)

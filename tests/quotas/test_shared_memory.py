@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from requests_smithy_retry import TokenBucket, TokenBucketSnapshot
 from requests_smithy_retry.clock import SYSTEM_CLOCK
 from requests_smithy_retry.quotas.settings import SharedQuotaSettings
-from requests_smithy_retry.quotas.shared_memory import SharedMemory, SharedMemoryTokenBucket
+from requests_smithy_retry.quotas.shared_memory import SharedMemoryTokenBucket
 from requests_smithy_retry.quotas.shared_record import OVERFLOW, RECORD_SIZE, offset_of
+from requests_smithy_retry.quotas.shared_slots import SharedMemory
 from requests_smithy_retry.testing.clock import FakeClock
 
 pytestmark = pytest.mark.real_time
@@ -241,7 +242,11 @@ class TestRoom:
             return SharedMemoryTokenBucket.on(memory, str(scope), capacity=50, refill_rate=0)
 
         for scope in range(OVERFLOW):
-            bucket(scope).acquire(scope % 2)
+            bucket(scope).acquire(1)
+        for scope in range(0, OVERFLOW, 2):
+            full = bucket(scope)
+            full.acquire(0)
+            full.release(1)
         newcomer = bucket(5000)
         newcomer.acquire(9)
         spent = bucket(1)

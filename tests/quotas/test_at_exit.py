@@ -1,0 +1,26 @@
+from __future__ import annotations
+
+import gc
+
+from requests_smithy_retry.quotas import at_exit
+
+
+class Owner:
+    def __init__(self, said: list[str]) -> None:
+        self.said = said
+
+    def flush(self) -> None:
+        self.said.append("flushed")
+
+
+def test_everybody_who_is_still_there_is_flushed() -> None:
+    """Whoever asked for it, once each, and nobody is kept alive by it."""
+    said: list[str] = []
+    one, two = Owner(said), Owner(said)
+    at_exit.flush_at_exit(one)
+    at_exit.flush_at_exit(two)
+    del two
+    gc.collect()
+    at_exit.flush_all()
+    assert said == ["flushed"]
+    del one
