@@ -40,7 +40,9 @@ class QuotaUrl:
         if parts is None:
             raise Refused(ALLOWED)
         self._text = text
-        self.scheme, self.place, self.settings = parts
+        self.scheme: str = parts[0]
+        self.place: str = parts[1]
+        self.settings: dict[str, str] = parts[2]
         """The scheme; the URL without secrets; the query's settings, unquoted."""
 
     @property

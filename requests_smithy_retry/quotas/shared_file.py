@@ -66,9 +66,9 @@ class SharedFile:
         self._fd = -1
         if fcntl is None:
             raise RuntimeError(NEEDS_FLOCK)
-        self.path = (own_directory() if directory is None else directory) / f"{name}.quota"
+        self.path: Path = (own_directory() if directory is None else directory) / f"{name}.quota"
         self.clock = clock
-        self.look_at = 0.0
+        self.look_at: float = 0.0
         """When to look whether the path still leads to the mapped file."""
         self._threads = threading.Lock()
         self._map(OPEN_PATIENCE)
