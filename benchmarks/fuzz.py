@@ -4,8 +4,8 @@
 
 Each round takes a well-formed answer, mutates it at random (bytes flipped, cut, doubled, swapped for tokens that
 parsers dislike), sends it over a real socket on loopback to a session with all defaults and a deadline, and closes. The
-pure parser of server hints gets the same tokens. Printed: rounds, what came of them, and each finding with the bytes that
-led to it. Exit status 1: something else than a response or a requests exception came, or a round took too long.
+pure parser of server hints gets the same tokens. Printed: rounds, what came of them, and each finding with the bytes
+that led to it. Exit status 1: something else than a response or a requests exception came, or a round took too long.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ PEEK_BYTES = 65_536
 """So much of a failed response's body is looked at, coded or not."""
 PEEK_SECONDS = 1.0
 """So long is waited for it."""
-DECODE_PART = 4096
+DECODE_PART = 1024
 
 
 @dataclass(frozen=True, slots=True)
