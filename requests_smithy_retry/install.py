@@ -31,8 +31,8 @@ class Installation:
 
     def __init__(self, make: Callable[[], RetryAdapter], adapter: RetryAdapter) -> None:
         self._make = make
-        self.config = adapter.retry_config
-        self.strategy = adapter.strategy
+        self.config: RetryConfig = adapter.retry_config
+        self.strategy: RetryStrategy = adapter.strategy
 
     def equip(self, session: requests.Session) -> None:
         """Put an adapter wherever a session has a plain ``HTTPAdapter``."""

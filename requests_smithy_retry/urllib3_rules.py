@@ -108,8 +108,8 @@ class JitteredBackoff:
     __slots__ = ("inner", "jitter")
 
     def __init__(self, inner: ExponentialRetryBackoffStrategy, *, jitter: float) -> None:
-        self.inner = inner
-        self.jitter = jitter
+        self.inner: ExponentialRetryBackoffStrategy = inner
+        self.jitter: float = jitter
 
     def compute_next_backoff_delay(self, retry_attempt: int, previous_delay: float | None = None) -> float:
         """Seconds to wait before a retry: 0 for the first attempt."""

@@ -21,10 +21,10 @@ class HintedStatusClassifier:
     """
 
     name = "HintedStatusClassifier"
-    priority = RetryClassifierPriority.run_before(HttpStatusCodeClassifier.priority)
+    priority: RetryClassifierPriority = RetryClassifierPriority.run_before(HttpStatusCodeClassifier.priority)
 
     def __init__(self, codes: Collection[int]) -> None:
-        self.codes = frozenset(codes)
+        self.codes: frozenset[int] = frozenset(codes)
 
     def classify_retry(self, outcome: Outcome, previous: RetryAction) -> RetryAction:  # noqa: ARG002
         """Judge by the status and the header's presence."""

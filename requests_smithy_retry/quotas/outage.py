@@ -6,7 +6,7 @@ import logging
 
 from .settings import SharedQuotaSettings
 
-logger = logging.getLogger("requests_smithy_retry")
+logger: logging.Logger = logging.getLogger("requests_smithy_retry")
 
 
 class Outage:
@@ -19,8 +19,8 @@ class Outage:
     def __init__(self, place: str, settings: SharedQuotaSettings) -> None:
         self.place = place
         self.settings = settings
-        self.fallen_open = False
-        self.failures = 0
+        self.fallen_open: bool = False
+        self.failures: int = 0
         """Questions without an answer, since the start."""
         self._ask_at = 0.0
         self._log_at = float("-inf")

@@ -73,9 +73,9 @@ class RedisConnection:
         self._boxed = boxed
         self._knows_script = True
         self._owed: list[OnReply] = []
-        self.served = False
+        self.served: bool = False
         """Whether it was used before: then the server may have closed it since."""
-        self.posted_at = float("-inf")
+        self.posted_at: float = float("-inf")
 
     def settle(self, until: float) -> None:
         """Read the answers that are owed, before the next use.

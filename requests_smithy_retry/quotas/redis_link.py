@@ -39,12 +39,12 @@ class Account:
     __slots__ = ("capacity", "key", "level", "pending", "refill_rate")
 
     def __init__(self, key: str, capacity: float, refill_rate: float) -> None:
-        self.key = key
-        self.capacity = capacity
-        self.refill_rate = refill_rate
-        self.level = capacity
+        self.key: str = key
+        self.capacity: float = capacity
+        self.refill_rate: float = refill_rate
+        self.level: float = capacity
         """What it held when the server last answered."""
-        self.pending = 0.0
+        self.pending: float = 0.0
         """What is to be given back."""
 
 
@@ -58,9 +58,9 @@ class Exchange:
     __slots__ = ("arguments", "key", "sent")
 
     def __init__(self, key: str, arguments: tuple[str, ...]) -> None:
-        self.key = key
-        self.arguments = arguments
-        self.sent = False
+        self.key: str = key
+        self.arguments: tuple[str, ...] = arguments
+        self.sent: bool = False
         """Whether the server may have got it."""
 
 
@@ -76,7 +76,7 @@ class RedisLink:
     def __init__(self, url: str, place: str, settings: RedisSettings, clock: Clock) -> None:
         self.settings = settings
         self.clock = clock
-        self.outage = Outage(place, settings)
+        self.outage: Outage = Outage(place, settings)
         self._pool = RedisPool(lambda: connect(url, clock, settings.connect_timeout), settings.max_connections, clock)
         self._owing: dict[str, Account] = {}
         self._post_at = 0.0

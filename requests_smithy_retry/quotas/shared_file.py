@@ -33,7 +33,7 @@ else:
     LOCK_NOW = fcntl.LOCK_EX | fcntl.LOCK_NB
     LOCK_OFF = fcntl.LOCK_UN
 
-logger = logging.getLogger("requests_smithy_retry")
+logger: logging.Logger = logging.getLogger("requests_smithy_retry")
 
 NEEDS_FLOCK = "a quota in shared memory needs file locks (flock), which this platform does not have: use redis://"
 MEMORY = Path("/dev/shm")
@@ -66,9 +66,9 @@ class SharedFile:
         self._fd = -1
         if fcntl is None:
             raise RuntimeError(NEEDS_FLOCK)
-        self.path = (own_directory() if directory is None else directory) / f"{name}.quota"
+        self.path: Path = (own_directory() if directory is None else directory) / f"{name}.quota"
         self.clock = clock
-        self.look_at = 0.0
+        self.look_at: float = 0.0
         """When to look whether the path still leads to the mapped file."""
         self._threads = threading.Lock()
         self._map(OPEN_PATIENCE)

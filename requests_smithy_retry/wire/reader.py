@@ -19,7 +19,7 @@ class Reader(socket.SocketIO):
 
     ahead: bytes | None = None
     """Bytes fetched ahead, to be read next. Empty: nothing may be read now. None: read from the socket."""
-    ended = False
+    ended: bool = False
     """The far end has closed its side, and that was seen."""
 
     def readinto(self, buffer: Any) -> int | None:
