@@ -19,7 +19,7 @@ OLDEST = (3, 10)
 SUPPORTED = ("3.13", "3.12", "3.11", "3.10")
 NEEDS = {"demo": ["-e", ".[cli]"], "test": ["tox>=4.11"]}
 IS_WINDOWS = os.name == "nt"
-CLOSING_LINE = re.compile(r"\b\d+ (passed|failed|error|errors)\b.* in [\d.]+s")
+CLOSING_LINE = re.compile(r"^(=+ )?\d+ (passed|failed|errors?)\b.* in [\d.]+s( \([\d:]+\))?( =+)?$")
 
 
 def main(arguments):

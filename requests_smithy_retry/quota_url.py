@@ -35,6 +35,10 @@ class QuotaUrl:
 
     __slots__ = ("_text", "place", "scheme", "settings")
 
+    place: str
+    scheme: str
+    settings: dict[str, str]
+
     def __init__(self, text: str) -> None:
         parts = _split(text)
         if parts is None:

@@ -117,6 +117,7 @@ def test_others_are_told_what_is_missing(dev, commands, monkeypatch):
         ("12 passed in 0.10s", True),
         ("= 3 errors in 0.10s =", True),
         ("tests/test_x.py::test_passed PASSED", False),
+        ("ERROR tests/test_x.py::test_y[12 passed in 0.10s-True]", False),
         ("  py311: OK (3.10 seconds)", False),
     ],
 )

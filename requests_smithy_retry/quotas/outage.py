@@ -6,7 +6,7 @@ import logging
 
 from .settings import SharedQuotaSettings
 
-logger = logging.getLogger("requests_smithy_retry")
+logger: logging.Logger = logging.getLogger("requests_smithy_retry")
 
 
 class Outage:

@@ -33,7 +33,7 @@ else:
     LOCK_NOW = fcntl.LOCK_EX | fcntl.LOCK_NB
     LOCK_OFF = fcntl.LOCK_UN
 
-logger = logging.getLogger("requests_smithy_retry")
+logger: logging.Logger = logging.getLogger("requests_smithy_retry")
 
 NEEDS_FLOCK = "a quota in shared memory needs file locks (flock), which this platform does not have: use redis://"
 MEMORY = Path("/dev/shm")
