@@ -52,6 +52,27 @@ def _ours(**options: Any) -> Callable[..., HTTPAdapter]:
     return make
 
 
+def _listened(**pool: Any) -> HTTPAdapter:
+    package = importlib.import_module("requests_smithy_retry")
+
+    class Idle(package.RetryListener):  # type: ignore[name-defined,misc]
+        """Hears of every event and does nothing; a method that is not overridden would cost nothing at all."""
+
+        def before_attempt(self, event: Any) -> None: ...
+
+        def after_attempt(self, event: Any) -> None: ...
+
+        def retry_scheduled(self, event: Any) -> None: ...
+
+        def throttled(self, event: Any) -> None: ...
+
+        def gave_up(self, event: Any) -> None: ...
+
+        def succeeded(self, event: Any) -> None: ...
+
+    return package.RetryAdapter(**pool, listeners=[Idle()])
+
+
 def _tenacity(session: requests.Session) -> Any:
     from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
@@ -93,6 +114,7 @@ ADAPTERS: dict[str, tuple[str, Callable[..., HTTPAdapter]]] = {
     "subclass": ("a subclass whose send only calls super().send", EmptySubclass),
     "urllib3": ("HTTPAdapter(max_retries=Retry(3, ...))", _urllib3),
     "ours": ("RetryAdapter(), standard mode", _ours()),
+    "ours-listener": ("RetryAdapter(listeners=[...]), one that does nothing", _listened),
     "ours-adaptive": ('RetryAdapter(mode="adaptive")', _ours(mode="adaptive")),
     "ours-deadline": ("RetryAdapter(operation_timeout=30)", _ours(operation_timeout=30)),
 }

@@ -28,11 +28,14 @@ from .clock import Clock, SystemClock
 from .config import RetryConfig
 from .error_info import ErrorRetryInfo, HasFault
 from .errors import RetryConfigError, RetryConfigWarning, RetryError, TokenError
+from .events import AfterAttempt, BeforeAttempt, GaveUp, RetryScheduled, Succeeded, Throttled
 from .history import AttemptRecord, RetryHistory, retry_history
 from .install import install, uninstall
 from .interfaces import RetryStrategy
 from .limiter_settings import RateLimiterSettings
+from .listeners import RetryListener
 from .mount import mount
+from .observed import ObservedOperation
 from .operation_options import retry_options
 from .outcome import Outcome, ResponseError, RetryContext
 from .priority import RetryClassifierPriority
@@ -46,20 +49,24 @@ from .version import __version__
 
 __all__ = [
     "AdaptiveRetryStrategy",
+    "AfterAttempt",
     "AttemptRecord",
     "AwsErrorCodeClassifier",
+    "BeforeAttempt",
     "Classification",
     "ClientRateLimiter",
     "Clock",
     "ErrorKind",
     "ErrorRetryInfo",
     "ExponentialRetryBackoffStrategy",
+    "GaveUp",
     "HasFault",
     "HttpStatusCodeClassifier",
     "IdempotencyKeyClassifier",
     "Jitter",
     "ModeledAsRetryableClassifier",
     "NoActionIndicated",
+    "ObservedOperation",
     "Outcome",
     "PermitWait",
     "RateLimiterSettings",
@@ -78,8 +85,10 @@ __all__ = [
     "RetryForbidden",
     "RetryHistory",
     "RetryIndicated",
+    "RetryListener",
     "RetryQuota",
     "RetryReason",
+    "RetryScheduled",
     "RetryStrategy",
     "RetryToken",
     "SimpleRetryStrategy",
@@ -90,7 +99,9 @@ __all__ = [
     "StandardRetryStrategy",
     "StandardRetryToken",
     "StopReason",
+    "Succeeded",
     "SystemClock",
+    "Throttled",
     "TokenBucket",
     "TokenBucketSnapshot",
     "TokenError",

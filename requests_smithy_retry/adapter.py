@@ -17,14 +17,18 @@ from .errors import RetryConfigError
 from .first_tries import FirstTries, owed
 from .given_strategy import check_beside_strategy, foreign_fold, gives_free_first_token
 from .interfaces import RetryStrategy
+from .listeners import Listeners
+from .log import log_first_try, may_log
 from .max_retries import INNER_RETRY, UNSET, translate, with_translated
 from .nested_retries import refuse_own_max_retries
+from .observed import ObservedOperation
 from .operation import Operation
 from .operation_options import OperationOptions, current_options
 from .options import ADAPTER_OPTIONS, OPTIONS
 from .permits import wait_for_permit
 from .resolve import resolve
 from .scopes import scope_of
+from .sdk_headers import SDK_HEADERS
 from .strategies import strategy_for
 from .strategies.simple import SimpleRetryStrategy
 from .wire import attempt, verify_whole, watch
@@ -115,7 +119,7 @@ class RetryAdapter(CopiedAfresh, HTTPAdapter):
             self.foreign_fold = foreign_fold(config)
             self.sees_successes = any(map(sees_successes, self.foreign_fold))
         # A first attempt that goes well needs nothing of all this where the strategy's first token is free.
-        self._in_full: Collection[Any] | bool = (
+        self._needs_operation: Collection[Any] | bool = (
             not gives_free_first_token(strategy)
             or self.sees_successes
             or not config.enabled
@@ -131,7 +135,9 @@ class RetryAdapter(CopiedAfresh, HTTPAdapter):
         # Read on each first-try success: empty where there is nothing to book.
         self._owed = owed(strategy)
         self._book = FirstTries(strategy, self.scope_of, by_url=config.scope is None).book
-        self._now = self.clock.now
+        items = (SDK_HEADERS, *config.listeners) if config.sdk_headers else config.listeners
+        self.listeners: Any = Listeners(items) if items else None
+        self._in_full = self.listeners is not None or self._needs_operation
 
     def send(
         self,
@@ -149,21 +155,27 @@ class RetryAdapter(CopiedAfresh, HTTPAdapter):
             ``requests.exceptions.RetryError`` for a bad status that retries did not mend.
         """
         operation: Operation | None = None
+        watched: ObservedOperation | None = None
+        error: Exception | None
         preload = not stream
         if self._in_full or request.body.__class__ not in SIMPLE_BODIES or current_options.get() is not None:
             options = current_options.get()
-            if not self._is_enabled(options):
+            if options is None and not self._needs_operation and request.body.__class__ in SIMPLE_BODIES:
+                watched = ObservedOperation(self, request)
+                request = watched.begin_first()
+            elif not self._is_enabled(options):
                 return super().send(request, stream=stream, timeout=timeout, verify=verify, cert=cert, proxies=proxies)
-            operation = Operation(self, request, stream, options)
-            preload = operation.preload
-            timeout = self.retry_config.timeout if timeout is None else timeout
-            request = operation.facts.to_send
-            self._sleep(operation.wait)
-            if not wait_for_permit(operation):
-                raise operation.never_sent()
+            else:
+                operation = Operation(self, request, stream, options)
+                preload = operation.preload
+                timeout = self.retry_config.timeout if timeout is None else timeout
+                self._sleep(operation.wait)
+                if not wait_for_permit(operation):
+                    raise operation.never_sent()
+                request = operation.begin_attempt()
         while True:
-            response = error = None
-            started = self._now()
+            response = None
+            started = self.clock.now()
             attempt.connecting = False
             try:
                 allowed = timeout if operation is None else operation.limits.begin(timeout)
@@ -176,22 +188,31 @@ class RetryAdapter(CopiedAfresh, HTTPAdapter):
                         verify_whole(response)
             except Exception as caught:
                 error = caught
-            except BaseException:
+            except BaseException as stopped:
                 if operation is not None:
                     operation.limits.end()
+                observed = watched if operation is None else operation.observed
+                if observed is not None:
+                    observed.interrupted(stopped, started)
                 raise
             else:
                 if operation is None and response.status_code < 400:
+                    if watched is not None:
+                        request = watched.succeeded_at_once(response, started)
                     if self._owed:
                         self._book(request)
+                    if may_log(10, True):
+                        log_first_try(request.method, request.url, response.status_code, self.clock.now() - started)
                     response._retry_started = started  # type: ignore[attr-defined]
                     return response
+                error = None
             if operation is None:
-                operation = self._begin_late(request, response, stream)
+                operation = self._begin_late(request, response, stream, watched)
             again = operation.settle(response, error, started)
             self._wait(operation.wait, response)
             if not again or not wait_for_permit(operation):
                 break
+            request = operation.begin_attempt()
         error = operation.finish(response)
         context = None if error is None else error.__context__
         try:
@@ -223,10 +244,12 @@ class RetryAdapter(CopiedAfresh, HTTPAdapter):
             return options.enabled and self.retry_config.enabled
         return self.retry_config.enabled
 
-    def _begin_late(self, request: PreparedRequest, response: Response | None, stream: bool) -> Operation:
+    def _begin_late(
+        self, request: PreparedRequest, response: Response | None, stream: bool, watched: ObservedOperation | None
+    ) -> Operation:
         """The operation whose first attempt went ahead without one, because its body and its token were free."""
         try:
-            return Operation(self, request, stream, None)
+            return Operation(self, request if watched is None else watched.request, stream, None, watched)
         except BaseException:
             if response is not None:
                 response.close()

@@ -78,6 +78,8 @@ class RetryConfig:
     enabled: bool = True
     classifiers: Iterable[RetryClassifier] = ()
     default_classifiers: bool = True
+    listeners: Iterable[Any] = ()
+    sdk_headers: bool = False
     error_parser: Callable[[Response], Exception | None] | None = None
     models: Iterable[SmithyEndpoint] = ()
     urllib3_rules: Urllib3Rules | None = None
@@ -224,6 +226,8 @@ class RetryOptions(TypedDict, total=False):
     enabled: bool
     classifiers: Iterable[RetryClassifier]
     default_classifiers: bool
+    listeners: Iterable[Any]
+    sdk_headers: bool
     error_parser: Callable[[Response], Exception | None] | None
     models: Iterable[SmithyEndpoint | SmithyModel]
     urllib3_rules: Urllib3Rules | None

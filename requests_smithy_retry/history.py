@@ -11,7 +11,7 @@ from typing import Any
 
 from .actions import RetryForbidden, RetryIndicated
 from .classification import Vote
-from .clock import SYSTEM_CLOCK
+from .clock import SYSTEM_CLOCK, Clock
 from .stop_reason import StopReason
 
 ATTRIBUTE = "_retry_history"
@@ -35,6 +35,7 @@ class AttemptRecord:
     :param quota_before: what the bucket held before the retry that followed was paid.
     :param quota_after: what it held after.
     :param quota_source: which bucket paid: ``"memory"``, ``"redis"``, ``"redis, fallen open"`` and the like.
+    :param permit_wait: seconds waited for a permit to send it (adaptive mode), after the delay.
     """
 
     number: int
@@ -48,6 +49,7 @@ class AttemptRecord:
     quota_before: float | None = None
     quota_after: float | None = None
     quota_source: str | None = None
+    permit_wait: float = 0.0
 
     @property
     def ending(self) -> str:
@@ -91,9 +93,11 @@ class RetryHistory:
         lines = []
         for item in self.attempts:
             wait = f"after {item.delay:.3g} s ({item.delay_source}) " if item.delay else ""
+            wait += f"and {item.permit_wait:.3g} s for a permit " if item.permit_wait else ""
             took = "" if item.duration is None else f" in {item.duration:.3g} s"
             votes = ", ".join(f"{vote.classifier}: {_said(vote)}" for vote in item.votes)
-            lines.append(f"attempt {item.number}: {wait}{item.ending}{took}{f' [{votes}]' if votes else ''}")
+            paid = "" if item.quota_before is None else f", quota {item.quota_before:g} -> {item.quota_after:g}"
+            lines.append(f"attempt {item.number}: {wait}{item.ending}{took}{f' [{votes}]' if votes else ''}{paid}")
         return "\n".join([*lines, self.sentence])
 
     def to_dict(self) -> dict[str, Any]:
@@ -157,3 +161,8 @@ def _of_first_try(response: Any, started: float) -> RetryHistory:
     scope = adapter.scope_of(response.request) if hasattr(adapter, "scope_of") else scope_of(response.request.url)
     most = getattr(getattr(adapter, "strategy", None), "max_attempts", None)
     return RetryHistory(scope, (record,), StopReason.SUCCESS, StopReason.SUCCESS.value, most)
+
+
+def ended_now(clock: Clock, number: int, duration: float, status: int | None, error: str | None) -> AttemptRecord:
+    """The record of an attempt that ended just now, of which nothing else is known."""
+    return AttemptRecord(number, clock.wall() - duration, duration, status, error)

@@ -7,12 +7,20 @@ a body. What each says is in its ``extra`` as well, under names that begin with 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 
 from .history import AttemptRecord, RetryHistory
 from .redact import safe_url
 from .stop_reason import StopReason
 
 logger: logging.Logger = logging.getLogger("requests_smithy_retry")
+
+may_log: Callable[[int, bool], bool] = getattr(logger, "_cache", {}).get
+"""``may_log(level, True)``: False where the level is known to be off.
+
+It is the lookup in logging's own cache of ``isEnabledFor``, which every change of a level empties. That method is
+too dear for each success; where logging keeps no such cache, the answer is True, and the method is asked after all.
+"""
 
 QUIET_ENDINGS = frozenset({StopReason.SUCCESS, StopReason.NOT_RETRYABLE, StopReason.REQUEST_FAULT, StopReason.DISABLED})
 """Endings that are nobody's giving up: no retry was wanted."""
@@ -30,6 +38,11 @@ def log_attempt(method: str | None, url: str | None, record: AttemptRecord) -> N
             record.duration,
             extra=_extra(method, url, record),
         )
+
+
+def log_first_try(method: str | None, url: str | None, status: int, duration: float) -> None:
+    """DEBUG: the first attempt was a success, of which there is no record."""
+    log_attempt(method, url, AttemptRecord(1, 0.0, duration, status))
 
 
 def log_retry(method: str | None, url: str | None, record: AttemptRecord, delay: float, source: str) -> None:

@@ -19,6 +19,7 @@ from .errors import RetryError
 from .given_strategy import check_for_foreign
 from .history import RetryHistory, attach
 from .nested_retries import warn_of_nesting
+from .observed import ObservedOperation
 from .operation_options import NOTHING, OperationOptions
 from .outcome import Outcome, ResponseError, RetryContext
 from .recorder import Recorder
@@ -55,10 +56,16 @@ class Operation:
     :param request: the caller's request; it is not changed.
     :param stream: the caller wants the body unread.
     :param options: what ``retry_options`` says, or None.
+    :param observed: what listeners know of it already, or None.
     """
 
     def __init__(
-        self, adapter: RetryAdapter, request: PreparedRequest, stream: bool, options: OperationOptions | None
+        self,
+        adapter: RetryAdapter,
+        request: PreparedRequest,
+        stream: bool,
+        options: OperationOptions | None,
+        observed: ObservedOperation | None = None,
     ) -> None:
         self.adapter: RetryAdapter = adapter
         self.config: RetryConfig = adapter.retry_config
@@ -74,7 +81,11 @@ class Operation:
         self.limits: TimeLimits = TimeLimits(self.config, self.options, self.clock)
         self.sees_successes: bool = adapter.sees_successes or any(map(sees_successes, self.options.classifiers))
         self.number: int = 0
-        self.record: Recorder = Recorder(request, self.scope, self.clock)
+        if observed is None and adapter.listeners is not None:
+            observed = ObservedOperation(adapter, request)
+            observed.own_max_attempts = self.options.max_attempts
+        self.observed: ObservedOperation | None = observed
+        self.record: Recorder = Recorder(request, self.scope, self.clock, observed)
         self.stop_reason: StopReason = StopReason.SUCCESS
         self.why: str = StopReason.SUCCESS.value
         self.wait: float = 0.0
@@ -114,6 +125,12 @@ class Operation:
 
     def _most_attempts(self) -> int | None:
         return self.options.max_attempts or getattr(self.strategy, "max_attempts", None)
+
+    def begin_attempt(self) -> PreparedRequest:
+        """The request to send now. Listeners may have changed this attempt's own copy."""
+        if self.observed is None:
+            return self.facts.to_send
+        return self.observed.begin(self.number + 1, self.facts.to_send)
 
     def settle(self, response: Response | None, error: Exception | None, started: float) -> bool:
         """Take note of an attempt and decide. True: wait, then send again. False: it is over.
@@ -285,7 +302,13 @@ class Operation:
 
     def finish(self, response: Response | None) -> Exception | None:
         """Attach the record to the outcome. Returns the exception to raise, or None to return the response."""
-        history = self.record.history(self.stop_reason, self.why, self._most_attempts())
+        try:
+            history = self.record.history(self.stop_reason, self.why, self._most_attempts())
+        except BaseException:
+            # A listener's bug: nobody is left who could read the response.
+            if response is not None:
+                response.close()
+            raise
         error = self.error
         if error is not None:
             attach(error, history)

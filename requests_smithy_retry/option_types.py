@@ -14,6 +14,7 @@ from urllib3.util import Timeout
 
 from .classifier import RetryClassifier, is_classifier
 from .limiter_settings import RateLimiterSettings
+from .listeners import EVENTS, is_listener
 from .quota import RetryQuota
 from .urllib3_rules import Urllib3Rules
 
@@ -190,3 +191,14 @@ def function(value: Any) -> Any:
     if value is not None and not callable(value):
         raise Refused("a function or None is allowed")
     return value
+
+
+def listeners(value: Any) -> tuple[Any, ...]:
+    """Accept an iterable of listeners."""
+    if is_listener(value) or isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
+        raise Refused("a collection of listeners is allowed")
+    items = tuple(value)
+    for item in items:
+        if not is_listener(item):
+            raise Refused(f"a collection of listeners is allowed, and {item!r} has none of {', '.join(EVENTS)}")
+    return items

@@ -25,6 +25,7 @@ def wait_for_permit(operation: Operation) -> bool:
         while True:
             wait = ask(token=token, deadline=operation.limits.at, waited=now() - began)
             if wait is None:
+                operation.record.permit_wait = now() - began
                 return True
             wait.rest(operation.clock)
     except RetryError as refusal:

@@ -110,7 +110,7 @@ class ClientRateLimiter:
         if not self.enabled:
             return None
         with self._changed:
-            now = self._now()
+            now = self.clock.now()
             self._refill(now)
             seconds = (1.0 - self._capacity) / self._fill_rate
             # A wait too small to move the clock would be waited for ever: it is as good as over.
@@ -134,7 +134,7 @@ class ClientRateLimiter:
             return
         with self._changed:
             self._work_off()
-            self._record(self._now(), throttled)
+            self._record(self.clock.now(), throttled)
             self._generation += 1
             if self._resting:
                 self._changed.notify_all()

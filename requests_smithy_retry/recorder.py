@@ -9,6 +9,7 @@ from .classification import Classification
 from .clock import Clock
 from .history import MAX_KEPT, AttemptRecord, RetryHistory
 from .log import log_attempt, log_end, log_retry
+from .observed import ObservedOperation
 from .stop_reason import StopReason
 from .tokens import RetryToken
 
@@ -19,13 +20,20 @@ class Recorder:
     :param request: the caller's request.
     :param scope: whose quota the operation spends.
     :param clock: tells when and how long.
+    :param observed: who tells the listeners, or None.
     """
 
-    def __init__(self, request: PreparedRequest, scope: str, clock: Clock) -> None:
+    permit_wait = 0.0
+    """Seconds that the next attempt waited for a permit to send; set by the operation."""
+
+    def __init__(
+        self, request: PreparedRequest, scope: str, clock: Clock, observed: ObservedOperation | None = None
+    ) -> None:
         self.request = request
         self.scope = scope
         self.clock = clock
         self.number: int = 0
+        self.observed: ObservedOperation | None = observed
         self.attempts: list[AttemptRecord] = []
         self.rows: list[RequestHistory] = []
 
@@ -62,20 +70,28 @@ class Recorder:
             quota_before=getattr(next_token, "quota_before", None),
             quota_after=getattr(next_token, "quota_after", None),
             quota_source=getattr(next_token, "quota_source", None),
+            permit_wait=self.permit_wait,
         )
+        self.permit_wait = 0.0
         self.attempts.append(record)
         self.rows.append(RequestHistory(self.request.method, self.request.path_url, error, status, None))
         if len(self.rows) > MAX_KEPT:
             del self.attempts[MAX_KEPT // 2], self.rows[MAX_KEPT // 2]
         log_attempt(self.request.method, self.request.url, record)
+        if self.observed is not None:
+            self.observed.attempt_ended(record, response, error, classification)
         if next_token is not None:
             source = getattr(next_token, "delay_source", "strategy")
             log_retry(self.request.method, self.request.url, record, next_token.retry_delay, source)
+            if self.observed is not None:
+                self.observed.retry_follows(record, next_token.retry_delay, source)
 
     def history(self, stop_reason: StopReason, why: str, max_attempts: int | None) -> RetryHistory:
         """The record as a value, when the operation has ended."""
         history = RetryHistory(self.scope, tuple(self.attempts), stop_reason, why, max_attempts)
         log_end(self.request.method, self.request.url, history)
+        if self.observed is not None:
+            self.observed.ended(history)
         return history
 
     def fill_urllib3_history(self, response: Response) -> None:

@@ -51,6 +51,16 @@ def scope_of(url: str) -> str:
     return f"{scheme}://{host}" if port is None else f"{scheme}://{host}:{port}"
 
 
+def shown(scope: str) -> str:
+    """A scope as people write it: without the port that its scheme has anyway.
+
+    >>> shown("https://api.example.com:443"), shown("http://api.example.com:8080")
+    ('https://api.example.com', 'http://api.example.com:8080')
+    """
+    scheme = scope.partition("://")[0]
+    return scope.removesuffix(f":{DEFAULT_PORTS[scheme]}") if scheme in DEFAULT_PORTS else scope
+
+
 class ScopeTable(Generic[T]):
     """One item (a bucket, a limiter) per scope, made when a scope first needs one; at most :data:`MAX_SCOPES` are kept.
 

@@ -85,3 +85,35 @@ def test_an_exception_carries_the_story_as_a_note() -> None:
     history = retry_history(caught.value)
     assert history is not None
     assert getattr(caught.value, "__notes__", [history.sentence]) == [history.sentence]
+
+
+def test_a_first_try_success_is_logged_too(caplog: pytest.LogCaptureFixture) -> None:
+    """DEBUG per attempt, and that includes the one attempt that needs no record."""
+    with caplog.at_level(logging.DEBUG, "requests_smithy_retry"):
+        send(200)
+    assert levels(caplog) == ["DEBUG"]
+    assert "attempt 1 of GET https://api.example.com:443/things ended with 200 after 0.000 s" == (
+        caplog.records[-1].getMessage()
+    )
+
+
+def test_a_level_that_is_changed_is_noticed_at_once(caplog: pytest.LogCaptureFixture) -> None:
+    """What is known of a level is forgotten when anybody changes one, on the logger or above it."""
+    send(200)
+    send(200)
+    logger = logging.getLogger("requests_smithy_retry")
+    for level, expected in ((logging.DEBUG, 1), (logging.INFO, 1), (logging.DEBUG, 2)):
+        logger.setLevel(level)
+        try:
+            send(200)
+        finally:
+            logger.setLevel(logging.NOTSET)
+        assert expected == len(levels(caplog))
+    logging.disable(logging.DEBUG)
+    try:
+        logger.setLevel(logging.DEBUG)
+        send(200)
+    finally:
+        logger.setLevel(logging.NOTSET)
+        logging.disable(logging.NOTSET)
+    assert len(levels(caplog)) == 2

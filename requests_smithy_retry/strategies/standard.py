@@ -16,7 +16,7 @@ from ..operation_options import NOTHING
 from ..outcome import RetryContext, context_of
 from ..quota import RetryQuota, TokenBucket, is_full
 from ..quota_backends import quota_factory
-from ..scopes import NamedScopeTable, ScopeTable
+from ..scopes import NamedScopeTable, ScopeTable, shown
 from ..stop_reason import StopReason
 from ..tokens import RetryToken, StandardRetryToken
 from ..waiting import Loan, loan_of
@@ -170,7 +170,7 @@ class StandardRetryStrategy(SimpleRetryStrategy):
             if granted:
                 after = bucket.available
                 return Payment(price, after + price, after, loan_of(bucket, price), source)
-        whose = "" if scope is None else f" of {scope}"
+        whose = "" if scope is None else f" of {shown(scope)}"
         where = "" if source == "memory" else f" ({source})"
         long_poll = (context.options or NOTHING).long_poll
         raise RetryError(

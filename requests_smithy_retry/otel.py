@@ -1,0 +1,137 @@
+"""OpenTelemetry (extra ``otel``): a span for every attempt, context sent with it, and metrics.
+
+    session = mount(requests.Session(), listeners=[OpenTelemetryListener()])
+
+Beside opentelemetry-instrumentation-requests, whose span covers the whole call, each attempt becomes its child.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+from urllib.parse import urlsplit
+
+from opentelemetry import context, metrics, propagate, trace
+from opentelemetry.metrics import CallbackOptions, MeterProvider, Observation
+from opentelemetry.trace import Span, SpanKind, Status, StatusCode, TracerProvider
+
+from .events import AfterAttempt, BeforeAttempt, GaveUp, RetryScheduled, Throttled
+from .listeners import RetryListener
+from .metric_labels import KNOWN_METHODS, MAX_VALUES, Labels, QuotaLevels
+from .observed import ObservedOperation
+from .scopes import DEFAULT_PORTS
+from .version import __version__
+
+NAME = "requests_smithy_retry"
+
+SUPPRESS = ("suppress_instrumentation", getattr(context, "_SUPPRESS_INSTRUMENTATION_KEY", "suppress_instrumentation"))
+"""Set in the context by exporters: what they send themselves is not to be traced."""
+
+
+class OpenTelemetryListener(RetryListener):
+    """Records attempts as spans and counts them.
+
+    A span has the attributes of the semantic conventions for HTTP clients, ``http.request.resend_count`` among them,
+    from the second attempt on; it is current while the attempt goes on, and its context is sent in the attempt's own
+    headers. What is scheduled and given up becomes an event on the caller's span. URLs go without userinfo and query,
+    and no exception's text is recorded, because it may hold either.
+
+    :param tracer_provider: in place of the global one.
+    :param meter_provider: in place of the global one.
+    :param max_scopes: so many scopes are told apart in metrics.
+    """
+
+    def __init__(
+        self,
+        *,
+        tracer_provider: TracerProvider | None = None,
+        meter_provider: MeterProvider | None = None,
+        max_scopes: int = MAX_VALUES,
+    ) -> None:
+        self._tracer = trace.get_tracer(NAME, __version__, tracer_provider)
+        self._labels = Labels(max_scopes)
+        self._levels = QuotaLevels(max_scopes)
+        meter = metrics.get_meter(NAME, __version__, meter_provider)
+        self._attempts = meter.create_counter(f"{NAME}.attempts", "{attempt}", "Attempts, by what they ended with")
+        self._duration = meter.create_histogram(f"{NAME}.attempt.duration", "s", "How long attempts took")
+        self._retries = meter.create_counter(f"{NAME}.retries", "{retry}", "Retries that were scheduled")
+        self._delay = meter.create_histogram(f"{NAME}.retry.delay", "s", "What was waited before retries")
+        self._throttled = meter.create_counter(f"{NAME}.throttled", "{attempt}", "Attempts that a server throttled")
+        self._give_ups = meter.create_counter(f"{NAME}.give_ups", "{operation}", "Operations given up, by reason")
+        meter.create_observable_gauge(f"{NAME}.quota", [self._read_levels], "{token}", "What the retry quota holds")
+
+    def before_attempt(self, event: BeforeAttempt, /) -> None:
+        """Begin a span, and send its context along."""
+        if any(context.get_value(key) for key in SUPPRESS):
+            return
+        operation = event.operation
+        method = self._labels.method(operation)
+        attributes = {**_attributes(operation), "http.request.method": method}
+        if operation.method not in KNOWN_METHODS:
+            attributes["http.request.method_original"] = operation.method
+        if event.number > 1:
+            attributes["http.request.resend_count"] = event.number - 1
+        name = "HTTP" if operation.method not in KNOWN_METHODS else method
+        span = self._tracer.start_span(name, kind=SpanKind.CLIENT, attributes=attributes)
+        operation.data[self] = span, context.attach(trace.set_span_in_context(span))
+        propagate.inject(event.request.headers)
+
+    def after_attempt(self, event: AfterAttempt, /) -> None:
+        """End the span, and count the attempt."""
+        begun: tuple[Span, Any] | None = event.operation.data.pop(self, None)
+        if begun is None:
+            return
+        span, token = begun
+        context.detach(token)
+        if event.status is not None:
+            span.set_attribute("http.response.status_code", event.status)
+        if event.error is not None or (event.status or 0) >= 400:
+            kind = str(event.status) if event.error is None else _qualified(type(event.error))
+            span.set_attribute("error.type", kind)
+            span.set_status(Status(StatusCode.ERROR))
+        if event.number > 1:
+            span.set_attribute(f"{NAME}.delay", event.record.delay)
+            span.set_attribute(f"{NAME}.delay_source", event.record.delay_source)
+        span.end()
+        labels = {**self._common(event.operation), "outcome": self._labels.outcome(event)}
+        self._attempts.add(1, labels)
+        self._duration.record(event.duration, labels)
+        self._levels.watch(event.operation)
+
+    def retry_scheduled(self, event: RetryScheduled, /) -> None:
+        """Count the retry, and note it on the caller's span."""
+        labels = self._common(event.operation)
+        self._retries.add(1, labels)
+        self._delay.record(event.delay, labels)
+        note: dict[str, Any] = {"attempt": event.number, "ending": event.record.ending, "delay": event.delay}
+        trace.get_current_span().add_event("retry scheduled", {**note, "delay_source": event.delay_source})
+
+    def throttled(self, event: Throttled, /) -> None:
+        """Count it."""
+        self._throttled.add(1, self._common(event.operation))
+
+    def gave_up(self, event: GaveUp, /) -> None:
+        """Count it by its reason, and note it on the caller's span."""
+        reason = event.history.stop_reason.name.lower()
+        self._give_ups.add(1, {**self._common(event.operation), "reason": reason})
+        trace.get_current_span().add_event("gave up", {"reason": reason, "sentence": event.history.sentence})
+
+    def _common(self, operation: ObservedOperation) -> dict[str, str]:
+        return {"http.request.method": self._labels.method(operation), "scope": self._labels.scope(operation)}
+
+    def _read_levels(self, options: CallbackOptions) -> Iterable[Observation]:  # noqa: ARG002
+        return [Observation(level, {"scope": scope}) for scope, level in self._levels.read().items()]
+
+
+def _attributes(operation: ObservedOperation) -> dict[str, Any]:
+    """What the conventions ask for of the target."""
+    parts = urlsplit(operation.url)
+    attributes: dict[str, Any] = {"url.full": operation.url}
+    if parts.hostname is not None:
+        attributes["server.address"] = parts.hostname
+        attributes["server.port"] = parts.port or DEFAULT_PORTS.get(parts.scheme, 0)
+    return attributes
+
+
+def _qualified(kind: type) -> str:
+    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
