@@ -133,7 +133,9 @@ class TestTheStrategy:
         monkeypatch.setenv("SMITHY_RETRY_QUOTA_URL", shm_url)
         assert RetryAdapter().strategy.bucket("a").source == "shared memory"
         monkeypatch.setenv("SMITHY_RETRY_QUOTA_URL", "redis://:sec/ret@host")
-        with pytest.raises(RetryConfigError, match=r"^quota_url='redis://\.\.\.' \(from environment variable SMITHY_RETRY_QUOTA_URL\)"):
+        with pytest.raises(
+            RetryConfigError, match=r"^quota_url='redis://\.\.\.' \(from environment variable SMITHY_RETRY_QUOTA_URL\)"
+        ):
             RetryAdapter()
 
     def test_the_config_is_explained_without_the_secret(self) -> None:
@@ -164,7 +166,7 @@ class TestTheStrategy:
         others.bucket(SCOPE).acquire(14)
         adapter = scripted(503, 200, 200, quota_url=shm_url, quota=14)
         refused = retry_history(send(adapter))
-        assert refused.why == f"the retry quota of {SCOPE} (shared memory) is empty (0 of 14, needs 14)"
+        assert refused.why == f"the retry quota of https://api.example.com (shared memory) is empty (0 of 14, needs 14)"
         send(adapter)
         send(adapter)
         assert others.bucket(SCOPE).available == 2
@@ -194,7 +196,10 @@ class TestWhatCanBeSeen:
         """The sentence of a private bucket stays as short as it was."""
         for url, where in ((None, ""), (DEAD, " (redis, fallen open)")):
             response = send(scripted(503, quota_url=url, quota=5))
-            assert retry_history(response).why == f"the retry quota of {SCOPE}{where} is empty (5 of 5, needs 14)"
+            assert (
+                retry_history(response).why
+                == f"the retry quota of https://api.example.com{where} is empty (5 of 5, needs 14)"
+            )
 
     def test_the_secret_is_nowhere(self, caplog: pytest.LogCaptureFixture) -> None:
         """Not in the config, the adapter, the strategy, their snapshots, the history, the exception or the log."""
