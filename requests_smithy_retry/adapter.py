@@ -11,7 +11,7 @@ from requests.adapters import HTTPAdapter
 from .bodies import SIMPLE_BODIES
 from .classifier import RetryClassifier, sees_successes
 from .clock import SYSTEM_CLOCK, Clock
-from .config import RetryConfig, RetryOptions, unknown_option
+from .config import RetryConfig, RetryOptions
 from .copying import CopiedAfresh
 from .errors import RetryConfigError
 from .first_tries import FirstTries, owed
@@ -24,7 +24,7 @@ from .nested_retries import refuse_own_max_retries
 from .observed import ObservedOperation
 from .operation import Operation
 from .operation_options import OperationOptions, current_options
-from .options import ADAPTER_OPTIONS, OPTIONS
+from .options import ADAPTER_OPTIONS, OPTIONS, unknown_option
 from .permits import wait_for_permit
 from .resolve import resolve
 from .scopes import scope_of

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypedDict
@@ -12,7 +11,7 @@ from .classifier import RetryClassifier
 from .config_report import Setting, as_table, settings_of, summary
 from .contradictions import check_contradictions
 from .limiter_settings import DEFAULT_SETTINGS, RateLimiterSettings
-from .options import OPTIONS, RETRY_STATUS_CODES, parse_option
+from .options import OPTIONS, RETRY_STATUS_CODES, check_names, parse_option
 from .presets import RETRY_SPECS, RetryNumbers
 from .quota import RetryQuota
 from .quota_url import QuotaUrl
@@ -233,21 +232,3 @@ class RetryOptions(TypedDict, total=False):
     urllib3_rules: Urllib3Rules | None
     trust_env: bool
     aws_config: bool | str
-
-
-def check_names(options: dict[str, Any]) -> dict[str, Any]:
-    """The options, if there is each of them.
-
-    :raises TypeError: for an unknown one, with the nearest name.
-    """
-    for name in options:
-        if name not in OPTIONS:
-            raise TypeError(unknown_option(name))
-    return options
-
-
-def unknown_option(name: str) -> str:
-    """The sentence for an option that there is not, with the nearest name."""
-    nearest = difflib.get_close_matches(name, OPTIONS, n=1)
-    hint = f"did you mean {nearest[0]!r}?" if nearest else f"there are {', '.join(OPTIONS)}"
-    return f"there is no option {name!r}: {hint}"

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import difflib
 from dataclasses import dataclass
 from typing import Any
 
@@ -142,3 +143,21 @@ def parse_option(name: str, value: Any, source: str) -> Any:
         return OPTIONS[name].parse(value)
     except Refused as refusal:
         raise RetryConfigError(name, value, source, str(refusal)) from None
+
+
+def check_names(options: dict[str, Any]) -> dict[str, Any]:
+    """The options, if there is each of them.
+
+    :raises TypeError: for an unknown one, with the nearest name.
+    """
+    for name in options:
+        if name not in OPTIONS:
+            raise TypeError(unknown_option(name))
+    return options
+
+
+def unknown_option(name: str) -> str:
+    """The sentence for an option that there is not, with the nearest name."""
+    nearest = difflib.get_close_matches(name, OPTIONS, n=1)
+    hint = f"did you mean {nearest[0]!r}?" if nearest else f"there are {', '.join(OPTIONS)}"
+    return f"there is no option {name!r}: {hint}"
