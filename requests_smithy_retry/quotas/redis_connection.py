@@ -30,7 +30,7 @@ class BoxedSocket:
 
     def __init__(self, sock: Any, clock: Clock, until: float) -> None:
         self._sock = sock
-        self.now = clock.now
+        self.now: Callable[[], float] = clock.now
         self.until = until
 
     def recv(self, *args: Any) -> Any:

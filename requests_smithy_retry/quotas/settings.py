@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from ..option_types import Refused, number, whole_number
+from ..option_types import Parse, Refused, number, whole_number
 
 S = TypeVar("S", bound="SharedQuotaSettings")
 
@@ -67,7 +67,7 @@ def _text(value: Any) -> str:
     return value
 
 
-PARSERS = {
+PARSERS: dict[str, Parse] = {
     "budget": number(above=0),
     "local_capacity": number(unit="tokens", none=True),
     "retry_interval": number(),

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 from zlib import crc32
 
 VERSION = 1
@@ -27,7 +28,7 @@ HEAD_SIZE = _HEAD.size
 RECORD_SIZE = _HEAD.size + _BODY.size + _SUM.size
 _pack_body, _pack_sum = _BODY.pack, _SUM.pack
 EMPTY = bytes(RECORD_SIZE)
-read_body = struct.Struct("<ddI").unpack_from
+read_body: Callable[[Any, int], tuple[Any, ...]] = struct.Struct("<ddI").unpack_from
 """A record's level, moment and checksum, from a given byte on."""
 
 

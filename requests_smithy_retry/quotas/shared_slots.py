@@ -32,9 +32,9 @@ class SharedMemory:
         if NAME.fullmatch(name) is None:
             raise ValueError(f"name={name!r}: 1 to 64 letters, digits, '.', '_' and '-' are allowed")
         self.name = name
-        self.settings = SharedQuotaSettings() if settings is None else settings
-        self.file = SharedFile(name, clock, directory)
-        self.outage = Outage(f"shm://{name}", self.settings)
+        self.settings: SharedQuotaSettings = SharedQuotaSettings() if settings is None else settings
+        self.file: SharedFile = SharedFile(name, clock, directory)
+        self.outage: Outage = Outage(f"shm://{name}", self.settings)
 
     def slot_of(self, mapped: mmap.mmap, key: bytes, capacity: float) -> tuple[int, bytes, Record | None]:
         """Where a bucket lies or shall lie, and what is there of it; called with the lock held.

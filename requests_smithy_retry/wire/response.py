@@ -31,6 +31,11 @@ _NO_FILE: Any = _NoFile()
 class CheckedResponse(http.client.HTTPResponse):
     """Reads past interim answers and refuses a head that is cut or contradicts itself."""
 
+    fp: Any
+    headers: http.client.HTTPMessage
+    msg: http.client.HTTPMessage
+    length: int | None
+
     def __init__(self, sock: Any, debuglevel: int = 0, method: str | None = None, url: str | None = None) -> None:
         try:
             sock._io_refs += 1  # as makefile does: the socket lives until fp is closed
