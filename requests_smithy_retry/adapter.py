@@ -178,7 +178,7 @@ class RetryAdapter(CopiedAfresh, HTTPAdapter):
             started = self.clock.now()
             attempt.connecting = False
             try:
-                allowed = timeout if operation is None else operation.limits.begin(timeout)
+                allowed = operation.limits.begin(timeout) if operation else timeout
                 response = super().send(
                     request, stream=stream, timeout=allowed, verify=verify, cert=cert, proxies=proxies
                 )
@@ -196,8 +196,8 @@ class RetryAdapter(CopiedAfresh, HTTPAdapter):
                     observed.interrupted(stopped, started)
                 raise
             else:
-                if operation is None and response.status_code < 400:
-                    if watched is not None:
+                if not operation and response.status_code < 400:
+                    if watched:
                         request = watched.succeeded_at_once(response, started)
                     if self._owed:
                         self._book(request)

@@ -56,19 +56,19 @@ Tell = Callable[[Any], None]
 
 
 class Listeners:
-    """The listeners of one adapter, as one callable per event; None where nobody listens.
+    """The listeners of one adapter, as one callable per event; :func:`ignore` where nobody listens.
 
     :param listeners: told in this order.
     """
 
     __slots__ = EVENTS
 
-    before_attempt: Tell | None
-    after_attempt: Tell | None
-    retry_scheduled: Tell | None
-    throttled: Tell | None
-    gave_up: Tell | None
-    succeeded: Tell | None
+    before_attempt: Tell
+    after_attempt: Tell
+    retry_scheduled: Tell
+    throttled: Tell
+    gave_up: Tell
+    succeeded: Tell
 
     def __init__(self, listeners: Iterable[Any]) -> None:
         items = tuple(listeners)
@@ -82,9 +82,13 @@ def _says(listener: Any, name: str) -> bool:
     return callable(method) and getattr(method, "__func__", None) is not getattr(RetryListener, name)
 
 
-def _as_one(calls: list[Tell]) -> Tell | None:
+def ignore(event: Any, /) -> None:
+    """Do nothing with an event."""
+
+
+def _as_one(calls: list[Tell]) -> Tell:
     if len(calls) < 2:
-        return calls[0] if calls else None
+        return calls[0] if calls else ignore
 
     def tell_all(event: Any) -> None:
         for call in calls:

@@ -76,13 +76,11 @@ class ObservedOperation:
 
     def begin_first(self) -> PreparedRequest:
         """Tell that the first attempt is about to be sent, and return what to send."""
-        tell = self.adapter.listeners.before_attempt
-        if tell is not None:
-            try:
-                tell(_event(BeforeAttempt, (self, 1)))
-            except BaseException as error:
-                self.interrupted(error, None)
-                raise
+        try:
+            self.adapter.listeners.before_attempt(_event(BeforeAttempt, (self, 1)))
+        except BaseException as error:
+            self.interrupted(error, None)
+            raise
         return self._copy or self.request
 
     def begin(self, number: int, base: PreparedRequest) -> PreparedRequest:
@@ -91,13 +89,11 @@ class ObservedOperation:
         :param base: what is sent where no listener changes anything.
         """
         self.number, self._base, self._copy = number, base, None
-        tell = self.adapter.listeners.before_attempt
-        if tell is not None:
-            try:
-                tell(BeforeAttempt(self, number))
-            except BaseException as error:
-                self.interrupted(error, None)
-                raise
+        try:
+            self.adapter.listeners.before_attempt(BeforeAttempt(self, number))
+        except BaseException as error:
+            self.interrupted(error, None)
+            raise
         return self._to_send()
 
     def _to_send(self) -> PreparedRequest:
@@ -112,14 +108,13 @@ class ObservedOperation:
     def succeeded_at_once(self, response: Response, started: float) -> PreparedRequest:
         """Tell that the first attempt was a success, and return the caller's request."""
         response.request = self.request
-        tell = self.adapter.listeners.after_attempt
-        if tell is not None:
-            duration = self.adapter.clock.now() - started
-            try:
-                tell(_event(AfterAttempt, (self, 1, response, None, duration, None)))
-            except BaseException:
-                response.close()
-                raise
+        adapter = self.adapter
+        duration = adapter.clock.now() - started
+        try:
+            adapter.listeners.after_attempt(_event(AfterAttempt, (self, 1, response, None, duration, None)))
+        except BaseException:
+            response.close()
+            raise
         return self.request
 
     def interrupted(self, error: BaseException, started: float | None) -> None:
@@ -127,10 +122,8 @@ class ObservedOperation:
 
         :param started: when it began, on the clock; None: it did not come to that.
         """
-        tell = self.adapter.listeners.after_attempt
-        if tell is not None:
-            duration = 0.0 if started is None else self.adapter.clock.now() - started
-            tell(_event(AfterAttempt, (self, self.number, None, error, duration, None)))
+        duration = 0.0 if started is None else self.adapter.clock.now() - started
+        self.adapter.listeners.after_attempt(AfterAttempt(self, self.number, None, error, duration))
 
     def attempt_ended(
         self,
@@ -141,28 +134,23 @@ class ObservedOperation:
     ) -> None:
         """Tell of an attempt that is in the record."""
         listeners = self.adapter.listeners
-        if listeners.after_attempt is not None:
-            response = response if error is None else None
-            listeners.after_attempt(AfterAttempt(self, self.number, response, error, record.duration or 0.0, record))
+        response = response if error is None else None
+        listeners.after_attempt(AfterAttempt(self, self.number, response, error, record.duration or 0.0, record))
         action = None if classification is None else classification.action
-        is_throttling = isinstance(action, RetryIndicated) and action.reason.kind is ErrorKind.THROTTLING
-        if is_throttling and listeners.throttled is not None:
+        if isinstance(action, RetryIndicated) and action.reason.kind is ErrorKind.THROTTLING:
             listeners.throttled(Throttled(self, self.number, record))
 
     def retry_follows(self, record: AttemptRecord, delay: float, source: str) -> None:
         """Tell that another attempt follows."""
-        tell = self.adapter.listeners.retry_scheduled
-        if tell is not None:
-            tell(RetryScheduled(self, self.number, delay, source, record))
+        self.adapter.listeners.retry_scheduled(RetryScheduled(self, self.number, delay, source, record))
 
     def ended(self, history: RetryHistory) -> None:
         """Tell how it ended, where there is something to tell."""
         listeners = self.adapter.listeners
-        if history.stop_reason is StopReason.SUCCESS:
-            if self.number > 1 and listeners.succeeded is not None:
-                listeners.succeeded(Succeeded(self, self.number, history))
-        elif history.stop_reason not in QUIET_ENDINGS and listeners.gave_up is not None:
+        if history.stop_reason not in QUIET_ENDINGS:
             listeners.gave_up(GaveUp(self, self.number, history))
+        elif history.stop_reason is StopReason.SUCCESS and self.number > 1:
+            listeners.succeeded(Succeeded(self, self.number, history))
 
     def record_of(self, event: AfterAttempt) -> AttemptRecord:
         """The record of an attempt that went without one."""

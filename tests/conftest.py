@@ -18,6 +18,8 @@ else:
     )
     hypothesis.settings.load_profile("suite")
 
+pytest_plugins = ["requests_smithy_retry_pytest"]
+
 
 @pytest.fixture(autouse=True)
 def _no_real_sleep(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:

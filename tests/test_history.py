@@ -1,17 +1,23 @@
-"""What happened (contract 12)."""
+"""What happened (contract 12): what the record of an operation says, and what it may never hold."""
 
 from __future__ import annotations
 
 import json
 import pickle
+import sys
+from collections.abc import Callable
+from typing import Any
 
 import pytest
+import requests
 import requests.exceptions as rex
+from hypothesis import given
+from hypothesis import strategies as st
 
-from requests_smithy_retry import RetryAction, RetryHistory, StopReason, classifier, retry_history
-from requests_smithy_retry.history import MAX_KEPT
+from requests_smithy_retry import RetryAction, RetryHistory, StopReason, TokenBucket, classifier, retry_history
+from requests_smithy_retry.history import MAX_KEPT, AttemptRecord
 from requests_smithy_retry.testing.clock import FakeClock
-from tests.support import URL, Reply, read_timeout, scripted, send, session_with
+from tests.support import URL, Reply, read_timeout, reset_error, scripted, send, session_with
 
 
 def test_each_attempt_is_recorded():
@@ -136,3 +142,137 @@ def test_an_exception_carries_its_history():
     history = retry_history(caught.value)
     assert isinstance(history, RetryHistory)
     assert ["503", "503", "ReadTimeout"] == [item.ending for item in history.attempts]
+
+
+def history_of(*script: Any, method: str = "GET", **options: Any) -> RetryHistory:
+    """The history of one operation, whether it returned or raised."""
+    try:
+        outcome: Any = send(scripted(*script, **options), method)
+    except requests.exceptions.RequestException as error:
+        outcome = error
+    history = retry_history(outcome)
+    assert history is not None
+    return history
+
+
+def attempt(number: int = 1, **fields: Any) -> AttemptRecord:
+    return AttemptRecord(number, 1_700_000_000.0, 0.25, **{"status": 503, **fields})
+
+
+@pytest.mark.parametrize(
+    ("make", "expected"),
+    [
+        (lambda: history_of(200), "succeeded at attempt 1 of 3"),
+        (lambda: history_of(503, 200), "succeeded at attempt 2 of 3"),
+        (lambda: history_of(404), "ended at attempt 1 of 3 with 404: no classifier asked for a retry"),
+        (
+            lambda: history_of(503, 503, 503),
+            "gave up after attempt 3 of 3: no attempts are left; last answer: 503",
+        ),
+        (
+            lambda: history_of(503, 503, quota=TokenBucket(500, initial=17)),
+            (
+                "gave up after attempt 2 of 3: the retry quota of https://api.example.com is empty "
+                "(3 of 500, needs 14); last answer: 503"
+            ),
+        ),
+        (
+            lambda: history_of(Reply(503, {"Retry-After": "3600"})),
+            "gave up after attempt 1 of 3: retry-after asks for 3600 s, max_retry_after is 120 s; last answer: 503",
+        ),
+        (
+            lambda: history_of(reset_error(), max_attempts=1),
+            "gave up after attempt 1 of 1: no attempts are left; last answer: ConnectionError",
+        ),
+    ],
+)
+def test_the_sentence_says_why_it_ended(make: Callable[[], RetryHistory], expected: str) -> None:
+    """One plain sentence: which attempt, which rule with its numbers, and the last answer."""
+    assert expected == make().sentence == str(make())
+
+
+def test_a_forbidding_vote_says_why() -> None:
+    """The vote of the rule that forbade it is shown with its reason."""
+    history = history_of(read_timeout(), method="POST")
+    assert StopReason.NOT_RESENDABLE is history.stop_reason
+    assert "resend rule: forbidden (" in history.explain()
+
+
+def test_explain_tells_the_whole_story() -> None:
+    """One line an attempt, with waits, votes and quota, and the sentence at the end."""
+    history = RetryHistory(
+        "https://api.example.com:443",
+        (
+            attempt(1, quota_before=500, quota_after=486),
+            attempt(2, delay=7.0, delay_source="Retry-After", permit_wait=0.5, error="ReadTimeout", status=None),
+        ),
+        StopReason.MAX_ATTEMPTS,
+        "no attempts are left",
+        2,
+    )
+    assert (
+        "attempt 1: 503 in 0.25 s, quota 500 -> 486\n"
+        "attempt 2: after 7 s (Retry-After) and 0.5 s for a permit ReadTimeout in 0.25 s\n"
+        "gave up after attempt 2 of 2: no attempts are left; last answer: ReadTimeout"
+    ) == history.explain()
+
+
+def test_without_a_duration_none_is_shown() -> None:
+    """Where nobody measured, nothing is made up."""
+    history = RetryHistory(None, (AttemptRecord(1, 0.0, None, 200),), StopReason.SUCCESS, "it succeeded")
+    assert history.explain() == "attempt 1: 200\nsucceeded at attempt 1"
+
+
+def test_nothing_sent_is_said_so() -> None:
+    """An operation that was held back before its first attempt has none."""
+    history = RetryHistory("x", (), StopReason.RATE_LIMITED, "no permit in time")
+    assert history.sentence == history.explain() == "nothing was sent: no permit in time"
+
+
+def test_it_cannot_be_changed() -> None:
+    """A record is a value."""
+    with pytest.raises(AttributeError):
+        history_of(200).why = "other"  # type: ignore[misc]
+
+
+def test_a_first_try_success_keeps_one_number_only() -> None:
+    """No record is made until somebody asks (nearly free); asked twice, it says the same."""
+    response = send(scripted(200))
+    assert not [value for value in vars(response).values() if isinstance(value, RetryHistory)]
+    first, again = retry_history(response), retry_history(response)
+    assert first is not None
+    assert first == again
+    assert ("https://api.example.com:443", 200, 3) == (first.scope, first.attempts[0].status, first.max_attempts)
+    assert 1_700_000_000.0 == first.attempts[0].started
+
+
+def test_an_exception_carries_it_as_a_note() -> None:
+    """From Python 3.11 on the sentence stands below the traceback."""
+    with pytest.raises(requests.exceptions.ReadTimeout) as caught:
+        send(scripted(read_timeout(), max_attempts=1))
+    notes = ["gave up after attempt 1 of 1: no attempts are left; last answer: ReadTimeout"]
+    assert (notes if sys.version_info >= (3, 11) else []) == getattr(caught.value, "__notes__", [])
+
+
+@pytest.mark.parametrize("value", [None, 3, requests.Response(), ValueError(), requests.exceptions.ConnectionError()])
+def test_what_did_not_come_from_the_adapter_has_none(value: object) -> None:
+    """retry_history answers None rather than fail."""
+    assert retry_history(value) is None
+
+
+def test_one_that_is_switched_off_has_none() -> None:
+    """With enabled=False the adapter is a plain one, which keeps no record."""
+    assert retry_history(send(scripted(503, enabled=False))) is None
+
+
+endings = st.sampled_from([200, 404, 429, 500, 503])
+
+
+@given(st.lists(endings, min_size=3, max_size=3))
+def test_any_story_can_be_told(script: list[int]) -> None:
+    """Whatever the answers, sentence, explanation and dict are there and name the last answer."""
+    history = history_of(*script)
+    last = history.attempts[-1]
+    assert history.explain().endswith(history.sentence)
+    assert len(history.attempts) == len(history.to_dict()["attempts"]) <= 3
+    assert str(last.status) in history.explain().splitlines()[-2]

@@ -10,7 +10,7 @@ import pytest
 import requests
 
 from requests_smithy_retry import RetryAdapter, RetryConfig, RetryConfigError, RetryListener
-from requests_smithy_retry.listeners import EVENTS, Listeners, is_listener
+from requests_smithy_retry.listeners import EVENTS, Listeners, ignore, is_listener
 
 from .support import Reply, reset_error, scripted, send, session_with
 
@@ -94,7 +94,7 @@ def test_a_class_of_ones_own_will_do() -> None:
 
 def test_what_is_not_overridden_is_not_called() -> None:
     """A method of the base class costs nothing: nobody is listed for its event."""
-    assert [None] * len(EVENTS) == [getattr(Listeners([RetryListener()]), name) for name in EVENTS]
+    assert [ignore] * len(EVENTS) == [getattr(Listeners([RetryListener()]), name) for name in EVENTS]
 
 
 def test_the_base_class_does_nothing() -> None:
@@ -141,8 +141,8 @@ def test_a_listener_that_cannot_be_pickled_is_named() -> None:
 def test_a_listener_survives_pickling_where_it_can() -> None:
     """An adapter that is unpickled tells its listeners."""
     adapter = pickle.loads(pickle.dumps(RetryAdapter(listeners=[OnlyAfter()], sdk_headers=True)))
-    assert adapter.listeners.after_attempt is not None
-    assert adapter.listeners.before_attempt is not None
+    assert adapter.listeners.after_attempt is not ignore
+    assert adapter.listeners.before_attempt is not ignore
 
 
 def test_redirects_are_operations_of_their_own() -> None:

@@ -1,9 +1,15 @@
-"""A kit for testing HTTP clients on real sockets: a server, and a proxy, that misbehave as they are told."""
+"""A kit for testing HTTP clients and their retries.
+
+On real sockets: a server, and a proxy, that misbehave as they are told. Without sockets: a transport that plays a
+script. Around code under test: waits that take no time, a log of attempts, and switches for retries.
+"""
 
 from __future__ import annotations
 
+from .attempt_log import AttemptLog, watched_attempts
 from .behaviour import DEFAULT_BODY, WELL, Behaviour, ReadSoFar, Reply, try_later
 from .catalogue import CataloguedFault, fault_catalogue
+from .clock import FakeClock
 from .coded_replies import coded_reply, gzip_bomb
 from .connection_faults import (
     CloseAfterReply,
@@ -31,6 +37,9 @@ from .framing_faults import (
 )
 from .head_faults import BadStatusLine, CutHead, EndlessHeaders, HugeHeader, Interim, SwitchProtocols
 from .recorded_request import RecordedRequest
+from .retry_clock import RetryClock, skipped_waits
+from .scripted import ScriptedAdapter, ScriptedReply, ScriptedTransport, SentRequest, scripted
+from .switches import cap_attempts, retries_disabled
 from .upload_faults import AnswerBeforeUpload, StopReading
 from .wire import HangUp, Wire
 
@@ -38,6 +47,7 @@ __all__ = [
     "DEFAULT_BODY",
     "WELL",
     "AnswerBeforeUpload",
+    "AttemptLog",
     "BadChunkSize",
     "BadStatusLine",
     "Behaviour",
@@ -51,6 +61,7 @@ __all__ = [
     "Drip",
     "EndlessBody",
     "EndlessHeaders",
+    "FakeClock",
     "FaultProxy",
     "FaultServer",
     "Forward",
@@ -67,15 +78,25 @@ __all__ = [
     "Reply",
     "ResetAfterRequest",
     "ResetBeforeRequest",
+    "RetryClock",
+    "ScriptedAdapter",
+    "ScriptedReply",
+    "ScriptedTransport",
+    "SentRequest",
     "Stall",
     "StopReading",
     "SwitchProtocols",
     "TwoLengths",
     "Wire",
+    "cap_attempts",
     "coded_reply",
     "fault_catalogue",
     "gzip_bomb",
     "hanging_port",
     "refusing_port",
+    "retries_disabled",
+    "scripted",
+    "skipped_waits",
     "try_later",
+    "watched_attempts",
 ]

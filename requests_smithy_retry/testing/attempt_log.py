@@ -1,0 +1,109 @@
+"""Asserting on the attempts that code under test made, and on the waits between them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from requests import PreparedRequest, Response
+
+from ..adapter import RetryAdapter
+from ..history import AttemptRecord, RetryHistory, retry_history
+from ..stop_reason import StopReason
+from .every_send import Send, around_every_send
+
+
+class AttemptLog:
+    """What every operation of the process did since the log was begun."""
+
+    def __init__(self) -> None:
+        self._histories: list[RetryHistory] = []
+        self._lock = threading.Lock()
+
+    @property
+    def histories(self) -> list[RetryHistory]:
+        """The record of each operation, in the order in which they ended: a copy."""
+        with self._lock:
+            return list(self._histories)
+
+    @property
+    def endings(self) -> list[int | str]:
+        """What each attempt ended with: a status, or the name of an exception."""
+        return [ending_of(record) for history in self.histories for record in history.attempts]
+
+    @property
+    def delays(self) -> list[float]:
+        """The seconds waited before each retry."""
+        return [record.delay for history in self.histories for record in history.attempts if record.number > 1]
+
+    def assert_endings(self, *expected: int | str) -> None:
+        """Hold that these attempts were made, and no others.
+
+        :param expected: a status or the name of an exception for each attempt, such as ``503, "ReadTimeout", 200``.
+        :raises AssertionError: with the whole story of every operation.
+        """
+        if list(expected) != self.endings:
+            raise AssertionError(f"expected attempts {list(expected)}, got {self.endings}\n{self.explain()}")
+
+    def assert_delays(self, *expected: float, within: float = 1e-9) -> None:
+        """Hold that these waits were made before retries, and no others.
+
+        :param expected: seconds for each retry. Delays are random unless the adapter has ``jitter="none"``.
+        :param within: how far off, in seconds, each may be.
+        :raises AssertionError: with the whole story of every operation.
+        """
+        delays = self.delays
+        close = all(abs(wanted - got) <= within for wanted, got in zip(expected, delays, strict=False))
+        if len(expected) != len(delays) or not close:
+            raise AssertionError(f"expected delays {list(expected)}, got {delays}\n{self.explain()}")
+
+    def explain(self) -> str:
+        """The story of every operation."""
+        return "\n".join(history.explain() for history in self.histories) or "no operation was made"
+
+    def add(self, history: RetryHistory) -> None:
+        """Note the end of an operation."""
+        with self._lock:
+            self._histories.append(history)
+
+    def __len__(self) -> int:
+        """How many attempts were made."""
+        return len(self.endings)
+
+
+def ending_of(record: AttemptRecord) -> int | str:
+    """The status, or the exception's name."""
+    return record.error if record.status is None else record.status  # type: ignore[return-value]
+
+
+@contextmanager
+def watched_attempts() -> Iterator[AttemptLog]:
+    """Log every operation of every ``RetryAdapter`` in the process inside the block, in every thread.
+
+    >>> with watched_attempts() as log:
+    ...     pass
+    >>> log.assert_endings()
+    """
+    log = AttemptLog()
+
+    def around(send: Send, adapter: RetryAdapter, request: PreparedRequest, options: dict[str, Any]) -> Response:
+        started = adapter.clock.now()
+        try:
+            response = send(adapter, request, **options)
+        except Exception as error:
+            log.add(retry_history(error) or _alone(adapter, request, started, error=type(error).__name__))
+            raise
+        log.add(retry_history(response) or _alone(adapter, request, started, status=response.status_code))
+        return response
+
+    with around_every_send(around):
+        yield log
+
+
+def _alone(adapter: RetryAdapter, request: PreparedRequest, started: float, **ending: Any) -> RetryHistory:
+    """The record of an operation of an adapter that is switched off, and so keeps none."""
+    duration = adapter.clock.now() - started
+    record = AttemptRecord(1, adapter.clock.wall() - duration, duration, **ending)
+    return RetryHistory(adapter.scope_of(request), (record,), StopReason.DISABLED, StopReason.DISABLED.value, 1)

@@ -1,0 +1,110 @@
+"""No planted secret is in any log record, note, history, metric label or span (contract 12)."""
+
+from __future__ import annotations
+
+import json
+import logging
+import pickle
+from typing import Any
+
+import pytest
+import requests
+import requests.exceptions
+
+pytest.importorskip("opentelemetry.sdk")
+pytest.importorskip("prometheus_client")
+
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import generate_latest
+
+from requests_smithy_retry import TokenBucket, retry_history
+from requests_smithy_retry.otel import OpenTelemetryListener
+from requests_smithy_retry.prometheus import PrometheusListener
+
+from .support import Reply, prepare, read_timeout, reset_error, scripted
+
+SECRET = "hunter2"
+URL = f"https://user:{SECRET}@api.example.com:8443/things;{'p'}?token={SECRET}&{SECRET}=1#{SECRET}"
+LEAKY = {
+    "Retry-After": SECRET,
+    "x-amzn-errortype": SECRET,
+    "Set-Cookie": f"session={SECRET}",
+    "X-Key": SECRET,
+    "Content-Type": f"application/json; boundary={SECRET}",
+}
+BODY = json.dumps({"__type": SECRET, "message": SECRET}).encode()
+
+
+def leaky_error() -> requests.exceptions.ConnectionError:
+    """The exceptions of requests quote the URL with its query."""
+    return requests.exceptions.ConnectionError(f"HTTPSConnectionPool: Max retries exceeded with url: {URL}")
+
+
+SCRIPTS: dict[str, tuple[dict[str, Any], tuple[Any, ...]]] = {
+    "first try": ({}, (Reply(200, LEAKY, BODY),)),
+    "mended": ({}, (Reply(429, LEAKY, BODY), leaky_error(), Reply(200, LEAKY, BODY))),
+    "gave up": ({}, (Reply(503, LEAKY, BODY), read_timeout(), Reply(500, LEAKY, BODY))),
+    "raised": ({"max_attempts": 1}, (leaky_error(),)),
+    "no quota": ({"quota": TokenBucket(0)}, (Reply(503, LEAKY, BODY),)),
+    "not retryable": ({}, (Reply(418, LEAKY, BODY),)),
+    "hint too long": ({}, (Reply(503, {**LEAKY, "Retry-After": "999999"}, BODY),)),
+    "cut": ({"max_attempts": 1}, (Reply(200, LEAKY, BODY, cut=True),)),
+    "raise_on_status": ({"raise_on_status": True, "max_attempts": 1}, (Reply(503, LEAKY, BODY),)),
+    "adaptive": ({"mode": "adaptive"}, (Reply(429, LEAKY, BODY), Reply(200, LEAKY, BODY))),
+}
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+@pytest.mark.parametrize("method", ["GET", "POST", f"X-{SECRET}"])
+def test_no_secret_is_written_anywhere(name: str, method: str, caplog: pytest.LogCaptureFixture) -> None:
+    """Userinfo, query, fragment, header values, bodies and texts of exceptions stay where they are."""
+    options, script = SCRIPTS[name]
+    exporter, reader, registry = InMemorySpanExporter(), InMemoryMetricReader(), CollectorRegistry()
+    tracer_provider = TracerProvider()
+    tracer_provider.add_span_processor(SimpleSpanProcessor(exporter))
+    adapter = scripted(
+        *script,
+        sdk_headers=True,
+        listeners=[
+            OpenTelemetryListener(tracer_provider=tracer_provider, meter_provider=MeterProvider([reader])),
+            PrometheusListener(registry=registry),
+        ],
+        **options,
+    )
+    request = prepare(headers={"Authorization": SECRET, "Idempotency-Key": SECRET}, data=SECRET.encode())
+    request.method, request.url = method, URL
+    with caplog.at_level(logging.DEBUG), tracer_provider.get_tracer("caller").start_as_current_span("caller"):
+        try:
+            outcome: Any = adapter.send(request)
+        except requests.exceptions.RequestException as error:
+            outcome = error
+    history = retry_history(outcome)
+    assert history is not None
+    spans = [span.to_json() for span in exporter.get_finished_spans()]
+    assert len(spans) == len(adapter.sent) + 1
+    records = [record for record in caplog.records if record.name == "requests_smithy_retry"]
+    assert records
+    written = {
+        "logs": [record.getMessage() + str(vars(record)) for record in records],
+        "notes": getattr(outcome, "__notes__", []),
+        "history": [history.explain(), json.dumps(history.to_dict()), repr(history), repr(pickle.dumps(history))],
+        "spans": spans if method in ("GET", "POST") else [],
+        "metrics": [str(reader.get_metrics_data()), generate_latest(registry).decode()],
+    }
+    if method not in ("GET", "POST"):
+        # A method is no secret: logs and spans name it as it is, label values do not.
+        written["logs"] = [text.replace(method, "") for text in written["logs"]]
+    for place, texts in written.items():
+        assert SECRET not in "\n".join(texts), place
+
+
+def test_the_secrets_are_really_planted() -> None:
+    """The test above would be worth nothing if the secret were not in what is sent and answered."""
+    assert SECRET in str(leaky_error())
+    assert SECRET in str(LEAKY) + BODY.decode() + URL
+    assert reset_error() is not None
