@@ -99,7 +99,7 @@ def test_another_request_further_up_is_not_nested():
 def test_a_subclass_with_its_own_max_retries_is_refused():
     """There urllib3 would retry each attempt."""
     own = type("Own", (RetryAdapter,), {"max_retries": Retry(3)})
-    with pytest.raises(RetryConfigError, match="class Own.*urllib3 would retry beneath"):
+    with pytest.raises(RetryConfigError, match=r"class Own.*urllib3 would retry beneath"):
         own()
 
 

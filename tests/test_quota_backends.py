@@ -166,7 +166,7 @@ class TestTheStrategy:
         others.bucket(SCOPE).acquire(14)
         adapter = scripted(503, 200, 200, quota_url=shm_url, quota=14)
         refused = retry_history(send(adapter))
-        assert refused.why == f"the retry quota of https://api.example.com (shared memory) is empty (0 of 14, needs 14)"
+        assert refused.why == "the retry quota of https://api.example.com (shared memory) is empty (0 of 14, needs 14)"
         send(adapter)
         send(adapter)
         assert others.bucket(SCOPE).available == 2
