@@ -17,7 +17,7 @@ from requests.adapters import HTTPAdapter
 from urllib3.util.ssl_match_hostname import CertificateError
 
 from requests_smithy_retry import RetryAdapter, RetryIndicated, StopReason, retry_history
-from requests_smithy_retry.adapter import attempt
+from requests_smithy_retry.wire import attempt
 from requests_smithy_retry.testing.clock import FakeClock
 
 URL = "https://api.example.com/things"

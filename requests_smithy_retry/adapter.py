@@ -1,14 +1,13 @@
-"""The transport adapter (contract 1, 2): the one place that sends and sleeps."""
+"""The transport adapter (contract 1): its options, its strategy, its pools. How it sends is in :mod:`send_loop`."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
-from requests import PreparedRequest, Response
+from requests import PreparedRequest
 from requests.adapters import HTTPAdapter
 
-from .bodies import SIMPLE_BODIES
 from .classifier import RetryClassifier, sees_successes
 from .clock import SYSTEM_CLOCK, Clock
 from .config import RetryConfig, RetryOptions
@@ -18,27 +17,23 @@ from .first_tries import FirstTries, owed
 from .given_strategy import check_beside_strategy, foreign_fold, gives_free_first_token
 from .interfaces import RetryStrategy
 from .listeners import Listeners
-from .log import log_first_try, may_log
 from .max_retries import INNER_RETRY, UNSET, translate, with_translated
 from .nested_retries import refuse_own_max_retries
-from .observed import ObservedOperation
-from .operation import Operation
-from .operation_options import OperationOptions, current_options
 from .options import ADAPTER_OPTIONS, OPTIONS, unknown_option
-from .permits import wait_for_permit
 from .resolve import resolve
 from .scopes import scope_of
 from .sdk_headers import SDK_HEADERS
+from .send_loop import SendLoop
 from .strategies import strategy_for
 from .strategies.simple import SimpleRetryStrategy
-from .wire import attempt, verify_whole, watch
+from .wire import watch
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
     from urllib3.util.retry import Retry
 
 
-class RetryAdapter(CopiedAfresh, HTTPAdapter):
+class RetryAdapter(CopiedAfresh, SendLoop):
     """A ``requests`` adapter that retries. Mount it, and call sites stay as they are.
 
     Each send is one operation: its attempts are decided by a :class:`RetryStrategy`, and what the caller gets is the
@@ -139,94 +134,6 @@ class RetryAdapter(CopiedAfresh, HTTPAdapter):
         self.listeners: Any = Listeners(items) if items else None
         self._in_full = self.listeners is not None or self._needs_operation
 
-    def send(
-        self,
-        request: PreparedRequest,
-        stream: bool = False,
-        timeout: Any = None,
-        verify: Any = True,
-        cert: Any = None,
-        proxies: Any = None,
-    ) -> Response:
-        """Send a request, as often as the strategy allows; the arguments are those of ``HTTPAdapter.send``.
-
-        :returns: the last attempt's own response.
-        :raises requests.exceptions.RequestException: the last attempt's own exception; with ``raise_on_status``,
-            ``requests.exceptions.RetryError`` for a bad status that retries did not mend.
-        """
-        operation: Operation | None = None
-        watched: ObservedOperation | None = None
-        error: Exception | None
-        preload = not stream
-        if self._in_full or request.body.__class__ not in SIMPLE_BODIES or current_options.get() is not None:
-            options = current_options.get()
-            if options is None and not self._needs_operation and request.body.__class__ in SIMPLE_BODIES:
-                watched = ObservedOperation(self, request)
-                request = watched.begin_first()
-            elif not self._is_enabled(options):
-                return super().send(request, stream=stream, timeout=timeout, verify=verify, cert=cert, proxies=proxies)
-            else:
-                operation = Operation(self, request, stream, options)
-                preload = operation.preload
-                timeout = self.retry_config.timeout if timeout is None else timeout
-                self._sleep(operation.wait)
-                if not wait_for_permit(operation):
-                    raise operation.never_sent()
-                request = operation.begin_attempt()
-        while True:
-            response = None
-            started = self.clock.now()
-            attempt.connecting = False
-            try:
-                allowed = operation.limits.begin(timeout) if operation else timeout
-                response = super().send(
-                    request, stream=stream, timeout=allowed, verify=verify, cert=cert, proxies=proxies
-                )
-                if preload and response.status_code < 400:
-                    response.content  # noqa: B018 - reads the body, so that a cut one is this attempt's failure
-                    if getattr(response.raw, "_decoder", None):
-                        verify_whole(response)
-            except Exception as caught:
-                error = caught
-            except BaseException as stopped:
-                if operation is not None:
-                    operation.limits.end()
-                observed = watched if operation is None else operation.observed
-                if observed is not None:
-                    observed.interrupted(stopped, started)
-                raise
-            else:
-                if not operation and response.status_code < 400:
-                    if watched:
-                        request = watched.succeeded_at_once(response, started)
-                    if self._owed:
-                        self._book(request)
-                    if may_log(10, True):
-                        log_first_try(request.method, request.url, response.status_code, self.clock.now() - started)
-                    response._retry_started = started  # type: ignore[attr-defined]
-                    return response
-                error = None
-            if operation is None:
-                operation = self._begin_late(request, response, stream, watched)
-            again = operation.settle(response, error, started)
-            self._wait(operation.wait, response)
-            if not again or not wait_for_permit(operation):
-                break
-            request = operation.begin_attempt()
-        error = operation.finish(response)
-        context = None if error is None else error.__context__
-        try:
-            if error is not None:
-                raise error
-            assert response is not None
-            return response
-        finally:
-            if error is not None:
-                # Raised while the caller handles some other exception, it would lose its own cause to that one.
-                error.__context__ = context
-            # The tracebacks of attempts refer to this frame: what it refers to would live as long as they do.
-            del error, context, operation, response
-
     def scope_of(self, request: PreparedRequest) -> str:
         """The scope of a request: the target's origin, or what the option ``scope`` says.
 
@@ -238,35 +145,6 @@ class RetryAdapter(CopiedAfresh, HTTPAdapter):
         if not isinstance(scope, str):
             raise RetryConfigError("scope", scope, "the function's result", "a text is allowed")
         return scope
-
-    def _is_enabled(self, options: OperationOptions | None) -> bool:
-        if options is not None and options.enabled is not None:
-            return options.enabled and self.retry_config.enabled
-        return self.retry_config.enabled
-
-    def _begin_late(
-        self, request: PreparedRequest, response: Response | None, stream: bool, watched: ObservedOperation | None
-    ) -> Operation:
-        """The operation whose first attempt went ahead without one, because its body and its token were free."""
-        try:
-            return Operation(self, request if watched is None else watched.request, stream, None, watched)
-        except BaseException:
-            if response is not None:
-                response.close()
-            raise
-
-    def _wait(self, seconds: float, response: Response | None) -> None:
-        """Sleep; interrupted, the response that would have been handed on goes."""
-        try:
-            self._sleep(seconds)
-        except BaseException:
-            if response is not None:
-                response.close()
-            raise
-
-    def _sleep(self, seconds: float) -> None:
-        if seconds > 0:
-            self.clock.sleep(seconds)
 
     @property
     def strategy(self) -> RetryStrategy:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from .actions import NO_ACTION, NoActionIndicated, RetryAction, RetryForbidden
+from .actions import NO_ACTION, ErrorKind, NoActionIndicated, RetryAction, RetryForbidden, RetryIndicated
 from .classifier import RetryClassifier, in_order, sees_successes
 from .operation_options import OperationOptions
 from .outcome import Outcome
@@ -34,6 +34,12 @@ class Classification:
 
     action: RetryAction
     votes: tuple[Vote, ...] = ()
+
+    @property
+    def is_throttling(self) -> bool:
+        """Whether a retry is indicated because the server asked for fewer requests."""
+        action = self.action
+        return isinstance(action, RetryIndicated) and action.reason.kind is ErrorKind.THROTTLING
 
 
 def fold_of(own: tuple[RetryClassifier, ...], options: OperationOptions) -> tuple[RetryClassifier, ...]:

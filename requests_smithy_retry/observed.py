@@ -20,7 +20,7 @@ from .redact import safe_url
 from .stop_reason import StopReason
 
 if TYPE_CHECKING:
-    from .adapter import RetryAdapter
+    from .send_loop import SendLoop
 
 # Every attempt makes an event: `tuple.__new__` skips the frame that a named tuple's own constructor would take.
 _event: Any = tuple.__new__
@@ -40,7 +40,7 @@ class ObservedOperation:
     _base: PreparedRequest | None = None
     _copy: PreparedRequest | None = None
 
-    def __init__(self, adapter: RetryAdapter, request: PreparedRequest) -> None:
+    def __init__(self, adapter: SendLoop, request: PreparedRequest) -> None:
         self.adapter = adapter
         self.request = request
 

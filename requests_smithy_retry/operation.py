@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any
 import requests.exceptions
 from requests import PreparedRequest, Response
 
-from .actions import ErrorKind, RetryIndicated
-from .bodies import BodyChanged
+from .answer import Answer, as_requests_error
 from .classification import Classification
 from .classifier import sees_successes
-from .discarded import HeldConnection
+from .ending import held_back, status_error
 from .errors import RetryError
 from .given_strategy import check_for_foreign
-from .history import RetryHistory, attach
+from .history import attach
 from .nested_retries import warn_of_nesting
 from .observed import ObservedOperation
 from .operation_options import NOTHING, OperationOptions
@@ -25,28 +24,17 @@ from .outcome import Outcome, ResponseError, RetryContext
 from .recorder import Recorder
 from .request_facts import RequestFacts
 from .stop_reason import StopReason
-from .time_limits import TimeLimits, as_body_failure
+from .time_limits import TimeLimits
 from .transport_faults import forget_frames, is_request_fault, never_left
-from .wire import Peeked, peek, verify_whole
+from .wire import Peeked
 from .wire import attempt as attempt_state
 
 if TYPE_CHECKING:
-    from .adapter import RetryAdapter
     from .classifier import RetryClassifier
     from .clock import Clock
     from .config import RetryConfig
     from .interfaces import RetryStrategy
-
-EXHAUSTED = frozenset(
-    {
-        StopReason.MAX_ATTEMPTS,
-        StopReason.QUOTA_EXCEEDED,
-        StopReason.DEADLINE,
-        StopReason.HINT_TOO_LONG,
-        StopReason.RATE_LIMITED,
-    }
-)
-"""The reasons for which ``raise_on_status`` raises: a retry was wanted and could not be had."""
+    from .send_loop import SendLoop
 
 
 class Operation:
@@ -61,19 +49,18 @@ class Operation:
 
     def __init__(
         self,
-        adapter: RetryAdapter,
+        adapter: SendLoop,
         request: PreparedRequest,
         stream: bool,
         options: OperationOptions | None,
         observed: ObservedOperation | None = None,
     ) -> None:
-        self.adapter: RetryAdapter = adapter
+        self.adapter: SendLoop = adapter
         self.config: RetryConfig = adapter.retry_config
         self.clock: Clock = adapter.clock
         self.strategy: RetryStrategy = adapter.strategy
         self.foreign_fold: tuple[RetryClassifier, ...] | None = adapter.foreign_fold
         self.request = request
-        self.stream = stream
         self.preload: bool = not stream and self.config.preload_content
         self.options: OperationOptions = options or NOTHING
         self.scope: str = adapter.scope_of(request)
@@ -116,12 +103,7 @@ class Operation:
 
     def never_sent(self) -> Exception:
         """The exception for an operation that was held back before its first attempt."""
-        return self._held_back(self.record.history(self.stop_reason, self.why, self._most_attempts()))
-
-    def _held_back(self, history: RetryHistory) -> Exception:
-        error = requests.exceptions.ConnectTimeout(f"not sent: {self.why}", request=self.request)
-        attach(error, history)
-        return error
+        return held_back(self.request, self.record.history(self.stop_reason, self.why, self._most_attempts()))
 
     def _most_attempts(self) -> int | None:
         return self.options.max_attempts or getattr(self.strategy, "max_attempts", None)
@@ -144,38 +126,32 @@ class Operation:
         """
         self.number += 1
         unwritten = error is not None and (attempt_state.connecting or never_left(error))
-        held = None
         if error is not None:
-            error = self._named(error, response)
+            error = as_requests_error(error, response, self.limits, self.request)
         if isinstance(error, requests.exceptions.RequestException):
             error.request = self.request  # not the copy that a watched body was sent with
+        answer = None
         if response is not None:
             response.request = self.request
-            if error is None and response.status_code >= 400:
-                held = HeldConnection(response)
+            answer = Answer(response, preload=self.preload, is_broken=error is not None)
         try:
-            peeked = None
-            if held is not None and self.preload:
-                assert response is not None
-                peeked = peek(response)
-                if peeked is None or peeked.whole:
-                    peeked, error = None, self._read(response)
+            if answer is not None and error is None and not answer.look():
+                error = answer.read(self.limits)
             self.error = error
             waited = self.wait, self.wait_source
+            peeked = None if answer is None else answer.peeked
             classification, again = self._decide(response, error, unwritten, peeked)
-            if peeked is not None and not again:
-                assert response is not None
-                classification, again = self._read_late(response, classification)
+            if answer is not None and peeked is not None and not again:
+                classification, again = self._read_late(answer, classification)
             self.record.note(response, self.error, started, waited, classification, self.token if again else None)
-            if response is not None and self.error is None and not self.preload and not again:
-                self.limits.hand_on(response)
-            self._let_go(response, held, classification, again)
+            if answer is not None and again:
+                answer.discard(keep=classification is not None and classification.is_throttling)
+            elif answer is not None:
+                answer.hand_on(self.limits, is_broken=self.error is not None)
         except BaseException:
             # A bug in a classifier, or Ctrl-C: the connection goes, the caller gets the exception.
-            if held is not None:
-                held.close()
-            if response is not None:
-                response.close()
+            if answer is not None:
+                answer.close()
             raise
         finally:
             self.limits.end()
@@ -183,32 +159,15 @@ class Operation:
             forget_frames(self.error)
         return again
 
-    def _read(self, response: Response) -> Exception | None:
-        """Read a failed response's body; what goes wrong in it is the attempt's failure."""
-        try:
-            _ = response.content
-            verify_whole(response)
-        except Exception as error:
-            return self._named(error, response)
-        return None
-
-    def _read_late(
-        self, response: Response, classification: Classification | None
-    ) -> tuple[Classification | None, bool]:
+    def _read_late(self, answer: Answer, classification: Classification | None) -> tuple[Classification | None, bool]:
         """Read the long or slow body of a response that is final. If that fails, it is the attempt that failed."""
-        self.error = error = self._read(response)
+        self.error = error = answer.read(self.limits)
         if error is None or self.stop_reason is not StopReason.NOT_RETRYABLE:
             return classification, False
         unredeem = getattr(self.token, "unredeem", None)
         if unredeem is not None:
             unredeem()  # the strategy said that the response was none to retry; a cut body is another matter
-        return self._decide(response, error, False)
-
-    def _named(self, error: Exception, response: Response | None) -> Exception:
-        if isinstance(error, BodyChanged):
-            return requests.exceptions.UnrewindableBodyError(str(error), request=self.request)
-        named = self.limits.translated(error, self.request)
-        return named if response is None else as_body_failure(named, self.request)
+        return self._decide(answer.response, error, False)
 
     def _decide(
         self, response: Response | None, error: Exception | None, unwritten: bool, peeked: Peeked | None = None
@@ -223,26 +182,30 @@ class Operation:
             return self._succeed()
         if self.number == 1 and not is_success:
             warn_of_nesting(self.adapter, self.request, response)
-        outcome = self._outcome(response, error, unwritten, peeked)
+        outcome = Outcome(
+            error=error,
+            response=response if error is None else None,
+            request=self.request,
+            attempt=self.number,
+            stream=not self.preload,
+            resend=self.facts.resend(unwritten=unwritten),
+            peeked=None if peeked is None else peeked.prefix,
+        )
         context = RetryContext(outcome, deadline=self.limits.at, options=self.facts.full_options)
+        carrier: Any = ResponseError(response, context) if response is not None and error is None else error
+        carrier.retry_context = context
         try:
             if self.refusal is not None:
                 raise self.refusal
-            if error is None:
-                assert response is not None
-                token = self._ask(ResponseError(response, context), outcome)
-            else:
-                error.retry_context = context  # type: ignore[attr-defined]
-                try:
-                    token = self._ask(error, outcome)
-                finally:
-                    del error.retry_context  # type: ignore[attr-defined]
+            token = self._ask(carrier, outcome)
         except RetryError as refusal:
             if is_success and refusal.stop_reason is StopReason.NOT_RETRYABLE:
                 return self._succeed()
             self.wait = refusal.delay or 0.0
             self._stop(refusal.stop_reason, str(refusal))
             return refusal.classification, False
+        finally:
+            del carrier.retry_context
         if self.limits.forbids(token.retry_delay):
             # A strategy of somebody else's need not look at the deadline.
             self._stop(StopReason.DEADLINE, f"the next wait of {token.retry_delay:.3g} s would not end in time")
@@ -258,19 +221,6 @@ class Operation:
             check_for_foreign(self.foreign_fold, outcome, self.options, error)
         return self.strategy.refresh_retry_token_for_retry(token_to_renew=self.token, error=error)
 
-    def _outcome(
-        self, response: Response | None, error: Exception | None, unwritten: bool, peeked: Peeked | None
-    ) -> Outcome:
-        return Outcome(
-            error=error,
-            response=response if error is None else None,
-            request=self.request,
-            attempt=self.number,
-            stream=not self.preload,
-            resend=self.facts.resend(unwritten=unwritten),
-            peeked=None if peeked is None else peeked.prefix,
-        )
-
     def _succeed(self) -> tuple[None, bool]:
         if self.token is not None:
             self.strategy.record_success(token=self.token)
@@ -279,26 +229,6 @@ class Operation:
     def _stop(self, reason: StopReason, why: str) -> tuple[None, bool]:
         self.stop_reason, self.why = reason, why
         return None, False
-
-    def _let_go(
-        self, response: Response | None, held: HeldConnection | None, verdict: Classification | None, again: bool
-    ) -> None:
-        """Release the discarded response, or ready the one that is handed on."""
-        if response is None:
-            return
-        if again:
-            if held is not None:
-                held.discard(keep=_is_throttling(verdict))
-            response.close()
-        elif self.error is not None:
-            if held is not None:
-                held.close()
-            response.close()
-        elif held is not None:
-            if self.preload:
-                held.put_back()
-            else:
-                held.return_to_response()
 
     def finish(self, response: Response | None) -> Exception | None:
         """Attach the record to the outcome. Returns the exception to raise, or None to return the response."""
@@ -309,22 +239,12 @@ class Operation:
             if response is not None:
                 response.close()
             raise
-        error = self.error
-        if error is not None:
-            attach(error, history)
-            return error
+        if self.error is not None:
+            attach(self.error, history)
+            return self.error
         assert response is not None
         if self.is_held_back_unread:
-            return self._held_back(history)
+            return held_back(self.request, history)
         attach(response, history)
         self.record.fill_urllib3_history(response)
-        if self.config.raise_on_status and response.status_code >= 400 and self.stop_reason in EXHAUSTED:
-            raised = requests.exceptions.RetryError(history.sentence, request=self.request, response=response)
-            attach(raised, history)
-            return raised
-        return None
-
-
-def _is_throttling(classification: Classification | None) -> bool:
-    action = None if classification is None else classification.action
-    return isinstance(action, RetryIndicated) and action.reason.kind is ErrorKind.THROTTLING
+        return status_error(response, history) if self.config.raise_on_status else None

@@ -90,7 +90,16 @@ class ScriptedTransport(HTTPAdapter):
             raise AssertionError(f"attempt {len(self.sent) + 1} was not in the script")
         step = self.script.pop(0)
         body = None if _is_unwritten(step) else wire_bytes(request.body)
-        self.sent.append(SentRequest(request.method, request.url, dict(request.headers), body, options, request))
+        self.sent.append(
+            SentRequest(
+                request.method,
+                request.url,
+                {name: str(value) for name, value in request.headers.items()},
+                body,
+                options,
+                request,
+            )
+        )
         while callable(step) and not isinstance(step, BaseException):
             step = step(request)
         if isinstance(step, BaseException):

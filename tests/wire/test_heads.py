@@ -23,7 +23,7 @@ def get(raw: bytes, method: str = "GET") -> requests.Response:
 
 
 OK = b"HTTP/1.1 200 OK\r\n"
-GZIP = gzip.compress(b"hello")
+GZIP = gzip.compress(b"hello", mtime=0)
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ GZIP = gzip.compress(b"hello")
         (OK + b"Content-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", b""),
         (OK + b"Content-Encoding: gzip\r\n\r\n" + GZIP + b"\0" * 8, b"hello"),
         (OK + b"Content-Encoding: gzip\r\n\r\n" + GZIP + GZIP, b"hellohello"),
-        (OK + b"Content-Encoding: gzip, gzip\r\n\r\n" + gzip.compress(GZIP), b"hello"),
+        (OK + b"Content-Encoding: gzip, gzip\r\n\r\n" + gzip.compress(GZIP, mtime=0), b"hello"),
         (OK + b"Content-Encoding: deflate\r\n\r\n" + zlib.compress(b"hello")[2:-4], b"hello"),
         (OK + b"Content-Encoding: deflate\r\n\r\n" + zlib.compress(b""), b""),
         (OK + b"Content-Encoding: rot13\r\n\r\nuryyb", b"uryyb"),
@@ -71,7 +71,7 @@ def test_what_plain_requests_takes_is_taken(raw: bytes, body: bytes) -> None:
         (OK + b"Content-Encoding: gzip\r\n\r\n" + GZIP[:5], requests.exceptions.ContentDecodingError),
         (OK + b"Content-Encoding: gzip\r\n\r\n" + GZIP + GZIP[:-9], requests.exceptions.ContentDecodingError),
         (
-            OK + b"Content-Encoding: gzip, gzip\r\n\r\n" + gzip.compress(GZIP)[:-8],
+            OK + b"Content-Encoding: gzip, gzip\r\n\r\n" + gzip.compress(GZIP, mtime=0)[:-8],
             requests.exceptions.ContentDecodingError,
         ),
         (
