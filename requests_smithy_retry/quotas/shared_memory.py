@@ -116,7 +116,11 @@ class SharedMemoryTokenBucket:
         """Give ``amount`` tokens back; what exceeds the capacity is dropped."""
         if self._local_was_used:
             amount = self._release_locally(amount)
-        if amount > 0 and self._level() < self.capacity:
+            if amount <= 0:
+                return
+        mapped = self._mapped
+        # Without the lock, see _level: a full bucket has room for nothing.
+        if mapped is not self._file.memory or mapped is None or read_body(mapped, self._body)[0] < self.capacity:
             self._change(amount)
 
     def _release_locally(self, amount: float) -> float:
