@@ -54,8 +54,8 @@ def _factory(url: QuotaUrl, capacity: float, refill_rate: float, on_empty: str, 
     if url.scheme in REDIS_SCHEMES:
         from .quotas.redis import RedisTokenBucket, link_to
 
-        link = link_to(url, None, clock)
-        return lambda scope: RedisTokenBucket.on(link, scope, capacity=capacity, refill_rate=refill_rate)
+        handle = link_to(url, None, clock)
+        return lambda scope: RedisTokenBucket.on(handle, scope, capacity=capacity, refill_rate=refill_rate)
     if url.scheme == "shm":
         from .quotas.settings import SharedQuotaSettings, settings_from
         from .quotas.shared_memory import SharedMemoryTokenBucket

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 
 from requests_smithy_retry import StandardRetryStrategy
 from requests_smithy_retry.quotas.redis import RedisTokenBucket
-from requests_smithy_retry.quotas.redis_link import RedisLink
+from requests_smithy_retry.quotas.redis_link import LinkHandle, RedisLink
 from requests_smithy_retry.quotas.redis_script import Reply
 from requests_smithy_retry.quotas.settings import RedisSettings
 
@@ -81,10 +81,11 @@ class SharedQuota(Smithy):
         super().__init__(clock, random, StandardRetryStrategy, quota_url="memory://", **options)
         link = RedisLink("", "model", RedisSettings(), clock)
         link._pool = _servers.setdefault(clock, ModelServer())  # type: ignore[assignment]
+        handle = LinkHandle(link)
         quota = self.strategy.config.quota
         # What quota_url=redis://... would have made.
         self.strategy._scopes._make_named = lambda scope: RedisTokenBucket.on(
-            link, scope, capacity=quota, refill_rate=self.strategy.config.refill_rate
+            handle, scope, capacity=quota, refill_rate=self.strategy.config.refill_rate
         )
 
     def succeeded(self, state: Any, latency: float) -> None:

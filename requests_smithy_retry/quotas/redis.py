@@ -15,7 +15,7 @@ from ..option_types import Refused
 from ..quota import TokenBucket, TokenBucketSnapshot
 from ..quota_url import REDIS_SCHEMES, QuotaUrl
 from .redis_connection import check
-from .redis_link import Account, RedisLink
+from .redis_link import Account, LinkHandle, RedisLink
 from .redis_script import key_of
 from .settings import RedisSettings, names_of, settings_from
 
@@ -55,21 +55,22 @@ class RedisTokenBucket:
         self._made_from: tuple[Any, ...] = (looked_at, name, capacity, refill_rate, settings, clock)
 
     @classmethod
-    def on(cls, link: RedisLink, name: str, *, capacity: float, refill_rate: float) -> RedisTokenBucket:
+    def on(cls, handle: LinkHandle, name: str, *, capacity: float, refill_rate: float) -> RedisTokenBucket:
         """A bucket that shares its connections with others.
 
-        :param link: see :func:`link_to`.
+        :param handle: see :func:`link_to`.
         """
         bucket = cls.__new__(cls)
-        bucket._settle(link, name, capacity, refill_rate)
+        bucket._settle(handle, name, capacity, refill_rate)
         bucket._made_from = ()
         return bucket
 
-    def _settle(self, link: RedisLink, name: str, capacity: float, refill_rate: float) -> None:
+    def _settle(self, handle: LinkHandle, name: str, capacity: float, refill_rate: float) -> None:
+        self._handle = handle
+        self._link = link = handle.link
         size = link.settings.local_bucket_size(capacity)
         TokenBucket(capacity, refill_rate=refill_rate)  # refuses numbers out of range
         self.name = name
-        self._link = link
         self._account = Account(key_of(link.settings.prefix, name), capacity, refill_rate)
         self._local = TokenBucket(size, refill_rate=min(refill_rate, size), clock=link.clock)
 
@@ -145,8 +146,8 @@ def _bucket(
     return RedisTokenBucket(url, name, capacity=capacity, refill_rate=refill_rate, settings=settings, clock=clock)
 
 
-def link_to(url: str | QuotaUrl, settings: RedisSettings | None = None, clock: Clock = SYSTEM_CLOCK) -> RedisLink:
-    """A link for any number of buckets on one server. It connects when it is first needed.
+def link_to(url: str | QuotaUrl, settings: RedisSettings | None = None, clock: Clock = SYSTEM_CLOCK) -> LinkHandle:
+    """A link for any number of buckets on one server. It connects when it is first needed; hold its handle.
 
     :param url: see :class:`RedisTokenBucket`.
     :raises ValueError: for a bad URL or setting; the URL is not shown.
@@ -165,7 +166,7 @@ def link_to(url: str | QuotaUrl, settings: RedisSettings | None = None, clock: C
     own = settings_from(RedisSettings, {name: text for name, text in looked_at.settings.items() if name in ours})
     secret = looked_at.without(ours)
     check(secret)
-    return RedisLink(secret, looked_at.place, own if settings is None else settings, clock)
+    return LinkHandle(RedisLink(secret, looked_at.place, own if settings is None else settings, clock))
 
 
 def _looked_at(url: str | QuotaUrl) -> QuotaUrl:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import threading
+import weakref
 
 from ..clock import Clock
 from ..forksafe import renew_lock_after_fork
@@ -149,9 +150,6 @@ class RedisLink:
                 self.outage.note_failure(self.clock.now(), reason_of(error))
         self._pool.close_idle()
 
-    def __del__(self) -> None:
-        self.flush()
-
     def _call(self, exchange: Exchange, until: float) -> Reply:
         while True:
             connection = self._pool.take(until)
@@ -214,6 +212,21 @@ class RedisLink:
             give, account.pending = account.pending, 0.0
             self._owing.pop(account.key, None)
         return give
+
+
+class LinkHandle:
+    """Whoever uses a link holds its handle; when nobody does, what is owed is given back and the connections close.
+
+    The link itself cannot see to that when it dies: in a cycle of garbage its sockets may be gone before it.
+
+    :param link: it must not refer to its handle.
+    """
+
+    __slots__ = ("__weakref__", "link")
+
+    def __init__(self, link: RedisLink) -> None:
+        self.link = link
+        weakref.finalize(self, link.flush).atexit = False  # at exit: flush_at_exit
 
 
 def _is_stale(connection: RedisConnection, error: BaseException) -> bool:

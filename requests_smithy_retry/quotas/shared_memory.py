@@ -116,7 +116,11 @@ class SharedMemoryTokenBucket:
         """Give ``amount`` tokens back; what exceeds the capacity is dropped."""
         if self._local_was_used:
             amount = self._release_locally(amount)
-        if amount > 0 and self._level() < self.capacity:
+            if amount <= 0:
+                return
+        mapped = self._mapped
+        # Without the lock, see _level: a full bucket has room for nothing.
+        if mapped is not self._file.memory or mapped is None or read_body(mapped, self._body)[0] < self.capacity:
             self._change(amount)
 
     def _release_locally(self, amount: float) -> float:
@@ -151,7 +155,8 @@ class SharedMemoryTokenBucket:
                 self._find(mapped)
             data = mapped[self._offset : self._end]
             level, at, checksum = read_body(data, HEAD_SIZE)
-            if data[:HEAD_SIZE] != self._head or checksum != crc32(data[HEAD_SIZE:-4], self._seed):
+            # The checksum begins with that of our own head, so another bucket's record has a wrong one too.
+            if checksum != crc32(data[HEAD_SIZE:-4], self._seed):
                 level, at = self._find(mapped)
             if self.refill_rate and now > at:
                 level += (now - at) * self.refill_rate
@@ -170,14 +175,14 @@ class SharedMemoryTokenBucket:
     def _find(self, mapped: mmap.mmap) -> tuple[float, float]:
         """Look for the record, or make one: called with the lock held."""
         slot, key, record = self._memory.slot_of(mapped, self._key, self.capacity)
-        self._head = head_of(key)
-        self._seed = crc32(self._head)
+        head = head_of(key)
+        self._seed = crc32(head)
         self._offset = offset_of(slot)
         self._body = self._offset + HEAD_SIZE
         self._end = self._offset + RECORD_SIZE
         self._mapped = mapped
         level, at = (self.capacity, 0.0) if record is None else (record.level, record.at)
-        mapped[self._offset : self._end] = self._head + pack_body(level, at, self._seed)
+        mapped[self._offset : self._end] = head + pack_body(level, at, self._seed)
         return level, at
 
     def __reduce__(self) -> tuple[Any, ...]:

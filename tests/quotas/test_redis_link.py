@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import gc
+
 import pytest
 
 from requests_smithy_retry.clock import SYSTEM_CLOCK
@@ -35,7 +37,8 @@ def test_a_reason_holds_no_words_of_others(error: Exception, reason: str) -> Non
 
 def test_a_child_owes_nothing_of_its_parents(redis_server: RedisServer) -> None:
     """What the parent gathered is dropped in the child, and what the child gathers arrives."""
-    link, one = link_to(redis_server.url("?budget=2&flush_interval=60")), account()
+    handle, one = link_to(redis_server.url("?budget=2&flush_interval=60")), account()
+    link = handle.link
     link.exchange(one, 100)
     link.give_back(one, 10)
     link.renew_lock()
@@ -47,7 +50,8 @@ def test_a_child_owes_nothing_of_its_parents(redis_server: RedisServer) -> None:
 
 def test_many_buckets_give_back_in_turns(redis_server: RedisServer) -> None:
     """One give-back sends those of so many buckets; the flush brings the rest."""
-    link = link_to(redis_server.url("?budget=2&flush_interval=60"))
+    handle = link_to(redis_server.url("?budget=2&flush_interval=60"))
+    link = handle.link
     accounts = [account(number) for number in range(POST_MOST + 10)]
     for each in accounts:
         link.exchange(each, 100)
@@ -63,7 +67,8 @@ def test_many_buckets_give_back_in_turns(redis_server: RedisServer) -> None:
 
 def test_no_give_back_is_sent_while_an_answer_is_on_the_way(redis_server: RedisServer) -> None:
     """It would have to wait for that answer first."""
-    link, one = link_to(redis_server.url("?budget=1&flush_interval=0")), account()
+    handle, one = link_to(redis_server.url("?budget=1&flush_interval=0")), account()
+    link = handle.link
     link.exchange(one, 100)
     link.give_back(one, 10)
     link.give_back(one, 10)
@@ -73,17 +78,36 @@ def test_no_give_back_is_sent_while_an_answer_is_on_the_way(redis_server: RedisS
 
 def test_without_a_connection_a_give_back_waits_for_the_next_take(redis_server: RedisServer) -> None:
     """A success never connects."""
-    link, one = link_to(redis_server.url("?budget=1&flush_interval=0")), account()
+    handle, one = link_to(redis_server.url("?budget=1&flush_interval=0")), account()
+    link = handle.link
     link.give_back(one, 10)
     assert (one.pending, link._pool.take_idle()) == (10, None)
 
 
 def test_a_flush_without_a_server_is_a_failure_like_any_other(own_redis_server: RedisServer) -> None:
     """It raises nothing, and it tries once."""
-    link, one = link_to(own_redis_server.url("?budget=1")), account()
+    handle, one = link_to(own_redis_server.url("?budget=1")), account()
+    link = handle.link
     link.exchange(one, 100)
     link.give_back(one, 10)
     own_redis_server.kill()
     link.flush()
     link.flush()
     assert (link.outage.failures, link.outage.fallen_open) == (1, True)
+
+
+def test_what_is_owed_is_given_back_when_nobody_holds_the_link(redis_server: RedisServer) -> None:
+    """Also where the last holder is part of a cycle of garbage."""
+
+    class Holder:
+        def __init__(self) -> None:
+            self.myself = self
+            self.handle = link_to(redis_server.url("?budget=2&flush_interval=60"))
+
+    holder, one = Holder(), account()
+    pool = holder.handle.link._pool
+    holder.handle.link.exchange(one, 100)
+    holder.handle.link.give_back(one, 10)
+    del holder
+    gc.collect()
+    assert (redis_server.command("HGET", one.key, "level"), pool.take_idle()) == ("410", None)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import logging
 import os
@@ -27,6 +28,15 @@ def directory(tmp_path: Path) -> Path:
 
 def new_file(directory: Path) -> SharedFile:
     return SharedFile("test", SYSTEM_CLOCK, directory)
+
+
+def descriptors_of(directory: Path) -> int:
+    """How many of this process's open files lie in a directory."""
+    found = 0
+    for descriptor in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(OSError):
+            found += os.readlink(f"/proc/self/fd/{descriptor}").startswith(str(directory))
+    return found
 
 
 def test_the_file_is_the_users_alone(directory: Path) -> None:
@@ -270,21 +280,22 @@ def test_what_cannot_be_mapped_is_closed(directory: Path, monkeypatch: pytest.Mo
     def refuse(*_: object) -> None:
         raise OSError("no memory")
 
-    before = len(os.listdir("/proc/self/fd"))
     monkeypatch.setattr(shared_file.mmap, "mmap", refuse)
     with pytest.raises(OSError, match="no memory"):
         new_file(directory)
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert descriptors_of(directory) == 0
 
 
 def test_a_file_is_closed_with_its_last_user(directory: Path) -> None:
     """No descriptor is left behind."""
-    before = len(os.listdir("/proc/self/fd"))
     file = new_file(directory)
+    assert descriptors_of(directory) > 0
     file.close()
     file.close()
+    assert descriptors_of(directory) == 0
+    file = new_file(directory)
     del file
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert descriptors_of(directory) == 0
 
 
 def test_without_file_locks_the_error_says_so(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
