@@ -124,7 +124,7 @@ class RetryAdapter(CopiedAfresh, SendLoop):
             or config.operation_timeout is not None
             or config.operation_attempt_timeout is not None
             # Empty until a server throttles; from then on each attempt needs a permit.
-            or getattr(strategy, "throttled", False)
+            or getattr(strategy, "throttled", hasattr(strategy, "send_permit"))
         )
         self.ask_permit: Any | None = getattr(strategy, "send_permit", None)
         # Read on each first-try success: empty where there is nothing to book.

@@ -98,7 +98,7 @@ class GaveUp(NamedTuple):
     """A retry was wanted and could not be had. An outcome that nobody wants retried (a 404) is no giving up.
 
     :param operation: the call of ``send`` that ended.
-    :param number: of the last attempt.
+    :param number: of the last attempt; 0 where none was made, because no permit came in time.
     :param history: the whole record; ``history.stop_reason`` and ``history.sentence`` say why.
     """
 

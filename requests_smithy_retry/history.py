@@ -95,7 +95,7 @@ class RetryHistory:
             wait = f"after {item.delay:.3g} s ({item.delay_source}) " if item.delay else ""
             wait += f"and {item.permit_wait:.3g} s for a permit " if item.permit_wait else ""
             took = "" if item.duration is None else f" in {item.duration:.3g} s"
-            votes = ", ".join(f"{vote.classifier}: {_said(vote)}" for vote in item.votes)
+            votes = ", ".join(f"{vote.classifier}: {said(vote)}" for vote in item.votes)
             paid = "" if item.quota_before is None else f", quota {item.quota_before:g} -> {item.quota_after:g}"
             lines.append(f"attempt {item.number}: {wait}{item.ending}{took}{f' [{votes}]' if votes else ''}{paid}")
         return "\n".join([*lines, self.sentence])
@@ -105,7 +105,7 @@ class RetryHistory:
         attempts = []
         for item in self.attempts:
             row = asdict(item)
-            row["votes"] = [{"classifier": vote.classifier, "verdict": _said(vote)} for vote in item.votes]
+            row["votes"] = [{"classifier": vote.classifier, "verdict": said(vote)} for vote in item.votes]
             attempts.append(row)
         return {
             "scope": self.scope,
@@ -119,7 +119,8 @@ class RetryHistory:
         return self.sentence
 
 
-def _said(vote: Vote) -> str:
+def said(vote: Vote) -> str:
+    """What a classifier said, in words."""
     if isinstance(vote.action, RetryIndicated):
         return vote.action.reason.kind.value
     if isinstance(vote.action, RetryForbidden):

@@ -14,6 +14,7 @@ from .redact import safe_url
 from .stop_reason import StopReason
 
 logger: logging.Logger = logging.getLogger("requests_smithy_retry")
+logger.addHandler(logging.NullHandler())  # a program that set up no logging gets nothing on its stderr
 
 may_log: Callable[[int, bool], bool] = getattr(logger, "_cache", {}).get
 """``may_log(level, True)``: False where the level is known to be off.

@@ -147,10 +147,11 @@ class ObservedOperation:
     def ended(self, history: RetryHistory) -> None:
         """Tell how it ended, where there is something to tell."""
         listeners = self.adapter.listeners
+        number = history.attempts[-1].number if history.attempts else 0
         if history.stop_reason not in QUIET_ENDINGS:
-            listeners.gave_up(GaveUp(self, self.number, history))
-        elif history.stop_reason is StopReason.SUCCESS and self.number > 1:
-            listeners.succeeded(Succeeded(self, self.number, history))
+            listeners.gave_up(GaveUp(self, number, history))
+        elif history.stop_reason is StopReason.SUCCESS and number > 1:
+            listeners.succeeded(Succeeded(self, number, history))
 
     def record_of(self, event: AfterAttempt) -> AttemptRecord:
         """The record of an attempt that went without one."""

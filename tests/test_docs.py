@@ -10,7 +10,7 @@ import responses
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-BLOCK = re.compile(r"^(<!-- not run: .+ -->\n)?```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+BLOCK = re.compile(r"^(<!-- not run: [^\n]+ -->\n)?```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 LOOPBACK = re.compile(r"https?://(127\.0\.0\.1|localhost|\[::1\])[:/].*")
 ANYWHERE = re.compile(r"https://[a-z.]*example\.com/.*")
 

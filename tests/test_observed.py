@@ -8,8 +8,15 @@ from typing import Any
 import pytest
 import requests
 
-from requests_smithy_retry import RetryListener, retry_history, retry_options
-from requests_smithy_retry.testing import FaultServer, Reply
+from requests_smithy_retry import (
+    RetryError,
+    RetryListener,
+    StandardRetryStrategy,
+    StopReason,
+    retry_history,
+    retry_options,
+)
+from requests_smithy_retry.testing import FakeClock, FaultServer, Reply
 
 from .support import Reply as Scripted
 from .support import ScriptedAdapter, prepare, reset_error, scripted, send, session_with
@@ -235,3 +242,19 @@ def test_a_cut_body_is_told_as_the_attempts_failure() -> None:
     adapter: ScriptedAdapter = scripted(Scripted(200, body=b"half", cut=True), 200, listeners=[log])
     send(adapter)
     assert ["ChunkedEncodingError", None] == [event.record.error for event in log.events["AfterAttempt"]]
+
+
+def test_an_operation_that_was_never_sent_is_given_up_at_attempt_0() -> None:
+    """Where no permit comes in time, there is an end without an attempt."""
+
+    class Stingy(StandardRetryStrategy):
+        def send_permit(self, *, token: Any, deadline: float | None, waited: float) -> None:
+            raise RetryError("no permit", stop_reason=StopReason.RATE_LIMITED)
+
+    log = Remembering()
+    with pytest.raises(requests.exceptions.ConnectTimeout):
+        send(scripted(strategy=Stingy(clock=FakeClock()), listeners=[log]))
+    assert ["GaveUp"] == list(log.events)
+    assert [(0, StopReason.RATE_LIMITED)] == [
+        (event.number, event.history.stop_reason) for event in log.events["GaveUp"]
+    ]

@@ -36,7 +36,7 @@ def config(as_json: bool, aws_config: str | None, options: tuple[str, ...]) -> N
     if aws_config is not None:
         options = (*options, f"aws_config={aws_config}")
     try:
-        resolved = RetryConfig.from_environment(**dict(map(_option, options)))
+        resolved = RetryConfig.from_environment(**dict(map(option_of, options)))
     except RetryConfigError as error:
         click.echo(f"requests-smithy-retry: {error}", err=True)
         sys.exit(1)
@@ -64,7 +64,11 @@ def _amount(worst: WorstCase, name: str) -> str:
     return str(value) if name == "attempts" else f"{value:g} s"
 
 
-def _option(text: str) -> tuple[str, object]:
+def option_of(text: str) -> tuple[str, object]:
+    """The name and the value in ``OPTION=VALUE``.
+
+    :raises click.BadParameter: for what is none.
+    """
     name, equals, value = text.partition("=")
     name = name.strip().lower()
     variable = f"SMITHY_RETRY_{name.upper()}"

@@ -90,16 +90,8 @@ class ScriptedTransport(HTTPAdapter):
             raise AssertionError(f"attempt {len(self.sent) + 1} was not in the script")
         step = self.script.pop(0)
         body = None if _is_unwritten(step) else wire_bytes(request.body)
-        self.sent.append(
-            SentRequest(
-                request.method,
-                request.url,
-                {name: str(value) for name, value in request.headers.items()},
-                body,
-                options,
-                request,
-            )
-        )
+        headers: dict[str, Any] = dict(request.headers.items())
+        self.sent.append(SentRequest(request.method, request.url, headers, body, options, request))
         while callable(step) and not isinstance(step, BaseException):
             step = step(request)
         if isinstance(step, BaseException):
