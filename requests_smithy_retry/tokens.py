@@ -36,6 +36,7 @@ class StandardRetryToken:
     :param retry_count: 0 for the first attempt.
     :param retry_delay: seconds to wait before the attempt.
     :param acquired: what this retry took from the quota; a success gives it back.
+    :param spent: what the operation's retries took from it so far, together.
     :param previous_delay: the computed backoff, for decorrelated jitter; None before the first retry.
     :param delay_source: ``"backoff"``, or the name of the hint that made the delay longer.
     :param quota_before: what the bucket held before this retry was paid; None where there is no quota.
@@ -51,6 +52,7 @@ class StandardRetryToken:
     retry_count: int = 0
     retry_delay: float = 0.0
     acquired: float = 0
+    spent: float = 0
     previous_delay: float | None = None
     delay_source: str = "backoff"
     quota_before: float | None = None

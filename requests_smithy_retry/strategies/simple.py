@@ -126,6 +126,7 @@ class SimpleRetryStrategy:
             retry_count=retry,
             retry_delay=delay,
             acquired=payment.acquired,
+            spent=token.spent + payment.acquired,
             previous_delay=backoff,
             delay_source=hint.source if hint is not None and delay != backoff else "backoff",
             quota_before=payment.before,
