@@ -39,6 +39,7 @@ from .observed import ObservedOperation
 from .operation_options import retry_options
 from .outcome import Outcome, ResponseError, RetryContext
 from .priority import RetryClassifierPriority
+from .payoff_bucket import PayoffTokenBucket
 from .quota import RetryQuota, TokenBucket, TokenBucketSnapshot
 from .rate_limiter import ClientRateLimiter, PermitWait, RateLimiterSnapshot
 from .smithy import SmithyEndpoint, SmithyModel, SmithyModelError
@@ -68,6 +69,7 @@ __all__ = [
     "NoActionIndicated",
     "ObservedOperation",
     "Outcome",
+    "PayoffTokenBucket",
     "PermitWait",
     "RateLimiterSettings",
     "RateLimiterSnapshot",

@@ -49,6 +49,8 @@ class PayoffQuota(RetryQuota, Protocol):
 
     retired: bool
     """Set when its scope was given up, so that nobody goes on remembering it."""
+    has_room: bool
+    """Whether a first-try success is worth something now: then :meth:`first_try` is called, else :meth:`count`."""
 
     def on_operation(self) -> None:
         """Take note that an operation begins."""
@@ -74,6 +76,10 @@ class PayoffQuota(RetryQuota, Protocol):
 
     def first_try(self, started: float, timeout: float | None) -> None:
         """Take note of a whole operation: it began then, and succeeded now at the first try."""
+        ...
+
+    def count(self, started: float) -> None:
+        """The same where there is no room for a reward."""
         ...
 
 
@@ -145,7 +151,8 @@ class PayoffTokenBucket:
         self._tokens = self._capacity = least
         self._count = self._weight = self._rate = 0.0
         self._at = clock.now()
-        self._has_room = False
+        self.has_room: bool = False
+        """Whether it holds less than its capacity, so that a first-try success is worth something."""
         self._pending: list[float] = []
         self._worths: list[float] = []
         self.renew_lock()
@@ -208,11 +215,15 @@ class PayoffTokenBucket:
 
     def first_try(self, started: float, timeout: float | None) -> None:
         """Take note of a whole operation: it began at ``started`` on the clock, and succeeded now at the first try."""
-        # Appending is atomic, so this path takes no lock. What an answer is worth matters only below the capacity.
-        if self._has_room:
-            self._worths.append(_worth(self._now() - started, timeout))
-        self._pending.append(started)
-        if len(self._pending) >= MAX_PENDING:
+        self._worths.append(_worth(self._now() - started, timeout))
+        self.count(started)
+
+    def count(self, started: float) -> None:
+        """Take note of such an operation where there is no room for a reward."""
+        # Appending is atomic, so this path takes no lock.
+        pending = self._pending
+        pending.append(started)
+        if len(pending) >= MAX_PENDING:
             with self._lock:
                 self._work_off()
 
@@ -271,7 +282,7 @@ class PayoffTokenBucket:
 
     def _hold(self, tokens: float) -> None:
         self._tokens = tokens
-        self._has_room = tokens < self._capacity
+        self.has_room = tokens < self._capacity
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A copy keeps the numbers and starts anew, with a lock of its own (contract 11.1).
@@ -286,7 +297,7 @@ def _worth(latency: float | None, timeout: float | None) -> float:
     """1 for a success at once, 0 for one at the last moment."""
     if latency is None or timeout is None:
         return 1.0
-    return max(0.0, 1.0 - latency / timeout)
+    return max(0.0, 1.0 - latency / timeout) if timeout > 0 else 0.0
 
 
 def _down(tokens: float) -> str:

@@ -55,6 +55,9 @@ class SimpleRetryStrategy:
     spent_scopes: Collection[str | None] = ()
     """Scopes to which a success owes something. While it is empty, a first-try success needs no bookkeeping."""
 
+    wants_latency: bool = False
+    """Whether its quota goes by every operation and by how long attempts take."""
+
     def __init__(
         self,
         *,
