@@ -116,6 +116,8 @@ ADAPTERS: dict[str, tuple[str, Callable[..., HTTPAdapter]]] = {
     "ours": ("RetryAdapter(), standard mode", _ours()),
     "ours-listener": ("RetryAdapter(listeners=[...]), one that does nothing", _listened),
     "ours-adaptive": ('RetryAdapter(mode="adaptive")', _ours(mode="adaptive")),
+    "ours-payoff": ('RetryAdapter(quota="payoff")', _ours(quota="payoff")),
+    "ours-adaptive-payoff": ('RetryAdapter(mode="adaptive", quota="payoff")', _ours(mode="adaptive", quota="payoff")),
     "ours-deadline": ("RetryAdapter(operation_timeout=30)", _ours(operation_timeout=30)),
 }
 WRAPPERS: dict[str, tuple[str, Callable[[requests.Session], Any]]] = {

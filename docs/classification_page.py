@@ -17,8 +17,8 @@ from requests.adapters import HTTPAdapter
 from urllib3.util.ssl_match_hostname import CertificateError
 
 from requests_smithy_retry import RetryAdapter, RetryIndicated, StopReason, retry_history
-from requests_smithy_retry.wire import attempt
 from requests_smithy_retry.testing.clock import FakeClock
+from requests_smithy_retry.wire import attempt
 
 URL = "https://api.example.com/things"
 HEAD = """# Classification of every outcome

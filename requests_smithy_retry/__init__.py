@@ -38,6 +38,7 @@ from .mount import mount
 from .observed import ObservedOperation
 from .operation_options import retry_options
 from .outcome import Outcome, ResponseError, RetryContext
+from .payoff_bucket import PayoffTokenBucket
 from .priority import RetryClassifierPriority
 from .quota import RetryQuota, TokenBucket, TokenBucketSnapshot
 from .rate_limiter import ClientRateLimiter, PermitWait, RateLimiterSnapshot
@@ -68,6 +69,7 @@ __all__ = [
     "NoActionIndicated",
     "ObservedOperation",
     "Outcome",
+    "PayoffTokenBucket",
     "PermitWait",
     "RateLimiterSettings",
     "RateLimiterSnapshot",

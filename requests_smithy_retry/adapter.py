@@ -13,7 +13,7 @@ from .clock import SYSTEM_CLOCK, Clock
 from .config import RetryConfig, RetryOptions
 from .copying import CopiedAfresh
 from .errors import RetryConfigError
-from .first_tries import FirstTries, owed
+from .first_tries import book_of, owed
 from .given_strategy import check_beside_strategy, foreign_fold, gives_free_first_token
 from .interfaces import RetryStrategy
 from .listeners import Listeners
@@ -129,7 +129,7 @@ class RetryAdapter(CopiedAfresh, SendLoop):
         self.ask_permit: Any | None = getattr(strategy, "send_permit", None)
         # Read on each first-try success: empty where there is nothing to book.
         self._owed = owed(strategy)
-        self._book = FirstTries(strategy, self.scope_of, by_url=config.scope is None).book
+        self._book = book_of(strategy, self.scope_of, by_url=config.scope is None)
         items = (SDK_HEADERS, *config.listeners) if config.sdk_headers else config.listeners
         self.listeners: Any = Listeners(items) if items else None
         self._in_full = self.listeners is not None or self._needs_operation

@@ -55,7 +55,7 @@ class RetryConfig:
     throttling_backoff: float | None = None
     max_backoff: float = 20.0
     jitter: str = "full"
-    quota: float | RetryQuota | None = 500
+    quota: float | str | RetryQuota | None = 500
     quota_url: str | QuotaUrl | None = None
     refill_rate: float = 0.0
     on_empty: str = "fail"
@@ -203,7 +203,7 @@ class RetryOptions(TypedDict, total=False):
     throttling_backoff: float | None
     max_backoff: float
     jitter: str
-    quota: float | RetryQuota | None
+    quota: float | str | RetryQuota | None
     quota_url: str | QuotaUrl | None
     refill_rate: float
     on_empty: str

@@ -12,16 +12,34 @@ from typing import Any
 from requests import PreparedRequest
 
 from .interfaces import RetryStrategy
+from .payoff_bucket import PayoffQuota
 from .rate_limiter import ClientRateLimiter
 from .scopes import MAX_SCOPES
 from .strategies.adaptive import AdaptiveRetryStrategy
+from .timeouts import read_part
 
 
 def owed(strategy: RetryStrategy) -> Collection[Any]:
     """Something to look at on each first-try success: while it is empty, there is nothing to book."""
     if isinstance(strategy, AdaptiveRetryStrategy):
         return ("each success is measured",)
+    if getattr(strategy, "wants_latency", False):
+        return ("each operation is counted",)
     return getattr(strategy, "spent_scopes", ())
+
+
+def book_of(
+    strategy: RetryStrategy, scope_of: Callable[[PreparedRequest], str], *, by_url: bool
+) -> Callable[[PreparedRequest, float, Any], None]:
+    """The function that books a first-try success, given its request, when it began and its timeout.
+
+    :param strategy: as of :class:`FirstTries`, like the other parameters.
+    """
+    first_tries = FirstTries(strategy, scope_of, by_url=by_url)
+    if getattr(strategy, "wants_latency", False):
+        payoff = PayoffFirstTries(strategy, scope_of, first_tries, by_url=by_url)
+        return payoff.book_and_measure if isinstance(strategy, AdaptiveRetryStrategy) else payoff.book
+    return first_tries.book
 
 
 class FirstTries:
@@ -40,7 +58,7 @@ class FirstTries:
         if isinstance(strategy, AdaptiveRetryStrategy):
             self._limiters = {}
 
-    def book(self, request: PreparedRequest) -> None:
+    def book(self, request: PreparedRequest, started: float = 0.0, timeout: Any = None) -> None:  # noqa: ARG002
         """Book one."""
         if self._limiters is not None and not self._strategy.spent_scopes:
             url: Any = request.url
@@ -60,3 +78,52 @@ class FirstTries:
             url = str(request.url)
             remembered[url[: url.find("/", 8)]] = limiter
         return limiter
+
+
+class PayoffFirstTries:
+    """Books first-try successes where the quota goes by how many operations there are, and how long they take.
+
+    :param strategy: whose quota it is.
+    :param scope_of: names the scope of a request.
+    :param others: books the rest: what a limiter counts.
+    :param by_url: scopes are origins, so a bucket can be remembered by the beginning of a URL.
+    """
+
+    def __init__(
+        self, strategy: RetryStrategy, scope_of: Callable[[PreparedRequest], str], others: FirstTries, *, by_url: bool
+    ) -> None:
+        self._strategy: Any = strategy
+        self._scope_of = scope_of
+        self._others = others
+        self._by_url = by_url
+        self._buckets: dict[str, PayoffQuota] = {}
+
+    def book(self, request: PreparedRequest, started: float, timeout: Any) -> None:
+        """Book one.
+
+        :param started: when it began, on the strategy's clock.
+        :param timeout: of its attempt, as requests takes it.
+        """
+        url: Any = request.url
+        bucket = self._buckets.get(url[: url.find("/", 8)])
+        if bucket is None or bucket.retired:
+            bucket = self._bucket_of(request)
+        # What an answer was worth matters only where there is room for a reward.
+        if bucket.has_room:
+            bucket.first_try(started, read_part(timeout))
+        else:
+            bucket.count(started)
+
+    def book_and_measure(self, request: PreparedRequest, started: float, timeout: Any) -> None:
+        """Book one with the limiter too."""
+        self.book(request, started, timeout)
+        self._others.book(request)
+
+    def _bucket_of(self, request: PreparedRequest) -> PayoffQuota:
+        bucket: PayoffQuota = self._strategy.bucket(self._scope_of(request))
+        if self._by_url:
+            if len(self._buckets) >= MAX_SCOPES:
+                self._buckets.clear()
+            url = str(request.url)
+            self._buckets[url[: url.find("/", 8)]] = bucket
+        return bucket

@@ -25,6 +25,7 @@ from .recorder import Recorder
 from .request_facts import RequestFacts
 from .stop_reason import StopReason
 from .time_limits import TimeLimits
+from .timeouts import read_part
 from .transport_faults import forget_frames, is_request_fault, never_left
 from .wire import Peeked
 from .wire import attempt as attempt_state
@@ -68,6 +69,7 @@ class Operation:
         self.limits: TimeLimits = TimeLimits(self.config, self.options, self.clock)
         self.sees_successes: bool = adapter.sees_successes or any(map(sees_successes, self.options.classifiers))
         self.number: int = 0
+        self.started: float = 0.0
         if observed is None and adapter.listeners is not None:
             observed = ObservedOperation(adapter, request)
             observed.own_max_attempts = self.options.max_attempts
@@ -125,6 +127,7 @@ class Operation:
         :param started: when the attempt began, on the clock.
         """
         self.number += 1
+        self.started = started
         unwritten = error is not None and (attempt_state.connecting or never_left(error))
         if error is not None:
             error = as_requests_error(error, response, self.limits, self.request)
@@ -223,6 +226,9 @@ class Operation:
 
     def _succeed(self) -> tuple[None, bool]:
         if self.token is not None:
+            if getattr(self.strategy, "wants_latency", False):
+                allowed = read_part(self.limits.allowed)
+                self.token = self.token.answered(self.clock.now() - self.started, allowed)
             self.strategy.record_success(token=self.token)
         return None, self._stop(StopReason.SUCCESS, StopReason.SUCCESS.value)[1]
 

@@ -38,7 +38,7 @@ class SendLoop(HTTPAdapter):
     _in_full: Collection[Any] | bool
     _needs_operation: Collection[Any] | bool
     _owed: Collection[Any]
-    _book: Callable[[PreparedRequest], None]
+    _book: Callable[[PreparedRequest, float, Any], None]
 
     def scope_of(self, request: PreparedRequest) -> str:
         """The scope of a request."""
@@ -105,7 +105,7 @@ class SendLoop(HTTPAdapter):
                     if watched:
                         request = watched.succeeded_at_once(response, started)
                     if self._owed:
-                        self._book(request)
+                        self._book(request, started, timeout)
                     if may_log(10, True):
                         log_first_try(request.method, request.url, response.status_code, self.clock.now() - started)
                     response._retry_started = started  # type: ignore[attr-defined]

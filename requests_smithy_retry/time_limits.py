@@ -36,6 +36,8 @@ class TimeLimits:
         self._now: Deadline | None = None
         self._outer: Deadline | None = None
         self._timeout: Any = None
+        self.allowed: Any = None
+        """The timeout of the attempt under way, or of the last one."""
 
     @property
     def at(self) -> float | None:
@@ -53,6 +55,7 @@ class TimeLimits:
         :raises requests.exceptions.ConnectTimeout: if no time is left; nothing is sent then.
         """
         bound = earliest(self.deadline, after(self._attempt_timeout, self._clock))
+        self.allowed = timeout
         if bound is None:
             return timeout
         self._outer, self._now, self._timeout = attempt.deadline, bound, timeout
@@ -62,7 +65,8 @@ class TimeLimits:
         if left <= 0:
             attempt.connecting = True
             raise requests.exceptions.ConnectTimeout("the deadline had passed before the request was sent")
-        return shrunk(timeout, left)
+        self.allowed = shrunk(timeout, left)
+        return self.allowed
 
     def end(self) -> None:
         """End the attempt. Can be called again."""

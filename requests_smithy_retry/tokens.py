@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from .errors import TokenError
@@ -36,6 +36,7 @@ class StandardRetryToken:
     :param retry_count: 0 for the first attempt.
     :param retry_delay: seconds to wait before the attempt.
     :param acquired: what this retry took from the quota; a success gives it back.
+    :param spent: what the operation's retries took from it so far, together.
     :param previous_delay: the computed backoff, for decorrelated jitter; None before the first retry.
     :param delay_source: ``"backoff"``, or the name of the hint that made the delay longer.
     :param quota_before: what the bucket held before this retry was paid; None where there is no quota.
@@ -43,6 +44,8 @@ class StandardRetryToken:
     :param quota_source: which bucket answered, as in its snapshot; None where there is no quota.
     :param classification: the verdict that led to this retry.
     :param loan: tells a bucket that others wait on whether ``acquired`` may still come back.
+    :param latency: seconds that the attempt took, once it succeeded; None: nobody measured.
+    :param timeout: seconds that it was allowed; None: as long as it took.
     :param failures: how urllib3 would sort the operation's failures; counted for a translated ``Retry`` alone.
     """
 
@@ -51,6 +54,7 @@ class StandardRetryToken:
     retry_count: int = 0
     retry_delay: float = 0.0
     acquired: float = 0
+    spent: float = 0
     previous_delay: float | None = None
     delay_source: str = "backoff"
     quota_before: float | None = None
@@ -59,7 +63,17 @@ class StandardRetryToken:
     classification: Classification | None = field(default=None, repr=False)
     loan: Loan | None = field(default=None, repr=False, compare=False)
     failures: tuple[FailureKind, ...] = field(default=(), repr=False)
+    latency: float | None = None
+    timeout: float | None = None
     _unused: list[None] = field(default_factory=lambda: [None], repr=False, compare=False)
+
+    def answered(self, latency: float, timeout: float | None) -> StandardRetryToken:
+        """The same token, mark included, that knows how long its attempt took, for a quota that goes by that.
+
+        :param latency: seconds.
+        :param timeout: seconds that the attempt was allowed, or None.
+        """
+        return replace(self, latency=latency, timeout=timeout)
 
     def redeem(self, issuer: object) -> None:
         """Mark the token as used. Atomic: of two threads only one gets through.

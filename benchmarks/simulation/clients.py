@@ -6,6 +6,7 @@ from random import Random
 from typing import TYPE_CHECKING, NamedTuple
 
 from .engine import Loop
+from .policies import CLIENT_TIMEOUT
 from .scenarios import STOP
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from .scenarios import Scenario
     from .servers import Server
 
-CLIENT_TIMEOUT = 1.0
 LONGEST_PERMIT_WAIT = 60.0
 
 

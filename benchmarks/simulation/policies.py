@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from requests_smithy_retry import Clock
 
 MOST_ATTEMPTS = 3
+CLIENT_TIMEOUT = 1.0
+"""Seconds after which an attempt counts as failed, for every policy."""
 
 
 class Failure(Exception):
@@ -33,6 +35,10 @@ class Failure(Exception):
         super().__init__(kind)
         self.is_throttling_error = kind == "throttled"
         self.is_timeout_error = kind == "timeout"
+
+
+class Refused(Failure, ConnectionRefusedError):
+    """The same of a connection that was refused."""
 
 
 class Policy:
@@ -113,13 +119,14 @@ class Smithy(Policy):
 
     def failed(self, state: Any, kind: str) -> tuple[float, Any] | None:
         try:
-            token = self.strategy.refresh_retry_token_for_retry(token_to_renew=state, error=Failure(kind))
+            error = Refused(kind) if kind == "refused" else Failure(kind)
+            token = self.strategy.refresh_retry_token_for_retry(token_to_renew=state, error=error)
         except RetryError:
             return None
         return token.retry_delay, token
 
-    def succeeded(self, state: Any, latency: float) -> None:  # noqa: ARG002
-        self.strategy.record_success(token=state)
+    def succeeded(self, state: Any, latency: float) -> None:
+        self.strategy.record_success(token=state.answered(latency, CLIENT_TIMEOUT))
 
 
 class Counting(Policy):
@@ -214,6 +221,7 @@ POLICIES: dict[str, Callable[[Clock, Random], Policy]] = {
     "standard 2.0": smithy(StandardRetryStrategy, retry_spec="2.0"),
     "standard 2.1": smithy(StandardRetryStrategy),
     "adaptive": smithy(AdaptiveRetryStrategy),
+    "payoff": smithy(StandardRetryStrategy, quota="payoff"),
     "gRPC throttling": GrpcThrottling,
     "ratio budget": RatioBudget,
     "circuit breaker": CircuitBreaker,

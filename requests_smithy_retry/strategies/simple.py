@@ -55,6 +55,9 @@ class SimpleRetryStrategy:
     spent_scopes: Collection[str | None] = ()
     """Scopes to which a success owes something. While it is empty, a first-try success needs no bookkeeping."""
 
+    wants_latency: bool = False
+    """Whether its quota goes by every operation and by how long attempts take."""
+
     def __init__(
         self,
         *,
@@ -126,6 +129,7 @@ class SimpleRetryStrategy:
             retry_count=retry,
             retry_delay=delay,
             acquired=payment.acquired,
+            spent=token.spent + payment.acquired,
             previous_delay=backoff,
             delay_source=hint.source if hint is not None and delay != backoff else "backoff",
             quota_before=payment.before,

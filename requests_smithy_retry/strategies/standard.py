@@ -14,12 +14,14 @@ from ..config import RetryConfig, RetryOptions
 from ..errors import RetryError
 from ..operation_options import NOTHING
 from ..outcome import RetryContext, context_of
+from ..payoff_bucket import PAYOFF, PayoffQuota, PayoffTokenBucket, RetryCause
 from ..quota import RetryQuota, TokenBucket, is_full
 from ..quota_backends import quota_factory
 from ..scopes import NamedScopeTable, ScopeTable, shown
 from ..stop_reason import StopReason
 from ..tokens import RetryToken, StandardRetryToken
 from ..waiting import Loan, loan_of
+from .retry_cause import cause_of
 from .simple import Payment, SimpleRetryStrategy
 from .snapshot import StrategySnapshot
 
@@ -55,7 +57,10 @@ class StandardRetryStrategy(SimpleRetryStrategy):
     def _open_books(self) -> None:
         quota = self.config.quota
         self._shared = quota if isinstance(quota, RetryQuota) else None
+        self.wants_latency = quota == PAYOFF or isinstance(quota, PayoffQuota)
         self._scopes: ScopeTable[RetryQuota] = ScopeTable(self._new_bucket, is_full)
+        if quota == PAYOFF:
+            self._scopes = ScopeTable(lambda: PayoffTokenBucket(clock=self.clock), is_full, retire=_retire)
         if isinstance(quota, (int, float)) and self.config.quota_url is not None:
             self._scopes = NamedScopeTable(
                 quota_factory(
@@ -83,6 +88,16 @@ class StandardRetryStrategy(SimpleRetryStrategy):
             return self._shared
         return None if self.config.quota is None else self._scopes.get(token_scope)
 
+    def acquire_initial_retry_token(self, *, token_scope: str | None = None) -> StandardRetryToken:
+        """A token for the first attempt: always given, without delay, and free.
+
+        :param token_scope: operations with the same scope share a quota.
+        """
+        if self.wants_latency:
+            with self._bucket_in_use(token_scope) as bucket:
+                bucket.on_operation()  # type: ignore[union-attr]
+        return super().acquire_initial_retry_token(token_scope=token_scope)
+
     def refresh_retry_token_for_retry(self, *, token_to_renew: RetryToken, error: Exception) -> StandardRetryToken:
         """A token for another attempt, or the reason why there is none; with ``on_empty="wait"`` it may take a while.
 
@@ -108,6 +123,12 @@ class StandardRetryStrategy(SimpleRetryStrategy):
         """
         own = self._redeem(token)
         scope = own.token_scope
+        if self.wants_latency:
+            with self._bucket_in_use(scope) as bucket:
+                bucket.on_success(  # type: ignore[union-attr]
+                    retries=own.retry_count, spent=own.spent, latency=own.latency, timeout=own.timeout
+                )
+            return
         if not self.spent_scopes or (self._shared is None and scope not in self.spent_scopes):
             return
         if own.retry_count:
@@ -159,7 +180,8 @@ class StandardRetryStrategy(SimpleRetryStrategy):
         with self._bucket_in_use(scope) as bucket:
             if bucket is None:
                 return Payment()
-            price = self._price(reason)
+            cause = cause_of(reason, context.outcome)
+            price = bucket.price_of(cause) if self.wants_latency else self._price(reason)  # type: ignore[attr-defined]
             # Whoever waits for tokens still has the backoff before it.
             until = None if context.deadline is None else context.deadline - delay
             granted = bucket.acquire(price, deadline=until)
@@ -170,11 +192,9 @@ class StandardRetryStrategy(SimpleRetryStrategy):
             if granted:
                 after = bucket.available
                 return Payment(price, after + price, after, loan_of(bucket, price), source)
-        whose = "" if scope is None else f" of {shown(scope)}"
-        where = "" if source == "memory" else f" ({source})"
         long_poll = (context.options or NOTHING).long_poll
         raise RetryError(
-            f"the retry quota{whose}{where} is empty ({bucket.available:g} of {bucket.capacity:g}, needs {price:g})",
+            self._refusal(bucket, scope, price, cause),
             stop_reason=StopReason.QUOTA_EXCEEDED,
             delay=delay if long_poll else None,
             classification=classification,
@@ -186,6 +206,14 @@ class StandardRetryStrategy(SimpleRetryStrategy):
             return numbers.throttling_cost
         return numbers.timeout_cost if reason.timeout else numbers.retry_cost
 
+    def _refusal(self, bucket: Any, scope: str | None, price: float, cause: RetryCause) -> str:
+        if self.wants_latency:
+            return str(bucket.refusal(cause, "" if scope is None else f" on {shown(scope)}"))
+        whose = "" if scope is None else f" of {shown(scope)}"
+        source = getattr(bucket, "source", "memory")
+        where = "" if source == "memory" else f" ({source})"
+        return f"the retry quota{whose}{where} is empty ({bucket.available:g} of {bucket.capacity:g}, needs {price:g})"
+
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
         for name in ("_scopes", "_shared", "spent_scopes"):
@@ -195,3 +223,7 @@ class StandardRetryStrategy(SimpleRetryStrategy):
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         self._open_books()
+
+
+def _retire(bucket: Any) -> None:
+    bucket.retired = True

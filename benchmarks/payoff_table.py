@@ -1,0 +1,122 @@
+"""The payoff quota beside every other policy of the simulation, for clients of four sizes.
+
+    PYTHONPATH=. python benchmarks/payoff_table.py [--quick] [--clients N] [--seeds N] [--plot FOLDER] [--json FILE]
+
+Prints medians over the seeds: how many attempts an operation took while there was trouble, how many operations
+succeeded, and how long the trouble outlived its cause. Everything is virtual time: the same figures on any machine.
+The whole takes some minutes of two processors.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import multiprocessing
+import sys
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.simulation.clients import simulate
+from benchmarks.simulation.corners import CORNERS, HELD_OUT
+from benchmarks.simulation.metrics import measure, per_second
+from benchmarks.simulation.policies import POLICIES
+from benchmarks.simulation.scenarios import SCENARIOS
+
+ALL = {**SCENARIOS, **CORNERS, **HELD_OUT}
+LOAD, CAPACITY = 70.0, 100.0
+CLIENTS = (1000, 200, 10, 1)
+KEPT = ("amplification", "success inside", "success", "goodput", "recovery")
+Task = tuple[int, str, str, int]
+
+
+def main() -> int:
+    """Simulate, print, and write what was asked for."""
+    options = _options()
+    tasks = [
+        (clients, scenario, policy, seed)
+        for clients in options.clients
+        for scenario in options.scenario
+        for policy in options.policy
+        for seed in range(1, options.seeds + 1)
+    ]
+    found: dict[Task, dict[str, float]] = {}
+    with multiprocessing.Pool(2) as pool:
+        found.update(pool.imap_unordered(one, tasks, chunksize=4))
+    result: dict[str, Any] = {}
+    for clients in options.clients:
+        for scenario in options.scenario:
+            rows = result.setdefault(str(clients), {}).setdefault(scenario, {})
+            for policy in options.policy:
+                runs = [found[clients, scenario, policy, seed] for seed in range(1, options.seeds + 1)]
+                values = {name: median(run[name] for run in runs) for name in KEPT}
+                rows[policy] = {name: None if math.isnan(value) else round(value, 4) for name, value in values.items()}
+    for clients in options.clients:
+        print(f"\n{clients} clients, together {LOAD:g} operations/s, medians of {options.seeds} seeds")
+        print("attempts per operation | success while the trouble lasts, % | recovery, s\n")
+        print(table(result[str(clients)]))
+    if options.json:
+        options.json.write_text(json.dumps(result, indent=1) + "\n")
+    if options.plot:
+        plot(options.plot, options.policy)
+    return 0
+
+
+def one(task: Task) -> tuple[Task, dict[str, float]]:
+    """The figures of one run."""
+    clients, scenario, policy, seed = task
+    run = simulate(ALL[scenario], POLICIES[policy], clients=clients, load=LOAD, capacity=CAPACITY, seed=seed)
+    return task, measure(run, ALL[scenario])
+
+
+def table(figures: dict[str, dict[str, dict[str, float | None]]]) -> str:
+    """A Markdown table: a line per scenario, a column per policy."""
+    policies = list(next(iter(figures.values())))
+    lines = ["| | " + " | ".join(policies) + " |", "| --- " * (len(policies) + 1) + "|"]
+    for scenario, rows in figures.items():
+        cells = []
+        for row in rows.values():
+            cell = f"{row['amplification']:.2f}, {row['success inside']:.2f} %"
+            cells.append(cell if row["recovery"] is None else f"{cell}, {row['recovery']:.0f} s")
+        lines.append(f"| {scenario} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def plot(folder: Path, policies: list[str]) -> None:
+    """One picture: load and goodput of 200 clients."""
+    from benchmarks.simulation.plot import draw
+
+    series: dict[str, Any] = {}
+    for scenario in ("black hole", "spike x3", "throttling", "errors 10 %"):
+        series[scenario] = {}
+        for policy in policies:
+            run = simulate(ALL[scenario], POLICIES[policy], clients=200, load=LOAD, capacity=CAPACITY, seed=1)
+            good = [done.ended for done in run.operations if done.ok]
+            series[scenario][policy] = {"load": per_second(run.attempts), "goodput": per_second(good)}
+    folder.mkdir(parents=True, exist_ok=True)
+    draw(series, folder / "payoff-simulation.png", CAPACITY)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="200 clients, one seed, five policies: some seconds")
+    parser.add_argument("--clients", type=int, action="append", help="repeatable; default: 1000, 200, 10, 1")
+    parser.add_argument("--seeds", type=int, help="how many runs of each (5)")
+    parser.add_argument("--scenario", action="append", choices=ALL, help="repeatable; default: all")
+    parser.add_argument("--policy", action="append", choices=POLICIES, help="repeatable; default: all")
+    parser.add_argument("--plot", type=Path, metavar="FOLDER", help="draw (needs matplotlib)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write every figure to FILE")
+    options = parser.parse_args()
+    few = ["no retry", "urllib3 Retry", "standard 2.1", "payoff", "ratio budget"]
+    options.clients = options.clients or ([200] if options.quick else list(CLIENTS))
+    options.seeds = options.seeds or (1 if options.quick else 5)
+    options.scenario = options.scenario or list(ALL)
+    options.policy = options.policy or (few if options.quick else list(POLICIES))
+    return options
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

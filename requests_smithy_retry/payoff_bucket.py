@@ -1,0 +1,317 @@
+"""A retry quota that goes by whether retries pay: its size follows the client's traffic, only vain retries cost.
+
+One token is one retry after a time-out. The state of a bucket is six numbers: the tokens, the capacity, and the rate of
+operations as a decayed count over a decayed time. Nothing runs in the background: everything is worked out when somebody
+asks. First-try successes, which most operations are, are only written down and worked out together, soon.
+"""
+
+from __future__ import annotations
+
+import enum
+import threading
+from dataclasses import dataclass
+from math import exp, inf
+from typing import Any, Protocol, runtime_checkable
+
+from .clock import SYSTEM_CLOCK, Clock
+from .forksafe import renew_lock_after_fork
+from .quota import RetryQuota, TokenBucketSnapshot
+
+PAYOFF = "payoff"
+"""The option ``quota`` by this name: each scope has a bucket of this kind."""
+
+MAX_PENDING = 64
+"""So many first-try successes are only written down, until they are worked out together."""
+
+
+class RetryCause(enum.Enum):
+    """What a retry answers, as far as its price goes; the value is how a refusal calls it."""
+
+    TIMEOUT = "a time-out"
+    CONNECT = "a failed connection"
+    ERROR = "an error"
+    THROTTLING = "throttling"
+
+
+@dataclass(frozen=True, slots=True)
+class PayoffSnapshot(TokenBucketSnapshot):
+    """A payoff bucket at one moment. ``available`` may be above ``capacity``, by what retries that paid have earned.
+
+    :param rate: operations per second, as of the last operation.
+    """
+
+    rate: float = 0.0
+
+
+@runtime_checkable
+class PayoffQuota(RetryQuota, Protocol):
+    """A quota that wants to know more than what to take and what to give back. The strategies look for these methods."""
+
+    retired: bool
+    """Set when its scope was given up, so that nobody goes on remembering it."""
+    has_room: bool
+    """Whether a first-try success is worth something now: then :meth:`first_try` is called, else :meth:`count`."""
+
+    def on_operation(self) -> None:
+        """Take note that an operation begins."""
+        ...
+
+    def price_of(self, cause: RetryCause) -> float:
+        """What a retry costs that answers such a failure; :meth:`acquire` takes it."""
+        ...
+
+    def refusal(self, cause: RetryCause, where: str) -> str:
+        """Why such a retry was refused, in a phrase."""
+        ...
+
+    def on_success(self, *, retries: int, spent: float, latency: float | None, timeout: float | None) -> None:
+        """Take note that an operation succeeded.
+
+        :param retries: how many it took.
+        :param spent: what they took from here, together.
+        :param latency: seconds that the successful attempt took; None: nobody measured.
+        :param timeout: seconds that it was allowed; None: as long as it took.
+        """
+        ...
+
+    def first_try(self, started: float, timeout: float | None) -> None:
+        """Take note of a whole operation: it began then, and succeeded now at the first try."""
+        ...
+
+    def count(self, started: float) -> None:
+        """The same where there is no room for a reward."""
+        ...
+
+
+class PayoffTokenBucket:
+    """A bucket of retry tokens that is scaled to the client's own traffic, and charges only retries that did not pay.
+
+    A retry that leads to a success gives back all that its operation spent, and a little more; what a failed operation
+    spent stays spent. So retries that work are never refused, and in an outage a client makes very few of them,
+    however small it is.
+
+    >>> from requests_smithy_retry.payoff_bucket import PayoffTokenBucket, RetryCause
+    >>> bucket = PayoffTokenBucket()
+    >>> bucket.on_operation()
+    >>> price = bucket.price_of(RetryCause.TIMEOUT)
+    >>> bucket.acquire(price), bucket.acquire(price)
+    (True, False)
+    >>> bucket.on_success(retries=1, spent=price, latency=0.1, timeout=1.0)
+    >>> round(bucket.available, 2)
+    2.0
+
+    :param least: the capacity of a client without traffic, and what a new bucket holds; from 0 on.
+    :param seconds: the capacity grows by so many seconds' operations; from 0 on.
+    :param most: no capacity is larger; from ``least`` on.
+    :param earnings: so many tokens above the capacity can be earned by retries that pay; from 0 on.
+    :param memory: seconds after which an operation counts 1/e in the rate; above 0.
+    :param shortest: the rate is never taken over less than so many seconds; above 0.
+    :param timeout_cost: the price of a retry after a time-out; from 0 on, as every price.
+    :param connect_cost: after a connection that could not be made.
+    :param error_cost: after any other transient failure and a server error.
+    :param throttling_cost: after throttling.
+    :param retry_reward: what a success after retries gives beyond what was spent, if it was instant; from 0 on.
+    :param first_try_reward: what a first-try success gives, if it was instant, up to the capacity; from 0 on.
+    :param clock: tells the time; the same as the strategy's.
+    :raises ValueError: for a number out of range.
+    """
+
+    def __init__(
+        self,
+        *,
+        least: float = 1.5,
+        seconds: float = 0.5,
+        most: float = 36.0,
+        earnings: float = 3.0,
+        memory: float = 30.0,
+        shortest: float = 10.0,
+        timeout_cost: float = 1.0,
+        connect_cost: float = 1.0,
+        error_cost: float = 0.6,
+        throttling_cost: float = 0.3,
+        retry_reward: float = 0.5,
+        first_try_reward: float = 0.4,
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
+        self._numbers = {name: value for name, value in locals().items() if name not in ("self", "clock")}
+        for name, value in self._numbers.items():
+            _check(name, value, least)
+        self._costs = {
+            RetryCause.TIMEOUT: timeout_cost,
+            RetryCause.CONNECT: connect_cost,
+            RetryCause.ERROR: error_cost,
+            RetryCause.THROTTLING: throttling_cost,
+        }
+        self._least, self._seconds, self._most, self._earnings = least, seconds, most, earnings
+        self._memory, self._shortest = memory, shortest
+        self._retry_reward, self._first_try_reward = retry_reward, first_try_reward
+        self.clock = clock
+        self.retired = False
+        self._now = clock.now
+        self._tokens = self._capacity = least
+        self._count = self._weight = self._rate = 0.0
+        self._at = clock.now()
+        self.has_room: bool = False
+        """Whether it holds less than its capacity, so that a first-try success is worth something."""
+        self._pending: list[float] = []
+        self._worths: list[float] = []
+        self.renew_lock()
+        renew_lock_after_fork(self)
+
+    @property
+    def capacity(self) -> float:
+        """What first-try successes can fill it to. It follows the rate of operations."""
+        return self.snapshot().capacity
+
+    @property
+    def available(self) -> float:
+        """What it holds now: from 0 to ``earnings`` above the capacity."""
+        return self.snapshot().available
+
+    def on_operation(self) -> None:
+        """Take note that an operation begins."""
+        with self._lock:
+            self._work_off()
+            self._count_in((self._now(),))
+
+    def price_of(self, cause: RetryCause) -> float:
+        """What a retry costs that answers such a failure."""
+        return self._costs[cause]
+
+    def acquire(self, amount: float, *, deadline: float | None = None) -> bool:  # noqa: ARG002
+        """Take ``amount`` tokens, or none and return False. It never waits.
+
+        :param amount: from 0 on.
+        :param deadline: not used.
+        """
+        with self._lock:
+            self._work_off()
+            if self._tokens < amount:
+                return False
+            self._hold(self._tokens - amount)
+            return True
+
+    def release(self, amount: float) -> None:
+        """Give back what was taken for a retry that was not made."""
+        with self._lock:
+            self._work_off()
+            self._earn(amount)
+
+    def on_success(self, *, retries: int, spent: float, latency: float | None, timeout: float | None) -> None:
+        """Take note that an operation succeeded; it was noted before that it began.
+
+        :param retries: how many it took.
+        :param spent: what they took from here, together.
+        :param latency: seconds that the successful attempt took; None: nobody measured, and it counts as instant.
+        :param timeout: seconds that it was allowed; None: as long as it took.
+        """
+        worth = _worth(latency, timeout)
+        with self._lock:
+            self._work_off()
+            if retries:
+                self._earn(spent + self._retry_reward * worth)
+            else:
+                self._reward(worth)
+
+    def first_try(self, started: float, timeout: float | None) -> None:
+        """Take note of a whole operation: it began at ``started`` on the clock, and succeeded now at the first try."""
+        self._worths.append(_worth(self._now() - started, timeout))
+        self.count(started)
+
+    def count(self, started: float) -> None:
+        """Take note of such an operation where there is no room for a reward."""
+        # Appending is atomic, so this path takes no lock.
+        pending = self._pending
+        pending.append(started)
+        if len(pending) >= MAX_PENDING:
+            with self._lock:
+                self._work_off()
+
+    def refusal(self, cause: RetryCause, where: str) -> str:
+        """Why a retry was refused.
+
+        :param cause: what it would have answered.
+        :param where: ``" on <scope>"``, or nothing.
+        """
+        now = self.snapshot()
+        return (
+            f"retries are not paying{where}: {_down(now.available)} of {now.capacity:.3g} tokens, "
+            f"{cause.value} costs {self._costs[cause]:g}"
+        )
+
+    def snapshot(self) -> PayoffSnapshot:
+        """An immutable view of the bucket now."""
+        with self._lock:
+            self._work_off()
+            return PayoffSnapshot(self._capacity, self._tokens, "memory", self._rate)
+
+    def renew_lock(self) -> None:
+        """Make the lock anew, after a fork."""
+        self._lock = threading.Lock()
+
+    def _work_off(self) -> None:
+        """Work out what was only written down. Whoever calls holds the lock."""
+        count = len(self._pending)
+        if count:
+            times = self._pending[:count]
+            del self._pending[:count]
+            self._count_in(times)
+        while self._worths:
+            self._reward(self._worths.pop())
+
+    def _count_in(self, times: Any) -> None:
+        """Count operations that began then, and have the capacity follow the rate."""
+        memory = self._memory
+        now = max(self._at, *times)
+        decay = exp((self._at - now) / memory)
+        self._count = self._count * decay + sum([exp((at - now) / memory) for at in times])
+        self._weight = self._weight * decay + memory * (1.0 - decay)
+        self._at = now
+        self._rate = self._count / max(self._weight, self._shortest)
+        capacity = min(self._most, self._least + self._seconds * self._rate)
+        tokens = self._tokens + max(0.0, capacity - self._capacity)
+        self._capacity = capacity
+        self._hold(min(tokens, capacity + self._earnings))
+
+    def _earn(self, amount: float) -> None:
+        self._hold(min(max(self._capacity + self._earnings, self._tokens), self._tokens + amount))
+
+    def _reward(self, worth: float) -> None:
+        if self._tokens < self._capacity:
+            self._hold(min(self._capacity, self._tokens + self._first_try_reward * worth))
+
+    def _hold(self, tokens: float) -> None:
+        self._tokens = tokens
+        self.has_room = tokens < self._capacity
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A copy keeps the numbers and starts anew, with a lock of its own (contract 11.1).
+        return _bucket, (type(self), self._numbers, self.clock)
+
+    def __repr__(self) -> str:
+        now = self.snapshot()
+        return f"<{type(self).__name__} {now.available:.3g} of {now.capacity:.3g}>"
+
+
+def _worth(latency: float | None, timeout: float | None) -> float:
+    """1 for a success at once, 0 for one at the last moment."""
+    if latency is None or timeout is None:
+        return 1.0
+    return max(0.0, 1.0 - latency / timeout) if timeout > 0 else 0.0
+
+
+def _down(tokens: float) -> str:
+    """Rounded down, so that what is refused is never shown as enough."""
+    return f"{int(tokens * 100) / 100:g}"
+
+
+def _check(name: str, value: float, least: float) -> None:
+    lowest = least if name == "most" else 0.0
+    is_above = name in ("memory", "shortest")
+    if not lowest <= value < inf or (is_above and value == 0):
+        span = "above 0" if is_above else f"from {lowest:g} on"
+        raise ValueError(f"{name}={value!r}: a finite number {span} is allowed")
+
+
+def _bucket(cls: type[PayoffTokenBucket], numbers: dict[str, float], clock: Clock) -> PayoffTokenBucket:
+    return cls(**numbers, clock=clock)
