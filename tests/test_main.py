@@ -9,7 +9,7 @@ import requests_smithy_retry
 
 
 def run_main(name: str) -> dict[str, object]:
-    """Run ``__main__.py`` under a name. By hand: runpy wants a loader that pytest's is not where it rewrites modules."""
+    """Run ``__main__.py`` under a name, by hand: runpy wants a loader, which pytest's is not."""
     path = Path(requests_smithy_retry.__file__).with_name("__main__.py")
     space: dict[str, object] = {"__name__": name, "__package__": "requests_smithy_retry"}
     exec(compile(path.read_text(encoding="utf-8"), path, "exec"), space)
