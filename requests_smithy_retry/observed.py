@@ -33,7 +33,7 @@ class ObservedOperation:
     :param request: the caller's request. Look, but do not change it: ``BeforeAttempt.request`` is for that.
     """
 
-    number = 1
+    number: int = 1
     """Of the latest attempt, from 1."""
     own_max_attempts: int | None = None
     """What the operation's own options say."""

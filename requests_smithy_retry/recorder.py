@@ -23,7 +23,7 @@ class Recorder:
     :param observed: who tells the listeners, or None.
     """
 
-    permit_wait = 0.0
+    permit_wait: float = 0.0
     """Seconds that the next attempt waited for a permit to send; set by the operation."""
 
     def __init__(

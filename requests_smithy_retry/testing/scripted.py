@@ -80,7 +80,7 @@ class ScriptedTransport(HTTPAdapter):
 
     def __init__(self, *args: Any, script: Iterable[Step] = (), **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.script = list(script)
+        self.script: list[Step] = list(script)
         self.sent: list[SentRequest] = []
         self.responses: list[Response] = []
 

@@ -23,11 +23,18 @@ def _unverified() -> Iterator[None]:
         yield
 
 
+ROUNDS = 3
+"""A stall that outlives its deadline does so each time; a machine that is too busy to look at the clock does not."""
+
+
 @pytest.mark.real_time
 @pytest.mark.parametrize("name", deadline_overshoot.STALLS)
 def test_no_stall_outlives_its_deadline(name: str) -> None:
     """Not by half a second on a busy machine (the command itself has a limit of 50 ms), and nothing is left."""
-    overshoot, ended, left = deadline_overshoot.measure(deadline_overshoot.STALLS[name], 0.15)
-    assert overshoot < 0.5
-    assert ended in ("ConnectTimeout", "ReadTimeout", "HTTPError")
-    assert left == "nothing"
+    for _ in range(ROUNDS):
+        overshoot, ended, left = deadline_overshoot.measure(deadline_overshoot.STALLS[name], 0.15)
+        assert ended in ("ConnectTimeout", "ReadTimeout", "HTTPError")
+        assert left == "nothing"
+        if overshoot < 0.5:
+            return
+    pytest.fail(f"{overshoot:.3f} s late in the last of {ROUNDS} rounds")

@@ -17,7 +17,11 @@ from .support import nothing_left, session
 UNASKED_101 = "switching-protocols"
 """Handed on as it is (contract 14.2): its status says all."""
 TIME = 0.12
-"""For one attempt, where the fault lasts until somebody's patience ends."""
+"""Seconds for one attempt, where the fault lasts until somebody's patience ends."""
+AMPLE = 5.0
+"""Seconds for one attempt that nothing holds up; so many that a busy machine keeps to them."""
+PATIENT = 1.0
+"""Seconds for one attempt of those that :data:`TIME` was too short for, fault or no fault."""
 
 FAULTS = fault_catalogue(interval=0.02)
 BROKEN = [fault for fault in FAULTS if fault.outcome in ("broken", "slow") and fault.name != UNASKED_101]
@@ -71,13 +75,19 @@ def body(kind: str) -> Any:
     return parts() if kind == "generator" else BODIES[kind]
 
 
-def call(fault: CataloguedFault, method: str, kind: str, stream: bool, times: int) -> tuple[Any, FaultServer]:
-    """A response, read to its end, or the exception; and the server, closed."""
+def call(
+    fault: CataloguedFault, method: str, kind: str, stream: bool, times: int, slow: float = TIME
+) -> tuple[Any, FaultServer]:
+    """A response, read to its end, or the exception; and the server, closed.
+
+    :param slow: seconds for one attempt, where the fault is a slow one.
+    """
+    seconds = slow if fault.outcome == "slow" else AMPLE
     script = [fault.behaviour] * times
     with FaultServer(script, default=WELL if times < 3 else fault.behaviour) as server:
-        with session(max_attempts=3, operation_attempt_timeout=TIME) as made:
+        with session(max_attempts=3, operation_attempt_timeout=seconds) as made:
             try:
-                result: Any = made.request(method, server.url, data=body(kind), stream=stream, timeout=TIME)
+                result: Any = made.request(method, server.url, data=body(kind), stream=stream, timeout=seconds)
                 if stream and fault.outcome == "slow" and fault.name not in HEAD_FAULTS:
                     result.close()  # its body may have no end, and no deadline (contract 8.1)
                 else:
@@ -87,11 +97,28 @@ def call(fault: CataloguedFault, method: str, kind: str, stream: bool, times: in
         return result, server
 
 
+def undisturbed(
+    fault: CataloguedFault, method: str, kind: str, stream: bool, times: int, expected: int
+) -> tuple[Any, FaultServer]:
+    """A call; made once more with more time where an attempt too many shows that the good reply was late as well.
+
+    So it is on a busy machine. What is wrong in the library is wrong in the second call, too.
+
+    :param expected: how many requests the server gets.
+    """
+    result, server = call(fault, method, kind, stream, times)
+    record = retry_history(result)
+    late = len(server.requests) > expected or (record is not None and len(record.attempts) > expected)
+    if (late or isinstance(result, requests.Timeout)) and fault.outcome == "slow":
+        return call(fault, method, kind, stream, times, PATIENT)
+    return result, server
+
+
 @pytest.mark.parametrize(("method", "kind", "times"), [("GET", "none", 1), ("GET", "none", 2), ("PUT", "bytes", 1)])
 @pytest.mark.parametrize("fault", BROKEN, ids=ids(BROKEN))
 def test_a_passing_fault_is_mended(fault: CataloguedFault, method: str, kind: str, times: int) -> None:
     """What may be sent again comes back whole, however the attempts before were broken."""
-    result, _ = call(fault, method, kind, False, times)
+    result, _ = undisturbed(fault, method, kind, False, times, expected=times + 1)
     assert isinstance(result, requests.Response), result
     assert result.content == DEFAULT_BODY
     assert len(retry_history(result).attempts) == times + 1
@@ -112,14 +139,14 @@ def test_a_lasting_fault_is_an_error(fault: CataloguedFault, stream: bool) -> No
 @pytest.mark.parametrize("fault", [f for f in BROKEN if f.name not in HEAD_FAULTS])
 def test_a_stream_is_never_replayed(fault: CataloguedFault) -> None:
     """With ``stream`` the response is the caller's once there is one: its body is not asked for again."""
-    _, server = call(fault, "GET", "none", True, 1)
+    _, server = undisturbed(fault, "GET", "none", True, 1, expected=1)
     assert len(server.requests) == 1
 
 
 @pytest.mark.parametrize("fault", [f for f in BROKEN if f.name in HEAD_FAULTS])
 def test_a_head_that_fails_is_asked_for_again_with_stream(fault: CataloguedFault) -> None:
     """Before there is a response, ``stream`` makes no difference."""
-    result, _ = call(fault, "GET", "none", True, 1)
+    result, _ = undisturbed(fault, "GET", "none", True, 1, expected=2)
     assert isinstance(result, requests.Response), result
     assert result.content == DEFAULT_BODY
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -67,8 +68,17 @@ def session_of(strategy: Any, clock: Any) -> Any:
     return made
 
 
+@pytest.fixture
+def _ctrl_c() -> Iterator[None]:
+    """A process that a shell started in the background ignores SIGINT, and this test would wait for ever."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.parametrize("stall", ["status", "body"])
 @pytest.mark.parametrize("bounded", [False, True])
+@pytest.mark.usefixtures("_ctrl_c")
 def test_ctrl_c_in_an_attempt(stall: Any, bounded: bool) -> None:
     """A real signal while a socket is read: the connection goes, its place is free, and nothing is sent again."""
     options = {"operation_timeout": 30} if bounded else {}
