@@ -38,8 +38,8 @@ from .mount import mount
 from .observed import ObservedOperation
 from .operation_options import retry_options
 from .outcome import Outcome, ResponseError, RetryContext
-from .priority import RetryClassifierPriority
 from .payoff_bucket import PayoffTokenBucket
+from .priority import RetryClassifierPriority
 from .quota import RetryQuota, TokenBucket, TokenBucketSnapshot
 from .rate_limiter import ClientRateLimiter, PermitWait, RateLimiterSnapshot
 from .smithy import SmithyEndpoint, SmithyModel, SmithyModelError

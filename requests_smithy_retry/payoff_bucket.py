@@ -1,86 +1,22 @@
 """A retry quota that goes by whether retries pay: its size follows the client's traffic, only vain retries cost.
 
-One token is one retry after a time-out. The state of a bucket is six numbers: the tokens, the capacity, and the rate of
-operations as a decayed count over a decayed time. Nothing runs in the background: everything is worked out when somebody
-asks. First-try successes, which most operations are, are only written down and worked out together, soon.
+One token is one retry after a time-out. The state of a bucket is some numbers: the tokens, the capacity, and the rate
+of operations as a decayed count over a decayed time. Nothing runs in the background: everything is worked out when
+somebody asks. First-try successes, which most operations are, are only written down and worked out together, soon.
 """
 
 from __future__ import annotations
 
-import enum
 import threading
-from dataclasses import dataclass
 from math import exp, inf
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from .clock import SYSTEM_CLOCK, Clock
 from .forksafe import renew_lock_after_fork
-from .quota import RetryQuota, TokenBucketSnapshot
-
-PAYOFF = "payoff"
-"""The option ``quota`` by this name: each scope has a bucket of this kind."""
+from .payoff_quota import PayoffSnapshot, RetryCause
 
 MAX_PENDING = 64
 """So many first-try successes are only written down, until they are worked out together."""
-
-
-class RetryCause(enum.Enum):
-    """What a retry answers, as far as its price goes; the value is how a refusal calls it."""
-
-    TIMEOUT = "a time-out"
-    CONNECT = "a failed connection"
-    ERROR = "an error"
-    THROTTLING = "throttling"
-
-
-@dataclass(frozen=True, slots=True)
-class PayoffSnapshot(TokenBucketSnapshot):
-    """A payoff bucket at one moment. ``available`` may be above ``capacity``, by what retries that paid have earned.
-
-    :param rate: operations per second, as of the last operation.
-    """
-
-    rate: float = 0.0
-
-
-@runtime_checkable
-class PayoffQuota(RetryQuota, Protocol):
-    """A quota that wants to know more than what to take and what to give back. The strategies look for these methods."""
-
-    retired: bool
-    """Set when its scope was given up, so that nobody goes on remembering it."""
-    has_room: bool
-    """Whether a first-try success is worth something now: then :meth:`first_try` is called, else :meth:`count`."""
-
-    def on_operation(self) -> None:
-        """Take note that an operation begins."""
-        ...
-
-    def price_of(self, cause: RetryCause) -> float:
-        """What a retry costs that answers such a failure; :meth:`acquire` takes it."""
-        ...
-
-    def refusal(self, cause: RetryCause, where: str) -> str:
-        """Why such a retry was refused, in a phrase."""
-        ...
-
-    def on_success(self, *, retries: int, spent: float, latency: float | None, timeout: float | None) -> None:
-        """Take note that an operation succeeded.
-
-        :param retries: how many it took.
-        :param spent: what they took from here, together.
-        :param latency: seconds that the successful attempt took; None: nobody measured.
-        :param timeout: seconds that it was allowed; None: as long as it took.
-        """
-        ...
-
-    def first_try(self, started: float, timeout: float | None) -> None:
-        """Take note of a whole operation: it began then, and succeeded now at the first try."""
-        ...
-
-    def count(self, started: float) -> None:
-        """The same where there is no room for a reward."""
-        ...
 
 
 class PayoffTokenBucket:
@@ -151,8 +87,8 @@ class PayoffTokenBucket:
         self._tokens = self._capacity = least
         self._count = self._weight = self._rate = 0.0
         self._at = clock.now()
-        self.has_room: bool = False
-        """Whether it holds less than its capacity, so that a first-try success is worth something."""
+        self.wants_worth: bool = False
+        """Whether it holds less than its capacity, so that a first-try success is worth something; or is retired."""
         self._pending: list[float] = []
         self._worths: list[float] = []
         self.renew_lock()
@@ -245,6 +181,10 @@ class PayoffTokenBucket:
             self._work_off()
             return PayoffSnapshot(self._capacity, self._tokens, "memory", self._rate)
 
+    def retire(self) -> None:
+        """Take note that its scope was given up: whoever remembers it is to ask for the scope's new one."""
+        self.retired = self.wants_worth = True
+
     def renew_lock(self) -> None:
         """Make the lock anew, after a fork."""
         self._lock = threading.Lock()
@@ -262,9 +202,11 @@ class PayoffTokenBucket:
     def _count_in(self, times: Any) -> None:
         """Count operations that began then, and have the capacity follow the rate."""
         memory = self._memory
-        now = max(self._at, *times)
+        now = float(max(self._at, *times))
         decay = exp((self._at - now) / memory)
-        self._count = self._count * decay + sum([exp((at - now) / memory) for at in times])
+        # The sum of exp((at - now) / memory), without a line of Python per operation.
+        counted = sum(map(exp, map((1.0 / memory).__mul__, map(now.__rsub__, times))))
+        self._count = self._count * decay + counted
         self._weight = self._weight * decay + memory * (1.0 - decay)
         self._at = now
         self._rate = self._count / max(self._weight, self._shortest)
@@ -282,7 +224,7 @@ class PayoffTokenBucket:
 
     def _hold(self, tokens: float) -> None:
         self._tokens = tokens
-        self.has_room = tokens < self._capacity
+        self.wants_worth = tokens < self._capacity or self.retired
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A copy keeps the numbers and starts anew, with a lock of its own (contract 11.1).
