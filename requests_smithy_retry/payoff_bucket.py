@@ -72,12 +72,8 @@ class PayoffTokenBucket:
         self._numbers = {name: value for name, value in locals().items() if name not in ("self", "clock")}
         for name, value in self._numbers.items():
             _check(name, value, least)
-        self._costs = {
-            RetryCause.TIMEOUT: timeout_cost,
-            RetryCause.CONNECT: connect_cost,
-            RetryCause.ERROR: error_cost,
-            RetryCause.THROTTLING: throttling_cost,
-        }
+        costs = timeout_cost, connect_cost, error_cost, throttling_cost
+        self._costs = dict(zip(RetryCause, costs, strict=True))
         self._least, self._seconds, self._most, self._earnings = least, seconds, most, earnings
         self._memory, self._shortest = memory, shortest
         self._retry_reward, self._first_try_reward = retry_reward, first_try_reward
@@ -134,13 +130,7 @@ class PayoffTokenBucket:
             self._earn(amount)
 
     def on_success(self, *, retries: int, spent: float, latency: float | None, timeout: float | None) -> None:
-        """Take note that an operation succeeded; it was noted before that it began.
-
-        :param retries: how many it took.
-        :param spent: what they took from here, together.
-        :param latency: seconds that the successful attempt took; None: nobody measured, and it counts as instant.
-        :param timeout: seconds that it was allowed; None: as long as it took.
-        """
+        """Take note that an operation succeeded, as :meth:`PayoffQuota.on_success` says; unmeasured means instant."""
         worth = _worth(latency, timeout)
         with self._lock:
             self._work_off()

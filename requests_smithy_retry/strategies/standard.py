@@ -74,7 +74,7 @@ class StandardRetryStrategy(SimpleRetryStrategy):
                 is_full,
             )
         # A bucket that was passed in may be spent by others, unseen from here: there a success always asks.
-        self.spent_scopes: set[str | None] = set() if self._shared is None else {"shared"}
+        self.spent_scopes: set[str | None] = set() if self._shared is None or self.wants_latency else {"shared"}
 
     def _new_bucket(self) -> RetryQuota:
         capacity = self.config.quota
@@ -189,7 +189,7 @@ class StandardRetryStrategy(SimpleRetryStrategy):
             # Whoever waits for tokens still has the backoff before it.
             until = None if context.deadline is None else context.deadline - delay
             granted = bucket.acquire(price, deadline=until)
-            if self._shared is None:
+            if self._shared is None and not self.wants_latency:
                 # Also when it is refused: other processes may have spent a bucket that they share with this one.
                 self.spent_scopes.add(scope)
             source = getattr(bucket, "source", "memory")
