@@ -201,7 +201,7 @@ def test_by_hand_a_success_counts_as_instant():
     assert pytest.approx(2.05) == strategy.bucket().available
     token = strategy.acquire_initial_retry_token()
     assert strategy.bucket().acquire(1.6)
-    with pytest.raises(RetryError, match="^retries are not paying: 0.5 of 1.6 tokens, an error costs 0.6$"):
+    with pytest.raises(RetryError, match=r"^retries are not paying: 0\.5 of 1.6 tokens, an error costs 0\.6$"):
         strategy.refresh_retry_token_for_retry(token_to_renew=token, error=error())
 
 
