@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import random
 import subprocess
 import sys
@@ -53,6 +54,7 @@ def main() -> int:
     parser.add_argument("--only", action="append", choices=POLICIES, help="repeatable")
     parser.add_argument("--threads", type=int, default=400)
     options = parser.parse_args()
+    logging.getLogger("requests_smithy_retry").setLevel(logging.ERROR)  # each giving up would be a line
     result = {name: run(POLICIES[name], options.threads) for name in options.only or POLICIES}
     print(table(result))
     if options.json:

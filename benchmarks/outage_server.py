@@ -2,8 +2,8 @@
 
 It works off requests one after the other at a finite rate, as the simulation's queue does: what clients have given up
 is done all the same. Its trouble is chosen by lines on standard input: `well`, `hole` (no answer), `throttle R` (429
-beyond R a second), `errors P` (503 with probability P). When standard input closes it prints, as JSON, how many requests
-came in each second since the first, and ends. Only requests without a body are understood.
+beyond R a second), `errors P` (503 with probability P). When standard input closes it prints, as JSON, when each
+request came, in seconds since the epoch, and ends. Only requests without a body are understood.
 """
 
 from __future__ import annotations
@@ -42,20 +42,21 @@ class Server:
         kind = self.trouble[0]
         if kind == "hole":
             return
-        if kind == "throttle":
-            rate = float(self.trouble[1])
-            self.tokens, self.at = min(5.0, self.tokens + (now - self.at) * rate), now
-            if self.tokens < 1:
-                return self._later(now, connection, THROTTLED)
-            self.tokens -= 1
-        if kind == "errors" and random.random() < float(self.trouble[1]):
-            return self._later(now, connection, ERROR)
         begin = max(now, self.free_at)
-        if (begin - now) > 2.0:
-            return self._later(now, connection, ERROR)
-        self.free_at = begin + 1 / self.rate
-        self._later(self.free_at, connection, OK)
-        return None
+        if kind == "throttle" and self._is_throttled(now, float(self.trouble[1])):
+            self._later(now, connection, THROTTLED)
+        elif (kind == "errors" and random.random() < float(self.trouble[1])) or begin - now > 2.0:
+            self._later(now, connection, ERROR)
+        else:
+            self.free_at = begin + 1 / self.rate
+            self._later(self.free_at, connection, OK)
+
+    def _is_throttled(self, now: float, rate: float) -> bool:
+        self.tokens, self.at = min(5.0, self.tokens + (now - self.at) * rate), now
+        if self.tokens < 1:
+            return True
+        self.tokens -= 1
+        return False
 
     def _later(self, at: float, connection: socket.socket, answer: bytes) -> None:
         heapq.heappush(self.due, (at, len(self.seen), connection, answer))

@@ -23,8 +23,7 @@ class PayoffTokenBucket:
     """A bucket of retry tokens that is scaled to the client's own traffic, and charges only retries that did not pay.
 
     A retry that leads to a success gives back all that its operation spent, and a little more; what a failed operation
-    spent stays spent. So retries that work are never refused, and in an outage a client makes very few of them,
-    however small it is.
+    spent stays spent. So in an outage a client makes very few retries, however small it is.
 
     >>> from requests_smithy_retry.payoff_bucket import PayoffTokenBucket, RetryCause
     >>> bucket = PayoffTokenBucket()
@@ -48,6 +47,8 @@ class PayoffTokenBucket:
     :param throttling_cost: after throttling.
     :param retry_reward: what a success after retries gives beyond what was spent, if it was instant; from 0 on.
     :param first_try_reward: what a first-try success gives, if it was instant, up to the capacity; from 0 on.
+    :param shedding: from 0 to 1: such a part of what the capacity loses is taken from the tokens above it. With 0, a
+        rate that goes up and down leaves what it added, up to ``earnings``, within an hour or so.
     :param clock: tells the time; the same as the strategy's.
     :raises ValueError: for a number out of range.
     """
@@ -67,6 +68,7 @@ class PayoffTokenBucket:
         throttling_cost: float = 0.3,
         retry_reward: float = 0.5,
         first_try_reward: float = 0.4,
+        shedding: float = 0.0,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self._numbers = {name: value for name, value in locals().items() if name not in ("self", "clock")}
@@ -76,7 +78,7 @@ class PayoffTokenBucket:
         self._costs = dict(zip(RetryCause, costs, strict=True))
         self._least, self._seconds, self._most, self._earnings = least, seconds, most, earnings
         self._memory, self._shortest = memory, shortest
-        self._retry_reward, self._first_try_reward = retry_reward, first_try_reward
+        self._retry_reward, self._first_try_reward, self._shedding = retry_reward, first_try_reward, shedding
         self.clock = clock
         self.retired = False
         self._now = clock.now
@@ -92,7 +94,7 @@ class PayoffTokenBucket:
 
     @property
     def capacity(self) -> float:
-        """What first-try successes can fill it to. It follows the rate of operations."""
+        """What first-try successes fill it to."""
         return self.snapshot().capacity
 
     @property
@@ -114,7 +116,6 @@ class PayoffTokenBucket:
         """Take ``amount`` tokens, or none and return False. It never waits.
 
         :param amount: from 0 on.
-        :param deadline: not used.
         """
         with self._lock:
             self._work_off()
@@ -140,7 +141,7 @@ class PayoffTokenBucket:
                 self._reward(worth)
 
     def first_try(self, started: float, timeout: float | None) -> None:
-        """Take note of a whole operation: it began at ``started`` on the clock, and succeeded now at the first try."""
+        """Take note of a whole operation: it began at ``started`` and succeeded now, at the first try."""
         self._worths.append(_worth(self._now() - started, timeout))
         self.count(started)
 
@@ -154,11 +155,7 @@ class PayoffTokenBucket:
                 self._work_off()
 
     def refusal(self, cause: RetryCause, where: str) -> str:
-        """Why a retry was refused.
-
-        :param cause: what it would have answered.
-        :param where: ``" on <scope>"``, or nothing.
-        """
+        """Why a retry was refused that would have answered this; ``where`` is ``" on <scope>"`` or nothing."""
         now = self.snapshot()
         return (
             f"retries are not paying{where}: {_down(now.available)} of {now.capacity:.3g} tokens, "
@@ -201,7 +198,8 @@ class PayoffTokenBucket:
         self._at = now
         self._rate = self._count / max(self._weight, self._shortest)
         capacity = min(self._most, self._least + self._seconds * self._rate)
-        tokens = self._tokens + max(0.0, capacity - self._capacity)
+        lost = max(0.0, min(self._capacity, self._tokens) - capacity)
+        tokens = self._tokens + max(0.0, capacity - self._capacity) - self._shedding * lost
         self._capacity = capacity
         self._hold(min(tokens, capacity + self._earnings))
 
@@ -238,10 +236,10 @@ def _down(tokens: float) -> str:
 
 
 def _check(name: str, value: float, least: float) -> None:
-    lowest = least if name == "most" else 0.0
+    lowest, highest = least if name == "most" else 0.0, 1.0 if name == "shedding" else inf
     is_above = name in ("memory", "shortest")
-    if not lowest <= value < inf or (is_above and value == 0):
-        span = "above 0" if is_above else f"from {lowest:g} on"
+    if not lowest <= value <= highest or value == inf or (is_above and value == 0):
+        span = "above 0" if is_above else f"from {lowest:g} {'on' if highest == inf else 'to 1'}"
         raise ValueError(f"{name}={value!r}: a finite number {span} is allowed")
 
 

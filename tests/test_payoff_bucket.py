@@ -74,6 +74,20 @@ def test_tokens_above_what_the_capacity_allows_go_when_the_rate_falls(bucket, cl
     assert now.capacity < 1.6
 
 
+@pytest.mark.parametrize(("spent", "left"), [(0.0, 1.95), (0.2, 1.8), (0.5, 1.5)])
+def test_with_shedding_a_fall_of_the_capacity_takes_the_tokens_above_it(clock, spent, left):
+    """From 2 to 1.8: what was earned above it stays, what is below it is not touched."""
+    bucket = PayoffTokenBucket(shedding=1.0, memory=1e9, seconds=0.5, clock=clock)
+    for _ in range(10):
+        bucket.on_operation()
+    bucket.release(0.15)
+    clock.advance(110 / 6)
+    bucket.acquire(0.15 + spent if spent else 0.0)
+    bucket.on_operation()
+    now = bucket.snapshot()
+    assert (pytest.approx(1.8), pytest.approx(left)) == (now.capacity, now.available)
+
+
 @pytest.mark.parametrize(
     ("cause", "price"),
     [(RetryCause.TIMEOUT, 1), (RetryCause.CONNECT, 1), (RetryCause.ERROR, 0.6), (RetryCause.THROTTLING, 0.3)],
@@ -186,6 +200,7 @@ def test_a_retired_bucket_wants_to_be_asked_each_time(bucket):
         ({"seconds": math.nan}, "seconds=nan: a finite number from 0 on is allowed"),
         ({"most": 1}, "most=1: a finite number from 1.5 on is allowed"),
         ({"earnings": math.inf}, "earnings=inf: a finite number from 0 on is allowed"),
+        ({"shedding": 1.5}, "shedding=1.5: a finite number from 0 to 1 is allowed"),
         ({"memory": 0}, "memory=0: a finite number above 0 is allowed"),
         ({"shortest": 0}, "shortest=0: a finite number above 0 is allowed"),
         ({"timeout_cost": -0.1}, "timeout_cost=-0.1: a finite number from 0 on is allowed"),
