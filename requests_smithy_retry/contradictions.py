@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .errors import RetryConfigError
-from .payoff_bucket import PAYOFF, PayoffQuota
+from .payoff_quota import PAYOFF, PayoffQuota
 from .quota import RetryQuota
 
 if TYPE_CHECKING:

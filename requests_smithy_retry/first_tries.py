@@ -12,7 +12,7 @@ from typing import Any
 from requests import PreparedRequest
 
 from .interfaces import RetryStrategy
-from .payoff_bucket import PayoffQuota
+from .payoff_quota import PayoffQuota
 from .rate_limiter import ClientRateLimiter
 from .scopes import MAX_SCOPES
 from .strategies.adaptive import AdaptiveRetryStrategy
@@ -106,10 +106,9 @@ class PayoffFirstTries:
         """
         url: Any = request.url
         bucket = self._buckets.get(url[: url.find("/", 8)])
-        if bucket is None or bucket.retired:
-            bucket = self._bucket_of(request)
-        # What an answer was worth matters only where there is room for a reward.
-        if bucket.has_room:
+        if bucket is None or bucket.wants_worth:
+            if bucket is None or bucket.retired:
+                bucket = self._bucket_of(request)
             bucket.first_try(started, read_part(timeout))
         else:
             bucket.count(started)

@@ -1,94 +1,29 @@
 """A retry quota that goes by whether retries pay: its size follows the client's traffic, only vain retries cost.
 
-One token is one retry after a time-out. The state of a bucket is six numbers: the tokens, the capacity, and the rate of
-operations as a decayed count over a decayed time. Nothing runs in the background: everything is worked out when somebody
-asks. First-try successes, which most operations are, are only written down and worked out together, soon.
+One token is one retry after a time-out. The state of a bucket is some numbers: the tokens, the capacity, and the rate
+of operations as a decayed count over a decayed time. Nothing runs in the background: everything is worked out when
+somebody asks. First-try successes, which most operations are, are only written down and worked out together, soon.
 """
 
 from __future__ import annotations
 
-import enum
 import threading
-from dataclasses import dataclass
 from math import exp, inf
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from .clock import SYSTEM_CLOCK, Clock
 from .forksafe import renew_lock_after_fork
-from .quota import RetryQuota, TokenBucketSnapshot
-
-PAYOFF = "payoff"
-"""The option ``quota`` by this name: each scope has a bucket of this kind."""
+from .payoff_quota import PayoffSnapshot, RetryCause
 
 MAX_PENDING = 64
 """So many first-try successes are only written down, until they are worked out together."""
-
-
-class RetryCause(enum.Enum):
-    """What a retry answers, as far as its price goes; the value is how a refusal calls it."""
-
-    TIMEOUT = "a time-out"
-    CONNECT = "a failed connection"
-    ERROR = "an error"
-    THROTTLING = "throttling"
-
-
-@dataclass(frozen=True, slots=True)
-class PayoffSnapshot(TokenBucketSnapshot):
-    """A payoff bucket at one moment. ``available`` may be above ``capacity``, by what retries that paid have earned.
-
-    :param rate: operations per second, as of the last operation.
-    """
-
-    rate: float = 0.0
-
-
-@runtime_checkable
-class PayoffQuota(RetryQuota, Protocol):
-    """A quota that wants to know more than what to take and what to give back. The strategies look for these methods."""
-
-    retired: bool
-    """Set when its scope was given up, so that nobody goes on remembering it."""
-    has_room: bool
-    """Whether a first-try success is worth something now: then :meth:`first_try` is called, else :meth:`count`."""
-
-    def on_operation(self) -> None:
-        """Take note that an operation begins."""
-        ...
-
-    def price_of(self, cause: RetryCause) -> float:
-        """What a retry costs that answers such a failure; :meth:`acquire` takes it."""
-        ...
-
-    def refusal(self, cause: RetryCause, where: str) -> str:
-        """Why such a retry was refused, in a phrase."""
-        ...
-
-    def on_success(self, *, retries: int, spent: float, latency: float | None, timeout: float | None) -> None:
-        """Take note that an operation succeeded.
-
-        :param retries: how many it took.
-        :param spent: what they took from here, together.
-        :param latency: seconds that the successful attempt took; None: nobody measured.
-        :param timeout: seconds that it was allowed; None: as long as it took.
-        """
-        ...
-
-    def first_try(self, started: float, timeout: float | None) -> None:
-        """Take note of a whole operation: it began then, and succeeded now at the first try."""
-        ...
-
-    def count(self, started: float) -> None:
-        """The same where there is no room for a reward."""
-        ...
 
 
 class PayoffTokenBucket:
     """A bucket of retry tokens that is scaled to the client's own traffic, and charges only retries that did not pay.
 
     A retry that leads to a success gives back all that its operation spent, and a little more; what a failed operation
-    spent stays spent. So retries that work are never refused, and in an outage a client makes very few of them,
-    however small it is.
+    spent stays spent. So in an outage a client makes very few retries, however small it is.
 
     >>> from requests_smithy_retry.payoff_bucket import PayoffTokenBucket, RetryCause
     >>> bucket = PayoffTokenBucket()
@@ -112,6 +47,8 @@ class PayoffTokenBucket:
     :param throttling_cost: after throttling.
     :param retry_reward: what a success after retries gives beyond what was spent, if it was instant; from 0 on.
     :param first_try_reward: what a first-try success gives, if it was instant, up to the capacity; from 0 on.
+    :param shedding: from 0 to 1: such a part of what the capacity loses is taken from the tokens above it. With 0, a
+        rate that goes up and down leaves what it added, up to ``earnings``, within an hour or so.
     :param clock: tells the time; the same as the strategy's.
     :raises ValueError: for a number out of range.
     """
@@ -131,28 +68,25 @@ class PayoffTokenBucket:
         throttling_cost: float = 0.3,
         retry_reward: float = 0.5,
         first_try_reward: float = 0.4,
+        shedding: float = 0.0,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self._numbers = {name: value for name, value in locals().items() if name not in ("self", "clock")}
         for name, value in self._numbers.items():
             _check(name, value, least)
-        self._costs = {
-            RetryCause.TIMEOUT: timeout_cost,
-            RetryCause.CONNECT: connect_cost,
-            RetryCause.ERROR: error_cost,
-            RetryCause.THROTTLING: throttling_cost,
-        }
+        costs = timeout_cost, connect_cost, error_cost, throttling_cost
+        self._costs = dict(zip(RetryCause, costs, strict=True))
         self._least, self._seconds, self._most, self._earnings = least, seconds, most, earnings
         self._memory, self._shortest = memory, shortest
-        self._retry_reward, self._first_try_reward = retry_reward, first_try_reward
+        self._retry_reward, self._first_try_reward, self._shedding = retry_reward, first_try_reward, shedding
         self.clock = clock
         self.retired = False
         self._now = clock.now
         self._tokens = self._capacity = least
         self._count = self._weight = self._rate = 0.0
         self._at = clock.now()
-        self.has_room: bool = False
-        """Whether it holds less than its capacity, so that a first-try success is worth something."""
+        self.wants_worth: bool = False
+        """Whether it holds less than its capacity, so that a first-try success is worth something; or is retired."""
         self._pending: list[float] = []
         self._worths: list[float] = []
         self.renew_lock()
@@ -160,7 +94,7 @@ class PayoffTokenBucket:
 
     @property
     def capacity(self) -> float:
-        """What first-try successes can fill it to. It follows the rate of operations."""
+        """What first-try successes fill it to."""
         return self.snapshot().capacity
 
     @property
@@ -182,7 +116,6 @@ class PayoffTokenBucket:
         """Take ``amount`` tokens, or none and return False. It never waits.
 
         :param amount: from 0 on.
-        :param deadline: not used.
         """
         with self._lock:
             self._work_off()
@@ -198,13 +131,7 @@ class PayoffTokenBucket:
             self._earn(amount)
 
     def on_success(self, *, retries: int, spent: float, latency: float | None, timeout: float | None) -> None:
-        """Take note that an operation succeeded; it was noted before that it began.
-
-        :param retries: how many it took.
-        :param spent: what they took from here, together.
-        :param latency: seconds that the successful attempt took; None: nobody measured, and it counts as instant.
-        :param timeout: seconds that it was allowed; None: as long as it took.
-        """
+        """Take note that an operation succeeded, as :meth:`PayoffQuota.on_success` says; unmeasured means instant."""
         worth = _worth(latency, timeout)
         with self._lock:
             self._work_off()
@@ -214,7 +141,7 @@ class PayoffTokenBucket:
                 self._reward(worth)
 
     def first_try(self, started: float, timeout: float | None) -> None:
-        """Take note of a whole operation: it began at ``started`` on the clock, and succeeded now at the first try."""
+        """Take note of a whole operation: it began at ``started`` and succeeded now, at the first try."""
         self._worths.append(_worth(self._now() - started, timeout))
         self.count(started)
 
@@ -228,11 +155,7 @@ class PayoffTokenBucket:
                 self._work_off()
 
     def refusal(self, cause: RetryCause, where: str) -> str:
-        """Why a retry was refused.
-
-        :param cause: what it would have answered.
-        :param where: ``" on <scope>"``, or nothing.
-        """
+        """Why a retry was refused that would have answered this; ``where`` is ``" on <scope>"`` or nothing."""
         now = self.snapshot()
         return (
             f"retries are not paying{where}: {_down(now.available)} of {now.capacity:.3g} tokens, "
@@ -244,6 +167,10 @@ class PayoffTokenBucket:
         with self._lock:
             self._work_off()
             return PayoffSnapshot(self._capacity, self._tokens, "memory", self._rate)
+
+    def retire(self) -> None:
+        """Take note that its scope was given up: whoever remembers it is to ask for the scope's new one."""
+        self.retired = self.wants_worth = True
 
     def renew_lock(self) -> None:
         """Make the lock anew, after a fork."""
@@ -262,14 +189,17 @@ class PayoffTokenBucket:
     def _count_in(self, times: Any) -> None:
         """Count operations that began then, and have the capacity follow the rate."""
         memory = self._memory
-        now = max(self._at, *times)
+        now = float(max(self._at, *times))
         decay = exp((self._at - now) / memory)
-        self._count = self._count * decay + sum([exp((at - now) / memory) for at in times])
+        # The sum of exp((at - now) / memory), without a line of Python per operation.
+        counted = sum(map(exp, map((1.0 / memory).__mul__, map(now.__rsub__, times))))
+        self._count = self._count * decay + counted
         self._weight = self._weight * decay + memory * (1.0 - decay)
         self._at = now
         self._rate = self._count / max(self._weight, self._shortest)
         capacity = min(self._most, self._least + self._seconds * self._rate)
-        tokens = self._tokens + max(0.0, capacity - self._capacity)
+        lost = max(0.0, min(self._capacity, self._tokens) - capacity)
+        tokens = self._tokens + max(0.0, capacity - self._capacity) - self._shedding * lost
         self._capacity = capacity
         self._hold(min(tokens, capacity + self._earnings))
 
@@ -282,7 +212,7 @@ class PayoffTokenBucket:
 
     def _hold(self, tokens: float) -> None:
         self._tokens = tokens
-        self.has_room = tokens < self._capacity
+        self.wants_worth = tokens < self._capacity or self.retired
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A copy keeps the numbers and starts anew, with a lock of its own (contract 11.1).
@@ -306,10 +236,10 @@ def _down(tokens: float) -> str:
 
 
 def _check(name: str, value: float, least: float) -> None:
-    lowest = least if name == "most" else 0.0
+    lowest, highest = least if name == "most" else 0.0, 1.0 if name == "shedding" else inf
     is_above = name in ("memory", "shortest")
-    if not lowest <= value < inf or (is_above and value == 0):
-        span = "above 0" if is_above else f"from {lowest:g} on"
+    if not lowest <= value <= highest or value == inf or (is_above and value == 0):
+        span = "above 0" if is_above else f"from {lowest:g} {'on' if highest == inf else 'to 1'}"
         raise ValueError(f"{name}={value!r}: a finite number {span} is allowed")
 
 

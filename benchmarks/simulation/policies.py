@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib3.exceptions import MaxRetryError, ReadTimeoutError
 from urllib3.util.retry import Retry
 
-from requests_smithy_retry import AdaptiveRetryStrategy, RetryError, StandardRetryStrategy
+from requests_smithy_retry import AdaptiveRetryStrategy, PayoffTokenBucket, RetryError, StandardRetryStrategy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -210,6 +210,13 @@ class CircuitBreaker(Counting):
         self.in_a_row = 0
 
 
+def aged(clock: Clock, random: Random) -> Policy:
+    """The payoff quota as it is after hours of health: all that can be earned above the capacity was earned."""
+    bucket = PayoffTokenBucket(clock=clock)
+    bucket.release(bucket.capacity + 100)
+    return Smithy(clock, random, StandardRetryStrategy, quota=bucket)
+
+
 def smithy(make: Callable[..., Any], **options: Any) -> Callable[[Clock, Random], Policy]:
     """A policy from a strategy class and its options."""
     return lambda clock, random: Smithy(clock, random, make, **options)
@@ -222,6 +229,7 @@ POLICIES: dict[str, Callable[[Clock, Random], Policy]] = {
     "standard 2.1": smithy(StandardRetryStrategy),
     "adaptive": smithy(AdaptiveRetryStrategy),
     "payoff": smithy(StandardRetryStrategy, quota="payoff"),
+    "payoff, aged": aged,
     "gRPC throttling": GrpcThrottling,
     "ratio budget": RatioBudget,
     "circuit breaker": CircuitBreaker,

@@ -1,12 +1,10 @@
-"""What a retry answers, as far as its price goes: what :mod:`payoff_bucket` charges by. Pure."""
+"""What a retry answers, as far as its price goes: what :mod:`payoff_quota` charges by. Pure."""
 
 from __future__ import annotations
 
-import socket
-
 from ..actions import ErrorKind, RetryReason
 from ..outcome import Outcome
-from ..payoff_bucket import RetryCause
+from ..payoff_quota import RetryCause
 
 
 def cause_of(reason: RetryReason, outcome: Outcome) -> RetryCause:
@@ -22,6 +20,6 @@ def cause_of(reason: RetryReason, outcome: Outcome) -> RetryCause:
     if outcome.error is None:
         return RetryCause.ERROR
     unwritten = outcome.resend is not None and outcome.resend.unwritten
-    if unwritten or isinstance(outcome.error, (ConnectionRefusedError, socket.gaierror)):
+    if unwritten or isinstance(outcome.error, ConnectionRefusedError):
         return RetryCause.CONNECT
     return RetryCause.ERROR

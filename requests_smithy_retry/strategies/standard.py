@@ -14,7 +14,8 @@ from ..config import RetryConfig, RetryOptions
 from ..errors import RetryError
 from ..operation_options import NOTHING
 from ..outcome import RetryContext, context_of
-from ..payoff_bucket import PAYOFF, PayoffQuota, PayoffTokenBucket, RetryCause
+from ..payoff_bucket import PayoffTokenBucket
+from ..payoff_quota import PAYOFF, PayoffQuota, RetryCause
 from ..quota import RetryQuota, TokenBucket, is_full
 from ..quota_backends import quota_factory
 from ..scopes import NamedScopeTable, ScopeTable, shown
@@ -60,7 +61,7 @@ class StandardRetryStrategy(SimpleRetryStrategy):
         self.wants_latency = quota == PAYOFF or isinstance(quota, PayoffQuota)
         self._scopes: ScopeTable[RetryQuota] = ScopeTable(self._new_bucket, is_full)
         if quota == PAYOFF:
-            self._scopes = ScopeTable(lambda: PayoffTokenBucket(clock=self.clock), is_full, retire=_retire)
+            self._scopes = ScopeTable(self._new_payoff_bucket, is_full, retire=_retire)
         if isinstance(quota, (int, float)) and self.config.quota_url is not None:
             self._scopes = NamedScopeTable(
                 quota_factory(
@@ -73,7 +74,7 @@ class StandardRetryStrategy(SimpleRetryStrategy):
                 is_full,
             )
         # A bucket that was passed in may be spent by others, unseen from here: there a success always asks.
-        self.spent_scopes: set[str | None] = set() if self._shared is None else {"shared"}
+        self.spent_scopes: set[str | None] = set() if self._shared is None or self.wants_latency else {"shared"}
 
     def _new_bucket(self) -> RetryQuota:
         capacity = self.config.quota
@@ -81,6 +82,9 @@ class StandardRetryStrategy(SimpleRetryStrategy):
         return TokenBucket(
             capacity, refill_rate=self.config.refill_rate, on_empty=self.config.on_empty, clock=self.clock
         )
+
+    def _new_payoff_bucket(self) -> RetryQuota:
+        return PayoffTokenBucket(clock=self.clock)
 
     def bucket(self, token_scope: str | None = None) -> RetryQuota | None:
         """The bucket of a scope; None with ``quota=None``."""
@@ -185,7 +189,7 @@ class StandardRetryStrategy(SimpleRetryStrategy):
             # Whoever waits for tokens still has the backoff before it.
             until = None if context.deadline is None else context.deadline - delay
             granted = bucket.acquire(price, deadline=until)
-            if self._shared is None:
+            if self._shared is None and not self.wants_latency:
                 # Also when it is refused: other processes may have spent a bucket that they share with this one.
                 self.spent_scopes.add(scope)
             source = getattr(bucket, "source", "memory")
@@ -226,4 +230,4 @@ class StandardRetryStrategy(SimpleRetryStrategy):
 
 
 def _retire(bucket: Any) -> None:
-    bucket.retired = True
+    bucket.retire()

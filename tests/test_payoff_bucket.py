@@ -1,0 +1,319 @@
+"""The payoff bucket: its formulas by numbers worked out by hand, then what always holds, then threads and copies."""
+
+from __future__ import annotations
+
+import copy
+import math
+import os
+import pickle
+import threading
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from requests_smithy_retry.clock import SystemClock
+from requests_smithy_retry.payoff_bucket import MAX_PENDING, PayoffTokenBucket
+from requests_smithy_retry.payoff_quota import PayoffQuota, PayoffSnapshot, RetryCause
+from requests_smithy_retry.quota import RetryQuota
+from requests_smithy_retry.testing.clock import FakeClock
+
+EPSILON = 1e-9
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def bucket(clock) -> PayoffTokenBucket:
+    return PayoffTokenBucket(clock=clock)
+
+
+def succeed(bucket, *, retries=1, spent=0.0, latency=None, timeout=None):
+    bucket.on_success(retries=retries, spent=spent, latency=latency, timeout=timeout)
+
+
+def test_a_new_bucket_holds_one_and_a_half_tokens(bucket):
+    """That is also its capacity."""
+    assert PayoffSnapshot(1.5, 1.5, "memory", 0.0) == bucket.snapshot()
+    assert (1.5, 1.5, "<PayoffTokenBucket 1.5 of 1.5>") == (bucket.capacity, bucket.available, repr(bucket))
+    assert isinstance(bucket, RetryQuota)
+    assert isinstance(bucket, PayoffQuota)
+
+
+def test_the_capacity_follows_the_rate(bucket, clock):
+    """Worked out by hand: 1/10 s, then 1.367879 operations in 18.963617 s; growth adds tokens, shrinking takes none."""
+    bucket.on_operation()
+    assert PayoffSnapshot(1.55, 1.55, "memory", 0.1) == bucket.snapshot()
+    clock.advance(30)
+    bucket.on_operation()
+    now = bucket.snapshot()
+    assert (pytest.approx(0.0721318, abs=1e-6), pytest.approx(1.5360659, abs=1e-6)) == (now.rate, now.capacity)
+    assert 1.55 == now.available
+
+
+@pytest.mark.parametrize(("operations", "capacity"), [(10, 2.0), (400, 21.5), (690, 36.0), (1000, 36.0)])
+def test_the_capacity_is_half_a_seconds_operations_up_to_36(bucket, operations, capacity):
+    """At once, the rate is taken over ten seconds."""
+    for _ in range(operations):
+        bucket.on_operation()
+    assert (pytest.approx(capacity), pytest.approx(capacity)) == (bucket.capacity, bucket.available)
+
+
+def test_tokens_above_what_the_capacity_allows_go_when_the_rate_falls(bucket, clock):
+    """At most three more than the capacity are held."""
+    for _ in range(400):
+        bucket.on_operation()
+    clock.advance(300)
+    assert pytest.approx(21.5) == bucket.available
+    bucket.on_operation()
+    now = bucket.snapshot()
+    assert pytest.approx(now.capacity + 3) == now.available
+    assert now.capacity < 1.6
+
+
+@pytest.mark.parametrize(("spent", "left"), [(0.0, 1.95), (0.2, 1.8), (0.5, 1.5)])
+def test_with_shedding_a_fall_of_the_capacity_takes_the_tokens_above_it(clock, spent, left):
+    """From 2 to 1.8: what was earned above it stays, what is below it is not touched."""
+    bucket = PayoffTokenBucket(shedding=1.0, memory=1e9, seconds=0.5, clock=clock)
+    for _ in range(10):
+        bucket.on_operation()
+    bucket.release(0.15)
+    clock.advance(110 / 6)
+    bucket.acquire(0.15 + spent if spent else 0.0)
+    bucket.on_operation()
+    now = bucket.snapshot()
+    assert (pytest.approx(1.8), pytest.approx(left)) == (now.capacity, now.available)
+
+
+@pytest.mark.parametrize(
+    ("cause", "price"),
+    [(RetryCause.TIMEOUT, 1), (RetryCause.CONNECT, 1), (RetryCause.ERROR, 0.6), (RetryCause.THROTTLING, 0.3)],
+)
+def test_the_price_goes_by_the_failure(bucket, cause, price):
+    """The issue's four prices."""
+    assert price == bucket.price_of(cause)
+
+
+def test_a_retry_that_paid_costs_nothing_and_earns_a_little(bucket):
+    """All that was spent comes back, with half of what a success is worth: 0.8 after a fifth of the time-out."""
+    bucket.on_operation()
+    assert bucket.acquire(1.0)
+    assert pytest.approx(0.55) == bucket.available
+    succeed(bucket, spent=1.0, latency=0.2, timeout=1.0)
+    assert pytest.approx(1.95) == bucket.available
+
+
+@pytest.mark.parametrize(
+    ("latency", "timeout", "worth"),
+    [(0.0, 1.0, 1.0), (0.5, 2.0, 0.75), (1.0, 1.0, 0.0), (7.0, 1.0, 0.0), (5.0, None, 1.0), (None, 1.0, 1.0)],
+)
+def test_what_a_success_is_worth(bucket, latency, timeout, worth):
+    """The part of the time-out that was left; 1 where there is none, or where nobody measured."""
+    succeed(bucket, latency=latency, timeout=timeout)
+    assert pytest.approx(1.5 + 0.5 * worth) == bucket.available
+
+
+def test_a_time_out_of_no_seconds_is_worth_nothing(bucket):
+    """Nothing is divided by it."""
+    succeed(bucket, latency=0.0, timeout=0.0)
+    assert 1.5 == bucket.available
+
+
+def test_what_retries_earn_ends_three_above_the_capacity(bucket):
+    """However many pay."""
+    for _ in range(20):
+        succeed(bucket)
+    assert 4.5 == bucket.available
+
+
+def test_a_first_try_success_gives_up_to_the_capacity(bucket):
+    """0.4 of its worth where something is missing, and nothing where nothing is."""
+    succeed(bucket, retries=0)
+    assert 1.5 == bucket.available
+    assert bucket.acquire(1.0)
+    succeed(bucket, retries=0, latency=0.5, timeout=1.0)
+    assert pytest.approx(0.7) == bucket.available
+    for _ in range(9):
+        succeed(bucket, retries=0)
+    assert 1.5 == bucket.available
+
+
+def test_what_was_not_used_comes_back(bucket):
+    """A retry that was paid and not made: the amount, and no reward."""
+    assert bucket.acquire(1.0)
+    bucket.release(1.0)
+    assert 1.5 == bucket.available
+
+
+def test_a_refusal_says_what_there_was_and_never_shows_it_as_enough(bucket):
+    """What is there is rounded down."""
+    bucket.on_operation()
+    assert bucket.acquire(0.551)
+    assert not bucket.acquire(1.0)
+    sentence = "retries are not paying on https://api.example.com: 0.99 of 1.55 tokens, a time-out costs 1"
+    assert sentence == bucket.refusal(RetryCause.TIMEOUT, " on https://api.example.com")
+    assert bucket.refusal(RetryCause.THROTTLING, "").endswith("throttling costs 0.3")
+
+
+def test_first_tries_that_were_written_down_count_as_if_one_by_one(clock):
+    """The rate is the same number as if each had been worked out when it was."""
+    together, one_by_one = PayoffTokenBucket(clock=clock), PayoffTokenBucket(clock=clock)
+    for number in range(MAX_PENDING - 1):
+        together.count(clock.now())
+        one_by_one.on_operation()
+        clock.advance(0.1 * (number % 7))
+    assert pytest.approx(one_by_one.snapshot().rate) == together.snapshot().rate
+
+
+def test_so_many_are_written_down_and_no_more(bucket):
+    """The list does not grow beyond what is worked out together."""
+    for _ in range(3 * MAX_PENDING + 5):
+        bucket.count(0.0)
+    assert 5 == len(bucket._pending)
+    assert pytest.approx((3 * MAX_PENDING + 5) / 10) == bucket.snapshot().rate
+
+
+def test_a_first_try_written_down_below_the_capacity_gives_its_reward(bucket, clock):
+    """By how long it took until now; a bucket says that it wants to know."""
+    assert not bucket.wants_worth
+    bucket.acquire(1.0)
+    assert bucket.wants_worth
+    clock.advance(0.5)
+    bucket.first_try(0.0, 1.0)
+    assert pytest.approx(0.5 + 0.05 + 0.2) == bucket.available
+
+
+def test_a_retired_bucket_wants_to_be_asked_each_time(bucket):
+    """So that whoever remembers it finds out."""
+    bucket.retire()
+    bucket.on_operation()
+    assert (True, True) == (bucket.retired, bucket.wants_worth)
+
+
+@pytest.mark.parametrize(
+    ("options", "phrase"),
+    [
+        ({"least": -1}, "least=-1: a finite number from 0 on is allowed"),
+        ({"seconds": math.nan}, "seconds=nan: a finite number from 0 on is allowed"),
+        ({"most": 1}, "most=1: a finite number from 1.5 on is allowed"),
+        ({"earnings": math.inf}, "earnings=inf: a finite number from 0 on is allowed"),
+        ({"shedding": 1.5}, "shedding=1.5: a finite number from 0 to 1 is allowed"),
+        ({"memory": 0}, "memory=0: a finite number above 0 is allowed"),
+        ({"shortest": 0}, "shortest=0: a finite number above 0 is allowed"),
+        ({"timeout_cost": -0.1}, "timeout_cost=-0.1: a finite number from 0 on is allowed"),
+    ],
+)
+def test_a_number_out_of_range_is_refused(options, phrase):
+    """By its name, with what is allowed."""
+    with pytest.raises(ValueError, match=phrase):
+        PayoffTokenBucket(**options)
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda bucket: pickle.loads(pickle.dumps(bucket))])
+def test_a_copy_keeps_the_numbers_and_starts_anew(copied):
+    """With a lock of its own."""
+    bucket = PayoffTokenBucket(least=2.5, error_cost=0.5, clock=SystemClock())
+    bucket.acquire(2.0)
+    bucket.count(0.0)
+    other = copied(bucket)
+    assert PayoffSnapshot(2.5, 2.5, "memory", 0.0) == other.snapshot()
+    assert 0.5 == other.price_of(RetryCause.ERROR)
+    assert other._lock is not bucket._lock
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_forked_child_has_a_free_lock():
+    """Also where another thread held it."""
+    bucket = PayoffTokenBucket()
+    with bucket._lock:
+        child = os.fork()
+        if child == 0:  # pragma: no cover - the child is not measured
+            os._exit(0 if bucket.acquire(1.0) else 1)
+    assert 0 == os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("wait"), st.floats(0, 600)),
+        st.tuples(st.just("operation"), st.sampled_from([1, 3, 50])),
+        st.tuples(st.just("count"), st.sampled_from([1, 70])),
+        st.tuples(st.just("vain"), st.sampled_from(list(RetryCause))),
+        st.tuples(st.just("paid"), st.tuples(st.lists(st.sampled_from(list(RetryCause)), max_size=3), st.floats(0, 2))),
+        st.tuples(st.just("first"), st.floats(0, 2)),
+    ),
+    max_size=60,
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(STEPS)
+def test_what_always_holds(steps):
+    """0 to C + 3 tokens; a refusal costs nothing; a paid retry leaves no fewer; idle time takes none."""
+    clock = FakeClock()
+    bucket = PayoffTokenBucket(clock=clock)
+    for what, value in steps:
+        before = bucket.snapshot()
+        if what == "wait":
+            clock.advance(value)
+            assert before == bucket.snapshot()
+        elif what in ("operation", "count"):
+            for _ in range(value):
+                bucket.on_operation() if what == "operation" else bucket.count(clock.now())
+            after = bucket.snapshot()
+            if after.available < before.available - EPSILON:
+                assert after.rate < before.rate
+        elif what == "vain":
+            price = bucket.price_of(value)
+            granted = bucket.acquire(price)
+            assert granted == (before.available >= price)
+            assert before.available - granted * price == bucket.available
+        elif what == "paid":
+            prices = [bucket.price_of(cause) for cause in value[0]]
+            spent = sum(price for price in prices if bucket.acquire(price))
+            succeed(bucket, retries=1, spent=spent, latency=value[1], timeout=1.0)
+            assert bucket.available >= before.available - EPSILON
+        else:
+            bucket.first_try(clock.now() - value, 1.0)
+        now = bucket.snapshot()
+        assert 0 <= now.available <= now.capacity + 3 + EPSILON
+        assert 1.5 <= now.capacity <= 36
+
+
+def test_128_threads_lose_no_operation_and_no_token():
+    """Each vain retry cost one, each paid one nothing, and every operation was counted."""
+    clock = FakeClock()
+    bucket = PayoffTokenBucket(most=1e6, retry_reward=0, clock=clock)
+    granted = []
+    barrier = threading.Barrier(128)
+
+    def work(number):
+        barrier.wait()
+        for turn in range(50):
+            if (number + turn) % 2:
+                bucket.count(clock.now())
+            else:
+                bucket.on_operation()
+        spent = 0.0
+        for _ in range(10):
+            if bucket.acquire(1.0):
+                spent += 1.0
+            now = bucket.snapshot()
+            assert 0 <= now.available <= now.capacity + 3
+        if number % 2:
+            succeed(bucket, spent=spent)
+        else:
+            granted.append(spent)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(128)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    now = bucket.snapshot()
+    assert pytest.approx(128 * 50 / 10) == now.rate
+    assert pytest.approx(1.5 + 0.5 * 640) == now.capacity
+    assert pytest.approx(now.capacity - sum(granted)) == now.available
