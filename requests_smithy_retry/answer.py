@@ -22,8 +22,8 @@ class Answer:
     __slots__ = ("held", "peeked", "preload", "response")
 
     def __init__(self, response: Response, *, preload: bool, is_broken: bool) -> None:
-        self.response = response
-        self.preload = preload
+        self.response: Response = response
+        self.preload: bool = preload
         self.peeked: Peeked | None = None
         is_unread = not is_broken and response.status_code >= 400
         self.held: HeldConnection | None = HeldConnection(response) if is_unread else None

@@ -80,7 +80,7 @@ class PayoffTokenBucket:
         self._memory, self._shortest = memory, shortest
         self._retry_reward, self._first_try_reward, self._shedding = retry_reward, first_try_reward, shedding
         self.clock = clock
-        self.retired = False
+        self.retired: bool = False
         self._now = clock.now
         self._tokens = self._capacity = least
         self._count = self._weight = self._rate = 0.0

@@ -124,6 +124,14 @@ class ScopeTable(Generic[T]):
     def __len__(self) -> int:
         return len(self._items)
 
+    def __contains__(self, scope: object) -> bool:
+        return scope in self._items
+
+    @property
+    def overflow(self) -> T | None:
+        """The item that newcomers share while there is no room; None: there was room so far."""
+        return self._overflow
+
     def _get(self, scope: str | None) -> T:
         # Taken out and put in again: the dict's order is the order of use.
         item = self._items.pop(scope, None)

@@ -225,7 +225,7 @@ class LinkHandle:
     __slots__ = ("__weakref__", "link")
 
     def __init__(self, link: RedisLink) -> None:
-        self.link = link
+        self.link: RedisLink = link
         weakref.finalize(self, link.flush).atexit = False  # at exit: flush_at_exit
 
 

@@ -25,6 +25,7 @@ from ..waiting import Loan, loan_of
 from .retry_cause import cause_of
 from .simple import Payment, SimpleRetryStrategy
 from .snapshot import StrategySnapshot
+from .spent_scopes import SpentScopes
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -58,7 +59,7 @@ class StandardRetryStrategy(SimpleRetryStrategy):
     def _open_books(self) -> None:
         quota = self.config.quota
         self._shared = quota if isinstance(quota, RetryQuota) else None
-        self.wants_latency = quota == PAYOFF or isinstance(quota, PayoffQuota)
+        self.wants_latency: bool = quota == PAYOFF or isinstance(quota, PayoffQuota)
         self._scopes: ScopeTable[RetryQuota] = ScopeTable(self._new_bucket, is_full)
         if quota == PAYOFF:
             self._scopes = ScopeTable(self._new_payoff_bucket, is_full, retire=_retire)
@@ -74,7 +75,9 @@ class StandardRetryStrategy(SimpleRetryStrategy):
                 is_full,
             )
         # A bucket that was passed in may be spent by others, unseen from here: there a success always asks.
-        self.spent_scopes: set[str | None] = set() if self._shared is None or self.wants_latency else {"shared"}
+        self.spent_scopes: SpentScopes = SpentScopes(self._scopes)
+        if self._shared is not None and not self.wants_latency:
+            self.spent_scopes.add("shared")
 
     def _new_bucket(self) -> RetryQuota:
         capacity = self.config.quota
@@ -133,11 +136,9 @@ class StandardRetryStrategy(SimpleRetryStrategy):
                     retries=own.retry_count, spent=own.spent, latency=own.latency, timeout=own.timeout
                 )
             return
-        if not self.spent_scopes or (self._shared is None and scope not in self.spent_scopes):
-            return
         if own.retry_count:
             self._give_back(scope, own.acquired, own.loan)
-        else:
+        elif self._shared is not None or self.spent_scopes.owes(scope):
             self._give_back(scope, self.config.success_reward, is_reward=True)
 
     def _give_back(
@@ -152,11 +153,8 @@ class StandardRetryStrategy(SimpleRetryStrategy):
                 getattr(bucket, "reward", bucket.release)(amount)
             else:
                 bucket.release(amount)
-            if self._shared is None and bucket.available >= bucket.capacity:
-                self.spent_scopes.discard(scope)
-                # Looked at once more: a retry may have been paid in between, and its mark must not be lost.
-                if bucket.available < bucket.capacity:
-                    self.spent_scopes.add(scope)
+            if self._shared is None:
+                self.spent_scopes.given_back(scope, bucket)
 
     def _bucket_in_use(self, scope: str | None) -> AbstractContextManager[RetryQuota | None]:
         """The bucket of a scope, which is not given up inside the block."""
@@ -191,7 +189,7 @@ class StandardRetryStrategy(SimpleRetryStrategy):
             granted = bucket.acquire(price, deadline=until)
             if self._shared is None and not self.wants_latency:
                 # Also when it is refused: other processes may have spent a bucket that they share with this one.
-                self.spent_scopes.add(scope)
+                self.spent_scopes.spent(scope, bucket)
             source = getattr(bucket, "source", "memory")
             if granted:
                 after = bucket.available
