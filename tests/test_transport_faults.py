@@ -155,7 +155,7 @@ def test_frames_are_forgotten_as_far_as_errors_are_looked_at() -> None:
     for number in range(100):
         try:
             raise RuntimeError(str(number)) from None
-        except RuntimeError as error:
+        except RuntimeError as error:  # noqa: PERF203 - each has a traceback of its own
             error.__context__ = latest
             latest = error
     forget_frames(latest)
