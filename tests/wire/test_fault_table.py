@@ -20,8 +20,8 @@ TIME = 0.12
 """Seconds for one attempt, where the fault lasts until somebody's patience ends."""
 AMPLE = 5.0
 """Seconds for one attempt that nothing holds up; so many that a busy machine keeps to them."""
-PATIENT = 1.0
-"""Seconds for one attempt of those that :data:`TIME` was too short for, fault or no fault."""
+PATIENT = 0.5
+"""Seconds for one attempt of those that :data:`TIME` was too short for; no drip ends within it."""
 
 FAULTS = fault_catalogue(interval=0.02)
 BROKEN = [fault for fault in FAULTS if fault.outcome in ("broken", "slow") and fault.name != UNASKED_101]
