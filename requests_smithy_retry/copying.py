@@ -35,7 +35,7 @@ class CopiedAfresh:
         self._use(strategy)
 
     def _use(self, strategy: Any) -> None:
-        raise NotImplementedError
+        raise NotImplementedError  # pragma: no cover - RetryAdapter has it
 
     def __copy__(self) -> Any:
         other = type(self).__new__(type(self))

@@ -23,7 +23,7 @@ def renew_lock_after_fork(holder: HoldsLock) -> None:
     _holders.add(holder)
 
 
-def _renew_all() -> None:
+def _renew_all() -> None:  # pragma: no cover - runs in the child, whose end by os._exit leaves no measurement
     for holder in tuple(_holders):
         holder.renew_lock()
 

@@ -94,10 +94,7 @@ def parse_http_date(text: str) -> float | None:
     parsed = parsedate_tz(text)
     if parsed is None or not _is_a_time(parsed):
         return None
-    try:
-        return float(mktime_tz(parsed))
-    except (OverflowError, ValueError):
-        return None
+    return float(mktime_tz(parsed))
 
 
 def _is_a_time(parsed: tuple[int | None, ...]) -> bool:

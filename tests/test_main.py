@@ -28,3 +28,12 @@ def test_it_hands_everything_to_the_command_line(monkeypatch, capsys):
 def test_importing_it_does_nothing():
     """Tools that import every module do not start a program."""
     assert "sys" in run_main("a_tool")
+
+
+def test_run_needs_no_command_line_of_another_kind(monkeypatch, capsys):
+    """``run`` goes to the part that needs no extra, with what stands after it."""
+    monkeypatch.setattr(sys, "argv", ["-m", "run"])
+    with pytest.raises(SystemExit) as ended:
+        run_main("__main__")
+    assert 2 == ended.value.code
+    assert "run program [argument ...]" in "".join(capsys.readouterr())

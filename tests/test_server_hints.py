@@ -209,3 +209,10 @@ def test_another_limit():
     assert 200 == send(adapter).status_code
     adapter = scripted(Reply(429, {"Retry-After": "1"}), max_retry_after=0.5)
     assert 429 == send(adapter).status_code
+
+
+def test_every_year_is_a_moment():
+    """From 1000 to 9999, at its first and at its last second, leap seconds included; nothing raises."""
+    for year in range(1000, 10_000):
+        first = parse_http_date(f"Sun, 01 Jan {year} 00:00:00 GMT")
+        assert 0 < parse_http_date(f"Sun, 31 Dec {year} 23:59:60 GMT") - first <= 366 * 86_400

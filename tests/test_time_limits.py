@@ -6,13 +6,16 @@ from typing import Any
 
 import pytest
 import requests
+from urllib3.exceptions import EmptyPoolError
 
-from requests_smithy_retry import RetryConfigError, RetryError, StopReason, retry_history, retry_options
+from requests_smithy_retry import RetryConfig, RetryConfigError, RetryError, StopReason, retry_history, retry_options
+from requests_smithy_retry.operation_options import NOTHING
 from requests_smithy_retry.testing.clock import FakeClock
+from requests_smithy_retry.time_limits import TimeLimits, as_body_failure
 from requests_smithy_retry.tokens import StandardRetryToken
 from requests_smithy_retry.wire import attempt
 
-from .support import scripted, send
+from .support import prepare, scripted, send
 
 
 def taking(clock: FakeClock, seconds: float, step: Any) -> Any:
@@ -149,3 +152,32 @@ def test_an_interrupted_attempt_leaves_no_deadline(raised: type[BaseException]) 
     with pytest.raises(raised):
         send(adapter)
     assert attempt.deadline is None
+
+
+@pytest.mark.parametrize("connecting", [False, True])
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (EmptyPoolError(None, "full"), {requests.exceptions.ConnectTimeout}),  # type: ignore[arg-type]
+        (TimeoutError("timed out"), {requests.exceptions.ReadTimeout, requests.exceptions.ConnectTimeout}),
+    ],
+)
+def test_what_time_ran_out_for(connecting: bool, error: Exception, expected: set[type[Exception]]) -> None:
+    """Nothing was written while it waited for a connection, or was being connected: that is a ConnectTimeout."""
+    clock = FakeClock()
+    limits = TimeLimits(RetryConfig(operation_timeout=5), NOTHING, clock)
+    limits.begin(None)
+    attempt.connecting = connecting
+    clock.sleep(5)
+    named = limits.translated(error, prepare())
+    limits.end()
+    attempt.connecting = False
+    assert type(named) in expected
+    assert isinstance(named, requests.exceptions.ConnectTimeout) is (connecting or isinstance(error, EmptyPoolError))
+
+
+def test_what_a_body_fails_with_is_a_requests_exception() -> None:
+    """A bug of somebody's raw body gets the name that requests has for a body that broke off; its own names stay."""
+    assert isinstance(as_body_failure(ValueError("bad"), prepare()), requests.exceptions.ChunkedEncodingError)
+    own = requests.exceptions.ContentDecodingError("bad")
+    assert as_body_failure(own, prepare()) is own

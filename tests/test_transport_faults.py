@@ -12,7 +12,14 @@ import pytest
 import requests.exceptions as rex
 import urllib3.exceptions as uex
 
-from requests_smithy_retry.transport_faults import causes, is_request_fault, is_timeout, is_transient, never_left
+from requests_smithy_retry.transport_faults import (
+    causes,
+    forget_frames,
+    is_request_fault,
+    is_timeout,
+    is_transient,
+    never_left,
+)
 
 _SPEC = importlib.util.spec_from_file_location(
     "_page_for_faults", Path(__file__).parent.parent / "docs" / "classification_page.py"
@@ -140,3 +147,19 @@ def test_causes_are_found_by_structure_and_bounded() -> None:
     for _ in range(100):
         chain = RuntimeError(chain)
     assert len(list(causes(chain))) == 32
+
+
+def test_frames_are_forgotten_as_far_as_errors_are_looked_at() -> None:
+    """Of an error, and of what it arose from; a chain of thousands is not followed to its end."""
+    first = latest = RuntimeError("0")
+    for number in range(100):
+        try:
+            raise RuntimeError(str(number)) from None
+        except RuntimeError as error:  # noqa: PERF203 - each has a traceback of its own
+            error.__context__ = latest
+            latest = error
+    forget_frames(latest)
+    chain: list[Any] = [latest]
+    while chain[-1] is not first:
+        chain.append(chain[-1].__context__)
+    assert [error.__traceback__ is None for error in chain] == [True] * 32 + [False] * 68 + [True]

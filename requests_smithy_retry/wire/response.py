@@ -65,7 +65,7 @@ class CheckedResponse(http.client.HTTPResponse):
             _begin(self)
         if _is_interim(self.status):
             raise http.client.HTTPException(f"got more than {MOST_INTERIM} interim responses")
-        if getattr(self.fp.raw, "ended", False):
+        if getattr(getattr(self.fp, "raw", None), "ended", False):
             raise http.client.RemoteDisconnected("Remote end closed connection within the head of its response")
         if self.status == 101:
             self.will_close = True  # what follows on this connection is not HTTP, whoever asked for it

@@ -1,0 +1,58 @@
+"""What ``max_retries`` means here; with an adapter around it: test_adapter.py and test_urllib3_retry.py."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from urllib3.util.retry import Retry
+
+from requests_smithy_retry import RetryConfig, RetryConfigError
+from requests_smithy_retry.max_retries import INNER_RETRY, UNSET, translate, with_translated
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (UNSET, {}),
+        (0, {"max_attempts": 1}),
+        (False, {"max_attempts": 1}),
+        (1, {"max_attempts": 2}),
+        (10, {"max_attempts": 11}),
+        (None, {"max_attempts": 4}),
+    ],
+)
+def test_numbers_of_retries(value: Any, expected: dict[str, Any]) -> None:
+    """One attempt more than retries; None is urllib3's three retries, not nothing."""
+    assert translate(value) == expected
+
+
+def test_a_retry_is_translated() -> None:
+    """By its own rules."""
+    assert translate(Retry(total=4))["max_attempts"] == 5
+
+
+@pytest.mark.parametrize("value", [True, -1, 2.0, "2", (3,)])
+def test_what_is_no_number_of_retries(value: Any) -> None:
+    """The error names option and value."""
+    with pytest.raises(RetryConfigError, match="max_retries"):
+        translate(value)
+
+
+def test_another_assignment_takes_the_place_of_the_first() -> None:
+    """What an earlier ``max_retries`` asked for goes with it; nothing given changes nothing."""
+    config = RetryConfig(jitter="none")
+    five, two = (with_translated(config, {"max_attempts": number}) for number in (5, 2))
+    assert with_translated(config, {}) is config
+    assert with_translated(five, {"max_attempts": 2}) == two
+    assert (two.max_attempts, two.jitter) == (2, "none")
+
+
+def test_urllib3_is_told_to_retry_nothing() -> None:
+    """Not even a read."""
+    assert (INNER_RETRY.total, INNER_RETRY.read) == (0, False)
+
+
+def test_not_given_says_so() -> None:
+    """In signatures, too."""
+    assert repr(UNSET) == "<not given>"

@@ -1,0 +1,33 @@
+"""The response class by itself; what it takes and refuses on a socket: test_heads.py."""
+
+from __future__ import annotations
+
+import io
+
+from requests_smithy_retry.wire.response import CheckedResponse
+
+
+class StandIn:
+    """A socket that makes its own file, as TLS within TLS does."""
+
+    def makefile(self, mode: str) -> io.BytesIO:
+        return io.BytesIO(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nwell")
+
+
+def test_what_makes_its_own_file_is_read_from_that() -> None:
+    """There is no reader of ours then, and no end to notice."""
+    response = CheckedResponse(StandIn(), method="GET")
+    response.begin()
+    assert (response.status, response.read()) == (200, b"well")
+
+
+def test_a_stand_in_without_a_body_is_looked_at_more_closely() -> None:
+    """Its file cannot say whether it has ended, and is believed."""
+
+    class Empty:
+        def makefile(self, mode: str) -> io.BytesIO:
+            return io.BytesIO(b"HTTP/1.1 103 Early\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n")
+
+    response = CheckedResponse(Empty())
+    response.begin()
+    assert response.status == 204
