@@ -29,7 +29,7 @@ import requests
 import trustme
 
 from requests_smithy_retry import RetryAdapter
-from requests_smithy_retry.testing import Drip, FaultProxy, FaultServer, Stall, StopReading, hanging_port
+from requests_smithy_retry.testing import Drip, FaultProxy, FaultServer, Reply, Stall, StopReading, hanging_port
 
 LIMIT = 0.05
 UPLOAD = 64 << 20
@@ -108,6 +108,47 @@ def early_hint() -> Iterator[Stalled]:
         yield lambda session: session.get(server.url).raise_for_status()
 
 
+@contextlib.contextmanager
+def empty_quota() -> Iterator[Stalled]:
+    """A bucket whose tokens somebody else has and may return at any time: the wait is begun and cut off."""
+    from requests_smithy_retry import TokenBucket
+
+    with FaultServer(Reply(503)) as server:
+
+        def call(session: requests.Session) -> Any:
+            bucket = TokenBucket(14, on_empty="wait")
+            bucket.acquire(14)
+            with _remounted(session, server.url, quota=bucket):
+                session.get(server.url).raise_for_status()
+
+        yield call
+
+
+@contextlib.contextmanager
+def slow_limiter() -> Iterator[Stalled]:
+    """A rate limiter that was throttled: its permit would come much later, so the wait for it is not begun."""
+    with FaultServer(Reply(429)) as server:
+
+        def call(session: requests.Session) -> Any:
+            with _remounted(session, server.url, mode="adaptive", throttling_backoff=0.0):
+                session.get(server.url).raise_for_status()
+
+        yield call
+
+
+@contextlib.contextmanager
+def _remounted(session: requests.Session, url: str, **options: Any) -> Iterator[None]:
+    usual: Any = session.get_adapter(url)
+    session.mount(url, RetryAdapter(operation_timeout=usual.retry_config.operation_timeout, **options))
+    try:
+        yield
+    finally:
+        session.adapters.pop(url).close()
+
+
+UNSENT = ("backoff", "quota wait", "permit wait")
+"""What ends between attempts, so that the last answer is handed on."""
+
 STALLS: dict[str, Callable[[], Any]] = {
     "connect, full backlog": full_backlog,
     "connect, five dead addresses": dead_addresses,
@@ -127,6 +168,8 @@ STALLS: dict[str, Callable[[], Any]] = {
     "TLS stalls within a tunnel": lambda: proxied((), Stall("accept"), tls=True),
     "pool wait": busy_pool,
     "backoff": early_hint,
+    "quota wait": empty_quota,
+    "permit wait": slow_limiter,
 }
 
 
@@ -185,7 +228,7 @@ def main() -> int:
         results = [measure(stall, options.deadline) for _ in range(options.rounds)]
         worst, ended, left = max(results)
         good = worst < LIMIT and left == "nothing"
-        good &= ended == "HTTPError" if name == "backoff" else ended in ("ConnectTimeout", "ReadTimeout")
+        good &= ended == "HTTPError" if name in UNSENT else ended in ("ConnectTimeout", "ReadTimeout")
         failed |= not good
         print(f"{name:34}{worst * 1000:9.1f} ms  {ended:22}{left}{'' if good else '   <--'}")
     return int(failed)

@@ -217,6 +217,11 @@ def aged(clock: Clock, random: Random) -> Policy:
     return Smithy(clock, random, StandardRetryStrategy, quota=bucket)
 
 
+def shedding(clock: Clock, random: Random) -> Policy:
+    """The payoff quota whose tokens above the capacity fall with it."""
+    return Smithy(clock, random, StandardRetryStrategy, quota=PayoffTokenBucket(shedding=1.0, clock=clock))
+
+
 def smithy(make: Callable[..., Any], **options: Any) -> Callable[[Clock, Random], Policy]:
     """A policy from a strategy class and its options."""
     return lambda clock, random: Smithy(clock, random, make, **options)
@@ -230,6 +235,7 @@ POLICIES: dict[str, Callable[[Clock, Random], Policy]] = {
     "adaptive": smithy(AdaptiveRetryStrategy),
     "payoff": smithy(StandardRetryStrategy, quota="payoff"),
     "payoff, aged": aged,
+    "payoff, shedding": shedding,
     "gRPC throttling": GrpcThrottling,
     "ratio budget": RatioBudget,
     "circuit breaker": CircuitBreaker,

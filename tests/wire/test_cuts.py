@@ -10,8 +10,10 @@ import threading
 import zlib
 from collections.abc import Iterator
 
+import brotli
 import pytest
 import requests
+from urllib3.response import HTTPResponse
 
 from .support import session
 
@@ -20,6 +22,11 @@ BODY = random.Random(4).randbytes(3000) + b"a line that compresses\n" * 200
 HASH = hashlib.sha256(BODY).digest()
 CODINGS = {"identity": BODY, "gzip": gzip.compress(BODY), "deflate": zlib.compress(BODY)}
 CODINGS["members"] = gzip.compress(BODY[:4000]) + gzip.compress(BODY[4000:])
+CODINGS["br"] = brotli.compress(BODY)
+if "zstd" in HTTPResponse.CONTENT_DECODERS:  # from urllib3 2 on
+    from backports import zstd
+
+    CODINGS["zstd"] = zstd.compress(BODY)
 
 
 class CuttingServer:

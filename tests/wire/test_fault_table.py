@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import logging
 from collections.abc import Iterator
 from typing import Any
@@ -55,7 +56,7 @@ HEAD_FAULTS = frozenset(
     ]
 )
 """What fails before there is a response to hand on."""
-BODIES: dict[str, Any] = {"none": None, "bytes": b"payload", "generator": "generator"}
+BODIES: dict[str, Any] = {"none": None, "bytes": b"payload", "generator": "generator", "file": "file"}
 
 
 @pytest.fixture(autouse=True)
@@ -72,7 +73,7 @@ def body(kind: str) -> Any:
         yield b"pay"
         yield b"load"
 
-    return parts() if kind == "generator" else BODIES[kind]
+    return parts() if kind == "generator" else io.BytesIO(b"payload") if kind == "file" else BODIES[kind]
 
 
 def call(
@@ -114,14 +115,18 @@ def undisturbed(
     return result, server
 
 
-@pytest.mark.parametrize(("method", "kind", "times"), [("GET", "none", 1), ("GET", "none", 2), ("PUT", "bytes", 1)])
+@pytest.mark.parametrize(
+    ("method", "kind", "times"), [("GET", "none", 1), ("GET", "none", 2), ("PUT", "bytes", 1), ("PUT", "file", 1)]
+)
 @pytest.mark.parametrize("fault", BROKEN, ids=ids(BROKEN))
 def test_a_passing_fault_is_mended(fault: CataloguedFault, method: str, kind: str, times: int) -> None:
     """What may be sent again comes back whole, however the attempts before were broken."""
-    result, _ = undisturbed(fault, method, kind, False, times, expected=times + 1)
+    result, server = undisturbed(fault, method, kind, False, times, expected=times + 1)
     assert isinstance(result, requests.Response), result
     assert result.content == DEFAULT_BODY
     assert len(retry_history(result).attempts) == times + 1
+    if kind != "none":
+        assert server.requests[-1].body == b"payload"
 
 
 @pytest.mark.parametrize("stream", [False, True])
