@@ -42,7 +42,7 @@ class SendLoop(HTTPAdapter):
 
     def scope_of(self, request: PreparedRequest) -> str:
         """The scope of a request."""
-        raise NotImplementedError
+        raise NotImplementedError  # pragma: no cover - RetryAdapter has it
 
     def send(
         self,

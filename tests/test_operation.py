@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,7 +19,6 @@ from requests_smithy_retry import (
 )
 from requests_smithy_retry.testing import CutBody, FaultServer, Reply
 from requests_smithy_retry.testing.clock import FakeClock
-from requests_smithy_retry.tokens import StandardRetryToken
 
 from .support import reset_error, scripted, send, session_with
 from .wire.support import nothing_left
@@ -33,7 +33,7 @@ class Late:
         self.delay = delay
 
     def acquire_initial_retry_token(self, *, token_scope: str | None = None) -> Any:
-        return StandardRetryToken(issuer=self, retry_delay=self.delay)
+        return SimpleNamespace(retry_count=0, retry_delay=self.delay)
 
     def refresh_retry_token_for_retry(self, *, token_to_renew: Any, error: Exception) -> Any:
         raise RetryError("no", stop_reason=StopReason.NOT_RETRYABLE)
