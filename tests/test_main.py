@@ -37,3 +37,18 @@ def test_run_needs_no_command_line_of_another_kind(monkeypatch, capsys):
         run_main("__main__")
     assert 2 == ended.value.code
     assert "run program [argument ...]" in "".join(capsys.readouterr())
+
+
+def test_run_is_handed_the_program_and_its_arguments(monkeypatch):
+    """``run`` needs no command line library, so it is not sent through one."""
+    given = []
+
+    def run(arguments):
+        given.append(arguments)
+        return 7
+
+    monkeypatch.setattr("requests_smithy_retry.run.run", run)
+    monkeypatch.setattr(sys, "argv", ["-m", "run", "app.py", "--flag"])
+    with pytest.raises(SystemExit) as ended:
+        run_main("__main__")
+    assert (7, [["app.py", "--flag"]]) == (ended.value.code, given)
