@@ -212,14 +212,14 @@ class TestWithoutAnAnswer:
         assert [record.levelname for record in caplog.records] == ["WARNING"]
 
     def test_a_server_that_is_paused(self, own_redis_server: RedisServer) -> None:
-        """While the server hangs no call takes longer than the budget, and afterwards it is asked again."""
+        """While it hangs for 10 s no call takes longer than the budget, and afterwards it is asked again."""
         bucket = RedisTokenBucket(own_redis_server.url("?retry_interval=0.1"))
         for _ in range(50):  # the first connection may be late on a busy machine
             if bucket.acquire(1) and bucket.source == "redis":
                 break
             SYSTEM_CLOCK.sleep(0.05)
         own_redis_server.pause()
-        worst, until = 0.0, SYSTEM_CLOCK.now() + 1.5
+        worst, until = 0.0, SYSTEM_CLOCK.now() + 10
         while SYSTEM_CLOCK.now() < until:
             worst = max(worst, seconds_of(lambda: bucket.acquire(0.01)), seconds_of(lambda: bucket.release(0.01)))
             SYSTEM_CLOCK.sleep(0.005)
