@@ -49,7 +49,7 @@ def resend_ruling(facts: ResendFacts, status: int | None, verdict: RetryAction) 
     :param verdict: what the classifiers said; a throttling error and a modelled "safe" mean: not applied.
     """
     if not facts.replayable:
-        return RetryForbidden("its body was read and cannot be read again", StopReason.BODY_NOT_REPLAYABLE)
+        return RetryForbidden("the body cannot be replayed: some of it was read", StopReason.BODY_NOT_REPLAYABLE)
     if facts.unwritten or _may_be_repeated(facts):
         return None
     if not facts.strict and (status in NOT_APPLIED_STATUSES or _says_not_applied(verdict)):

@@ -164,7 +164,7 @@ def test_a_one_shot_body_is_sent_once(make):
     assert ([TEXT], 503) == (bodies, response.status_code)
     history = retry_history(response)
     assert StopReason.BODY_NOT_REPLAYABLE is history.stop_reason
-    assert "cannot be read again" in history.sentence
+    assert "the body cannot be replayed" in history.sentence
 
 
 def test_a_one_shot_body_of_which_nothing_was_read_is_sent():

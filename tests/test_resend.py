@@ -68,7 +68,7 @@ def test_a_body_that_is_gone_is_never_sent_again() -> None:
     for flags in itertools.product([False, True], repeat=4):
         facts = ResendFacts("PUT", *flags, replayable=False)
         assert resend_ruling(facts, 429, SAFE) == RetryForbidden(
-            "its body was read and cannot be read again", StopReason.BODY_NOT_REPLAYABLE
+            "the body cannot be replayed: some of it was read", StopReason.BODY_NOT_REPLAYABLE
         )
 
 
