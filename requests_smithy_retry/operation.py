@@ -196,7 +196,7 @@ class Operation:
         )
         context = RetryContext(outcome, deadline=self.limits.at, options=self.facts.full_options)
         carrier: Any = ResponseError(response, context) if response is not None and error is None else error
-        carrier.retry_context = context
+        carrier.retry_context = context  # a raised exception carries it only while the strategy decides
         try:
             if self.refusal is not None:
                 raise self.refusal
@@ -230,7 +230,7 @@ class Operation:
                 allowed = read_part(self.limits.allowed)
                 self.token = self.token.answered(self.clock.now() - self.started, allowed)
             self.strategy.record_success(token=self.token)
-        return None, self._stop(StopReason.SUCCESS, StopReason.SUCCESS.value)[1]
+        return self._stop(StopReason.SUCCESS, StopReason.SUCCESS.value)
 
     def _stop(self, reason: StopReason, why: str) -> tuple[None, bool]:
         self.stop_reason, self.why = reason, why

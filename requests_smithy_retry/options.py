@@ -45,9 +45,6 @@ ADAPTER_OPTIONS = frozenset(
 CLASSIFIER_OPTIONS = frozenset({"classifiers", "default_classifiers", "error_parser", "models", "retry_status_codes"})
 """What the classifiers go by. For a foreign strategy, the adapter asks them about the resend rule."""
 
-BY_SPEC = "from retry_spec"
-"""How the default of an option whose number comes from the chosen specification is shown."""
-
 
 @dataclass(frozen=True, slots=True)
 class Option:
