@@ -23,18 +23,23 @@ ANSWER = (
 END_OF_HEAD = b"\r\n\r\n"
 
 
+def start_server(file: str, *arguments: str) -> tuple[subprocess.Popen[str], str]:
+    """Run a server in a child process that prints its port first. Returns the child and the origin it serves."""
+    child = subprocess.Popen(
+        [sys.executable, file, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    port = child.stdout.readline().strip()
+    if not port:
+        child.wait(5)
+        raise RuntimeError("the loopback server did not start")
+    return child, f"http://127.0.0.1:{port}"
+
+
 class LoopbackServer:
     """Context manager: start the child, know its `origin`, end it."""
 
     def __enter__(self) -> LoopbackServer:
-        self._child = subprocess.Popen(
-            [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        port = self._child.stdout.readline().strip()
-        if not port:
-            self._child.wait(5)
-            raise RuntimeError("the loopback server did not start")
-        self.origin = f"http://127.0.0.1:{port}"
+        self._child, self.origin = start_server(__file__)
         return self
 
     def __exit__(

@@ -14,6 +14,8 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+from loopback import start_server
+
 if TYPE_CHECKING:
     from types import TracebackType
 
@@ -30,14 +32,7 @@ class ThrottlingServer:
         self.seen: list[tuple[float, bool]] = []
 
     def __enter__(self) -> ThrottlingServer:
-        self._child = subprocess.Popen(
-            [sys.executable, __file__, *self._arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        port = self._child.stdout.readline().strip()
-        if not port:
-            self._child.wait(5)
-            raise RuntimeError("the loopback server did not start")
-        self.origin = f"http://127.0.0.1:{port}"
+        self._child, self.origin = start_server(__file__, *self._arguments)
         return self
 
     def __exit__(
