@@ -1,7 +1,7 @@
 """Adaptive mode against a server that throttles, beside botocore's limiter doing the same work in the same run.
 
     python -m pip install -r benchmarks/requirements.txt
-    python benchmarks/adaptive_loopback.py [--seconds 30] [--json FILE]
+    python benchmarks/adaptive_loopback.py [--quick] [--seconds 30] [--json FILE]
 
 Two servers on loopback let through 50 requests a second with a burst of 5 each, and answer 429 beyond. Against one go
 32 threads that share a session with `RetryAdapter(mode="adaptive")`, against the other 32 threads of plain sessions
@@ -106,9 +106,11 @@ def main() -> int:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Adaptive mode against a server that throttles.")
-    parser.add_argument("--seconds", type=float, default=30.0, help="how long, above 10 (30)")
+    parser.add_argument("--quick", action="store_true", help="12 seconds: too few for figures")
+    parser.add_argument("--seconds", type=float, help="how long, above 10 (30)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every figure to FILE")
     options = parser.parse_args()
+    options.seconds = options.seconds or (12.0 if options.quick else 30.0)
     if options.seconds <= WARM_UP:
         parser.error(f"--seconds: more than {WARM_UP:g}")
     return options

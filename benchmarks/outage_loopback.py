@@ -1,194 +1,132 @@
-"""Real clients in an outage: 400 threads, ten to an adapter, against a server that has trouble.
+"""Real clients in trouble: 400 threads on loopback, each policy in each kind of trouble, in interleaved rounds.
 
-    python benchmarks/outage_loopback.py [--plot FILE] [--json FILE] [--only POLICY] [--threads 400] [--clients 40]
+    python -m pip install -r benchmarks/requirements.txt
+    python benchmarks/outage_loopback.py [--quick] [--json FILE] [--policy NAME] [--trouble NAME] [--rounds 3]
 
-Per policy (no retry, urllib3's `Retry(2)`, standard, payoff) one run: 40 clients of ten threads, with 35 operations a
-second together, against a service that can do 50, and a time-out of half a second. A black hole, a spike of three times
-the load, throttling to 35 % of the service's rate and 10 % errors, of four seconds each, with five seconds between.
-Everything is on loopback; one run takes about 37 seconds, the whole two and a half minutes. One process makes the whole
-load, so that the figures are those of this machine; what is to be compared is the policies.
+Each episode has new clients, a server of its own and a process of its own (`outage_client.py`): three seconds of
+health, five of trouble, seven after. The service can do 100 requests a second; 70 operations a second are wanted, with
+a time-out of half a second. Some episodes run at the same time, which is why each says how late it was itself; one that
+was too late is marked invalid. In each round the order is drawn anew, and all policies meet the same arrivals. About 11
+minutes.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import logging
 import random
 import subprocess
 import sys
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from outage_client import MOST_LATE, POLICIES, TIMEOUT, TROUBLES, Episode, figures
+from report import spread, table
 
-import requests
-from requests.adapters import HTTPAdapter
-from urllib3.util.retry import Retry
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
-from requests_smithy_retry import RetryAdapter
-
-RATE, LOAD, TIMEOUT = 50.0, 35.0, 0.5
-TROUBLES = {"black hole": "hole", "spike x3": "well", "throttling": "throttle 17.5", "errors 10 %": "errors 0.1"}
-LASTS, BETWEEN = 4.0, 5.0
-PERIOD = LASTS + BETWEEN
-POLICIES: dict[str, Any] = {
-    "no retry": lambda: HTTPAdapter(pool_connections=1, pool_maxsize=64),
-    "urllib3": lambda: HTTPAdapter(
-        max_retries=Retry(total=2, backoff_factor=0.1, status_forcelist=[429, 503], raise_on_status=False),
-        pool_connections=1,
-        pool_maxsize=64,
-    ),
-    "standard": lambda: RetryAdapter(pool_connections=1, pool_maxsize=64),
-    "payoff": lambda: RetryAdapter(pool_connections=1, pool_maxsize=64, quota="payoff"),
+ROUNDS, AT_ONCE, SMALL = 3, 3, 40
+ROWS = {
+    **{name: (name, 10) for name in POLICIES},
+    **{f"{name}, {SMALL} clients": (name, SMALL) for name in ("standard", "payoff")},
 }
+"""By name: the policy, and how many adapters the threads share."""
+SHOWN = ("amplification", "success", "success after")
 
 
-def main() -> int:
-    """Run each policy, print, and write what was asked for."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw (needs matplotlib)")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write every second's counts to FILE")
-    parser.add_argument("--only", action="append", choices=POLICIES, help="repeatable")
-    parser.add_argument("--threads", type=int, default=400)
-    parser.add_argument("--clients", type=int, default=40, help="adapters that the threads share")
-    options = parser.parse_args()
-    logging.getLogger("requests_smithy_retry").setLevel(logging.ERROR)  # each giving up would be a line
-    result = {name: run(POLICIES[name], options.threads, options.clients) for name in options.only or POLICIES}
-    print(table(result))
-    if options.json:
-        options.json.write_text(json.dumps(result) + "\n")
-    if options.plot:
-        plot(result, options.plot)
-    return 0
+def play(episodes: Sequence[Episode], at_once: int) -> list[dict[str, Any]]:
+    """What came of each episode, each in a process of its own, some at a time."""
+    client = str(Path(__file__).with_name("outage_client.py"))
+
+    def one(episode: Episode) -> dict[str, Any]:
+        command = [sys.executable, client, json.dumps(asdict(episode))]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=episode.end + 60, check=False)
+        if done.returncode:
+            raise RuntimeError(f"{episode}: {done.stderr.strip()}")
+        return json.loads(done.stdout)
+
+    with ThreadPoolExecutor(at_once) as pool:
+        return list(pool.map(one, episodes))
 
 
-def run(make: Any, threads: int, clients: int) -> dict[str, Any]:
-    """One policy through all troubles: requests that came, and operations begun and succeeded, per second."""
-    server = subprocess.Popen(
-        [sys.executable, str(Path(__file__).with_name("outage_server.py")), str(RATE)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert server.stdin is not None
-    assert server.stdout is not None
-    try:
-        origin = f"http://127.0.0.1:{server.stdout.readline().strip()}/"
-        done: list[tuple[float, bool]] = []
-        start = time.time() + 1.0
-        end = start + len(TROUBLES) * PERIOD
-        adapters = [make() for _ in range(clients)]
-        workers = [
-            threading.Thread(
-                target=worker, args=(adapters[number % clients], origin, LOAD / threads, start, end, done, number)
-            )
-            for number in range(threads)
+def measure(rows: Sequence[str], troubles: Sequence[str], rounds: int, setting: Episode) -> dict[str, Any]:
+    """Every row in every trouble: each figure's median and extremes over the rounds."""
+    order = random.Random(1)
+    jobs: list[tuple[str, Episode]] = []
+    for number in range(rounds):
+        episodes = [
+            (row, replace(setting, policy=ROWS[row][0], clients=ROWS[row][1], trouble=trouble, seed=number + 1))
+            for trouble in troubles
+            for row in rows
         ]
-        for thread in workers:
-            thread.start()
-        for number, command in enumerate(TROUBLES.values()):
-            for line, at in ((command, BETWEEN), ("well", PERIOD)):
-                time.sleep(max(0.0, start + number * PERIOD + at - time.time()))
-                server.stdin.write(line + "\n")
-                server.stdin.flush()
-        for thread in workers:
-            thread.join()
-        said, _ = server.communicate(timeout=5)
-    finally:
-        if server.poll() is None:
-            server.kill()
-            server.wait(5)
-    seconds = int(end - start)
+        jobs += order.sample(episodes, len(episodes))
+    played = play([episode for _, episode in jobs], AT_ONCE)
+    found: dict[str, dict[str, list[dict[str, float]]]] = {trouble: {row: [] for row in rows} for trouble in troubles}
+    for (row, episode), counts in zip(jobs, played, strict=True):
+        found[episode.trouble][row].append(figures(episode, counts))
     return {
-        "load": histogram([at - start for at in json.loads(said)], seconds),
-        "begun": histogram([at - start for at, _ in done], seconds),
-        "goodput": histogram([at - start for at, ok in done if ok], seconds),
+        "setting": {**asdict(setting), "timeout": TIMEOUT, "small": SMALL},
+        "rounds": rounds,
+        "setup": {name: how for name, (how, _) in POLICIES.items()},
+        "troubles": {
+            trouble: {row: _summary(all_rounds) for row, all_rounds in each.items()} for trouble, each in found.items()
+        },
     }
 
 
-def worker(
-    adapter: Any, origin: str, rate: float, start: float, end: float, done: list[tuple[float, bool]], number: int
-) -> None:
-    """Operations arrive as a Poisson process; one that comes while another is under way follows it at once."""
-    session = requests.Session()
-    session.trust_env = False
-    session.mount("http://", adapter)
-    arrivals = random.Random(number)  # every policy meets the same arrivals
-    at = start
-    while True:
-        at += arrivals.expovariate(3 * rate)
-        if at >= end:
-            break
-        if arrivals.random() >= (1.0 if is_spike(at - start) else 1 / 3):
-            continue
-        time.sleep(max(0.0, at - time.time()))
-        began = time.time()
-        try:
-            is_good = session.get(origin, timeout=TIMEOUT).status_code == 200
-        except requests.RequestException:
-            is_good = False
-        done.append((began, is_good))
+def _summary(rounds: list[dict[str, float]]) -> dict[str, Any]:
+    late = max(each["late"] for each in rounds)
+    return {
+        **{
+            name: {key: round(value, 3) for key, value in spread(each[name] for each in rounds).items()}
+            for name in SHOWN
+        },
+        "late": late,
+        "no thread": max(each["no thread"] for each in rounds),
+        "valid": late <= MOST_LATE,
+    }
 
 
-def is_spike(seconds: float) -> bool:
-    """Whether three times the load comes at that moment."""
-    number, into = divmod(seconds, PERIOD)
-    return list(TROUBLES)[min(int(number), len(TROUBLES) - 1)] == "spike x3" and into >= BETWEEN
+def text(result: dict[str, Any]) -> str:
+    """Per trouble and row: medians with extremes."""
+    rows = []
+    for trouble, each in result["troubles"].items():
+        for row, summary in each.items():
+            cells = [f"{summary[n]['median']:.2f} ({summary[n]['min']:.2f}-{summary[n]['max']:.2f})" for n in SHOWN]
+            validity = "" if summary["valid"] else "invalid: the load generator was late"
+            rows.append([trouble, row, *cells, f"{summary['late']:.3f}", f"{summary['no thread']:.3f}", validity])
+    return table(["", "", "attempts/operation", "success %", "success after %", "late s", "no thread", ""], rows)
 
 
-def histogram(times: list[float], seconds: int) -> list[int]:
-    """How many fall into each second."""
-    counts = [0] * seconds
-    for at in times:
-        if 0 <= at < seconds:
-            counts[int(at)] += 1
-    return counts
-
-
-def table(result: dict[str, Any]) -> str:
-    """Per trouble and policy: attempts per operation and success while it lasts, and in the five seconds after."""
-    lines = ["attempts per operation, success % | success % in the five seconds after", ""]
-    for number, name in enumerate(TROUBLES):
-        begin = int(number * PERIOD + BETWEEN)
-        inside, after = slice(begin, begin + int(LASTS)), slice(begin + int(LASTS), begin + int(PERIOD))
-        for policy, counts in result.items():
-            begun, load = sum(counts["begun"][inside]), sum(counts["load"][inside])
-            good = sum(counts["goodput"][inside])
-            later = sum(counts["begun"][after])
-            tail = f"{100 * sum(counts['goodput'][after]) / later:.1f} %" if later else ""
-            lines.append(f"{name:12} {policy:9} {load / begun:5.2f} {100 * good / begun:6.1f} % | {tail}")
-    return "\n".join(lines)
-
-
-def plot(result: dict[str, Any], file: Path) -> None:
-    """Server load and goodput, per second."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(2, 1, figsize=(11, 7), sharex=True)
-    for axis, what, title in zip(
-        axes, ("load", "goodput"), ("requests that reach the server", "operations that succeed"), strict=True
-    ):
-        for number, (policy, counts) in enumerate(result.items()):
-            axis.plot(counts[what], label=policy, color=f"C{number}", linewidth=1.8)
-        for number, name in enumerate(TROUBLES):
-            begin = number * PERIOD + BETWEEN
-            axis.axvspan(begin, begin + LASTS, color="0.92", zorder=0)
-            axis.text(begin + LASTS / 2, axis.get_ylim()[1] * 0.97, name, ha="center", va="top", fontsize=9)
-        axis.axhline(RATE, color="0.6", linewidth=0.7, linestyle=":")
-        axis.set_title(f"{title}, per second")
-        axis.set_ylim(bottom=0)
-    axes[1].set_xlabel("seconds; the dotted line is what the service can do")
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="upper center", ncol=4, fontsize=9)
-    figure.tight_layout(rect=(0, 0, 1, 0.96))
-    figure.savefig(file, dpi=90)
-    pyplot.close(figure)
+def main() -> int:
+    """Play, print, and write what was asked for. Exit status 1: an episode is invalid."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="two rows, two troubles of a second: some seconds")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write every figure to FILE")
+    parser.add_argument("--policy", action="append", choices=ROWS, metavar="NAME", help="repeatable; default: all")
+    parser.add_argument("--trouble", action="append", choices=TROUBLES, metavar="NAME", help="repeatable; default: all")
+    parser.add_argument("--rounds", type=int, help=f"how often each is played ({ROUNDS})")
+    options = parser.parse_args()
+    began = time.monotonic()
+    setting = Episode("", "")
+    rows, troubles, rounds = options.policy or list(ROWS), options.trouble or list(TROUBLES), options.rounds or ROUNDS
+    if options.quick:
+        setting = replace(setting, before=1.0, lasts=1.0, after=1.0, threads=100)
+        rows, troubles, rounds = (
+            options.policy or ["no retry", "standard"],
+            options.trouble or ["reset", "throttled"],
+            1,
+        )
+    result = measure(rows, troubles, rounds, setting)
+    print(text(result))
+    print(f"\n{time.monotonic() - began:.1f} s")
+    if options.json:
+        options.json.write_text(json.dumps(result, indent=2) + "\n")
+    return int(not all(summary["valid"] for each in result["troubles"].values() for summary in each.values()))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """An HTTP server on loopback that has outages on command, in a process of its own.
 
-It works off requests one after the other at a finite rate, as the simulation's queue does: what clients have given up
-is done all the same. Its trouble is chosen by lines on standard input: `well`, `hole` (no answer), `throttle R` (429
+It works off requests one after the other at a finite rate, as the simulation's queue does, and has a second's worth of
+queue, twice the clients' time-out: what they have given up is done all the same. Its trouble is chosen by lines on
+standard input: `well`, `reset` (of each connection on which a request comes), `hole` (no answer), `throttle R` (429
 beyond R a second), `errors P` (503 with probability P). When standard input closes it prints, as JSON, when each
 request came, in seconds since the epoch, and ends. Only requests without a body are understood.
 """
@@ -13,10 +14,12 @@ import json
 import random
 import selectors
 import socket
+import struct
 import sys
 import time
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+RESET = struct.pack("ii", 1, 0)  # a close that does not linger is a reset
 ERROR = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n"
 THROTTLED = b"HTTP/1.1 429 Too Many Requests\r\nContent-Length: 0\r\n\r\n"
 
@@ -35,21 +38,25 @@ class Server:
         self.due: list[tuple[float, int, socket.socket, bytes]] = []
         self.seen: list[float] = []
 
-    def answer(self, connection: socket.socket) -> None:
-        """One request came: decide what becomes of it, and when."""
+    def answer(self, connection: socket.socket) -> bool:
+        """One request came: decide what becomes of it, and when; false if it is a reset."""
         now = time.monotonic()
         self.seen.append(time.time())
         kind = self.trouble[0]
+        if kind == "reset":
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
+            return False
         if kind == "hole":
-            return
+            return True
         begin = max(now, self.free_at)
         if kind == "throttle" and self._is_throttled(now, float(self.trouble[1])):
             self._later(now, connection, THROTTLED)
-        elif (kind == "errors" and random.random() < float(self.trouble[1])) or begin - now > 2.0:
+        elif (kind == "errors" and random.random() < float(self.trouble[1])) or begin - now > 1.0:
             self._later(now, connection, ERROR)
         else:
             self.free_at = begin + 1 / self.rate
             self._later(self.free_at, connection, OK)
+        return True
 
     def _is_throttled(self, now: float, rate: float) -> bool:
         self.tokens, self.at = min(5.0, self.tokens + (now - self.at) * rate), now
@@ -96,9 +103,7 @@ def serve(rate: float) -> None:
                     data = key.fileobj.recv(65536)
                 except OSError:
                     data = b""
-                if data:
-                    server.answer(key.fileobj)
-                else:
+                if not data or not server.answer(key.fileobj):
                     selector.unregister(key.fileobj)
                     key.fileobj.close()
 

@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 import time
 from pathlib import Path
@@ -33,6 +32,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import report
 import rounds
 from loopback import LoopbackServer
+from machine import describe, forget_settings
 from subjects import ALWAYS, NAMES, Subject, build
 
 THREADS = (1, 8, 32, 128)
@@ -46,7 +46,7 @@ MOST_SECONDS = 60.0  # of all throughput together
 def main() -> int:
     """Measure, print, and write what was asked for."""
     options = _options()
-    _forget_settings()
+    forget_settings()
     began = time.monotonic()
     chosen = [name for name in NAMES if not options.only or name in ALWAYS or name in options.only]
     subjects = [build(name, max(THREADS)) for name in chosen]
@@ -74,17 +74,9 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _forget_settings() -> None:
-    """Proxies and retry settings of the caller's environment are no part of the comparison."""
-    for name in list(os.environ):
-        if name.lower().endswith("_proxy") or name.startswith(("SMITHY_RETRY_", "AWS_")):
-            del os.environ[name]
-
-
 def _measure(subjects: list[Subject], origin: str, quick: bool) -> dict[str, Any]:
     able = [subject for subject in subjects if subject.get]
     result: dict[str, Any] = {
-        "machine": report.machine(),
         "unavailable": {subject.name: subject.reason for subject in subjects if subject.reason},
         "counts": report.added_counts(rounds.counts(able, origin, COUNT_ROUNDS)),
     }
@@ -100,10 +92,9 @@ def _measure(subjects: list[Subject], origin: str, quick: bool) -> dict[str, Any
 
 
 def _print(subjects: list[Subject], result: dict[str, Any]) -> None:
-    machine = result["machine"]
+    machine = describe()
     versions = ", ".join(f"{name} {version or 'absent'}" for name, version in machine["packages"].items())
-    print(f"{machine['python']}, {machine['system']}, {os.cpu_count()} processors\n{versions}")
-    print(f"ours: {machine['ours']}\n")
+    print(f"{machine['python']}, {machine['system']}, {machine['cores']} processors\n{versions}\n")
     plain = result["counts"]["plain"]
     print(report.counts_table(subjects, result["counts"]))
     print("plain itself: " + ", ".join(f"{plain[kind]['absolute']:g} {kind}" for kind in report.KINDS))

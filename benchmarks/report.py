@@ -6,9 +6,6 @@ time or a throughput is the ratio to the plain adapter of the same round.
 
 from __future__ import annotations
 
-import platform
-import sys
-from importlib import metadata
 from statistics import median, quantiles
 from typing import TYPE_CHECKING, Any
 
@@ -18,26 +15,7 @@ if TYPE_CHECKING:
     from counting import Counts
     from subjects import Subject
 
-PACKAGES = ("requests", "urllib3", "tenacity", "stamina", "backoff", "retryhttp", "botocore")
 KINDS = ("bytecodes", "python_calls", "c_calls")
-
-
-def machine() -> dict[str, Any]:
-    """Who measured: interpreter, processor, package versions."""
-    ours = sys.modules.get("requests_smithy_retry")
-    return {
-        "python": f"{platform.python_implementation()} {platform.python_version()}",
-        "system": f"{platform.system()} {platform.machine()}",
-        "packages": {name: _version(name) for name in PACKAGES},
-        "ours": getattr(ours, "__file__", None),
-    }
-
-
-def _version(name: str) -> str | None:
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return None
 
 
 def spread(values: Iterable[float]) -> dict[str, float]:

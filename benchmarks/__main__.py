@@ -1,0 +1,131 @@
+"""All benchmarks with one command, each in a process of its own, and the pictures of what they found.
+
+    python -m pip install -e . -r benchmarks/requirements.txt
+    python -m benchmarks [--quick] [--only NAME] [--to FOLDER]
+
+Writes `benchmarks/results/NAME.json` (what was found, on which machine, when, by which command) and draws the
+documentation's pictures; `python docs/generate.py` then writes its tables. The whole takes about 20 minutes on two
+cores; no part is allowed more than its bound. `--quick` takes two minutes, shows whether everything works, and keeps
+nothing unless `--to` says where. Exit status 1: a part failed, took too long, or called its own figures invalid.
+
+To add a part, write a script that has `--json FILE` and `--quick`, and give it a line in `PARTS`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from machine import describe, forget_settings
+
+HERE = Path(__file__).resolve().parent
+RESULTS = HERE / "results"
+
+
+class Part(NamedTuple):
+    """One benchmark.
+
+    :param command: arguments of the interpreter.
+    :param bound: seconds after which it is ended.
+    """
+
+    command: tuple[str, ...]
+    bound: float
+
+
+PARTS = {
+    "overhead": Part(("benchmarks/overhead.py",), 240),
+    "footprint": Part(("benchmarks/footprint.py",), 180),
+    "faults": Part(("benchmarks/fault_table.py",), 180),
+    "adaptive": Part(("benchmarks/adaptive_loopback.py",), 60),
+    "outages": Part(("benchmarks/outage_loopback.py",), 900),
+    "picture": Part(("benchmarks/outage_picture.py",), 240),
+    "simulation": Part(("-m", "benchmarks.simulation", "--seeds", "3"), 400),
+}
+
+
+def run(name: str, folder: Path, *, quick: bool) -> str:
+    """Run one part and keep what it found.
+
+    :returns: what went wrong; empty if nothing did.
+    """
+    part = PARTS[name]
+    command = [*part.command, *(["--quick"] if quick else [])]
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as temporary:
+        file = Path(temporary) / "found.json"
+        try:
+            status = subprocess.run(
+                [sys.executable, *command, "--json", str(file)],
+                cwd=HERE.parent,
+                env={**os.environ, "PYTHONPATH": str(HERE.parent)},
+                timeout=part.bound,
+                check=False,
+            ).returncode
+        except subprocess.TimeoutExpired:
+            return f"took more than {part.bound:g} s"
+        if not file.exists():
+            return f"ended with status {status}"
+        found = json.loads(file.read_text(encoding="utf-8"))
+    document = {
+        "command": " ".join(["python", *command]),
+        "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(),
+        "seconds": round(time.monotonic() - began),
+        "machine": describe(),
+        "result": found,
+    }
+    (folder / f"{name}.json").write_text(_readable(document), encoding="utf-8")
+    return f"ended with status {status}, its figures are kept" if status else ""
+
+
+def _readable(document: dict[str, Any]) -> str:
+    """JSON with a line for each entry, and one for a whole list of numbers."""
+    text = json.dumps(document, indent=1, allow_nan=False)
+    return re.sub(r"\[[^][{}]*\]", lambda found: re.sub(r"\s*\n\s*", " ", found[0]), text) + "\n"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run what was asked for, and draw."""
+    options = _options(arguments)
+    forget_settings()
+    began, wrong = time.monotonic(), {}
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = options.to or (Path(temporary) if options.quick else RESULTS)
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in options.only or PARTS:
+            print(f"\n== {name}\n", flush=True)
+            if problem := run(name, folder, quick=options.quick):
+                wrong[name] = problem
+        if folder == RESULTS:
+            from plots import draw
+
+            print(f"\ndrawn: {', '.join(draw())}; now run python docs/generate.py")
+    print(f"{time.monotonic() - began:.0f} s")
+    for name, problem in wrong.items():
+        print(f"{name}: {problem}")
+    return int(bool(wrong))
+
+
+def _options(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="a small run of each, about two minutes, kept nowhere")
+    parser.add_argument(
+        "--only", action="append", choices=PARTS, metavar="NAME", help=f"repeatable: {', '.join(PARTS)}"
+    )
+    parser.add_argument("--to", type=Path, metavar="FOLDER", help="where the JSON goes (benchmarks/results)")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
