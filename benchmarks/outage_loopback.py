@@ -66,8 +66,10 @@ def measure(rows: Sequence[str], troubles: Sequence[str], rounds: int, setting: 
         jobs += order.sample(episodes, len(episodes))
     played = play([episode for _, episode in jobs], AT_ONCE)
     found: dict[str, dict[str, list[dict[str, float]]]] = {trouble: {row: [] for row in rows} for trouble in troubles}
+    series: dict[str, dict[str, Any]] = {trouble: {} for trouble in troubles}
     for (row, episode), counts in zip(jobs, played, strict=True):
         found[episode.trouble][row].append(figures(episode, counts))
+        series[episode.trouble].setdefault(row, {what: counts[what] for what in ("load", "goodput")})
     return {
         "setting": {**asdict(setting), "timeout": TIMEOUT, "small": SMALL},
         "rounds": rounds,
@@ -75,6 +77,7 @@ def measure(rows: Sequence[str], troubles: Sequence[str], rounds: int, setting: 
         "troubles": {
             trouble: {row: _summary(all_rounds) for row, all_rounds in each.items()} for trouble, each in found.items()
         },
+        "series of the first round": series,
     }
 
 
