@@ -77,6 +77,7 @@ def _options() -> argparse.Namespace:
 def _measure(subjects: list[Subject], origin: str, quick: bool) -> dict[str, Any]:
     able = [subject for subject in subjects if subject.get]
     result: dict[str, Any] = {
+        "what": {subject.name: subject.what for subject in subjects},
         "unavailable": {subject.name: subject.reason for subject in subjects if subject.reason},
         "counts": report.added_counts(rounds.counts(able, origin, COUNT_ROUNDS)),
     }

@@ -43,7 +43,7 @@ LOOK = {
 
 def save(figure: Any, name: str, folder: Path = PICTURES) -> None:
     """Both formats, with nothing in them that changes from run to run."""
-    figure.savefig(folder / f"{name}.png", dpi=170, metadata={"Software": None})
+    figure.savefig(folder / f"{name}.png", dpi=144, metadata={"Software": None})
     figure.savefig(folder / f"{name}.svg", metadata={"Date": None, "Creator": None})
     pyplot.close(figure)
 
@@ -117,7 +117,54 @@ def _line(axis: Axes, name: str, counts: list[int], place: tuple[float, float]) 
     axis.text(*place, title, color=colour, fontweight="bold", fontsize=10)
 
 
-PLOTS = {"picture": ("outage", outage)}
+def troubles(result: dict[str, Any]) -> Any:
+    """Server load above goodput, a column for each kind of trouble, first round."""
+    setting, series = result["setting"], result["series of the first round"]
+    begin, end = setting["before"], setting["before"] + setting["lasts"] + setting["after"]
+    figure, axes = pyplot.subplots(
+        2, len(series), figsize=(12, 5.2), sharex=True, sharey="row", layout="constrained", squeeze=False
+    )
+    for column, (trouble, rows) in enumerate(series.items()):
+        for row, (what, label, _) in enumerate(PANELS):
+            axis: Axes = axes[row][column]
+            axis.axvspan(begin, begin + setting["lasts"], color="0.93", zorder=0)
+            for name in ("urllib3 Retry", "standard", "payoff", "no retry"):
+                if name in rows:
+                    title, colour, style, width = LOOK[name]
+                    places = [second + 0.5 for second in range(len(rows[name][what]))]
+                    axis.plot(places, rows[name][what], color=colour, linestyle=style, linewidth=width, label=title)
+            axis.set_xlim(0, end)
+            axis.set_ylim(bottom=0)
+            axis.grid(axis="y", color="0.88", linewidth=0.6)
+            if not column:
+                axis.set_ylabel(label)
+        axes[0][column].set_title(trouble, fontsize=11, loc="left", fontweight="bold")
+        axes[1][column].set_xlabel("seconds")
+    handles, labels = axes[0][0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncol=len(labels), frameon=False)
+    return figure
+
+
+def overhead(result: dict[str, Any]) -> Any:
+    """Bytecodes that a first-try success executes beside plain."""
+    added = {
+        name: counts["bytecodes"]["median"]
+        for name, counts in result["counts"].items()
+        if name not in ("plain", "control")
+    }
+    ordered = sorted(added.items(), key=lambda item: -item[1])
+    figure, axis = pyplot.subplots(figsize=(9, 0.32 * len(ordered) + 0.9), layout="constrained")
+    colours = [BLUE if name.startswith("ours") else GREY for name, _ in ordered]
+    bars = axis.barh([name for name, _ in ordered], [value for _, value in ordered], color=colours, height=0.65)
+    axis.bar_label(bars, [f"{value:+,.0f}" for _, value in ordered], padding=4, fontsize=9.5)
+    plain = result["counts"]["plain"]["bytecodes"]["absolute"]
+    axis.set_xlabel(f"bytecodes added to the {plain:,.0f} of a plain session.get")
+    axis.margins(x=0.1)
+    axis.tick_params(axis="y", length=0)
+    return figure
+
+
+PLOTS = {"picture": ("outage", outage), "outages": ("troubles", troubles), "overhead": ("overhead", overhead)}
 """By result: the picture's name, and what draws it."""
 
 

@@ -6,6 +6,7 @@ it. ``--check`` changes nothing and fails if a page is out of date.
 
 from __future__ import annotations
 
+import importlib
 import logging
 import sys
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from requests_smithy_retry.operation_options import OPERATION_OPTIONS
 from requests_smithy_retry.options import OPTIONS, Option, allowed_values
 
 DOCS = Path(__file__).parent
+sys.path.insert(0, str(DOCS))  # for the modules beside this one, wherever it is run from
 
 
 def _cell(text: str) -> str:
@@ -55,6 +57,16 @@ def operation_options_table() -> str:
     return "\n".join(lines)
 
 
+def from_module(module: str, name: str) -> Callable[[], str]:
+    """A block of a module beside this one, which is imported when it is made."""
+
+    def make() -> str:
+        blocks: dict[str, Callable[[], str]] = importlib.import_module(module).BLOCKS
+        return blocks[name]()
+
+    return make
+
+
 def classification() -> str:
     """The page of every outcome's verdict."""
     import classification_page
@@ -68,6 +80,22 @@ PAGES: dict[str, Callable[[], str]] = {"reference/classification.md": classifica
 BLOCKS: dict[tuple[str, str], Callable[[], str]] = {
     ("reference/options.md", "options"): options_table,
     ("reference/options.md", "operation-options"): operation_options_table,
+    **{
+        ("explanation/benchmarks.md", name): from_module("benchmark_tables", name)
+        for name in (
+            "machine",
+            "not-best",
+            "picture",
+            "outages",
+            "faults",
+            "fault-setups",
+            "overhead",
+            "threads",
+            "footprint",
+            "adaptive",
+            "simulation",
+        )
+    },
 }
 """By page and name of the block."""
 

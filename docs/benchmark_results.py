@@ -1,0 +1,33 @@
+"""Reads what `python -m benchmarks` left in benchmarks/results."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+RESULTS = Path(__file__).parent.parent / "benchmarks" / "results"
+PARTS = ("overhead", "footprint", "faults", "adaptive", "outages", "picture", "simulation")
+OUTCOMES = ("intact", "error", "applied twice", "wrong body", "hang")
+"""Of the fault table, from the best to the worst."""
+HARM = OUTCOMES[2:]
+OURS = "ours"
+MISSING = "Not measured yet."
+
+
+def load(name: str) -> dict[str, Any] | None:
+    """One part's document; None where there is none."""
+    file = RESULTS / f"{name}.json"
+    return json.loads(file.read_text(encoding="utf-8")) if file.exists() else None
+
+
+def result(name: str) -> Any:
+    """What one part found; None where there is nothing."""
+    document = load(name)
+    return None if document is None else document["result"]
+
+
+def worst(outcomes: Sequence[str]) -> str:
+    """The worst outcome of a cell's rounds."""
+    return max(outcomes, key=OUTCOMES.index)

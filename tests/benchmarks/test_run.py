@@ -1,0 +1,77 @@
+"""`python -m benchmarks`: what it keeps of each part, and what it says of one that fails."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import platform
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
+
+import machine
+
+BENCHMARKS = Path(machine.__file__).parent
+_spec = importlib.util.spec_from_file_location("benchmarks_main", BENCHMARKS / "__main__.py")
+runner = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(runner)
+
+PART = """
+import json, sys, time
+file = sys.argv[sys.argv.index("--json") + 1]
+time.sleep({sleep})
+{write}
+sys.exit({status})
+"""
+WRITE = 'json.dump({"quick": "--quick" in sys.argv, "numbers": [1, 2.5]}, open(file, "w"))'
+
+
+def part(write: str = WRITE, status: int = 0, sleep: float = 0, bound: float = 30) -> runner.Part:
+    return runner.Part(("-c", PART.format(write=write, status=status, sleep=sleep)), bound)
+
+
+@pytest.mark.real_time
+@pytest.mark.parametrize("quick", [False, True])
+def test_a_part_is_kept_with_its_machine_its_date_and_its_command(tmp_path, monkeypatch, quick):
+    """And what it found, unchanged."""
+    monkeypatch.setitem(runner.PARTS, "fake", part())
+    assert 0 == runner.main(["--only", "fake", "--to", str(tmp_path), *(["--quick"] if quick else [])])
+    kept = json.loads((tmp_path / "fake.json").read_text())
+    assert {"quick": quick, "numbers": [1, 2.5]} == kept["result"]
+    assert ["command", "date", "seconds", "machine", "result"] == list(kept)
+    assert '"numbers": [ 1, 2.5 ]' in (tmp_path / "fake.json").read_text()
+
+
+@pytest.mark.real_time
+@pytest.mark.parametrize(
+    ("fake", "problem", "kept"),
+    [
+        (part(write="", status=3), "ended with status 3", False),
+        (part(status=1), "ended with status 1, its figures are kept", True),
+        (part(sleep=30, bound=0.2), "took more than 0.2 s", False),
+    ],
+)
+def test_a_part_that_fails_is_named(tmp_path, monkeypatch, capsys, fake, problem, kept):
+    """The exit status is 1, and figures that call themselves invalid are kept."""
+    monkeypatch.setitem(runner.PARTS, "fake", fake)
+    assert 1 == runner.main(["--only", "fake", "--to", str(tmp_path)])
+    assert f"fake: {problem}" in capsys.readouterr().out
+    assert kept is (tmp_path / "fake.json").exists()
+
+
+def test_the_machine_is_described_without_its_name_or_a_path():
+    """Only what figures depend on."""
+    found = machine.describe()
+    assert ["processor", "cores", "system", "python", "packages"] == list(found)
+    assert platform.node() not in json.dumps(found)
+    assert str(Path.home()) not in json.dumps(found)
+    assert "requests" in found["packages"]
+
+
+def test_the_results_name_no_host_and_no_path():
+    """Those that are committed."""
+    texts = [file.read_text() for file in (BENCHMARKS / "results").glob("*.json")]
+    assert [] == [text for text in texts if platform.node() in text or "/home/" in text or "/tmp/" in text]
