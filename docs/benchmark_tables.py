@@ -150,6 +150,42 @@ def picture() -> str:
     )
 
 
+def outage_caption() -> str:
+    """The picture's figures in two sentences, for the README."""
+    found = result("picture")
+    if found is None:
+        return MISSING
+    few, many, after = found["setting"]["clients"], found["setting"]["threads"], found["setting"]["after"]
+    said = {name: _said(line["figures"]) for name, line in found["lines"].items()}
+    return (
+        f"Requests per operation while the service was down, and success in the {after:g} s after it: "
+        f"urllib3's `Retry` {said['urllib3 Retry']}; `RetryAdapter()` {said['standard']} with {few} clients, "
+        f"{said['standard, 400 clients']} with {many} clients of one thread each, which never spend their quota; "
+        f'`RetryAdapter(quota="payoff")` {said["payoff, 400 clients"]} with these; no retries {said["no retry"]}.'
+    )
+
+
+def _said(figures: dict[str, float]) -> str:
+    return f"{figures['amplification']:.2f} and {figures['success after']:.0f} %"
+
+
+def overhead_sentence() -> str:
+    """What a first-try success costs, in a sentence for the README."""
+    found = result("overhead")
+    if found is None:
+        return MISSING
+    added = {name: counts["bytecodes"]["median"] for name, counts in found["counts"].items()}
+    peers = ", ".join(
+        f"{name} {added[name]:,.0f}"
+        for name in ("urllib3", "backoff", "botocore", "stamina", "tenacity", "retryhttp")
+        if name in added
+    )
+    return (
+        f"A first-try success executes {added['ours']:,.0f} bytecodes more than with a plain `HTTPAdapter`, where a "
+        f"`session.get` as a whole executes {found['counts']['plain']['bytecodes']['absolute']:,.0f} ({peers})."
+    )
+
+
 def simulation() -> str:
     """Every policy in virtual time."""
     found = result("simulation")
@@ -202,5 +238,9 @@ BLOCKS = {
     "simulation": simulation,
     "adaptive": adaptive,
     "footprint": footprint,
+    "outage-caption": outage_caption,
+    "overhead-sentence": overhead_sentence,
 }
 """By name of the block."""
+README = ("outage-caption", "overhead-sentence")
+"""Those that are not on the page, but in the README."""
