@@ -49,9 +49,9 @@ PARTS = {
     "footprint": Part(("benchmarks/footprint.py",), 120),
     "faults": Part(("benchmarks/fault_table.py",), 120),
     "adaptive": Part(("benchmarks/adaptive_loopback.py",), 60),
-    "outages": Part(("benchmarks/outage_loopback.py",), 800),
+    "outages": Part(("benchmarks/outage_loopback.py",), 960),
     "picture": Part(("benchmarks/outage_picture.py",), 200),
-    "simulation": Part(("-m", "benchmarks.simulation", "--seeds", "3"), 300),
+    "simulation": Part(("-m", "benchmarks.simulation", "--seeds", "3"), 400),
 }
 
 

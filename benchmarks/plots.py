@@ -134,12 +134,13 @@ def troubles(result: dict[str, Any]) -> Any:
                     places = [second + 0.5 for second in range(len(rows[name][what]))]
                     axis.plot(places, rows[name][what], color=colour, linestyle=style, linewidth=width, label=title)
             axis.set_xlim(0, end)
-            axis.set_ylim(bottom=0)
             axis.grid(axis="y", color="0.88", linewidth=0.6)
             if not column:
                 axis.set_ylabel(label)
         axes[0][column].set_title(trouble, fontsize=11, loc="left", fontweight="bold")
         axes[1][column].set_xlabel("seconds")
+    for first, *_ in axes:
+        first.set_ylim(bottom=0)  # of the whole row, now that every line is there
     handles, labels = axes[0][0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncol=len(labels), frameon=False)
     return figure

@@ -6,7 +6,7 @@ from benchmark_results import MISSING, OURS, OUTCOMES, result, worst
 
 
 def not_best() -> str:
-    """Where somebody else did better in these files, said by the files."""
+    """A line for each."""
     return "\n".join(f"- {line}" for line in (*_cheaper(), *_safer(), *_outlived())) or MISSING
 
 
@@ -48,11 +48,13 @@ def _outlived() -> list[str]:
         for key, words in (("success", "while it lasts"), ("success after", "after it")):
             middle = {row: each[key]["median"] for row, each in rows.items()}
             best = max(middle, key=lambda row: middle[row])
-            lines += [
-                f"{trouble}: {value:.0f} % success {words} with {row}; {middle[best]:.0f} % with {best}."
+            behind = [
+                f"{value:.0f} % with {row}"
                 for row, value in middle.items()
                 if row.startswith(("standard", "adaptive", "payoff")) and value < middle[best] - 5
             ]
+            if behind:
+                lines.append(f"{trouble}: {middle[best]:.0f} % success {words} with {best}; {', '.join(behind)}.")
     lines += [
         f"{line['figures']['success after']:.0f} % success after the outage of the picture with {name}."
         for name, line in ((result("picture") or {}).get("lines", {})).items()

@@ -116,4 +116,4 @@ def test_an_outage_in_which_another_policy_succeeds_more_often_is_listed(results
         }
 
     results("outages", {"troubles": {"reset": {"standard": row(10.0), "payoff": row(96.0), "tenacity": row(100.0)}}})
-    assert "- reset: 10 % success while it lasts with standard; 100 % with tenacity." == not_best()
+    assert "- reset: 100 % success while it lasts with tenacity; 10 % with standard." == not_best()
