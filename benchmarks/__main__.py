@@ -1,6 +1,6 @@
 """All benchmarks with one command, each in a process of its own, and the pictures of what they found.
 
-    python -m pip install -e . -r benchmarks/requirements.txt
+    python -m pip install -r benchmarks/requirements.txt
     python -m benchmarks [--quick] [--only NAME] [--to FOLDER]
 
 Writes `benchmarks/results/NAME.json` (what was found, on which machine, when, by which command) and draws the
@@ -38,15 +38,17 @@ class Part(NamedTuple):
 
     :param command: arguments of the interpreter.
     :param bound: seconds after which it is ended.
+    :param quick: what makes it quick.
     """
 
     command: tuple[str, ...]
     bound: float
+    quick: tuple[str, ...] = ("--quick",)
 
 
 PARTS = {
     "overhead": Part(("benchmarks/overhead.py",), 180),
-    "footprint": Part(("benchmarks/footprint.py",), 120),
+    "footprint": Part(("benchmarks/footprint.py",), 120, quick=()),
     "faults": Part(("benchmarks/fault_table.py",), 120),
     "adaptive": Part(("benchmarks/adaptive_loopback.py",), 60),
     "outages": Part(("benchmarks/outage_loopback.py",), 960),
@@ -61,7 +63,7 @@ def run(name: str, folder: Path, *, quick: bool) -> str:
     :returns: what went wrong; empty if nothing did.
     """
     part = PARTS[name]
-    command = [*part.command, *(["--quick"] if quick else [])]
+    command = [*part.command, *(part.quick if quick else ())]
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as temporary:
         file = Path(temporary) / "found.json"

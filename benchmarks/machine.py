@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import os
 import platform
+import sys
 from importlib import metadata
 from pathlib import Path
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from requests_smithy_retry import __version__
 
 PACKAGES = (
     "requests",
@@ -28,7 +33,7 @@ def describe() -> dict[str, Any]:
         "cores": os.cpu_count(),
         "system": f"{platform.system()} {platform.machine()}",
         "python": f"{platform.python_implementation()} {platform.python_version()}",
-        "packages": {name: _version(name) for name in PACKAGES},
+        "packages": {"requests-smithy-retry": __version__, **{name: _version(name) for name in PACKAGES}},
     }
 
 

@@ -222,6 +222,7 @@ def footprint() -> str:
 
 def _flat(value: Any, path: str = "") -> list[tuple[str, str]]:
     if isinstance(value, dict):
+        value = {key: each for key, each in value.items() if key != "machine"}
         return [row for key, each in value.items() for row in _flat(each, f"{path}, {key}" if path else str(key))]
     return [(path, f"{value:,.4g}" if isinstance(value, float) else str(value))]
 

@@ -80,6 +80,18 @@ def test_an_episode_that_cannot_be_played_says_why():
         outage_loopback.play([replace(CALM, policy="nobody")], 1)
 
 
+@pytest.mark.real_time
+def test_a_short_run_of_the_picture():
+    """Every line, played and judged."""
+    found = outage_picture.measure(replace(outage_picture.QUICK, after=0.0, threads=400, load=40.0))
+    assert list(outage_picture.LINES) == list(found["lines"])
+    assert {"no retry": 2, "payoff": 2} == {name: len(found["lines"][name]["load"]) for name in ("no retry", "payoff")}
+    assert (
+        found["lines"]["urllib3 Retry"]["figures"]["amplification"]
+        > found["lines"]["no retry"]["figures"]["amplification"]
+    )
+
+
 def test_an_episode_travels_as_json():
     """As the child process gets it."""
     assert Episode(**json.loads(json.dumps(asdict(CALM)))) == CALM
