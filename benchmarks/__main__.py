@@ -47,13 +47,13 @@ class Part(NamedTuple):
 
 
 PARTS = {
-    "overhead": Part(("benchmarks/overhead.py",), 180),
+    "overhead": Part(("benchmarks/overhead.py",), 300),
     "footprint": Part(("benchmarks/footprint.py",), 120, quick=()),
     "faults": Part(("benchmarks/fault_table.py",), 120),
     "adaptive": Part(("benchmarks/adaptive_loopback.py",), 60),
     "outages": Part(("benchmarks/outage_loopback.py",), 960),
     "picture": Part(("benchmarks/outage_picture.py",), 200),
-    "simulation": Part(("-m", "benchmarks.simulation", "--seeds", "3"), 400),
+    "simulation": Part(("-m", "benchmarks.simulation", "--seeds", "3"), 500),
 }
 
 
