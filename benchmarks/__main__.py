@@ -22,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -103,20 +104,26 @@ def main(arguments: list[str] | None = None) -> int:
     forget_settings()
     began, wrong = time.monotonic(), {}
     with tempfile.TemporaryDirectory() as temporary:
-        folder = options.to or (Path(temporary) if options.quick else RESULTS)
+        folder = (options.to or (Path(temporary) if options.quick else RESULTS)).resolve()
         folder.mkdir(parents=True, exist_ok=True)
+        draw = _draw() if folder == RESULTS else None
         for name in options.only or PARTS:
             print(f"\n== {name}\n", flush=True)
             if problem := run(name, folder, quick=options.quick):
                 wrong[name] = problem
-        if folder == RESULTS:
-            from plots import draw
-
-            print(f"\ndrawn: {', '.join(draw())}; now run python docs/generate.py")
+    if draw is not None:
+        print(f"\ndrawn: {', '.join(draw())}; now run python docs/generate.py")
     print(f"{time.monotonic() - began:.0f} s")
     for name, problem in wrong.items():
         print(f"{name}: {problem}")
     return int(bool(wrong))
+
+
+def _draw() -> Callable[[], list[str]]:
+    """What draws; imported first, so that a missing matplotlib is not found out after 20 minutes."""
+    from plots import draw
+
+    return draw
 
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:
