@@ -15,6 +15,7 @@ from typing import Any
 import matplotlib
 
 matplotlib.use("Agg")
+from faults import OUTCOMES
 from matplotlib import pyplot
 from matplotlib.axes import Axes
 
@@ -165,7 +166,42 @@ def overhead(result: dict[str, Any]) -> Any:
     return figure
 
 
-PLOTS = {"picture": ("outage", outage), "outages": ("troubles", troubles), "overhead": ("overhead", overhead)}
+WORDS = {"applied twice": "twice", "wrong body": "wrong"}
+
+
+def faults(result: dict[str, Any]) -> Any:
+    """The fault table: blue where it could not be better, orange where harm is done, grey for an error beside that."""
+    cells, clients = result["cells"], list(result["setup"])
+    figure, axis = pyplot.subplots(figsize=(11.5, 0.3 * len(cells) + 1.1), layout="constrained")
+    for row, (fault, found) in enumerate(cells.items()):
+        for column, client in enumerate(clients):
+            if client in found:
+                outcome = max(found[client]["outcomes"], key=OUTCOMES.index)
+                is_best, is_harm = outcome == result["best"][fault], outcome in OUTCOMES[2:]
+                colour = "#bcdcf0" if is_best else "#f3a66b" if is_harm else "#e9e9e9"
+                axis.add_patch(pyplot.Rectangle((column, row), 0.96, 0.92, color=colour))
+                word = WORDS.get(outcome, outcome)
+                weight = "bold" if is_harm and not is_best else "normal"
+                axis.text(column + 0.48, row + 0.46, word, ha="center", va="center", fontsize=8.5, fontweight=weight)
+    axis.set_xlim(0, len(clients))
+    axis.set_ylim(len(cells), 0)
+    axis.set_xticks(
+        [number + 0.48 for number in range(len(clients))], [client.replace(", ", ",\n") for client in clients]
+    )
+    axis.set_yticks([number + 0.46 for number in range(len(cells))], [fault.replace("`", "") for fault in cells])
+    axis.xaxis.tick_top()
+    axis.tick_params(length=0, labelsize=9)
+    for spine in axis.spines.values():
+        spine.set_visible(False)
+    return figure
+
+
+PLOTS = {
+    "picture": ("outage", outage),
+    "outages": ("troubles", troubles),
+    "overhead": ("overhead", overhead),
+    "faults": ("faults", faults),
+}
 """By result: the picture's name, and what draws it."""
 
 
