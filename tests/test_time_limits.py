@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import http.client
+import zlib
 from typing import Any
 
 import pytest
 import requests
-from urllib3.exceptions import EmptyPoolError
+from urllib3.exceptions import DecodeError, EmptyPoolError
 
 from requests_smithy_retry import RetryConfig, RetryConfigError, RetryError, StopReason, retry_history, retry_options
 from requests_smithy_retry.operation_options import NOTHING
@@ -181,3 +183,21 @@ def test_what_a_body_fails_with_is_a_requests_exception() -> None:
     assert isinstance(as_body_failure(ValueError("bad"), prepare()), requests.exceptions.ChunkedEncodingError)
     own = requests.exceptions.ContentDecodingError("bad")
     assert as_body_failure(own, prepare()) is own
+
+
+@pytest.mark.parametrize(
+    "error", [ValueError("bad"), http.client.IncompleteRead(b""), zlib.error("bad"), DecodeError("bad")]
+)
+def test_what_reading_ends_with_is_named_by_requests(error: Exception) -> None:
+    """What Python, urllib3 or a decoder raises on bad input is a body that broke off."""
+    assert isinstance(as_body_failure(error, prepare()), requests.exceptions.ChunkedEncodingError)
+
+
+def test_what_a_signal_raised_meanwhile_is_handed_on() -> None:
+    """An exception of the caller's own is no fault of the body: it stays what it is."""
+
+    class SoftTimeLimitExceeded(Exception):
+        """As Celery's."""
+
+    raised = SoftTimeLimitExceeded()
+    assert as_body_failure(raised, prepare()) is raised

@@ -92,6 +92,38 @@ def test_ctrl_c_in_an_attempt(stall: Any, bounded: bool) -> None:
         is_usable(made, server)
 
 
+class SoftTimeLimitExceeded(Exception):
+    """What Celery raises in a task, from a signal's handler, is an ``Exception`` like any other."""
+
+
+@pytest.fixture
+def _soft_limit() -> Iterator[None]:
+    def over(*_: Any) -> None:
+        raise SoftTimeLimitExceeded
+
+    before = signal.signal(signal.SIGUSR1, over)
+    yield
+    signal.signal(signal.SIGUSR1, before)
+
+
+@pytest.mark.parametrize("status", [200, 503])
+@pytest.mark.parametrize("stall", ["status", "body"])
+@pytest.mark.parametrize("bounded", [False, True])
+@pytest.mark.usefixtures("_soft_limit")
+def test_a_time_limit_that_a_signal_sets(status: int, stall: Any, bounded: bool) -> None:
+    """Raised while an attempt is under way, it reaches the caller as it is, and nothing is sent again."""
+    options = {"operation_timeout": 30} if bounded else {}
+    stalled = Stall(stall, reply=Reply(status, body=b"x" * 100))
+    with nothing_left(), FaultServer([stalled]) as server, session(**ONE, **options) as made:
+        timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGUSR1))
+        timer.start()
+        with pytest.raises(SoftTimeLimitExceeded):
+            made.get(server.url)
+        timer.join()
+        assert len(server.requests) == 1
+        is_usable(made, server)
+
+
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_classifier_that_raises(stream: bool) -> None:
     """A bug in user code gets through, with the connection released."""
