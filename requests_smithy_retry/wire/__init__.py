@@ -2,7 +2,7 @@
 
 :mod:`pools` prepares connections, :mod:`connect` bounds how they are made and :mod:`upload` how they send,
 :mod:`response` reads heads, :mod:`reader` reads sockets, :mod:`peek` looks ahead, :mod:`decoding` judges a coded
-body's end. They meet the adapter in :mod:`state`.
+body's end, and :mod:`forked` leaves a parent its connections. They meet the adapter in :mod:`state`.
 """
 
 from .decoding import verify_whole

@@ -14,6 +14,7 @@ from urllib3.connectionpool import HTTPConnectionPool
 from urllib3.exceptions import EmptyPoolError
 
 from .connect import Connect
+from .forked import leave_to_parent
 from .response import RESPONSE_CLASS
 from .state import attempt
 from .upload import sending
@@ -58,7 +59,8 @@ def preparing(pool_class: type[HTTPConnectionPool], waits: bool = False) -> type
 
 
 def watch(manager: Any) -> None:
-    """Have a pool manager (direct, proxy or SOCKS) make preparing pools from now on. Idempotent."""
+    """Have a pool manager (direct, proxy or SOCKS) make preparing pools from now on, anew in a fork. Idempotent."""
+    leave_to_parent(manager)
     waits = bool(manager.connection_pool_kw.get("block"))
     classes = manager.pool_classes_by_scheme
     manager.pool_classes_by_scheme = {scheme: preparing(pool, waits) for scheme, pool in classes.items()}

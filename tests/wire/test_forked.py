@@ -1,0 +1,87 @@
+"""Connections across fork (contract 11.1): a child makes connections of its own."""
+
+from __future__ import annotations
+
+import gc
+import os
+import weakref
+
+import pytest
+import requests
+import urllib3
+
+from requests_smithy_retry import RetryAdapter, mount
+from requests_smithy_retry.testing import FaultProxy, FaultServer, RecordedRequest, Reply
+from requests_smithy_retry.wire.forked import begin_without_pools, leave_to_parent
+
+pytestmark = [
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here"),
+    pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning"),
+    pytest.mark.real_time,
+]
+
+
+def echo(request: RecordedRequest) -> Reply:
+    return Reply(200, body=request.path.encode())
+
+
+def all_wrong(session: requests.Session, url: str, number: int) -> int:
+    """How many of 20 answers belong to another request."""
+    paths = [f"/{number}-{step}" for step in range(20)]
+    return sum(session.get(url + path, timeout=5).text != path for path in paths)
+
+
+@pytest.mark.parametrize("proxied", [False, True])
+def test_children_do_not_read_each_others_answers(proxied: bool) -> None:
+    """The parent kept a connection alive before it forked; three children and the parent go on at the same time."""
+    with FaultServer(echo) as server, FaultProxy() as proxy, mount(requests.Session(), max_attempts=1) as session:
+        session.trust_env = False
+        if proxied:
+            session.proxies = {"http": proxy.url}
+        session.get(server.url)
+        children = []
+        for number in range(3):
+            child = os.fork()
+            if child == 0:
+                os._exit(min(all_wrong(session, server.url, number), 1))
+            children.append(child)
+        assert 0 == all_wrong(session, server.url, 3)
+        assert [0, 0, 0] == [os.waitpid(child, 0)[1] for child in children]
+
+
+def test_the_parent_keeps_its_connection() -> None:
+    """A fork costs the parent nothing."""
+    with FaultServer(echo) as server, mount(requests.Session()) as session:
+        session.get(server.url)
+        child = os.fork()
+        if child == 0:
+            os._exit(0)
+        os.waitpid(child, 0)
+        session.get(server.url)
+        assert 1 == server.connections
+
+
+def test_what_a_manager_was_configured_with_stays() -> None:
+    """Only its pools are new, with the same limit."""
+    adapter = RetryAdapter(pool_connections=3)
+    adapter.poolmanager.connection_pool_kw["assert_hostname"] = "example.com"
+    before = adapter.poolmanager.connection_from_url("https://example.com")
+    begin_without_pools(adapter.poolmanager)
+    after = adapter.poolmanager.connection_from_url("https://example.com")
+    assert (before is after, type(before)) == (False, type(after))
+    assert (3, "example.com") == (adapter.poolmanager.pools._maxsize, after.assert_hostname)
+
+
+def test_a_manager_is_not_kept_alive() -> None:
+    """Registration holds no strong reference."""
+    manager = urllib3.PoolManager()
+    leave_to_parent(manager)
+    ref = weakref.ref(manager)
+    del manager
+    gc.collect()
+    assert ref() is None
+
+
+def test_somebodys_own_manager_is_left_alone() -> None:
+    """It may keep its pools in another way."""
+    leave_to_parent(object())
