@@ -3,11 +3,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-PAGE = Path(__file__).parents[2] / "docs" / "howto" / "share-a-quota.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "shared-quota.md"
 
 
 def test_every_failure_mode_names_a_test_that_is_there() -> None:
-    """The table of the how-to page is as good as the tests that it points to."""
+    """The table of the page is as good as the tests that it points to."""
     named = set(re.findall(r"`(test_\w+|Test\w+)`", PAGE.read_text(encoding="utf-8")))
     sources = "\n".join(path.read_text(encoding="utf-8") for path in Path(__file__).parent.glob("test_*.py"))
     there = set(re.findall(r"(?:def|class) (\w+)", sources))
