@@ -145,6 +145,24 @@ class TestRequestsCache:
         finally:
             uninstall()
 
+    @pytest.mark.parametrize("ours_first", [True, False])
+    def test_both_can_be_installed(self, ours_first):
+        """In either order; nothing of either is left when they were taken back."""
+        requests_cache = pytest.importorskip("requests_cache")
+        plain = requests.Session, requests.Session.__init__
+        steps = [lambda: install(initial_backoff=0), lambda: requests_cache.install_cache(backend="memory")]
+        undo = [requests_cache.uninstall_cache, uninstall]
+        with FaultServer([Reply(503)]) as server:
+            for step in steps if ours_first else reversed(steps):
+                step()
+            try:
+                first, hit = requests.get(server.url), requests.get(server.url)
+            finally:
+                for step in undo if ours_first else reversed(undo):
+                    step()
+        assert (2, True, 2) == (len(retry_history(first).attempts), hit.from_cache, len(server.requests))
+        assert plain == (requests.Session, requests.Session.__init__)
+
 
 class TestRequestsRatelimiter:
     @pytest.fixture
