@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import requests.exceptions
 import urllib3.exceptions as uex
 from requests import PreparedRequest, Response
-from urllib3.response import HTTPResponse
 
 from .clock import Clock
 from .config import RetryConfig
 from .deadline import Deadline, after, earliest
+from .foreign import is_foreign
 from .operation_options import OperationOptions
 from .timeouts import read_part, shrunk
 from .transport_faults import causes, is_timeout
@@ -20,9 +19,6 @@ from .wire import attempt, set_read_timeout
 
 SLACK = 0.005
 """A timeout this close before the deadline, in seconds, was the deadline's: a socket may wake a little early."""
-
-READERS = frozenset({*sys.stdlib_module_names, "urllib3", "OpenSSL", "socks", "requests_smithy_retry"})
-"""The packages whose exceptions reading a body can end with."""
 
 
 class TimeLimits:
@@ -101,15 +97,8 @@ class TimeLimits:
 def as_body_failure(error: Exception, request: PreparedRequest) -> Exception:
     """What went wrong in reading a body as a requests exception (contract 13): no input raises anything else.
 
-    An exception of anybody else's class did not come from the input: a signal's handler raised it meanwhile, as Celery
-    does at a task's soft time limit. It is handed on, like Ctrl-C.
+    A foreign one did not come from the input. It is handed on, like Ctrl-C.
     """
-    if isinstance(error, requests.exceptions.RequestException) or not _is_of_reading(error):
+    if isinstance(error, requests.exceptions.RequestException) or is_foreign(error):
         return error
     return requests.exceptions.ChunkedEncodingError(error, request=request)
-
-
-def _is_of_reading(error: Exception) -> bool:
-    """Whether Python, the libraries below, or a decoder of contents may have raised it."""
-    package = type(error).__module__.partition(".")[0]
-    return package in READERS or isinstance(error, HTTPResponse.DECODER_ERROR_CLASSES)

@@ -11,6 +11,7 @@ import threading
 import weakref
 
 from ..clock import Clock
+from ..foreign import is_foreign
 from ..forksafe import renew_lock_after_fork
 from .at_exit import flush_at_exit
 from .outage import Outage
@@ -111,14 +112,14 @@ class RedisLink:
         )
         try:
             reply = self._call(exchange, box)
-        except Exception as error:  # no answer, or one without sense: both mean that the server cannot be relied on
+        except BaseException as error:  # no answer, or one without sense: the server cannot be relied on
+            if not isinstance(error, Exception) or is_foreign(error):
+                self._owe(account, give)
+                raise
             # What is booked late has given, and what it takes comes back.
             self._owe(account, take if exchange.sent and is_late(error) else give)
             self.outage.note_failure(self.clock.now(), reason_of(error))
             return None
-        except BaseException:
-            self._owe(account, give)
-            raise
         self.outage.note_answer()
         account.level = reply.level
         self._post_at = now + self.settings.flush_interval

@@ -36,6 +36,10 @@ def level(server: RedisServer, name: str = "default") -> float | None:
     return None if text is None else float(text)
 
 
+class SoftTimeLimitExceeded(Exception):
+    """What Celery raises in a task, from a signal's handler."""
+
+
 class TestTheBucket:
     def test_two_handles_share_one_bucket(self, redis_server: RedisServer) -> None:
         """What one takes the other has not."""
@@ -399,14 +403,21 @@ class TestWithoutAnAnswer:
         own_redis_server.pause()
         assert seconds_of(lambda: bucket.acquire(1, deadline=SYSTEM_CLOCK.now() + 0.1)) < 0.1 + TOLERANCE
 
-    def test_an_interrupt_loses_nothing(self, redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Ctrl-C during a take goes through, and what was to be given back stays noted."""
+    @pytest.mark.parametrize("raised", [KeyboardInterrupt, SoftTimeLimitExceeded])
+    def test_an_interrupt_loses_nothing(
+        self, redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch, raised: type[BaseException]
+    ) -> None:
+        """Ctrl-C or a task's time limit during a take goes through, and what was to be given back stays noted."""
+
+        def interrupt(*_: object) -> None:
+            raise raised
+
         bucket = RedisTokenBucket(redis_server.url(PATIENT))
         bucket.acquire(100)
         bucket.release(10)
         connection = bucket._link._pool._idle[0]
-        monkeypatch.setattr(connection, "call", _interrupt)
-        with pytest.raises(KeyboardInterrupt):
+        monkeypatch.setattr(connection, "call", interrupt)
+        with pytest.raises(raised):
             bucket.acquire(14)
         assert bucket.acquire(14)
         assert (bucket.available, bucket.failures) == (396, 0)
