@@ -1,16 +1,60 @@
 """How Sphinx builds the documentation: warnings are errors, and every name that is referred to must exist."""
 
-from requests_smithy_retry import __version__
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+import requests_smithy_retry
 
 project = "requests-smithy-retry"
 author = "The requests-smithy-retry maintainers"
-release = version = __version__
+release = version = requests_smithy_retry.__version__
 extensions = ["myst_parser", "sphinx.ext.autodoc"]
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 html_theme = "furo"
 html_title = "requests-smithy-retry"
 exclude_patterns = ["_build"]
-autodoc_typehints = "none"
+autodoc_typehints = "description"
+autodoc_typehints_description_target = "documented"
 autodoc_member_order = "bysource"
-nitpicky = False
+autodoc_preserve_defaults = True
+python_use_unqualified_type_names = True
+
+nitpicky = True
+nitpick_ignore_regex = [
+    # Other people's types in annotations. Their own documentation would have to be asked, and a build asks no network.
+    (
+        r"py:(class|exc)",
+        r"(collections\.abc|os|ssl|socket|typing|requests|urllib3|opentelemetry|prometheus_client)\..+",
+    ),
+    # The same, imported for type checkers alone, so that Sphinx sees no module before the name.
+    (r"py:class", r"Path|PreparedRequest|Response|Retry|CollectorRegistry|MeterProvider|TracerProvider"),
+    # Type variables and aliases of unions: nothing is written about them.
+    (r"py:class", r"(requests_smithy_retry\.[a-z_]+\.)?(R|R_co|S)|Steps?"),
+    # Types of values that pass through public signatures and that nobody outside makes or looks into.
+    (r"py:class", r"(requests_smithy_retry\.[a-z0-9_]+\.)?(Deadline|FailureKind|Loan|QuotaUrl|SendLoop)"),
+]
+
+
+def find_public_name(app: Any, env: Any, node: Any, content: Any) -> Any:
+    """A public name is found from every module's docstrings: each of them is in the package itself."""
+    target = node.get("reftarget", "")
+    if node.get("refdomain") != "py" or target not in requests_smithy_retry.__all__:
+        return None
+    domain = env.get_domain("py")
+    full = f"{requests_smithy_retry.__name__}.{target}"
+    return domain.resolve_xref(env, node["refdoc"], app.builder, "obj", full, node, content)
+
+
+def without_idle_arguments(app: Any, what: str, name: str, obj: Any, *_: Any) -> tuple[str, str] | None:  # noqa: ARG001
+    """Protocols and enumerations are not made by calling them, so no arguments are shown."""
+    is_called = not (isinstance(obj, enum.EnumMeta) or getattr(obj, "_is_protocol", False))
+    return None if is_called else ("", "")
+
+
+def setup(app: Any) -> None:
+    """Have Sphinx ask the two functions above."""
+    app.connect("autodoc-process-signature", without_idle_arguments)
+    app.connect("missing-reference", find_public_name)

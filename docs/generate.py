@@ -12,7 +12,6 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from requests_smithy_retry.environment import VARIABLES
 from requests_smithy_retry.operation_options import OPERATION_OPTIONS
 from requests_smithy_retry.options import OPTIONS, Option, allowed_values
 
@@ -36,13 +35,11 @@ def _default(option: Option) -> str:
 
 
 def options_table() -> str:
-    """Every option: default, what is allowed, what it is for, whether the environment can set it."""
-    lines = ["| option | default | allowed | meaning | environment |", "| --- | --- | --- | --- | --- |"]
-    by_option = {name: variable for variable, name in VARIABLES.items()}
+    """Every option: default, what is allowed, what it is for."""
+    lines = ["| option | default | allowed | meaning |", "| --- | --- | --- | --- |"]
     for name, option in OPTIONS.items():
-        variable = f"`{by_option[name]}`" if name in by_option else "-"
-        allowed = _cell(allowed_values(name))
-        lines.append(f"| `{name}` | {_default(option)} | {allowed} | {_cell(option.meaning)} | {variable} |")
+        allowed = _cell(allowed_values(name).rstrip(","))
+        lines.append(f"| `{name}` | {_default(option)} | {allowed} | {_cell(option.meaning)} |")
     return "\n".join(lines)
 
 
@@ -58,11 +55,12 @@ def operation_options_table() -> str:
 
 
 def from_module(module: str, name: str) -> Callable[[], str]:
-    """A block of a module beside this one, which is imported when it is made."""
+    """A table of a module beside this one, which is imported when it is made: it needs more than the core."""
 
     def make() -> str:
-        blocks: dict[str, Callable[[], str]] = importlib.import_module(module).BLOCKS
-        return blocks[name]()
+        needed = [_default] if name == "environment" else []
+        table: str = getattr(importlib.import_module(module), name)(*needed)
+        return table
 
     return make
 
@@ -80,22 +78,15 @@ PAGES: dict[str, Callable[[], str]] = {"reference/classification.md": classifica
 BLOCKS: dict[tuple[str, str], Callable[[], str]] = {
     ("reference/options.md", "options"): options_table,
     ("reference/options.md", "operation-options"): operation_options_table,
-    **{
-        ("explanation/benchmarks.md", name): from_module("benchmark_tables", name)
-        for name in (
-            "machine",
-            "not-best",
-            "picture",
-            "outages",
-            "faults",
-            "fault-setups",
-            "overhead",
-            "threads",
-            "footprint",
-            "adaptive",
-            "simulation",
-        )
-    },
+    ("reference/api.md", "names"): from_module("reference_tables", "names"),
+    ("reference/command-line.md", "commands"): from_module("outward_tables", "commands"),
+    ("reference/environment.md", "aws"): from_module("reference_tables", "aws"),
+    ("reference/environment.md", "environment"): from_module("reference_tables", "environment"),
+    ("reference/exceptions.md", "exceptions"): from_module("reference_tables", "exceptions"),
+    ("reference/logs-and-metrics.md", "log-records"): from_module("outward_tables", "log_records"),
+    ("reference/logs-and-metrics.md", "otel-metrics"): from_module("outward_tables", "otel_metrics"),
+    ("reference/logs-and-metrics.md", "prometheus-metrics"): from_module("outward_tables", "prometheus_metrics"),
+    ("reference/stop-reasons.md", "stop-reasons"): from_module("reference_tables", "stop_reasons"),
 }
 """By page and name of the block."""
 

@@ -72,7 +72,7 @@ class TokenBucket:
     :param capacity: the most it holds, from 0 on.
     :param initial: what it holds at first; by default it is full.
     :param refill_rate: tokens that come back per second whatever happens, from 0 on.
-    :param on_empty: ``"fail"``: :meth:`acquire` refuses at once; ``"wait"``: it waits for its turn (:mod:`waiting`).
+    :param on_empty: ``"fail"``: :meth:`acquire` refuses at once; ``"wait"``: it waits for its turn.
     :param clock: tells how much has been refilled, and waits.
     :raises ValueError: for a number out of range.
     """

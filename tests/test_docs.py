@@ -40,3 +40,21 @@ def test_a_block_that_is_not_run_says_why() -> None:
     for page in PAGES:
         for line in re.findall(r"<!-- not run:(.*?)-->", page.read_text(encoding="utf-8")):
             assert line.strip()
+
+
+LINK = re.compile(r"\]\((?!https?://|#)([^)\s#]+)(?:#([^)\s]+))?\)")
+
+
+def anchors_of(page: Path) -> set[str]:
+    """The anchors that a page's headings get."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])
+def test_the_links_of_a_page_outside_the_documentation_lead_somewhere(name: str) -> None:
+    """Sphinx looks at the links within docs/; these pages are looked at here, headings included."""
+    page = ROOT / name
+    for target, anchor in LINK.findall(page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists(), target
+        assert anchor == "" or anchor in anchors_of(page.parent / target), f"{target}#{anchor}"

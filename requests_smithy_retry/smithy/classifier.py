@@ -34,7 +34,7 @@ def verdict_for(
     errors share a code: those with another ``@httpError`` are left out. If the rest disagree, there is no
     opinion.
 
-    :param errors: from :func:`read_errors`.
+    :param errors: of a model, by their names: :attr:`.SmithyModel.errors`.
     :param error_code: the code or shape name in the response, decorated or not, or None where it has none.
     :param status: the status of the response, or None.
     """

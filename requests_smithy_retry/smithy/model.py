@@ -120,7 +120,7 @@ class SmithyModel:
         return MappingProxyType(self._operations)
 
     def verdict_for(self, error_code: str | None, status: int | None) -> RetryAction:
-        """The verdict on an error: see :func:`~.classifier.verdict_for`."""
+        """The verdict on an error: see :func:`~requests_smithy_retry.smithy.verdict_for`."""
         return verdict_for(self._verdicts, error_code, status)
 
     def match(

@@ -1,0 +1,100 @@
+"""Tables of what the library says to other programs, read off the code: logs, metrics, the command line."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import requests
+from reference_tables import cell, table
+
+from requests_smithy_retry.testing import scripted
+
+
+class _Records(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__()
+        self.records: list[logging.LogRecord] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.records.append(record)
+
+
+def log_records() -> str:
+    """What one operation that gives up writes: sent through an adapter on a clock that does not run."""
+    handler, logger = _Records(), logging.getLogger("requests_smithy_retry")
+    level, logger.level = logger.level, logging.DEBUG
+    logger.addHandler(handler)
+    try:
+        session = requests.Session()
+        session.mount("https://", scripted(503, 503, max_attempts=2))
+        session.get("https://api.example.com/things?secret=1")
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+    rows = []
+    for record in [handler.records[0], handler.records[1], handler.records[-1]]:
+        fields = ", ".join(f"`{name}`" for name in vars(record) if name.startswith("retry_"))
+        rows.append((record.levelname, f"`{record.getMessage()}`", fields))
+    return table(("level", "message", "in the record besides"), rows)
+
+
+def prometheus_metrics() -> str:
+    """What a PrometheusListener registers."""
+    from prometheus_client import CollectorRegistry
+
+    from requests_smithy_retry.prometheus import PrometheusListener
+
+    registry = CollectorRegistry()
+    PrometheusListener(registry=registry)
+    rows = []
+    for collector in list(registry._collector_to_names):  # type: ignore[attr-defined]
+        for family in collector.describe():
+            name = f"{family.name}_total" if family.type == "counter" else family.name
+            labels = getattr(collector, "_labelnames", ("scope",))
+            rows.append((f"`{name}`", family.type, family.documentation, ", ".join(f"`{item}`" for item in labels)))
+    return table(("metric", "type", "what it counts", "labels"), rows)
+
+
+def otel_metrics() -> str:
+    """What an OpenTelemetryListener creates."""
+    from requests_smithy_retry.otel import OpenTelemetryListener
+
+    rows: list[tuple[str, ...]] = []
+
+    class Meter:
+        def __getattr__(self, kind: str) -> Any:
+            def create(name: str, *rest: Any) -> Any:
+                unit, said = rest[-2:]
+                rows.append((f"`{name}`", kind.removeprefix("create_").replace("_", " "), f"`{unit}`", said))
+
+            return create
+
+    class Provider:
+        def get_meter(self, *_: Any, **__: Any) -> Any:
+            return Meter()
+
+    OpenTelemetryListener(meter_provider=Provider())  # type: ignore[arg-type]
+    return table(("metric", "type", "unit", "what it counts"), rows)
+
+
+def commands() -> str:
+    """Each command of the command line with its options."""
+    import click
+
+    from requests_smithy_retry.cli.group import COMMANDS, LazyGroup
+
+    parts = []
+    group = LazyGroup(COMMANDS)
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        text = " ".join((command.help or "").split("\n\n")[0].split())
+        arguments = [param for param in command.params if isinstance(param, click.Argument)]
+        shown = " ".join(param.make_metavar(click.Context(command)) for param in arguments)
+        options = [param for param in command.params if isinstance(param, click.Option)]
+        rows = [(f"`{', '.join(param.opts)}`", cell(param.help or "")) for param in options]
+        usage = f"`requests-smithy-retry {name} [OPTIONS] {shown}".rstrip() + "`"
+        parts.append(f"### {name}\n\n{usage}\n\n{text}\n\n{table(('option', 'what it does'), rows)}")
+    return "\n\n".join(parts)

@@ -1,0 +1,180 @@
+"""Tables of the reference that are read off the code: names, environment, stop reasons, exceptions."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import itertools
+import pkgutil
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import requests_smithy_retry
+from requests_smithy_retry import StopReason, aws_settings, stop_reason
+from requests_smithy_retry.ending import EXHAUSTED
+from requests_smithy_retry.environment import VARIABLES
+from requests_smithy_retry.log import QUIET_ENDINGS
+from requests_smithy_retry.options import OPTIONS, allowed_values
+from requests_smithy_retry.text_values import parse_text
+
+API = Path(__file__).parent / "reference" / "api"
+
+EXAMPLES = {
+    "mode": "adaptive",
+    "max_attempts": "5",
+    "retry_spec": "2.0",
+    "initial_backoff": "100ms",
+    "throttling_backoff": "2",
+    "max_backoff": "10s",
+    "jitter": "equal",
+    "quota": "none",
+    "quota_url": "shm://my-service",
+    "refill_rate": "0.5",
+    "on_empty": "wait",
+    "success_reward": "2",
+    "max_permit_wait": "10",
+    "max_retry_after": "5min",
+    "operation_timeout": "30",
+    "operation_attempt_timeout": "10",
+    "timeout": "3.05, 27",
+    "preload_content": "no",
+    "allowed_methods": "GET, HEAD",
+    "strict_methods": "yes",
+    "retry_status_codes": "429, 503",
+    "idempotency_header": "X-Request-Id",
+    "raise_on_status": "true",
+    "enabled": "false",
+    "default_classifiers": "off",
+    "sdk_headers": "on",
+    "aws_config": "my-profile",
+}
+"""A value for each variable. Each is read by the code before it is shown."""
+
+INNER = {
+    "bodies.BodyChanged": "the caller gets requests' UnrewindableBodyError",
+    "option_types.Refused": "the caller gets RetryConfigError",
+    "policy_loop.DirectedError": "told to a strategy, never raised",
+    "quotas.redis_pool.UnreachableError": "a bucket in memory stands in",
+    "quotas.redis_script.NonsenseError": "a bucket in memory stands in",
+    "quotas.shared_file.BusyError": "a bucket in memory stands in",
+}
+"""Classes that never leave the package, with what comes of them."""
+
+
+def cell(text: str) -> str:
+    """Text that keeps within one cell."""
+    return text.replace("|", "\\|")
+
+
+def table(head: tuple[str, ...], rows: Iterator[tuple[str, ...]] | list[tuple[str, ...]]) -> str:
+    """A Markdown table."""
+    lines = [head, ("---",) * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def from_docstring(text: str) -> str:
+    """A docstring's reST as one line of Markdown."""
+    text = re.sub(r":[a-z]+:`~?([^`]+)`", lambda match: f"`{match[1].removeprefix('requests_smithy_retry.')}`", text)
+    return cell(" ".join(text.replace("``", "`").split()))
+
+
+def summary(item: Any) -> str:
+    """The first paragraph of a docstring."""
+    return from_docstring((inspect.getdoc(item) or "").partition("\n\n")[0])
+
+
+def names() -> str:
+    """Every name of the package and of the testing kit, by page, in the order of the page."""
+    parts = []
+    index = (API.parent / "api.md").read_text(encoding="utf-8")
+    for slug in [*re.findall(r"^api/(\w+)$", index, re.MULTILINE), "../exceptions"]:
+        text = (API / f"{slug}.md").read_text(encoding="utf-8")
+        title = text.partition("\n")[0].removeprefix("# ")
+        rows = []
+        for kind, target in re.findall(r"^\.\. auto(class|exception|function|data):: (\S+)$", text, re.MULTILINE):
+            module, _, name = target.rpartition(".")
+            if module not in ("requests_smithy_retry", "requests_smithy_retry.testing"):
+                continue
+            said = "" if kind == "data" else summary(getattr(importlib.import_module(module), name))
+            role = "func" if kind == "function" else "obj"
+            rows.append((f"{{py:{role}}}`{name} <{target}>`", said or "a constant"))
+        parts.append(f"### {title}\n\n{table(('name', 'what it is'), rows)}")
+    return "\n\n".join(parts)
+
+
+def environment(default: Any) -> str:
+    """Each variable of :data:`VARIABLES`.
+
+    :param default: gives the default of an option as a cell.
+    """
+    rows = []
+    for variable, name in VARIABLES.items():
+        parse_text(name, EXAMPLES[name], "this page")
+        allowed = cell(allowed_values(name).rstrip(","))
+        rows.append((f"`{variable}`<br>`{name}`", allowed, default(OPTIONS[name]), f"`{EXAMPLES[name]}`"))
+    return table(("variable, option", "form", "default", "example"), rows)
+
+
+def aws() -> str:
+    """What ``aws_config`` reads."""
+    rows = []
+    for variable, option in aws_settings.VARIABLES.items():
+        keys = [f"`{key}`" for key, own in aws_settings.KEYS.items() if own == option]
+        rows.append((f"`{variable}`", ", ".join(keys) or "-", f"`{option}`"))
+    return table(("variable", "key of the profile", "option"), rows)
+
+
+def attribute_docs(module: Any, class_name: str) -> dict[str, str]:
+    """The texts under the assignments in a class body."""
+    tree = ast.parse(inspect.getsource(module))
+    body = next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == class_name).body
+    found = {}
+    for node, following in itertools.pairwise(body):
+        if isinstance(node, ast.Assign) and isinstance(following, ast.Expr) and isinstance(node.targets[0], ast.Name):
+            found[node.targets[0].id] = ast.literal_eval(following.value)
+    return found
+
+
+def stop_reasons() -> str:
+    """Each stop reason: phrase, meaning, what the caller gets, and what it counts as."""
+    docs = attribute_docs(stop_reason, "StopReason")
+    rows = []
+    for reason in StopReason:
+        meaning, found, gets = from_docstring(docs[reason.name]).partition(" The caller gets ")
+        if not found:
+            raise ValueError(f"{reason.name} does not say what the caller gets")
+        counts = "no" if reason in QUIET_ENDINGS else "yes, and raises" if reason in EXHAUSTED else "yes"
+        rows.append((f"`{reason.name}`", f"*{reason.value}*: {meaning}", gets.removesuffix("."), counts))
+    return table(("name", "phrase and meaning", "the caller gets", "a giving up"), rows)
+
+
+def own_exceptions() -> dict[str, type[BaseException]]:
+    """Every exception class of the package but those of the command line and the testing kit, by its full name."""
+    found = {}
+    for info in pkgutil.walk_packages(requests_smithy_retry.__path__, "requests_smithy_retry."):
+        if re.search(r"\.(__main__|cli|testing)\b", info.name):
+            continue
+        try:
+            module = importlib.import_module(info.name)
+        except ImportError:  # an extra that is not installed
+            continue
+        for name, cls in vars(module).items():
+            own = inspect.isclass(cls) and cls.__module__ == info.name and not name.startswith("_")
+            if own and issubclass(cls, BaseException):
+                public = name in requests_smithy_retry.__all__
+                found[f"{'requests_smithy_retry' if public else info.name}.{name}"] = cls
+    return found
+
+
+def exceptions() -> str:
+    """Each class: its bases, what it says of itself, what it carries."""
+    rows = []
+    for full, cls in sorted(own_exceptions().items(), key=lambda item: item[1].__name__):
+        if full.removeprefix("requests_smithy_retry.") not in INNER:
+            bases = ", ".join(f"`{base.__name__}`" for base in cls.__bases__)
+            has = re.findall(r"^        self\.(\w+)(?:: [^=]+)? =", inspect.getsource(cls), re.MULTILINE)
+            rows.append((f"`{cls.__name__}`", bases, summary(cls), ", ".join(f"`.{name}`" for name in has) or "-"))
+    return table(("class", "bases", "when", "carries"), rows)
