@@ -76,6 +76,9 @@ PAGES: dict[str, Callable[[], str]] = {"reference/classification.md": classifica
 """Whole pages. They show what is installed, so ``--check`` leaves them to their own tests."""
 
 BLOCKS: dict[tuple[str, str], Callable[[], str]] = {
+    ("explanation/differences-from-botocore.md", "botocore-facts"): from_module("measured_tables", "botocore_facts"),
+    ("explanation/quota-and-limiter.md", "policies"): from_module("measured_tables", "policies"),
+    ("explanation/why-retries-are-dangerous.md", "collapse"): from_module("measured_tables", "collapse"),
     ("reference/options.md", "options"): options_table,
     ("reference/options.md", "operation-options"): operation_options_table,
     ("reference/api.md", "names"): from_module("reference_tables", "names"),

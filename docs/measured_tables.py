@@ -1,0 +1,73 @@
+"""Tables of figures, made from the files in benchmarks/results. Which command makes a file is said on its page."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from reference_tables import table
+
+RESULTS = Path(__file__).parent.parent / "benchmarks" / "results"
+
+NAMES = {
+    "urllib3 Retry": "urllib3 `Retry`",
+    "payoff": "payoff quota",
+    "gRPC throttling": "gRPC retry throttling",
+    "ratio budget": "10 % ratio budget",
+}
+"""How the simulation's policies are called in prose."""
+
+SIMULATED = 90
+"""Seconds that are simulated after the end of the trouble."""
+
+
+def _policies() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((RESULTS / "policies.json").read_text(encoding="utf-8"))
+    return found["scenarios"]
+
+
+def _recovery(seconds: float) -> str:
+    return f"over {SIMULATED} s" if seconds >= SIMULATED else f"{seconds:.0f} s"
+
+
+def collapse() -> str:
+    """What retries do to an outage and to a flood: for the page on why they are dangerous."""
+    hole, spike, errors = (_policies()[name] for name in ("black hole", "spike x3", "errors 10 %"))
+    rows = []
+    for policy in ("no retry", "urllib3 Retry", "standard 2.1", "payoff"):
+        each = [f"{row[policy]['amplification']:.2f}, {_recovery(row[policy]['recovery'])}" for row in (hole, spike)]
+        rows.append((NAMES.get(policy, policy), *each, f"{errors[policy]['success']:.1f} %"))
+    head = ("policy", "outage: attempts per operation, recovery", "load x3: the same", "10 % errors: success")
+    return table(head, rows)
+
+
+def policies() -> str:
+    """Every policy through three kinds of trouble."""
+    found = _policies()
+    hole, throttling, errors = (found[name] for name in ("black hole", "throttling", "errors 10 %"))
+    rows = []
+    for policy in hole:
+        first = (f"{hole[policy]['amplification']:.2f}", _recovery(hole[policy]["recovery"]))
+        second = (f"{throttling[policy]['success inside']:.1f} %", f"{throttling[policy]['p99']:.2g} s")
+        rows.append((NAMES.get(policy, policy), *first, *second, f"{errors[policy]['success']:.1f} %"))
+    head = ("policy", "outage: attempts per operation", "recovery", "throttled: success", "p99", "10 % errors: success")
+    return table(head, rows)
+
+
+def botocore_facts() -> str:
+    """The same faults, both clients."""
+    found = json.loads((RESULTS / "botocore-facts.json").read_text(encoding="utf-8"))
+    rows = [(name, *(_fact(case[peer]) for peer in ("botocore", "ours"))) for name, case in found["cases"].items()]
+    return table(("case", f"botocore {found['versions']['botocore']}", "here"), rows)
+
+
+def _fact(row: dict[str, Any]) -> str:
+    """One client's fate in words."""
+    ended = "done" if row["ended"] == "done" else f"`{row['ended']}`"
+    text = f"{row['attempts']} sent, {ended}"
+    if row["longest wait"] >= 1:
+        text += f", waited {row['longest wait']:g} s"
+    if "bytes sent" in row:
+        text += f", {' and '.join(map(str, row['bytes sent']))} bytes"
+    return text
