@@ -54,7 +54,13 @@ def without_idle_arguments(app: Any, what: str, name: str, obj: Any, *_: Any) ->
     return None if is_called else ("", "")
 
 
+def skip_bare_fields(app: Any, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:  # noqa: ARG001
+    """The fields of a named tuple are told by its parameters; by themselves they have no text."""
+    return True if (getattr(obj, "__doc__", None) or "").startswith("Alias for field number") else None
+
+
 def setup(app: Any) -> None:
-    """Have Sphinx ask the two functions above."""
+    """Have Sphinx ask the functions above."""
+    app.connect("autodoc-skip-member", skip_bare_fields)
     app.connect("autodoc-process-signature", without_idle_arguments)
     app.connect("missing-reference", find_public_name)

@@ -23,7 +23,8 @@ class _Records(logging.Handler):
 def log_records() -> str:
     """What one operation that gives up writes: sent through an adapter on a clock that does not run."""
     handler, logger = _Records(), logging.getLogger("requests_smithy_retry")
-    level, logger.level = logger.level, logging.DEBUG
+    level = logger.level
+    logger.setLevel(logging.DEBUG)
     logger.addHandler(handler)
     try:
         session = requests.Session()

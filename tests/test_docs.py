@@ -35,6 +35,24 @@ def test_every_block_of_the_page_runs(page: Path, tmp_path: Path, monkeypatch: p
             exec(compile(block, page.name, "exec"), space)
 
 
+WITH_OUTPUT = re.compile(r"^```python\n(.*?)^```\n\n?(?:^```text\n(.*?)^```$)?", re.DOTALL | re.MULTILINE)
+
+
+def shape_of(text: str) -> str:
+    """Printed text without what is another one each time: times in seconds and bare words left out for brevity."""
+    text = re.sub(r"[\d.e-]+ s\b", "# s", text)
+    return re.sub(r", (?!HttpStatusCodeClassifier)\w[\w ]*: no opinion", "", text).replace(", ...", "")
+
+
+@pytest.mark.real_time
+def test_the_tutorial_shows_what_its_steps_print(capsys: pytest.CaptureFixture[str]) -> None:
+    """The text below a step is what the step prints, but for times and the votes that are left out."""
+    space: dict[str, object] = {"__name__": "tutorial"}
+    for code, shown in WITH_OUTPUT.findall((ROOT / "docs/tutorial/first-retry.md").read_text(encoding="utf-8")):
+        exec(compile(code, "first-retry.md", "exec"), space)
+        assert shape_of(shown) == shape_of(capsys.readouterr().out)
+
+
 def test_a_block_that_is_not_run_says_why() -> None:
     """A block is left out only with a reason beside it."""
     for page in PAGES:
