@@ -93,7 +93,7 @@ def commands() -> str:
         assert command is not None
         text = " ".join((command.help or "").split("\n\n")[0].split())
         arguments = [param for param in command.params if isinstance(param, click.Argument)]
-        shown = " ".join(param.make_metavar(click.Context(command)) for param in arguments)
+        shown = " ".join(param.metavar or str(param.name).upper() for param in arguments)
         options = [param for param in command.params if isinstance(param, click.Option)]
         rows = [(f"`{', '.join(param.opts)}`", cell(param.help or "")) for param in options]
         usage = f"`requests-smithy-retry {name} [OPTIONS] {shown}".rstrip() + "`"
