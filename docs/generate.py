@@ -85,6 +85,7 @@ BLOCKS: dict[tuple[str, str], Callable[[], str]] = {
     ("reference/command-line.md", "commands"): from_module("outward_tables", "commands"),
     ("reference/environment.md", "aws"): from_module("reference_tables", "aws"),
     ("reference/environment.md", "environment"): from_module("reference_tables", "environment"),
+    ("reference/exceptions.md", "raised-by-fault"): from_module("wire_tables", "raised_by_fault"),
     ("reference/exceptions.md", "exceptions"): from_module("reference_tables", "exceptions"),
     ("reference/logs-and-metrics.md", "log-records"): from_module("outward_tables", "log_records"),
     ("reference/logs-and-metrics.md", "otel-metrics"): from_module("outward_tables", "otel_metrics"),

@@ -25,6 +25,7 @@ def page(name: str) -> str:
     return (REFERENCE / name).read_text(encoding="utf-8")
 
 
+@pytest.mark.real_time
 def test_the_generated_parts_are_up_to_date(capsys):
     """Running docs/generate.py would change nothing."""
     assert 0 == generate.main(["--check"]), capsys.readouterr().err

@@ -1,0 +1,25 @@
+"""What each fault on the wire raises: every one of the catalogue is sent through an adapter, on a real socket."""
+
+from __future__ import annotations
+
+import requests
+from reference_tables import table
+
+from requests_smithy_retry import mount
+from requests_smithy_retry.testing import fault_catalogue
+from requests_smithy_retry.testing.fault_server import FaultServer
+
+
+def raised_by_fault() -> str:
+    """By exception class, the faults that a client can know of, but for those that take time."""
+    names: dict[str, list[str]] = {}
+    for fault in fault_catalogue():
+        if fault.outcome != "broken":
+            continue
+        with FaultServer(default=fault.behaviour) as server, mount(requests.Session(), max_attempts=1) as session:
+            try:
+                ended = f"a response, {session.get(server.url, timeout=5).status_code}"
+            except requests.RequestException as error:
+                ended = f"`{type(error).__name__}`"
+        names.setdefault(ended, []).append(f"`{fault.name}`")
+    return table(("what is raised", "faults"), [(ended, ", ".join(faults)) for ended, faults in names.items()])
