@@ -23,7 +23,7 @@ from requests_smithy_retry.wire import attempt
 URL = "https://api.example.com/things"
 HEAD = """# Classification of every outcome
 
-This page is generated from the code by `python docs/generate.py classification`; a test holds that it is up to date.
+This page is generated from the code by `python docs/generate.py`; a test holds that it is up to date.
 Each row was sent through a `RetryAdapter` with default options.
 
 - *verdict*: what the default classifiers say. A **request fault** is never classified nor retried.

@@ -14,6 +14,7 @@ extensions = ["myst_parser", "sphinx.ext.autodoc"]
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 html_theme = "furo"
+html_show_copyright = False
 html_title = "requests-smithy-retry"
 exclude_patterns = ["_build"]
 autodoc_typehints = "description"

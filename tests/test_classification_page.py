@@ -27,7 +27,7 @@ def page() -> Any:
 
 
 def test_the_page_is_up_to_date(page: Any) -> None:
-    """``python docs/generate.py classification`` would change nothing, but for classes that are not there."""
+    """``python docs/generate.py`` would change nothing, but for classes that are not there."""
     there = {f"`{name}`" for name, _ in page.exception_classes()}
     written = PAGE.read_text(encoding="utf-8").splitlines()
     kept = [line for line in written if not line.startswith("| `") or line.split(" ")[1] in there]
