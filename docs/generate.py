@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from requests_smithy_retry.operation_options import OPERATION_OPTIONS
-from requests_smithy_retry.options import OPTIONS, Option, allowed_values
+from requests_smithy_retry.options import OPTIONS, allowed_values
 
 DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS))  # for the modules beside this one, wherever it is run from
@@ -23,23 +23,14 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
-def _default(option: Option) -> str:
-    if option.by_spec:
-        return "by `retry_spec`"
-    value = option.default
-    if isinstance(value, frozenset):
-        return ", ".join(f"`{item}`" for item in sorted(value))
-    if value == ():
-        return "none"
-    return f"`{value!r}`" if isinstance(value, (bool, int, float, str, type(None))) else "the published numbers"
-
-
 def options_table() -> str:
     """Every option: default, what is allowed, what it is for."""
+    from reference_tables import default_cell
+
     lines = ["| option | default | allowed | meaning |", "| --- | --- | --- | --- |"]
     for name, option in OPTIONS.items():
         allowed = _cell(allowed_values(name).rstrip(","))
-        lines.append(f"| `{name}` | {_default(option)} | {allowed} | {_cell(option.meaning)} |")
+        lines.append(f"| `{name}` | {default_cell(option)} | {allowed} | {_cell(option.meaning)} |")
     return "\n".join(lines)
 
 
@@ -55,12 +46,11 @@ def operation_options_table() -> str:
 
 
 def from_module(module: str, name: str) -> Callable[[], str]:
-    """A table of a module beside this one, which is imported when it is made: it needs more than the core."""
+    """A block of a module beside this one, which is imported when it is made."""
 
     def make() -> str:
-        needed = [_default] if name == "environment" else []
-        table: str = getattr(importlib.import_module(module), name)(*needed)
-        return table
+        blocks: dict[str, Callable[[], str]] = importlib.import_module(module).BLOCKS
+        return blocks[name]()
 
     return make
 
@@ -76,21 +66,26 @@ PAGES: dict[str, Callable[[], str]] = {"reference/classification.md": classifica
 """Whole pages. They show what is installed, so ``--check`` leaves them to their own tests."""
 
 BLOCKS: dict[tuple[str, str], Callable[[], str]] = {
-    ("explanation/differences-from-botocore.md", "botocore-facts"): from_module("measured_tables", "botocore_facts"),
-    ("explanation/quota-and-limiter.md", "policies"): from_module("measured_tables", "policies"),
-    ("explanation/why-retries-are-dangerous.md", "collapse"): from_module("measured_tables", "collapse"),
+    **{
+        (page, name): from_module(module, name)
+        for module, page, name in (
+            ("reference_tables", "reference/api.md", "names"),
+            ("reference_tables", "reference/environment.md", "aws"),
+            ("reference_tables", "reference/environment.md", "environment"),
+            ("reference_tables", "reference/exceptions.md", "exceptions"),
+            ("reference_tables", "reference/stop-reasons.md", "stop-reasons"),
+            ("outward_tables", "reference/command-line.md", "commands"),
+            ("outward_tables", "reference/logs-and-metrics.md", "log-records"),
+            ("outward_tables", "reference/logs-and-metrics.md", "otel-metrics"),
+            ("outward_tables", "reference/logs-and-metrics.md", "prometheus-metrics"),
+            ("wire_tables", "reference/exceptions.md", "raised-by-fault"),
+            ("measured_tables", "explanation/differences-from-botocore.md", "botocore-facts"),
+            ("measured_tables", "explanation/quota-and-limiter.md", "policies"),
+            ("measured_tables", "explanation/why-retries-are-dangerous.md", "collapse"),
+        )
+    },
     ("reference/options.md", "options"): options_table,
     ("reference/options.md", "operation-options"): operation_options_table,
-    ("reference/api.md", "names"): from_module("reference_tables", "names"),
-    ("reference/command-line.md", "commands"): from_module("outward_tables", "commands"),
-    ("reference/environment.md", "aws"): from_module("reference_tables", "aws"),
-    ("reference/environment.md", "environment"): from_module("reference_tables", "environment"),
-    ("reference/exceptions.md", "raised-by-fault"): from_module("wire_tables", "raised_by_fault"),
-    ("reference/exceptions.md", "exceptions"): from_module("reference_tables", "exceptions"),
-    ("reference/logs-and-metrics.md", "log-records"): from_module("outward_tables", "log_records"),
-    ("reference/logs-and-metrics.md", "otel-metrics"): from_module("outward_tables", "otel_metrics"),
-    ("reference/logs-and-metrics.md", "prometheus-metrics"): from_module("outward_tables", "prometheus_metrics"),
-    ("reference/stop-reasons.md", "stop-reasons"): from_module("reference_tables", "stop_reasons"),
 }
 """By page and name of the block."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -71,3 +72,11 @@ def _fact(row: dict[str, Any]) -> str:
     if "bytes sent" in row:
         text += f", {' and '.join(map(str, row['bytes sent']))} bytes"
     return text
+
+
+BLOCKS: dict[str, Callable[[], str]] = {
+    "botocore-facts": botocore_facts,
+    "collapse": collapse,
+    "policies": policies,
+}
+"""By name of the block."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from typing import Any
 
 import requests
@@ -99,3 +100,12 @@ def commands() -> str:
         usage = f"`requests-smithy-retry {name} [OPTIONS] {shown}".rstrip() + "`"
         parts.append(f"### {name}\n\n{usage}\n\n{text}\n\n{table(('option', 'what it does'), rows)}")
     return "\n\n".join(parts)
+
+
+BLOCKS: dict[str, Callable[[], str]] = {
+    "commands": commands,
+    "log-records": log_records,
+    "otel-metrics": otel_metrics,
+    "prometheus-metrics": prometheus_metrics,
+}
+"""By name of the block."""

@@ -8,7 +8,7 @@ import inspect
 import itertools
 import pkgutil
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from requests_smithy_retry import StopReason, aws_settings, stop_reason
 from requests_smithy_retry.ending import EXHAUSTED
 from requests_smithy_retry.environment import VARIABLES
 from requests_smithy_retry.log import QUIET_ENDINGS
-from requests_smithy_retry.options import OPTIONS, allowed_values
+from requests_smithy_retry.options import OPTIONS, Option, allowed_values
 from requests_smithy_retry.text_values import parse_text
 
 API = Path(__file__).parent / "reference" / "api"
@@ -105,16 +105,25 @@ def names() -> str:
     return "\n\n".join(parts)
 
 
-def environment(default: Any) -> str:
-    """Each variable of :data:`VARIABLES`.
+def default_cell(option: Option) -> str:
+    """An option's default."""
+    if option.by_spec:
+        return "by `retry_spec`"
+    value = option.default
+    if isinstance(value, frozenset):
+        return ", ".join(f"`{item}`" for item in sorted(value))
+    if value == ():
+        return "none"
+    return f"`{value!r}`" if isinstance(value, (bool, int, float, str, type(None))) else "the published numbers"
 
-    :param default: gives the default of an option as a cell.
-    """
+
+def environment() -> str:
+    """Each variable of :data:`VARIABLES`."""
     rows = []
     for variable, name in VARIABLES.items():
         parse_text(name, EXAMPLES[name], "this page")
         allowed = cell(allowed_values(name).rstrip(","))
-        rows.append((f"`{variable}`<br>`{name}`", allowed, default(OPTIONS[name]), f"`{EXAMPLES[name]}`"))
+        rows.append((f"`{variable}`<br>`{name}`", allowed, default_cell(OPTIONS[name]), f"`{EXAMPLES[name]}`"))
     return table(("variable, option", "form", "default", "example"), rows)
 
 
@@ -178,3 +187,13 @@ def exceptions() -> str:
             has = re.findall(r"^        self\.(\w+)(?:: [^=]+)? =", inspect.getsource(cls), re.MULTILINE)
             rows.append((f"`{cls.__name__}`", bases, summary(cls), ", ".join(f"`.{name}`" for name in has) or "-"))
     return table(("class", "bases", "when", "carries"), rows)
+
+
+BLOCKS: dict[str, Callable[[], str]] = {
+    "aws": aws,
+    "environment": environment,
+    "exceptions": exceptions,
+    "names": names,
+    "stop-reasons": stop_reasons,
+}
+"""By name of the block."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import requests
 from reference_tables import table
 
@@ -23,3 +25,9 @@ def raised_by_fault() -> str:
                 ended = f"`{type(error).__name__}`"
         names.setdefault(ended, []).append(f"`{fault.name}`")
     return table(("what is raised", "faults"), [(ended, ", ".join(faults)) for ended, faults in names.items()])
+
+
+BLOCKS: dict[str, Callable[[], str]] = {
+    "raised-by-fault": raised_by_fault,
+}
+"""By name of the block."""

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 class RetryConfig:
     """Everything that can be configured. It validates when it is made and never changes.
 
-    The options are explained in one table, made from ``requests_smithy_retry.options.OPTIONS``. Durations are
+    The options are explained in one table, made from :data:`requests_smithy_retry.options.OPTIONS`. Durations are
     in seconds. ``initial_backoff`` and ``throttling_backoff`` are those of ``retry_spec`` unless given.
 
     It reads no environment; an adapter does when it is made, and so does :meth:`from_environment`. Each value knows
