@@ -87,7 +87,7 @@ class ClientRateLimiter:
         self.enabled: bool = False
         """Whether attempts need permits."""
         self.retired = False
-        """Set when its scope was given up; see ``scopes.py``."""
+        """Set when its scope was given up; see :mod:`scopes`."""
         self._now = clock.now
         self._used_at = now
         self._pending: list[float] = []
