@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 import responses
 
+from requests_smithy_retry.environment import VARIABLES
+
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^(<!-- not run: [^\n]+ -->\n)?```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -58,6 +60,27 @@ def test_a_block_that_is_not_run_says_why() -> None:
     for page in PAGES:
         for line in re.findall(r"<!-- not run:(.*?)-->", page.read_text(encoding="utf-8")):
             assert line.strip()
+
+
+NAMED = re.compile(r"\b((?:benchmarks|tests|docs|requests_smithy_retry)/[\w/.-]+\.(?:py|json|md))\b")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_what_a_page_names_is_there(page: Path) -> None:
+    """Files, tests and environment variables that a page names exist."""
+    text = page.read_text(encoding="utf-8")
+    assert [] == [name for name in NAMED.findall(text) if not (ROOT / name).exists()]
+    tests = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
+    assert [] == [name for name in re.findall(r"`(test_\w+)`", text) if f"def {name}(" not in tests]
+    assert set() == set(re.findall(r"\bSMITHY_RETRY_[A-Z_]*[A-Z]\b", text)) - set(VARIABLES)
+
+
+def test_the_files_of_the_layout_are_there() -> None:
+    """The table of what to open for which change names files and folders of the package."""
+    text = (ROOT / "docs/explanation/design.md").read_text(encoding="utf-8")
+    names = re.findall(r"`([\w/]+(?:\.py|/))`", text)
+    assert names
+    assert [] == [name for name in names if not (ROOT / "requests_smithy_retry" / name).exists()]
 
 
 LINK = re.compile(r"\]\((?!https?://|#)([^)\s#]+)(?:#([^)\s]+))?\)")
