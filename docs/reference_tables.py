@@ -94,7 +94,7 @@ def names() -> str:
         text = (API / f"{slug}.md").read_text(encoding="utf-8")
         title = text.partition("\n")[0].removeprefix("# ")
         rows = []
-        for kind, target in re.findall(r"^\.\. auto(class|exception|function|data):: (\S+)$", text, re.MULTILINE):
+        for kind, target in re.findall(r"^\.\. auto(class|exception|function|data):: ([\w.]+)", text, re.MULTILINE):
             module, _, name = target.rpartition(".")
             if module not in ("requests_smithy_retry", "requests_smithy_retry.testing"):
                 continue
