@@ -14,6 +14,7 @@ RESULTS = Path(__file__).parent.parent / "benchmarks" / "results"
 NAMES = {
     "urllib3 Retry": "urllib3 `Retry`",
     "payoff": "payoff quota",
+    "shared 2.1": "standard 2.1, one quota for all",
     "gRPC throttling": "gRPC retry throttling",
     "ratio budget": "10 % ratio budget",
 }
