@@ -86,6 +86,22 @@ BLOCKS: dict[tuple[str, str], Callable[[], str]] = {
     },
     ("reference/options.md", "options"): options_table,
     ("reference/options.md", "operation-options"): operation_options_table,
+    **{
+        ("explanation/benchmarks.md", name): from_module("benchmark_tables", name)
+        for name in (
+            "machine",
+            "not-best",
+            "picture",
+            "outages",
+            "faults",
+            "fault-setups",
+            "overhead",
+            "threads",
+            "footprint",
+            "adaptive",
+            "simulation",
+        )
+    },
 }
 """By page and name of the block."""
 

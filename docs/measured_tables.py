@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
+from benchmark_results import RESULTS, result
 from reference_tables import table
-
-RESULTS = Path(__file__).parent.parent / "benchmarks" / "results"
 
 NAMES = {
     "urllib3 Retry": "urllib3 `Retry`",
@@ -20,13 +18,27 @@ NAMES = {
 }
 """How the simulation's policies are called in prose."""
 
+SHOWN = (
+    "no retry",
+    "urllib3 Retry",
+    "standard 2.0",
+    "standard 2.1",
+    "shared 2.1",
+    "adaptive",
+    "payoff",
+    "gRPC throttling",
+    "ratio budget",
+    "circuit breaker",
+)
+"""The policies of the table, in its order."""
+
 SIMULATED = 90
 """Seconds that are simulated after the end of the trouble."""
 
 
-def _policies() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((RESULTS / "policies.json").read_text(encoding="utf-8"))
-    return found["scenarios"]
+def _scenarios() -> dict[str, Any]:
+    found: dict[str, Any] = result("simulation")["scenarios"]
+    return found
 
 
 def _recovery(seconds: float) -> str:
@@ -35,7 +47,7 @@ def _recovery(seconds: float) -> str:
 
 def collapse() -> str:
     """What retries do to an outage and to a flood: for the page on why they are dangerous."""
-    hole, spike, errors = (_policies()[name] for name in ("black hole", "spike x3", "errors 10 %"))
+    hole, spike, errors = (_scenarios()[name] for name in ("black hole", "spike x3", "errors 10 %"))
     rows = []
     for policy in ("no retry", "urllib3 Retry", "standard 2.1", "payoff"):
         each = [f"{row[policy]['amplification']:.2f}, {_recovery(row[policy]['recovery'])}" for row in (hole, spike)]
@@ -46,10 +58,10 @@ def collapse() -> str:
 
 def policies() -> str:
     """Every policy through three kinds of trouble."""
-    found = _policies()
+    found = _scenarios()
     hole, throttling, errors = (found[name] for name in ("black hole", "throttling", "errors 10 %"))
     rows = []
-    for policy in hole:
+    for policy in SHOWN:
         first = (f"{hole[policy]['amplification']:.2f}", _recovery(hole[policy]["recovery"]))
         second = (f"{throttling[policy]['success inside']:.1f} %", f"{throttling[policy]['p99']:.2g} s")
         rows.append((NAMES.get(policy, policy), *first, *second, f"{errors[policy]['success']:.1f} %"))
