@@ -73,6 +73,7 @@ BLOCKS: dict[tuple[str, str], Callable[[], str]] = {
             ("reference_tables", "reference/environment.md", "aws"),
             ("reference_tables", "reference/environment.md", "environment"),
             ("reference_tables", "reference/exceptions.md", "exceptions"),
+            ("reference_tables", "reference/shared-quota.md", "settings"),
             ("reference_tables", "reference/stop-reasons.md", "stop-reasons"),
             ("outward_tables", "reference/command-line.md", "commands"),
             ("outward_tables", "reference/logs-and-metrics.md", "log-records"),

@@ -18,6 +18,7 @@ from requests_smithy_retry.ending import EXHAUSTED
 from requests_smithy_retry.environment import VARIABLES
 from requests_smithy_retry.log import QUIET_ENDINGS
 from requests_smithy_retry.options import OPTIONS, Option, allowed_values
+from requests_smithy_retry.quotas.settings import RedisSettings, SharedQuotaSettings
 from requests_smithy_retry.text_values import parse_text
 
 API = Path(__file__).parent / "reference" / "api"
@@ -189,11 +190,22 @@ def exceptions() -> str:
     return table(("class", "bases", "when", "carries"), rows)
 
 
+def shared_quota_settings() -> str:
+    """What can be tuned on a quota that processes share, from the docstrings of the two classes."""
+    rows = []
+    for cls, whose in ((SharedQuotaSettings, ""), (RedisSettings, "Redis: ")):
+        params = re.findall(r"^:param (\w+): (.*?)(?=^:)", f"{inspect.getdoc(cls)}\n:", re.MULTILINE | re.DOTALL)
+        for name, meaning in params:
+            rows.append((f"`{name}`", f"`{getattr(cls, name)!r}`", whose + from_docstring(meaning).removesuffix(".")))
+    return table(("setting", "default", "meaning"), rows)
+
+
 BLOCKS: dict[str, Callable[[], str]] = {
     "aws": aws,
     "environment": environment,
     "exceptions": exceptions,
     "names": names,
+    "settings": shared_quota_settings,
     "stop-reasons": stop_reasons,
 }
 """By name of the block."""
