@@ -85,6 +85,10 @@ BLOCKS: dict[tuple[str, str], Callable[[], str]] = {
             ("measured_tables", "explanation/why-retries-are-dangerous.md", "collapse"),
         )
     },
+    **{
+        ("../README.md", name): from_module("benchmark_tables", name)
+        for name in ("outage-caption", "overhead-sentence")
+    },
     ("reference/options.md", "options"): options_table,
     ("reference/options.md", "operation-options"): operation_options_table,
     **{
