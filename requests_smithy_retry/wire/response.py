@@ -28,6 +28,25 @@ class _NoFile:
 _NO_FILE: Any = _NoFile()
 
 
+class _Buffer(BufferedReader):
+    """The buffer above a :class:`Reader`."""
+
+
+class _ChunkBuffer(_Buffer):
+    """Where a body is chunked: its last chunk is there only if its line is."""
+
+    def readline(self, size: int | None = -1, /) -> bytes:
+        """Read a line.
+
+        :raises http.client.IncompleteRead: if the connection ends within a line that begins as a last chunk does: it
+            may have been the beginning of a padded size, such as ``00ff``.
+        """
+        line = super().readline(size)
+        if line.startswith(b"0") and not line.endswith(b"\n") and self.raw.ended:  # type: ignore[attr-defined]
+            raise http.client.IncompleteRead(line)
+        return line
+
+
 class CheckedResponse(http.client.HTTPResponse):
     """Reads past interim answers and refuses a head that is cut or contradicts itself."""
 
@@ -44,7 +63,7 @@ class CheckedResponse(http.client.HTTPResponse):
             _init(self, sock, debuglevel, method, url)
         else:
             _init(self, _NO_FILE, debuglevel, method, url)
-            self.fp = BufferedReader(Reader(sock, "r"))
+            self.fp = _Buffer(Reader(sock, "r"))
 
     def begin(self) -> None:
         """Read the head.
@@ -71,6 +90,8 @@ class CheckedResponse(http.client.HTTPResponse):
             self.will_close = True  # what follows on this connection is not HTTP, whoever asked for it
         if self.length is None:
             self._check_length()
+        if self.chunked and isinstance(self.fp, _Buffer):
+            self.fp.__class__ = _ChunkBuffer
 
     def _check_length(self) -> None:
         """The body is chunked, or ends with the connection, or its length is nonsense."""

@@ -36,7 +36,7 @@ class CuttingServer:
         self.answer, self.offsets = answer, offsets
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}/"
-        self.thread = threading.Thread(target=self.serve)
+        self.thread = threading.Thread(target=self.serve, daemon=True)
         self.thread.start()
 
     def serve(self) -> None:
@@ -55,8 +55,9 @@ def answer(coding: str, framing: str) -> bytes:
     if framing == "length":
         return f"{head}Content-Length: {len(data)}\r\n\r\n".encode() + data
     parts = (data[at : at + 700] for at in range(0, len(data), 700))
-    chunks = b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in parts)
-    return f"{head}Transfer-Encoding: chunked\r\n\r\n".encode() + chunks + b"0\r\n\r\n"
+    # Sizes are padded, as many a server's are: cut after the first 0, one looks like the last chunk.
+    chunks = b"".join(b"%04x\r\n%b\r\n" % (len(part), part) for part in parts)
+    return f"{head}Transfer-Encoding: chunked\r\n\r\n".encode() + chunks + b"0000\r\n\r\n"
 
 
 @pytest.fixture(params=[(coding, framing) for coding in CODINGS for framing in ("length", "chunked")], ids="-".join)
@@ -78,4 +79,24 @@ def test_a_cut_response_is_never_taken_for_whole(cut: tuple[CuttingServer, bytes
             except requests.RequestException:
                 continue
             assert hashlib.sha256(content).digest() == HASH
-            assert offset >= len(whole) - len(b"\r\n\r\n")
+            assert offset >= len(whole) - len(b"\r\n")
+
+
+@pytest.mark.parametrize("tail", [b"0", b"00", b"0\r", b"0;ext"])
+def test_a_size_that_was_cut_after_its_zeros_is_no_last_chunk(tail: bytes) -> None:
+    """It may have been the beginning of ``00ff``."""
+    head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0003\r\nabc\r\n"
+    server = CuttingServer(head + tail, [len(head + tail)])
+    with session(max_attempts=1) as made, pytest.raises(requests.exceptions.ChunkedEncodingError):
+        made.get(server.url, timeout=5)
+    server.thread.join()
+
+
+@pytest.mark.parametrize("tail", [b"0\r\n", b"0\n", b"000\r\nX: y", b"0;ext\r\n\r\n"])
+def test_the_last_chunk_is_the_end_whatever_follows(tail: bytes) -> None:
+    """Trailers may be missing (RFC 9112 8)."""
+    head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0003\r\nabc\r\n"
+    server = CuttingServer(head + tail, [len(head + tail)])
+    with session(max_attempts=1) as made:
+        assert made.get(server.url, timeout=5).content == b"abc"
+    server.thread.join()
