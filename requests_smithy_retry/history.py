@@ -129,8 +129,14 @@ def said(vote: Vote) -> str:
 
 
 def attach(target: Any, history: RetryHistory) -> None:
-    """Give the response or the exception its record; an exception carries it as a note as well (Python 3.11)."""
+    """Give the response or the exception its record; an exception carries it as a note as well (Python 3.11).
+
+    A response is pickled by the list of its attributes, so the record is put on the list of this one.
+    """
     setattr(target, ATTRIBUTE, history)
+    pickled = getattr(target, "__attrs__", None)
+    if pickled is not None and ATTRIBUTE not in pickled:
+        target.__attrs__ = [*pickled, ATTRIBUTE, "__attrs__"]
     if hasattr(target, "add_note"):
         target.add_note(history.sentence)
 
@@ -140,7 +146,8 @@ def retry_history(response_or_exception: Any) -> RetryHistory | None:
 
     :param response_or_exception: what a send returned or raised. After redirects that is the last operation; each
         response in ``response.history`` has a record of its own.
-    :returns: None for something that did not come from a :class:`RetryAdapter`.
+    :returns: None for something that did not come from a :class:`RetryAdapter`, and for a first-try success that was
+        pickled since. Other records survive the pickling of what they belong to.
     """
     history = getattr(response_or_exception, ATTRIBUTE, None)
     if isinstance(history, RetryHistory):

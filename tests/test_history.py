@@ -41,6 +41,20 @@ def test_each_attempt_is_recorded():
     assert "succeeded at attempt 3 of 3" == history.sentence == str(history)
 
 
+@pytest.mark.parametrize("times", [1, 2])
+def test_it_survives_the_pickling_of_what_it_belongs_to(times):
+    """A response, or an exception, keeps its record through any number of rounds."""
+    response = send(scripted(503, 200))
+    with pytest.raises(rex.ReadTimeout) as caught:
+        send(scripted(read_timeout(), max_attempts=1))
+    for owner in (response, caught.value):
+        copy = owner
+        for _ in range(times):
+            copy = pickle.loads(pickle.dumps(copy))
+        assert retry_history(copy) == retry_history(owner)
+    assert "_retry_history" not in requests.Response.__attrs__
+
+
 def test_times_are_those_of_the_clock():
     """``started`` is the wall clock's, ``duration`` what passed within the attempt."""
     clock = FakeClock(wall=1000)
