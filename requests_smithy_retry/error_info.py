@@ -13,15 +13,15 @@ Fault = Literal["client", "server"] | None
 
 @runtime_checkable
 class ErrorRetryInfo(Protocol):
-    """An error that knows whether it may be retried."""
+    """An error that knows whether it may be retried. A class that derives from it need only set what differs."""
 
-    is_retry_safe: bool | None
+    is_retry_safe: bool | None = None
     """True: a retry is allowed (not promised). False: it is forbidden. None: the error does not know."""
-    retry_after: float | None
+    retry_after: float | None = None
     """A floor for the delay, in seconds, or None."""
-    is_throttling_error: bool
+    is_throttling_error: bool = False
     """The server asked for fewer requests."""
-    is_timeout_error: bool
+    is_timeout_error: bool = False
     """Nobody answered in time."""
 
 

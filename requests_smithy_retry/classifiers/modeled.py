@@ -6,12 +6,15 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ..actions import ErrorKind, RetryAction, RetryReason
-from ..error_info import ErrorRetryInfo, HasFault
+from ..error_info import HasFault
 from ..outcome import Outcome
 from ..priority import RetryClassifierPriority
 
 if TYPE_CHECKING:
     from requests import Response
+
+LONGEST = 1e15
+"""A floor of more seconds is past any limit, and its number may be too large to be reckoned with."""
 
 
 class ModeledAsRetryableClassifier:
@@ -35,7 +38,7 @@ class ModeledAsRetryableClassifier:
 
     def _error_of(self, outcome: Outcome) -> BaseException | None:
         error, response = outcome.error, outcome.response
-        if response is None or isinstance(error, (ErrorRetryInfo, HasFault)):
+        if response is None or hasattr(error, "is_retry_safe") or isinstance(error, HasFault):
             return error
         if self.error_parser is None or outcome.is_success:
             return None
@@ -43,13 +46,17 @@ class ModeledAsRetryableClassifier:
 
 
 def verdict_of(error: BaseException | None) -> RetryAction:
-    """The verdict that an error gives on itself."""
-    if isinstance(error, ErrorRetryInfo):
-        if error.is_retry_safe is False:
-            return RetryAction.retry_forbidden(f"{type(error).__name__} says that a retry is not safe")
-        if error.is_retry_safe is True:
-            kind = ErrorKind.THROTTLING if error.is_throttling_error else ErrorKind.TRANSIENT
-            return _indicated(kind, error, safe=True)
+    """The verdict that an error gives on itself.
+
+    What it does not say of :class:`ErrorRetryInfo` has the protocol's default: older designs have no
+    ``is_timeout_error``.
+    """
+    safe = getattr(error, "is_retry_safe", None)
+    if error is not None and safe is False:
+        return RetryAction.retry_forbidden(f"{type(error).__name__} says that a retry is not safe")
+    if error is not None and safe is True:
+        throttled = getattr(error, "is_throttling_error", False)
+        return _indicated(ErrorKind.THROTTLING if throttled else ErrorKind.TRANSIENT, error, safe=True)
     if isinstance(error, HasFault) and error.fault == "server":
         return _indicated(ErrorKind.SERVER, error, safe=False)
     return RetryAction.no_action_indicated()
@@ -58,7 +65,7 @@ def verdict_of(error: BaseException | None) -> RetryAction:
 def _indicated(kind: ErrorKind, error: BaseException, *, safe: bool) -> RetryAction:
     # An error made from a response may carry whatever the server wrote; only a sensible number is a floor.
     after = getattr(error, "retry_after", None)
-    floor = float(after) if isinstance(after, (int, float)) and 0 <= after < float("inf") else None
+    floor = float(min(after, LONGEST)) if isinstance(after, (int, float)) and 0 <= after < float("inf") else None
     source = None if floor is None else "error"
     timeout = getattr(error, "is_timeout_error", False) is True
     return RetryAction.retry_indicated(RetryReason(kind, floor, source, not_applied=safe, timeout=timeout))

@@ -100,6 +100,39 @@ def test_the_protocols_are_checked_at_run_time() -> None:
     assert not isinstance(without, ErrorRetryInfo)
 
 
+class Bare(Exception, ErrorRetryInfo):
+    """Derives from the protocol and sets what differs."""
+
+    is_retry_safe = True
+
+
+class Older(Exception):
+    """As the smithy-python design had it, before timeouts were told apart."""
+
+    is_retry_safe: bool | None = True
+    retry_after: float | None = 2.0
+    is_throttling_error: bool = True
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (Bare(), indicated(ErrorKind.TRANSIENT)),
+        (Older(), indicated(ErrorKind.THROTTLING, 2.0)),
+        (Info(True, 10**400), indicated(ErrorKind.TRANSIENT, 1e15)),
+    ],
+)
+def test_what_an_error_leaves_unsaid_has_its_default(error: Any, expected: RetryAction) -> None:
+    """An error need not have every attribute to be judged; a number past all sense is just a very large one."""
+    assert ModeledAsRetryableClassifier().classify_retry(Outcome(error=error), NOTHING) == expected
+    assert (None, None, False, False) == (
+        ErrorRetryInfo.is_retry_safe,
+        ErrorRetryInfo.retry_after,
+        ErrorRetryInfo.is_throttling_error,
+        ErrorRetryInfo.is_timeout_error,
+    )
+
+
 def test_the_error_parser_makes_an_error_from_a_response() -> None:
     """It is asked about failures alone, and may know nothing."""
     asked = []
