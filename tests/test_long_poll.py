@@ -55,6 +55,15 @@ def test_an_exception_is_handed_on_after_the_delay_too() -> None:
     assert adapter.clock.sleeps == [0.05]
 
 
+def test_a_strategy_driven_by_hand_gives_the_delay_with_its_refusal() -> None:
+    """The refusal carries it; whoever drives the strategy waits."""
+    strategy = StandardRetryStrategy(quota=0, jitter="none")
+    token = strategy.acquire_initial_retry_token()
+    with retry_options(long_poll=True), pytest.raises(RetryError) as caught:
+        strategy.refresh_retry_token_for_retry(token_to_renew=token, error=TimeoutError())
+    assert (caught.value.stop_reason, caught.value.delay) == (StopReason.QUOTA_EXCEEDED, 0.05)
+
+
 @pytest.mark.parametrize(
     ("script", "options", "stop"),
     [

@@ -6,6 +6,7 @@ The other modes add to it: :mod:`standard` the quota.
 from __future__ import annotations
 
 import copy
+import dataclasses
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -17,7 +18,7 @@ from ..classifier import RetryClassifier, in_order, sees_successes
 from ..clock import SYSTEM_CLOCK, Clock
 from ..config import RetryConfig, RetryOptions
 from ..errors import RetryError, TokenError
-from ..operation_options import NOTHING
+from ..operation_options import NOTHING, current_options
 from ..outcome import Outcome, RetryContext, context_of
 from ..quota import RetryQuota
 from ..server_hints import Hint, delay_for, is_too_long, read_hint
@@ -102,8 +103,10 @@ class SimpleRetryStrategy:
         :raises TokenError: for a token that was used before or is another strategy's.
         """
         token = self._redeem(token_to_renew)
-        context = context_of(error)
+        context = self._context(error)
         options = context.options or NOTHING
+        if options.enabled is False:
+            raise RetryError(stop_reason=StopReason.DISABLED)
         try:
             classification = classify(fold_of(self.classifiers, options), context.outcome)
         except BaseException:
@@ -151,6 +154,14 @@ class SimpleRetryStrategy:
     def snapshot(self) -> StrategySnapshot:
         """An immutable view of what the strategy holds now."""
         return StrategySnapshot()
+
+    def _context(self, error: Exception) -> RetryContext:
+        """What the error carries; where it carries nothing, because it is driven by hand, what the block around says."""
+        context, around = context_of(error), current_options.get()
+        if around is None or context.options is not None:
+            return context
+        deadline = None if around.deadline is None else around.deadline.on(self.clock).at
+        return dataclasses.replace(context, deadline=deadline, options=around)
 
     def _pay(
         self,

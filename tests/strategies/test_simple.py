@@ -17,6 +17,7 @@ from requests_smithy_retry import (
     StopReason,
     TokenError,
     classifier,
+    retry_options,
 )
 from requests_smithy_retry.operation_options import OperationOptions
 from requests_smithy_retry.resend import ResendFacts
@@ -55,6 +56,21 @@ def in_context(error=None, **given):
     outcome = given.pop("outcome", None) or Outcome(error=error, resend=given.pop("resend", None))
     error.retry_context = RetryContext(outcome, **given)
     return error
+
+
+def test_driven_by_hand_the_options_of_the_block_hold():
+    """An error that carries no context of the adapter's is judged by what ``retry_options`` says around."""
+    of = strategy(max_attempts=5)
+    with retry_options(max_attempts=1):
+        assert refusal(of, of.acquire_initial_retry_token()).stop_reason is StopReason.MAX_ATTEMPTS
+    with retry_options(enabled=False):
+        assert refusal(of, of.acquire_initial_retry_token()).stop_reason is StopReason.DISABLED
+    with retry_options(deadline=0.04, clock=of.clock):
+        assert refusal(of, of.acquire_initial_retry_token()).stop_reason is StopReason.DEADLINE
+    with retry_options(deadline=0.06):
+        assert refresh(of, of.acquire_initial_retry_token()).retry_delay == 0.05
+    with retry_options(max_attempts=1):
+        assert refresh(of, of.acquire_initial_retry_token(), in_context(options=OperationOptions())).retry_count == 1
 
 
 def test_tokens_count_and_delays_double():
