@@ -119,7 +119,9 @@ class TokenBucket:
 
         :param amount: from 0 on.
         :param deadline: how long a bucket that waits may wait, on its clock; None: as long as it takes.
+        :raises ValueError: for a negative amount, or none at all.
         """
+        _check(amount)
         with self._lock:
             self._refill()
             if self._line is not None:
@@ -130,7 +132,11 @@ class TokenBucket:
             return True
 
     def release(self, amount: float) -> None:
-        """Give ``amount`` tokens back; what exceeds the capacity is dropped."""
+        """Give ``amount`` tokens back; what exceeds the capacity is dropped.
+
+        :raises ValueError: for a negative amount, or none at all.
+        """
+        _check(amount)
         # Read without the lock: a full bucket has room for nothing, so there is nothing to lose (contract 6.2).
         if self._available >= self.capacity:
             return
@@ -140,7 +146,11 @@ class TokenBucket:
             self._add(amount)
 
     def reward(self, amount: float) -> None:
-        """Add tokens that nobody took; what exceeds the capacity is dropped."""
+        """Add tokens that nobody took; what exceeds the capacity is dropped.
+
+        :raises ValueError: for a negative amount, or none at all.
+        """
+        _check(amount)
         if self._available >= self.capacity:
             return
         with self._lock:
@@ -180,6 +190,12 @@ class TokenBucket:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.available:g} of {self.capacity:g}>"
+
+
+def _check(amount: float) -> None:
+    # Taking -1 would overfill a bucket, giving nan back would spoil it for good.
+    if not amount >= 0:
+        raise ValueError(f"amount={amount!r}: a number of tokens from 0 on is allowed")
 
 
 def _bucket(cls: type[TokenBucket], capacity: float, refill_rate: float, on_empty: str, clock: Clock) -> TokenBucket:

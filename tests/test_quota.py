@@ -29,6 +29,16 @@ def test_the_default_capacity_is_500():
     assert TokenBucket().snapshot() == TokenBucketSnapshot(500, 500)
 
 
+@pytest.mark.parametrize("amount", [-1, -0.5, math.nan, -math.inf])
+@pytest.mark.parametrize("method", ["acquire", "release", "reward"])
+def test_less_than_nothing_is_neither_taken_nor_given(method, amount):
+    """It would overfill the bucket, or spoil it for good."""
+    bucket = TokenBucket(10, initial=5)
+    with pytest.raises(ValueError, match="amount="):
+        getattr(bucket, method)(amount)
+    assert bucket.available == 5
+
+
 def test_what_exceeds_the_capacity_is_dropped():
     """By a return, by a reward and by the refill."""
     clock = FakeClock()
