@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from .errors import TokenError
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .waiting import Loan
 
 
+@runtime_checkable
 class RetryToken(Protocol):
     """What a strategy gives for each attempt."""
 

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from requests_smithy_retry import StandardRetryToken, TokenError
+from requests_smithy_retry import RetryToken, StandardRetryToken, TokenError
 
 
 def test_a_token_never_changes():
@@ -17,6 +17,12 @@ def test_a_token_never_changes():
         token.retry_count = 1
     with pytest.raises((AttributeError, TypeError)):
         token.other = 1
+
+
+def test_the_protocol_is_checked_at_run_time():
+    """By its two attributes."""
+    assert isinstance(StandardRetryToken(issuer=None), RetryToken)
+    assert not isinstance(object(), RetryToken)
 
 
 def test_the_first_token_is_free():
