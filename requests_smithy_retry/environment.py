@@ -77,8 +77,8 @@ def warn_of_typos(environ: Mapping[str, str]) -> None:
 
 def _typo(variable: str) -> str:
     name = variable[len(PREFIX) :].lower()
-    if name in OPTIONS:
+    if name in OPTIONS and PREFIX + name.upper() not in VARIABLES:
         return f"{variable} sets nothing: the option {name!r} can only be set in code"
-    nearest = difflib.get_close_matches(variable, VARIABLES, n=1)
+    nearest = difflib.get_close_matches(variable.upper(), VARIABLES, n=1)
     hint = f"did you mean {nearest[0]}?" if nearest else f"there are {', '.join(VARIABLES)}"
     return f"{variable} sets nothing: {hint}"

@@ -161,6 +161,7 @@ def test_a_strategy_keeps_its_own_policy(monkeypatch):
     [
         ("SMITHY_RETRY_MAX_ATEMPTS", "did you mean SMITHY_RETRY_MAX_ATTEMPTS?"),
         ("SMITHY_RETRY_QQQQQQQQQQQQQQQQQQQQ", "there are SMITHY_RETRY_MODE, "),
+        ("SMITHY_RETRY_max_attempts", "did you mean SMITHY_RETRY_MAX_ATTEMPTS?"),
         ("SMITHY_RETRY_SCOPE", "the option 'scope' can only be set in code"),
         ("SMITHY_RETRY_TRUST_ENV", "the option 'trust_env' can only be set in code"),
     ],
