@@ -156,7 +156,7 @@ class SimpleRetryStrategy:
         return StrategySnapshot()
 
     def _context(self, error: Exception) -> RetryContext:
-        """What the error carries; where it carries nothing, because it is driven by hand, what the block around says."""
+        """What the error carries; driven by hand it carries nothing, and what the block around says holds."""
         context, around = context_of(error), current_options.get()
         if around is None or context.options is not None:
             return context
