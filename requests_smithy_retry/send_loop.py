@@ -69,7 +69,10 @@ class SendLoop(HTTPAdapter):
                 watched = ObservedOperation(self, request)
                 request = watched.begin_first()
             elif not self._is_enabled(options):
-                return super().send(request, stream=stream, timeout=timeout, verify=verify, cert=cert, proxies=proxies)
+                with attempt.taken_plainly():
+                    return super().send(
+                        request, stream=stream, timeout=timeout, verify=verify, cert=cert, proxies=proxies
+                    )
             else:
                 operation = Operation(self, request, stream, options)
                 preload = operation.preload

@@ -13,6 +13,7 @@ import urllib3
 from urllib3.exceptions import InvalidHeader
 
 from .reader import Reader
+from .state import attempt
 
 MOST_INTERIM = 16
 """So many 1xx answers are read past."""
@@ -72,7 +73,7 @@ class CheckedResponse(http.client.HTTPResponse):
         :raises InvalidHeader: for a length that is none, or that stands beside chunks (RFC 9112 6.3).
         """
         _begin(self)
-        if not self.length:
+        if not self.length and not attempt.plain:
             self._look_closer()
 
     def _look_closer(self) -> None:

@@ -18,6 +18,9 @@ class AttemptState(threading.local):
     deadline: Deadline | None = None
     """When the attempt must be over; None: nothing bounds it but its timeouts."""
 
+    plain = False
+    """Retries are switched off: heads and bodies are taken as a plain ``HTTPAdapter`` takes them (contract 10.2)."""
+
     def seconds(self, usual: float | None) -> float | None:
         """What a socket may take for the next step.
 
@@ -39,6 +42,15 @@ class AttemptState(threading.local):
             yield
         finally:
             self.deadline = outer
+
+    @contextmanager
+    def taken_plainly(self) -> Iterator[None]:
+        """Take what a server sends as a plain ``HTTPAdapter`` does for a while."""
+        outer, self.plain = self.plain, True
+        try:
+            yield
+        finally:
+            self.plain = outer
 
 
 attempt: AttemptState = AttemptState()

@@ -8,6 +8,8 @@ import zlib
 import pytest
 import requests
 
+from requests_smithy_retry import retry_options
+
 from .support import session
 from .test_cuts import CuttingServer
 
@@ -89,3 +91,35 @@ def test_what_is_known_to_be_wrong_is_refused(raw: bytes, error: type[Exception]
 def test_a_head_request_needs_no_body() -> None:
     """The length of an answer to HEAD says nothing about what follows."""
     assert get(OK + b"Content-Length: 5\r\nContent-Encoding: gzip\r\n\r\n", "HEAD").content == b""
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"HTTP/1.1 103 Early Hints\r\nContent-Length: 0\r\n\r\n",
+        OK + b"X: y\r\n",
+        OK + b"Content-Length: -1\r\n\r\nhello",
+        OK + b"Content-Length: 9\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+        OK + b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0",
+    ],
+)
+@pytest.mark.parametrize("way", ["option", "block"])
+def test_switched_off_everything_is_taken_as_plain_requests_does(raw: bytes, way: str) -> None:
+    """The adapter is a plain ``HTTPAdapter`` then (contract 10.2), for better or worse; and itself again afterwards."""
+    server = CuttingServer(raw, [len(raw)] * 3)
+    with requests.Session() as plain, session(max_attempts=1, enabled=way == "block") as ours:
+        plain.trust_env = False
+        expected = plain.get(server.url, timeout=2)
+        with retry_options(enabled=False):
+            response = ours.get(server.url, timeout=2)
+        assert (expected.status_code, expected.headers, expected.content) == (
+            response.status_code,
+            response.headers,
+            response.content,
+        )
+        if way == "block":
+            with pytest.raises(requests.RequestException):
+                ours.get(server.url, timeout=2)
+        else:
+            ours.get(server.url, timeout=2)
+    server.thread.join()
