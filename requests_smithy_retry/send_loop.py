@@ -22,7 +22,7 @@ from .observed import ObservedOperation
 from .operation import Operation
 from .operation_options import OperationOptions, current_options
 from .permits import wait_for_permit
-from .wire import attempt, verify_whole
+from .wire import attempt, send_plainly, verify_whole
 
 
 class SendLoop(HTTPAdapter):
@@ -69,10 +69,10 @@ class SendLoop(HTTPAdapter):
                 watched = ObservedOperation(self, request)
                 request = watched.begin_first()
             elif not self._is_enabled(options):
-                with attempt.taken_plainly():
-                    return super().send(
-                        request, stream=stream, timeout=timeout, verify=verify, cert=cert, proxies=proxies
-                    )
+                plain = super().send
+                return send_plainly(
+                    plain, request, stream=stream, timeout=timeout, verify=verify, cert=cert, proxies=proxies
+                )
             else:
                 operation = Operation(self, request, stream, options)
                 preload = operation.preload

@@ -55,6 +55,8 @@ class CheckedResponse(http.client.HTTPResponse):
     headers: http.client.HTTPMessage
     msg: http.client.HTTPMessage
     length: int | None
+    plain = False
+    """Retries are switched off."""
 
     def __init__(self, sock: Any, debuglevel: int = 0, method: str | None = None, url: str | None = None) -> None:
         try:
@@ -132,7 +134,7 @@ class _ReadsToLength(CheckedResponse):
         :raises http.client.IncompleteRead: if the body ends before its length.
         """
         data = super().read(amt)
-        if not data and amt and self.length:
+        if not data and amt and self.length and not self.plain:
             raise http.client.IncompleteRead(b"", self.length)
         return data
 

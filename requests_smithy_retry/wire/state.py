@@ -43,15 +43,6 @@ class AttemptState(threading.local):
         finally:
             self.deadline = outer
 
-    @contextmanager
-    def taken_plainly(self) -> Iterator[None]:
-        """Take what a server sends as a plain ``HTTPAdapter`` does for a while."""
-        outer, self.plain = self.plain, True
-        try:
-            yield
-        finally:
-            self.plain = outer
-
 
 attempt: AttemptState = AttemptState()
 """The only one there needs to be."""
