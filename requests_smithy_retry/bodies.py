@@ -27,10 +27,11 @@ class Body:
     :param request: the caller's request; it is not changed.
     """
 
-    __slots__ = ("_body", "_guard", "_position")
+    __slots__ = ("_body", "_guard", "_is_unstarted", "_position")
 
     def __init__(self, request: PreparedRequest) -> None:
         self._body: Any = request.body
+        self._is_unstarted = is_unstarted(self._body)
         self._position = _position_of(self._body)
         self._guard = ReplayGuard(self._body) if self._position is None and _may_be_re_iterable(self._body) else None
 
@@ -57,7 +58,8 @@ class Body:
             return self._guard.rewind()
         if is_bytes_like(self._body):
             return True
-        return unwritten or is_unstarted(self._body)
+        # Of a generator it can be seen; of another iterator only the connection knows.
+        return is_unstarted(self._body) if self._is_unstarted else unwritten
 
 
 class ReplayGuard:

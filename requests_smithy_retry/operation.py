@@ -131,6 +131,7 @@ class Operation:
         unwritten = error is not None and (attempt_state.connecting or never_left(error))
         if error is not None:
             error = as_requests_error(error, response, self.limits, self.request)
+        attempt_state.connecting = False  # an attempt whose body made this one shall not take it for its own
         if isinstance(error, requests.exceptions.RequestException):
             error.request = self.request  # not the copy that a watched body was sent with
         answer = None

@@ -97,6 +97,7 @@ class SendLoop(HTTPAdapter):
             except Exception as caught:
                 error = caught
             except BaseException as stopped:
+                attempt.connecting = False
                 if operation is not None:
                     operation.limits.end()
                 observed = watched if operation is None else operation.observed

@@ -129,8 +129,12 @@ def is_timeout(error: BaseException) -> bool:
 
 
 def never_left(error: BaseException) -> bool:
-    """Whether no connection was to be had at all, so that nothing can have been written."""
-    return any(isinstance(cause, (uex.EmptyPoolError, uex.ClosedPoolError)) for cause in causes(error))
+    """Whether no connection was to be had at all, so that nothing can have been written.
+
+    Only the pool of the attempt itself counts, which requests wraps once at most: what is found deeper may have been
+    raised by the caller's body, in the midst of an upload.
+    """
+    return any(isinstance(found, (uex.EmptyPoolError, uex.ClosedPoolError)) for found in (error, *error.args))
 
 
 def _is_passing_tls(error: BaseException) -> bool:

@@ -183,6 +183,17 @@ def test_a_generator_that_nobody_drew_on_is_whole():
     assert not body.rewind(unwritten=False)
 
 
+def test_a_generator_that_was_drawn_on_is_spent_whatever_the_connection_says():
+    """What can be seen counts; of a generator that was begun beforehand only the connection knows."""
+    request = prepare("POST", data=(part for part in [TEXT, TEXT]))
+    body = Body(request)
+    next(request.body)
+    assert not body.rewind(unwritten=True)
+    begun = Body(request)
+    assert begun.rewind(unwritten=True)
+    assert not begun.rewind(unwritten=False)
+
+
 def test_the_first_exception_is_raised_for_a_one_shot_body():
     """A reset after the upload of a generator reaches the caller as itself."""
     error = reset_error()

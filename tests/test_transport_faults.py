@@ -100,6 +100,13 @@ def test_a_proxy_whose_certificate_is_another_hosts_is_a_request_fault() -> None
     assert not is_transient(error)
 
 
+def test_a_pool_that_was_empty_for_somebody_else_says_nothing() -> None:
+    """A body that makes requests of its own may raise their failure in the midst of its upload."""
+    theirs = rex.ConnectionError(uex.EmptyPoolError(NONE, "full"))
+    assert never_left(theirs)
+    assert not never_left(rex.ConnectionError(uex.ProtocolError("Connection aborted.", theirs)))
+
+
 def test_a_refused_connection_is_no_timeout() -> None:
     """Although urllib3 derives its class from that of a connect timeout; a resolved name that times out is one."""
     assert not is_timeout(uex.NewConnectionError(NONE, "refused"))

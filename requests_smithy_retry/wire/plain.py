@@ -22,7 +22,7 @@ def send_plainly(send: Callable[..., Response], request: PreparedRequest, **opti
     try:
         response = send(request, **options)
     finally:
-        attempt.plain = outer
+        attempt.plain, attempt.connecting = outer, False
     original = getattr(response.raw, "_original_response", None)
     if isinstance(original, CheckedResponse):
         original.plain = True  # its body is read later

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import pytest
+import requests
 
+from requests_smithy_retry import RetryAdapter, RetryListener, StopReason, retry_history
 from requests_smithy_retry.deadline import Deadline
+from requests_smithy_retry.testing import FaultServer, ResetAfterRequest, refusing_port
 from requests_smithy_retry.testing.clock import FakeClock
 from requests_smithy_retry.wire import attempt
 from requests_smithy_retry.wire.upload import PIECE, sending
+
+from .support import session
 
 
 class Sock:
@@ -106,3 +112,51 @@ def test_a_connection_that_was_closed_meanwhile_has_no_timeout_to_restore() -> N
 
     with pytest.raises(BrokenPipeError):
         send(Closing(), b"head", 10)
+
+
+class Pages:
+    """A one-shot body that makes a request of its own between its parts, as one that copies from elsewhere does."""
+
+    def __init__(self, ask: Any) -> None:
+        self.ask, self.left = ask, 3
+
+    def __iter__(self) -> Pages:
+        return self
+
+    def __next__(self) -> bytes:
+        if self.left == 0:
+            raise StopIteration
+        self.left -= 1
+        if self.left == 1:
+            with contextlib.suppress(requests.ConnectionError, KeyboardInterrupt):
+                self.ask()
+        return b"page"
+
+
+@pytest.mark.parametrize("inner", [{}, {"enabled": False}, {"listeners": [RetryListener()]}, {"operation_timeout": 5}])
+def test_a_failed_connection_within_an_upload_is_not_taken_for_its_own(inner: Any) -> None:
+    """Else the rest of a body of which a part was read would be sent, as if it were the whole."""
+    with FaultServer([ResetAfterRequest()]) as server, session() as outer, session(**inner) as other:
+        body = Pages(lambda: other.get(f"http://127.0.0.1:{refused}/"))
+        with refusing_port() as refused, pytest.raises(requests.ConnectionError) as caught:
+            outer.put(server.url, data=body)
+        assert len(server.requests) == 1
+    assert retry_history(caught.value).stop_reason is StopReason.BODY_NOT_REPLAYABLE
+
+
+def test_an_interrupted_connection_within_an_upload_is_not_taken_for_its_own() -> None:
+    """A body may also swallow what interrupts its own request."""
+
+    class Interrupted(requests.adapters.HTTPAdapter):
+        def send(self, *args: Any, **options: Any) -> Any:
+            attempt.connecting = True
+            raise KeyboardInterrupt
+
+    class Adapter(RetryAdapter, Interrupted):
+        pass
+
+    with FaultServer([ResetAfterRequest()]) as server, session() as outer, requests.Session() as other:
+        other.mount("http://", Adapter())
+        with pytest.raises(requests.ConnectionError) as caught:
+            outer.put(server.url, data=Pages(lambda: other.get("http://127.0.0.1:1/")))
+    assert retry_history(caught.value).stop_reason is StopReason.BODY_NOT_REPLAYABLE
