@@ -145,7 +145,8 @@ def retry_history(response_or_exception: Any) -> RetryHistory | None:
     """What happened in the operation that ended with this response or exception.
 
     :param response_or_exception: what a send returned or raised. After redirects that is the last operation; each
-        response in ``response.history`` has a record of its own.
+        response in ``response.history`` has a record of its own. An exception that requests made from a response, as
+        ``raise_for_status()`` does, has the response's.
     :returns: None for something that did not come from a :class:`RetryAdapter`, and for a first-try success that was
         pickled since. Other records survive the pickling of what they belong to.
     """
@@ -153,9 +154,11 @@ def retry_history(response_or_exception: Any) -> RetryHistory | None:
     if isinstance(history, RetryHistory):
         return history
     started = getattr(response_or_exception, STARTED, None)
-    if started is None:
-        return None
-    return _of_first_try(response_or_exception, started)
+    if started is not None:
+        return _of_first_try(response_or_exception, started)
+    if isinstance(response_or_exception, BaseException):
+        return retry_history(getattr(response_or_exception, "response", None))
+    return None
 
 
 def _of_first_try(response: Any, started: float) -> RetryHistory:

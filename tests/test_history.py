@@ -41,6 +41,16 @@ def test_each_attempt_is_recorded():
     assert "succeeded at attempt 3 of 3" == history.sentence == str(history)
 
 
+@pytest.mark.parametrize("script", [[404], [503, 503, 503], [200]])
+def test_what_was_made_from_a_response_has_its_history(script):
+    """``raise_for_status`` makes an exception that was not there when the operation ended."""
+    response = send(scripted(*script))
+    error = rex.HTTPError(response=response)
+    assert retry_history(error).to_dict()["attempts"] == retry_history(response).to_dict()["attempts"]
+    assert len(script) == len(retry_history(error).attempts)
+    assert retry_history(rex.HTTPError()) is None
+
+
 @pytest.mark.parametrize("times", [1, 2])
 def test_it_survives_the_pickling_of_what_it_belongs_to(times):
     """A response, or an exception, keeps its record through any number of rounds."""
