@@ -11,7 +11,7 @@ from typing import Any
 from requests import Response
 
 from .deadline import Deadline, after, earliest
-from .wire.state import attempt
+from .wire.state import attempt, timeout_of
 
 DRAIN_BYTES = 65_536
 """So much of a discarded body is read at most, to keep its connection."""
@@ -72,7 +72,7 @@ class HeldConnection:
         socket = getattr(self._connection, "sock", None)
         if original is None or original.isclosed() or socket is None:
             return True
-        timeout = socket.gettimeout()
+        timeout = timeout_of(socket)
         until = earliest(after(DRAIN_SECONDS), attempt.deadline)
         assert until is not None
         socket.settimeout(DRAIN_STALL)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import socket
 from typing import Any
 
-from .state import attempt
+from .state import attempt, timeout_of
 
 _recv_into = socket.SocketIO.readinto
 PREFETCH_PART = 16_384
@@ -45,7 +45,7 @@ class Reader(socket.SocketIO):
 
     def _read_in_time(self, buffer: Any) -> int | None:
         sock: Any = self._sock  # type: ignore[attr-defined]
-        usual = sock.gettimeout()
+        usual = timeout_of(sock)
         sock.settimeout(attempt.seconds(usual))
         try:
             return _recv_into(self, buffer)
@@ -59,7 +59,7 @@ class Reader(socket.SocketIO):
         :param seconds: how long it may take, above 0.
         """
         sock: Any = self._sock  # type: ignore[attr-defined]
-        usual = sock.gettimeout()
+        usual = timeout_of(sock)
         sock.settimeout(seconds)
         try:
             part = sock.recv(PREFETCH_PART)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from ..deadline import Deadline
 
@@ -42,6 +43,16 @@ class AttemptState(threading.local):
             yield
         finally:
             self.deadline = outer
+
+
+def timeout_of(sock: Any) -> float | None:
+    """What a socket may take for a step; None: for ever.
+
+    The socket that urllib3 makes of pyOpenSSL's can be told its timeout, but not asked.
+    """
+    asked = sock if hasattr(sock, "gettimeout") else sock.socket
+    seconds: float | None = asked.gettimeout()
+    return seconds
 
 
 attempt: AttemptState = AttemptState()

@@ -8,7 +8,7 @@ from typing import Any
 
 from urllib3.connection import HTTPConnection
 
-from .state import attempt
+from .state import attempt, timeout_of
 
 PIECE = 16_384
 """One TLS record: ``sendall`` bounds the whole call over plain sockets, over TLS each record by itself."""
@@ -33,7 +33,7 @@ def _send_in_time(connection: Any, data: Any) -> None:
     if not isinstance(data, (bytes, bytearray)) or connection.sock is None:
         type(connection).send(connection, data)
         return
-    usual = connection.sock.gettimeout()
+    usual = timeout_of(connection.sock)
     view = memoryview(data)
     try:
         for start in range(0, len(view), PIECE):
