@@ -7,6 +7,7 @@ attribute; one that shows nothing is believed.
 from __future__ import annotations
 
 import gzip
+import re
 import zlib
 from typing import Any
 
@@ -20,12 +21,20 @@ def verify_whole(response: Response) -> None:
 
     :raises requests.exceptions.ContentDecodingError: if its coding did not end.
     """
+    if response.status_code == PARTIAL and not _is_all(response.headers.get("content-range", "")):
+        return  # a range of a coded representation ends where it was asked to end (RFC 9110 14.2)
     raw: Any = response.raw
     decoder = getattr(raw, "_decoder", None)
     if decoder is not None and not is_at_end(decoder) and not (response.content == b"" and _is_fresh(decoder)):
         coding = response.headers.get("content-encoding", "")[:40]
         error = uex.DecodeError(f"the body ended before its content coding did: {coding}")
         raise requests.exceptions.ContentDecodingError(error, request=response.request)
+
+
+def _is_all(content_range: str) -> bool:
+    """Whether a range is the whole representation."""
+    found = _RANGE.fullmatch(content_range.strip())
+    return found is not None and int(found[1]) == 0 and int(found[2]) + 1 == int(found[3])
 
 
 def is_at_end(decoder: Any) -> bool:
@@ -63,6 +72,10 @@ def _completes(inner: Any, stream: bytes) -> bool:
 
 _EMPTY_STREAMS = (gzip.compress(b""), zlib.compress(b""))
 """Only a decoder at its very beginning takes one of these for a whole stream."""
+
+PARTIAL = 206
+
+_RANGE = re.compile(r"bytes ([0-9]{1,18})-([0-9]{1,18})/([0-9]{1,18})")
 
 _SWALLOW = 2
 """``GzipDecoderState.SWALLOW_DATA``"""

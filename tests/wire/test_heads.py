@@ -58,6 +58,30 @@ def test_what_plain_requests_takes_is_taken(raw: bytes, body: bytes) -> None:
     assert get(raw).content == body
 
 
+LONG = b"".join(b"line %d of a page\n" % number for number in range(500))
+SLICE = gzip.compress(LONG, mtime=0)[:800]
+
+
+def partial(content_range: bytes, body: bytes) -> bytes:
+    """An answer to a request for a range."""
+    head = b"HTTP/1.1 206 Partial Content\r\nContent-Encoding: gzip\r\nContent-Range: " + content_range
+    return head + b"\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+
+
+@pytest.mark.parametrize("content_range", [b"bytes 0-799/2000", b"bytes 0-799/*", b"nonsense"])
+def test_a_range_of_a_coded_body_need_not_end_its_coding(content_range: bytes) -> None:
+    """It ends where the caller asked it to; what there is of it is decoded, as plain requests does."""
+    content = get(partial(content_range, SLICE)).content
+    assert content != b""
+    assert LONG.startswith(content)
+
+
+def test_a_range_that_is_all_of_a_coded_body_ends_its_coding() -> None:
+    """Else it was cut."""
+    with pytest.raises(requests.exceptions.ContentDecodingError):
+        get(partial(b"bytes 0-799/800", SLICE))
+
+
 @pytest.mark.parametrize(
     ("raw", "error"),
     [
