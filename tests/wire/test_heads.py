@@ -149,4 +149,6 @@ def outcome(by: requests.Session, url: str) -> Any:
         response = by.get(url, timeout=2)
     except requests.RequestException as error:
         return type(error)
+    finally:
+        by.close()  # the server closes after each answer; its connection may not look so yet
     return response.status_code, response.headers, response.content
