@@ -75,6 +75,7 @@ class RetryAdapter(CopiedAfresh, SendLoop):
         self._given = strategy is not None
         self._configure(config, strategy, known, translated)
         super().__init__(pool_connections=pool_connections, pool_maxsize=pool_maxsize, pool_block=pool_block, **others)
+        watch(self.poolmanager)  # a subclass may have made one without asking us
 
     def _own_options(self, options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """Our options, and those of a mix-in behind us (contract 11.4)."""
@@ -105,6 +106,8 @@ class RetryAdapter(CopiedAfresh, SendLoop):
 
     def _use(self, strategy: RetryStrategy) -> None:
         """Adopt a strategy, and work out once what each send needs to know of it."""
+        if "poolmanager" in self.__dict__:
+            watch(self.poolmanager)  # unpickled just now, and made without asking us
         self._strategy = strategy
         config = self.retry_config
         self.foreign_fold: tuple[RetryClassifier, ...] | None = None

@@ -59,7 +59,12 @@ def preparing(pool_class: type[HTTPConnectionPool], waits: bool = False) -> type
 
 
 def watch(manager: Any) -> None:
-    """Have a pool manager (direct, proxy or SOCKS) make preparing pools from now on, anew in a fork. Idempotent."""
+    """Have a pool manager (direct, proxy or SOCKS) make preparing pools from now on, anew in a fork. Idempotent.
+
+    Somebody's own, which is none of urllib3's, is left alone.
+    """
+    if not hasattr(manager, "pool_classes_by_scheme"):
+        return
     leave_to_parent(manager)
     waits = bool(manager.connection_pool_kw.get("block"))
     classes = manager.pool_classes_by_scheme

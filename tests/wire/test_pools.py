@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,6 +12,7 @@ import urllib3
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.exceptions import EmptyPoolError
 
+from requests_smithy_retry import RetryAdapter
 from requests_smithy_retry.deadline import Deadline
 from requests_smithy_retry.testing.clock import FakeClock
 from requests_smithy_retry.wire import attempt
@@ -59,3 +62,31 @@ def test_a_manager_without_the_option_does_not_wait() -> None:
     manager = SimpleNamespace(connection_pool_kw={}, pool_classes_by_scheme={"http": HTTPConnectionPool})
     watch(manager)
     assert not issubclass(manager.pool_classes_by_scheme["http"], WaitingPool)
+
+
+class OwnManager(RetryAdapter):
+    """Makes its pool manager in the way of many a recipe, without asking what is above it."""
+
+    def init_poolmanager(self, connections: int, maxsize: int, block: bool = False, **options: Any) -> None:
+        self.poolmanager = urllib3.PoolManager(num_pools=connections, maxsize=maxsize, block=block, **options)
+
+
+class StrangeManager(RetryAdapter):
+    """Has something else in its place."""
+
+    def init_poolmanager(self, *args: Any, **options: Any) -> None:
+        self.poolmanager = SimpleNamespace(clear=list)
+
+
+@pytest.mark.parametrize("again", [lambda it: it, copy.copy, copy.deepcopy, lambda it: pickle.loads(pickle.dumps(it))])
+def test_a_manager_made_by_a_subclass_is_watched(again: Any) -> None:
+    """Also that of a copy."""
+    adapter = again(OwnManager())
+    assert issubclass(adapter.poolmanager.pool_classes_by_scheme["http"], PreparingPool)
+
+
+def test_a_manager_of_another_kind_is_left_alone() -> None:
+    """Then nothing is known of what happens on the wire."""
+    adapter = StrangeManager()
+    assert vars(adapter.poolmanager) == {"clear": list}
+    adapter.close()
