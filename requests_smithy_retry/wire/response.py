@@ -61,8 +61,9 @@ class CheckedResponse(http.client.HTTPResponse):
     def __init__(self, sock: Any, debuglevel: int = 0, method: str | None = None, url: str | None = None) -> None:
         try:
             sock._io_refs += 1  # as makefile does: the socket lives until fp is closed
-        except AttributeError:
-            # TLS within TLS, or a stand-in: it makes its own file, which a deadline reaches by its timeout alone.
+        except (AttributeError, TypeError):
+            # TLS within TLS, or a stand-in (some have a function of any name): it makes its own file, which a deadline
+            # reaches by its timeout alone.
             _init(self, sock, debuglevel, method, url)
         else:
             _init(self, _NO_FILE, debuglevel, method, url)

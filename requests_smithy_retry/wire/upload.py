@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from urllib3.connection import HTTPConnection
@@ -34,11 +34,16 @@ def _send_in_time(connection: Any, data: Any) -> None:
         type(connection).send(connection, data)
         return
     usual = timeout_of(connection.sock)
-    view = memoryview(data)
     try:
-        for start in range(0, len(view), PIECE):
+        # What is little is sent as it is, for sockets that stand in for real ones and look at it.
+        for piece in (data,) if len(data) <= PIECE else _pieces(memoryview(data)):
             connection.sock.settimeout(attempt.seconds(usual))
-            type(connection).send(connection, view[start : start + PIECE])
+            type(connection).send(connection, piece)
     finally:
         if connection.sock is not None:
             connection.sock.settimeout(usual)
+
+
+def _pieces(data: memoryview) -> Iterator[memoryview]:
+    for start in range(0, len(data), PIECE):
+        yield data[start : start + PIECE]

@@ -31,3 +31,15 @@ def test_a_stand_in_without_a_body_is_looked_at_more_closely() -> None:
     response = CheckedResponse(Empty())
     response.begin()
     assert response.status == 204
+
+
+def test_a_stand_in_that_has_everything_is_read_from_its_own_file() -> None:
+    """Some mocks answer to any name with a function."""
+
+    class Everything(StandIn):
+        def __getattr__(self, name: str) -> object:
+            return lambda: None
+
+    response = CheckedResponse(Everything())
+    response.begin()
+    assert response.read() == b"well"

@@ -71,6 +71,20 @@ def test_each_piece_gets_what_is_left() -> None:
     assert connection.sock.gettimeout() == 30  # type: ignore[union-attr]
 
 
+def test_what_is_little_is_sent_as_it_is() -> None:
+    """A socket that stands in for a real one looks at what it is given."""
+
+    class Looking(Connection):
+        seen: Any = None
+
+        def send(self, data: Any) -> None:
+            self.seen = data
+
+    connection, head = Looking(), b"GET / HTTP/1.1"
+    send(connection, head, 10)
+    assert connection.seen is head
+
+
 def test_no_piece_is_begun_after_the_deadline() -> None:
     """Also then the socket gets its usual timeout back."""
     connection = Connection(seconds=2)
