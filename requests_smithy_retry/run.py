@@ -108,6 +108,11 @@ def _show_without_our_frames() -> None:
 
 
 def _beyond_ours(trace: TracebackType | None) -> TracebackType | None:
+    # Whatever started us, a console script say, stands above.
+    begin = trace
+    while begin is not None and begin.tb_frame.f_code.co_filename != __file__:
+        begin = begin.tb_next
+    trace = begin or trace
     while trace is not None and _is_ours(trace.tb_frame.f_code.co_filename):
         trace = trace.tb_next
     return trace

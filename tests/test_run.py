@@ -60,11 +60,22 @@ CASES = [[*how, word] for how in (["program.py"], ["-m", "program"]) for word in
 CASES += [["program.py", "message"], ["program.py", "late"], ["-m", "package", "raise"], ["bad.py"]]
 
 
+@pytest.fixture(params=["-m", "script"])
+def starter(request, folder):
+    """The arguments by which the interpreter starts us: as a module, or as an installed command does it."""
+    if request.param == "-m":
+        return ["-m", "requests_smithy_retry"]
+    script = folder / "bin" / "requests-smithy-retry"
+    script.parent.mkdir()
+    script.write_text("import sys\nfrom requests_smithy_retry.cli import main\nsys.exit(main())\n")
+    return [str(script)]
+
+
 @pytest.mark.parametrize("arguments", CASES, ids=" ".join)
-def test_a_program_runs_as_under_python(arguments, folder):
+def test_a_program_runs_as_under_python(arguments, starter, folder):
     """Arguments, __main__, __file__, the path, the exit status and the traceback are the same."""
     plain = python(folder, *arguments)
-    ours = python(folder, "-m", "requests_smithy_retry", "run", *arguments)
+    ours = python(folder, *starter, "run", *arguments)
     assert (plain.returncode, plain.stdout) == (ours.returncode, ours.stdout)
     # python -m shows runpy's own two lines above the program's; here there are none.
     shown = [line for line in plain.stderr.splitlines() if not any(word in line for word in RUNPY)]

@@ -6,6 +6,8 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
+from ..run import run as run_program
+
 EXTRA = frozenset({"click", "rich"})
 """What the extra ``cli`` installs."""
 
@@ -17,10 +19,13 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     :raises SystemExit: always. Its code is 0 if all is well, 1 if a command found something bad, 2 for bad usage and
         when the extra ``cli`` is not installed.
     """
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    if given[:1] == ["run"]:
+        sys.exit(run_program(given[1:]))  # needs no extra
     try:
         from .group import run
 
-        run(sys.argv[1:] if arguments is None else arguments)
+        run(given)
     except ModuleNotFoundError as error:
         missing = (error.name or "").partition(".")[0]
         if missing not in EXTRA:

@@ -23,6 +23,8 @@ COMMANDS = {
 
 PROGRAM = "requests-smithy-retry"
 
+EPILOG = f"Retries for a program as it is: {PROGRAM} run app.py"
+
 
 class LazyGroup(click.Group):
     """A group that imports a command when it is asked for.
@@ -31,7 +33,7 @@ class LazyGroup(click.Group):
     """
 
     def __init__(self, places: Mapping[str, str]) -> None:
-        super().__init__(PROGRAM, help="The retry layer for requests.")
+        super().__init__(PROGRAM, help="The retry layer for requests.", epilog=EPILOG)
         self.places = places
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002

@@ -47,6 +47,15 @@ def test_a_missing_extra_is_told_in_one_sentence(missing, without, capsys):
     assert f'{sys.executable} -m pip install "requests-smithy-retry[cli]"' in err
 
 
+def test_run_needs_no_extra_and_help_tells_of_it(without, capsys):
+    """It takes what is not its own for a program's, so it is no command like the others; the help ends with it."""
+    assert "requests-smithy-retry run app.py" in outcome(lambda: main(["--help"]), capsys)[1]
+    without("click")
+    status, out, err = outcome(lambda: main(["run"]), capsys)
+    assert (2, "") == (status, out)
+    assert err.startswith("usage: ")
+
+
 def test_another_missing_module_is_a_bug(without):
     """A module that the extra does not bring is not blamed on it."""
     without("subprocess")
