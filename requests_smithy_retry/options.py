@@ -18,9 +18,7 @@ from .option_types import Parse, Refused
 from .presets import RETRY_SPECS
 from .quota_url import quota_url
 from .resend import IDEMPOTENT_METHODS
-
-RETRY_STATUS_CODES = frozenset({408, 425, 429, 500, 502, 503, 504})
-"""The statuses that are retried by default."""
+from .statuses import RETRY_STATUS_CODES
 
 ADAPTER_OPTIONS = frozenset(
     {

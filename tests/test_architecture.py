@@ -27,7 +27,7 @@ lock of a file, which has no queue to wait in: who wants it pauses and looks aga
 LAYERS = [
     {"stop_reason", "error_info", "clock", "forksafe", "version", "presets"},
     {"actions", "errors", "backoff", "server_hints"},
-    {"tokens", "quota", "outcome", "resend", "priority"},
+    {"tokens", "quota", "outcome", "resend", "priority", "statuses"},
     {"scopes", "classifier", "interfaces"},
     {"option_types"},
     {"options", "operation_options"},
@@ -47,7 +47,7 @@ LAYERS = [
 NO_HTTP = {
     *("actions", "backoff", "classification", "classifier", "clock", "config", "error_info", "errors", "forksafe"),
     *("interfaces", "operation_options", "options", "outcome", "presets", "priority", "quota", "resend", "scopes"),
-    *("server_hints", "stop_reason", "strategies", "tokens"),
+    *("server_hints", "statuses", "stop_reason", "strategies", "tokens"),
 }
 """The strategy layer: it knows no HTTP library at run time (contract 1)."""
 
