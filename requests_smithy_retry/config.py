@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from .classifier import RetryClassifier
-from .config_report import Setting, as_table, settings_of, summary
 from .contradictions import check_contradictions
 from .limiter_settings import RateLimiterSettings
 from .options import OPTIONS, check_names, parse_option
@@ -16,7 +15,6 @@ from .presets import RETRY_SPECS, RetryNumbers
 from .quota import RetryQuota
 from .quota_url import QuotaUrl
 from .urllib3_rules import Urllib3Rules
-from .worst_case import WorstCase, worst_case
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -25,7 +23,9 @@ if TYPE_CHECKING:
     from typing_extensions import Self
     from urllib3.util import Timeout
 
+    from .config_report import Setting
     from .smithy import SmithyEndpoint, SmithyModel
+    from .worst_case import WorstCase
 
     TimeoutType = float | tuple[float | None, float | None] | Timeout | None
 
@@ -174,10 +174,14 @@ class RetryConfig:
 
     def settings(self) -> tuple[Setting, ...]:
         """Every option with its effective value and where it came from, in the order of the documentation."""
+        from .config_report import settings_of
+
         return settings_of(self)
 
     def explain(self) -> str:
         """The effective policy as a table: option, value, source."""
+        from .config_report import as_table
+
         return as_table(self.settings())
 
     def worst_case(self) -> WorstCase:
@@ -186,9 +190,13 @@ class RetryConfig:
         >>> RetryConfig(max_attempts=3, max_retry_after=10).worst_case().sleep
         20
         """
+        from .worst_case import worst_case
+
         return worst_case(self)
 
     def __repr__(self) -> str:
+        from .config_report import summary
+
         return f"{type(self).__name__}({summary(self.settings())})"
 
 

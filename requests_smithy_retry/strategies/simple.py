@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Collection
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from ..actions import ErrorKind, NoActionIndicated, RetryForbidden, RetryIndicated, RetryReason
 from ..backoff import ExponentialRetryBackoffStrategy, RetryBackoffStrategy, takes_previous_delay
@@ -31,8 +30,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
-@dataclass(frozen=True, slots=True)
-class Payment:
+class Payment(NamedTuple):
     """What a retry took from the quota."""
 
     acquired: float = 0
@@ -57,6 +55,9 @@ class SimpleRetryStrategy:
 
     wants_latency: bool = False
     """Whether its quota goes by every operation and by how long attempts take."""
+
+    measures_rate: bool = False
+    """Whether it counts every success, to measure how fast requests are sent."""
 
     def __init__(
         self,

@@ -14,10 +14,8 @@ from ..config import RetryConfig, RetryOptions
 from ..errors import RetryError
 from ..operation_options import NOTHING
 from ..outcome import RetryContext, context_of
-from ..payoff_bucket import PayoffTokenBucket
 from ..payoff_quota import PAYOFF, PayoffQuota, RetryCause
 from ..quota import RetryQuota, TokenBucket, is_full
-from ..quota_backends import quota_factory
 from ..scopes import NamedScopeTable, ScopeTable, shown
 from ..stop_reason import StopReason
 from ..tokens import RetryToken, StandardRetryToken
@@ -64,6 +62,8 @@ class StandardRetryStrategy(SimpleRetryStrategy):
         if quota == PAYOFF:
             self._scopes = ScopeTable(self._new_payoff_bucket, is_full, retire=_retire)
         if isinstance(quota, (int, float)) and self.config.quota_url is not None:
+            from ..quota_backends import quota_factory
+
             self._scopes = NamedScopeTable(
                 quota_factory(
                     self.config.quota_url,
@@ -87,6 +87,8 @@ class StandardRetryStrategy(SimpleRetryStrategy):
         )
 
     def _new_payoff_bucket(self) -> RetryQuota:
+        from ..payoff_bucket import PayoffTokenBucket  # few ask for it
+
         return PayoffTokenBucket(clock=self.clock)
 
     def bucket(self, token_scope: str | None = None) -> RetryQuota | None:
