@@ -78,6 +78,10 @@ class SimpleRetryStrategy:
             (*self._default_classifiers(), *self.config.classifiers)
         )
         self.sees_successes: bool = any(map(sees_successes, self.classifiers))
+        self._open_books()
+
+    def _open_books(self) -> None:
+        """Begin to keep what a copy does not take over: quotas and limiters, of which this mode has none."""
 
     @property
     def max_attempts(self) -> int:
@@ -224,6 +228,7 @@ class SimpleRetryStrategy:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
+        self._open_books()
 
     def __copy__(self) -> Any:
         # A copy keeps the policy and starts with a full quota of its own (contract 11.1).

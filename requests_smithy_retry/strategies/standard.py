@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..actions import ErrorKind, RetryReason
-from ..backoff import RetryBackoffStrategy
 from ..classification import Classification
-from ..clock import SYSTEM_CLOCK, Clock
-from ..config import RetryConfig, RetryOptions
 from ..errors import RetryError
 from ..operation_options import NOTHING
 from ..outcome import RetryContext, context_of
@@ -24,9 +21,6 @@ from .retry_cause import cause_of
 from .simple import Payment, SimpleRetryStrategy
 from .snapshot import StrategySnapshot
 from .spent_scopes import SpentScopes
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
 
 
 class StandardRetryStrategy(SimpleRetryStrategy):
@@ -43,18 +37,8 @@ class StandardRetryStrategy(SimpleRetryStrategy):
     :raises RetryConfigError: for a bad option.
     """
 
-    def __init__(
-        self,
-        *,
-        config: RetryConfig | None = None,
-        backoff_strategy: RetryBackoffStrategy | None = None,
-        clock: Clock = SYSTEM_CLOCK,
-        **options: Unpack[RetryOptions],
-    ) -> None:
-        super().__init__(config=config, backoff_strategy=backoff_strategy, clock=clock, **options)
-        self._open_books()
-
     def _open_books(self) -> None:
+        super()._open_books()
         quota = self.config.quota
         self._shared = quota if isinstance(quota, RetryQuota) else None
         self.wants_latency: bool = quota == PAYOFF or isinstance(quota, PayoffQuota)
@@ -223,10 +207,6 @@ class StandardRetryStrategy(SimpleRetryStrategy):
         for name in ("_scopes", "_shared", "spent_scopes"):
             del state[name]
         return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        self._open_books()
 
 
 def _retire(bucket: Any) -> None:
