@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 LIMIT_BYTES = 2048
 ORIGINS = 10_000
 MODES: dict[str, dict[str, Any]] = {"standard": {}, "adaptive": {"mode": "adaptive"}, "payoff": {"quota": "payoff"}}
-FILLINGS = (31, 63)
-"""So many successes; with one more, a scope works off in some mode what it has written down."""
+FILLINGS = {"standard": 1, "adaptive": 31, "payoff": 63}
+"""So many successes leave as much written down as there ever is; with one more it is worked off."""
 
 
 class FakeTransport(HTTPAdapter):
@@ -93,8 +93,8 @@ def scope_memory(origins: int) -> dict[str, Any]:
     result: dict[str, Any] = {"limit_bytes": LIMIT_BYTES, "origins": origins}
     for name, options in MODES.items():
         for retried in (False, True):
-            most = max(scope_bytes(origins, options, successes, retried=retried) for successes in FILLINGS)
-            result[f"{name}_{'retried_' if retried else ''}bytes"] = round(most)
+            cost = scope_bytes(origins, options, FILLINGS[name], retried=retried)
+            result[f"{name}_{'retried_' if retried else ''}bytes"] = round(cost)
     return result
 
 
@@ -159,10 +159,11 @@ def cpu_ratios(rounds: int) -> Iterator[tuple[str, list[float]]]:
 
 
 def origins(rounds: int) -> dict[str, Any]:
-    """Counts and ratios of many origins."""
+    """Counts of many origins; and, for so many rounds, ratios, and counts of retries."""
     result: dict[str, Any] = {"origins": ORIGINS, "slots": MAX_SCOPES}
     for name, options in MODES.items():
         result |= {f"{name}_{kind}_bytecodes": value for kind, value in added_counts(options).items()}
-    result |= {f"{name}_bytecodes": value for name, value in retry_counts().items()}
-    result |= {f"{name}_cpu_ratio": spread(ratios) for name, ratios in cpu_ratios(rounds)} if rounds else {}
+    if rounds:
+        result |= {f"{name}_bytecodes": value for name, value in retry_counts().items()}
+        result |= {f"{name}_cpu_ratio": spread(ratios) for name, ratios in cpu_ratios(rounds)}
     return {name.replace("c_calls_bytecodes", "c_calls"): value for name, value in result.items()}

@@ -46,10 +46,9 @@ def test_a_newcomer_to_full_slots_costs_little_more_than_any_new_origin(scope_co
 
 
 def test_a_limit_that_does_not_hold_is_named(monkeypatch):
-    """The script's exit status goes by it; the machine's own figures are no limit."""
+    """What is written beside the figures goes by it."""
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     footprint = importlib.import_module("footprint")
     scope = {"limit_bytes": 2048, "origins": 10_000, "standard_bytes": 2048, "payoff_bytes": 2049}
     result = {"import": {"package_ms": {"median": 10.5}}, "scope": scope}
-    assert ["importing the package takes 10.5 ms", "scope: payoff_bytes is 2049"] == footprint.broken_limits(result)
-    assert "python" in footprint.machine()
+    assert ["importing the package takes 10.5 ms", "payoff_bytes is 2049"] == footprint.broken_limits(result)
