@@ -49,7 +49,7 @@ class Part(NamedTuple):
 
 PARTS = {
     "overhead": Part(("benchmarks/overhead.py",), 300),
-    "footprint": Part(("benchmarks/footprint.py",), 120, quick=()),
+    "footprint": Part(("benchmarks/footprint.py",), 300),
     "faults": Part(("benchmarks/fault_table.py",), 120),
     "adaptive": Part(("benchmarks/adaptive_loopback.py",), 60),
     "outages": Part(("benchmarks/outage_loopback.py",), 960),

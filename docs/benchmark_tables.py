@@ -215,16 +215,36 @@ def adaptive() -> str:
 
 
 def footprint() -> str:
-    """Import time and memory, whatever the file has of them."""
+    """What importing adds, what a scope costs, what many origins add to a send."""
     found = result("footprint")
-    return MISSING if found is None else _table(["", ""], _flat(found))
-
-
-def _flat(value: Any, path: str = "") -> list[tuple[str, str]]:
-    if isinstance(value, dict):
-        value = {key: each for key, each in value.items() if key != "machine"}
-        return [row for key, each in value.items() for row in _flat(each, f"{path}, {key}" if path else str(key))]
-    return [(path, f"{value:,.4g}" if isinstance(value, float) else str(value))]
+    if found is None:
+        return MISSING
+    imported, scope, origins = (found[part] for part in ("import", "scope", "origins"))
+    titles = {"package": "the package", "mounted": "and the first `mount`"}
+    names = [name.removesuffix("_modules") for name in imported if name.endswith("_modules")]
+    added = [
+        [titles.get(each, f"`{each}`"), _spread(imported[f"{each}_ms"], "{:.1f}"), str(imported[f"{each}_modules"])]
+        for each in names
+    ]
+    modes = [name.removesuffix("_known_bytecodes") for name in origins if name.endswith("_known_bytecodes")]
+    held = [[f"`{each}`", *(f"{scope[f'{each}{kind}_bytes']:,}" for kind in ("", "_retried"))] for each in modes]
+    sends = [
+        [
+            f"`{each}`",
+            *(f"+{origins[f'{each}_{kind}_bytecodes']:,}" for kind in ("known", "new", "full", "full_most")),
+            _spread(origins[f"{each}_cpu_ratio"], "{:.2f}"),
+        ]
+        for each in modes
+    ]
+    plain = f"added to the {imported['requests_ms']['median']:.0f} ms of `requests`, ms"
+    tables = (
+        _table(["import", plain, "modules"], added),
+        _table(["bytes of a scope", "after successes", "after a retry as well"], held),
+        _table(
+            ["added to a send to a", "known origin", "new one", "new one, slots taken", "at most", "CPU, ratio"], sends
+        ),
+    )
+    return "\n\n".join(tables)
 
 
 BLOCKS = {

@@ -9,9 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from typing import Any
-from xml.parsers import expat
-
-from .smithy.classifier import bare_error_code
 
 MAX_ERROR_BODY = 65_536
 """So many bytes of a body are looked at, at most."""
@@ -42,6 +39,15 @@ THROTTLING_CODES = frozenset(
 
 TRANSIENT_CODES = frozenset({"RequestTimeout", "RequestTimeoutException"})
 """The server waited in vain for the rest of the request."""
+
+
+def bare_error_code(text: str) -> str:
+    """An error code without the namespace before it and the URI after it.
+
+    >>> bare_error_code("com.amazonaws.x#Throttled:http://internal.example/coral/#v1")
+    'Throttled'
+    """
+    return text.partition(":")[0].rpartition("#")[2].strip()
 
 
 def error_code(headers: Mapping[str, Any], body: bytes) -> str | None:
@@ -103,6 +109,8 @@ def _code_in_xml(text: bytes) -> str:
 
     def refuse(*declaration: object) -> None:  # noqa: ARG001
         raise _Found
+
+    from xml.parsers import expat  # few services answer in XML
 
     # The encoding is fixed, so that a declaration cannot have one of Python's many codecs looked up.
     parser = expat.ParserCreate("utf-8")

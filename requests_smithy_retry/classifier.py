@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol, overload, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, overload, runtime_checkable
 
-from .actions import RetryAction
-from .outcome import Outcome
 from .priority import RetryClassifierPriority
+
+if TYPE_CHECKING:
+    from .actions import RetryAction
+    from .outcome import Outcome
 
 
 @runtime_checkable
@@ -57,7 +58,9 @@ class FunctionClassifier:
 
     def __call__(self, outcome: Outcome, previous: RetryAction | None = None) -> RetryAction | None:
         """Call the function as it was written, so that a decorated function stays one."""
-        return self.classify_retry(outcome, RetryAction.no_action_indicated() if previous is None else previous)
+        from .actions import NO_ACTION
+
+        return self.classify_retry(outcome, NO_ACTION if previous is None else previous)
 
     def __repr__(self) -> str:
         return f"<classifier {self.name}>"
@@ -79,6 +82,7 @@ def classifier(
 ) -> FunctionClassifier | Callable[[Callable[..., RetryAction | None]], FunctionClassifier]:
     """Make a classifier from a function of ``(outcome)`` or ``(outcome, previous)``.
 
+    >>> from requests_smithy_retry import RetryAction
     >>> locked = classifier(lambda outcome: RetryAction.transient_error() if outcome.status == 423 else None)
 
     Also usable as a decorator, bare or with arguments.
@@ -144,6 +148,8 @@ def _takes_previous(function: Callable[..., object]) -> bool:
 
     A second argument with a default of its own is more often a value bound to a lambda.
     """
+    import inspect  # only who makes a classifier from a function needs it
+
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):

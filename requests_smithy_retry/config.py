@@ -8,16 +8,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from .classifier import RetryClassifier
-from .config_report import Setting, as_table, settings_of, summary
 from .contradictions import check_contradictions
-from .limiter_settings import DEFAULT_SETTINGS, RateLimiterSettings
-from .options import OPTIONS, RETRY_STATUS_CODES, check_names, parse_option
+from .limiter_settings import RateLimiterSettings
+from .options import OPTIONS, check_names, parse_option
 from .presets import RETRY_SPECS, RetryNumbers
 from .quota import RetryQuota
 from .quota_url import QuotaUrl
-from .resend import IDEMPOTENT_METHODS
 from .urllib3_rules import Urllib3Rules
-from .worst_case import WorstCase, worst_case
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -26,7 +23,9 @@ if TYPE_CHECKING:
     from typing_extensions import Self
     from urllib3.util import Timeout
 
+    from .config_report import Setting
     from .smithy import SmithyEndpoint, SmithyModel
+    from .worst_case import WorstCase
 
     TimeoutType = float | tuple[float | None, float | None] | Timeout | None
 
@@ -35,8 +34,8 @@ if TYPE_CHECKING:
 class RetryConfig:
     """Everything that can be configured. It validates when it is made and never changes.
 
-    The options are explained in one table, made from :data:`requests_smithy_retry.options.OPTIONS`. Durations are
-    in seconds. ``initial_backoff`` and ``throttling_backoff`` are those of ``retry_spec`` unless given.
+    The options and their defaults stand in one table, :data:`requests_smithy_retry.options.OPTIONS`. Durations are in
+    seconds. ``initial_backoff`` and ``throttling_backoff`` are those of ``retry_spec`` unless given.
 
     It reads no environment; an adapter does when it is made, and so does :meth:`from_environment`. Each value knows
     where it came from (:meth:`explain`); two configs are equal if their values are, wherever they came from.
@@ -48,42 +47,42 @@ class RetryConfig:
     :raises RetryConfigError: for a value that its option does not allow.
     """
 
-    mode: str = "standard"
-    max_attempts: int = 3
-    retry_spec: str = "2.1"
-    initial_backoff: float | None = None
-    throttling_backoff: float | None = None
-    max_backoff: float = 20.0
-    jitter: str = "full"
-    quota: float | str | RetryQuota | None = 500
-    quota_url: str | QuotaUrl | None = None
-    refill_rate: float = 0.0
-    on_empty: str = "fail"
-    success_reward: float = 1
-    max_permit_wait: float | None = None
-    rate_limiter: RateLimiterSettings = DEFAULT_SETTINGS
-    max_retry_after: float = 120.0
-    operation_timeout: float | None = None
-    operation_attempt_timeout: float | None = None
-    timeout: TimeoutType = None
-    preload_content: bool = True
-    allowed_methods: Collection[str] | None = IDEMPOTENT_METHODS
-    strict_methods: bool = False
-    retry_status_codes: Collection[int] = RETRY_STATUS_CODES
-    idempotency_header: str = "Idempotency-Key"
-    idempotency_key: bool | Callable[..., str] = False
-    raise_on_status: bool = False
-    scope: Callable[[PreparedRequest], str] | None = None
-    enabled: bool = True
-    classifiers: Iterable[RetryClassifier] = ()
-    default_classifiers: bool = True
-    listeners: Iterable[Any] = ()
-    sdk_headers: bool = False
-    error_parser: Callable[[Response], Exception | None] | None = None
-    models: Iterable[SmithyEndpoint] = ()
-    urllib3_rules: Urllib3Rules | None = None
-    trust_env: bool = True
-    aws_config: bool | str = False
+    mode: str = OPTIONS["mode"].default
+    max_attempts: int = OPTIONS["max_attempts"].default
+    retry_spec: str = OPTIONS["retry_spec"].default
+    initial_backoff: float | None = OPTIONS["initial_backoff"].default
+    throttling_backoff: float | None = OPTIONS["throttling_backoff"].default
+    max_backoff: float = OPTIONS["max_backoff"].default
+    jitter: str = OPTIONS["jitter"].default
+    quota: float | str | RetryQuota | None = OPTIONS["quota"].default
+    quota_url: str | QuotaUrl | None = OPTIONS["quota_url"].default
+    refill_rate: float = OPTIONS["refill_rate"].default
+    on_empty: str = OPTIONS["on_empty"].default
+    success_reward: float = OPTIONS["success_reward"].default
+    max_permit_wait: float | None = OPTIONS["max_permit_wait"].default
+    rate_limiter: RateLimiterSettings = OPTIONS["rate_limiter"].default
+    max_retry_after: float = OPTIONS["max_retry_after"].default
+    operation_timeout: float | None = OPTIONS["operation_timeout"].default
+    operation_attempt_timeout: float | None = OPTIONS["operation_attempt_timeout"].default
+    timeout: TimeoutType = OPTIONS["timeout"].default
+    preload_content: bool = OPTIONS["preload_content"].default
+    allowed_methods: Collection[str] | None = OPTIONS["allowed_methods"].default
+    strict_methods: bool = OPTIONS["strict_methods"].default
+    retry_status_codes: Collection[int] = OPTIONS["retry_status_codes"].default
+    idempotency_header: str = OPTIONS["idempotency_header"].default
+    idempotency_key: bool | Callable[..., str] = OPTIONS["idempotency_key"].default
+    raise_on_status: bool = OPTIONS["raise_on_status"].default
+    scope: Callable[[PreparedRequest], str] | None = OPTIONS["scope"].default
+    enabled: bool = OPTIONS["enabled"].default
+    classifiers: Iterable[RetryClassifier] = OPTIONS["classifiers"].default
+    default_classifiers: bool = OPTIONS["default_classifiers"].default
+    listeners: Iterable[Any] = OPTIONS["listeners"].default
+    sdk_headers: bool = OPTIONS["sdk_headers"].default
+    error_parser: Callable[[Response], Exception | None] | None = OPTIONS["error_parser"].default
+    models: Iterable[SmithyEndpoint] = OPTIONS["models"].default
+    urllib3_rules: Urllib3Rules | None = OPTIONS["urllib3_rules"].default
+    trust_env: bool = OPTIONS["trust_env"].default
+    aws_config: bool | str = OPTIONS["aws_config"].default
     _sources: dict[str, str] = dataclasses.field(init=False, repr=False, compare=False)
 
     def __new__(cls, **options: Any) -> Self:  # noqa: D102
@@ -175,10 +174,14 @@ class RetryConfig:
 
     def settings(self) -> tuple[Setting, ...]:
         """Every option with its effective value and where it came from, in the order of the documentation."""
+        from .config_report import settings_of
+
         return settings_of(self)
 
     def explain(self) -> str:
         """The effective policy as a table: option, value, source."""
+        from .config_report import as_table
+
         return as_table(self.settings())
 
     def worst_case(self) -> WorstCase:
@@ -187,9 +190,13 @@ class RetryConfig:
         >>> RetryConfig(max_attempts=3, max_retry_after=10).worst_case().sleep
         20
         """
+        from .worst_case import worst_case
+
         return worst_case(self)
 
     def __repr__(self) -> str:
+        from .config_report import summary
+
         return f"{type(self).__name__}({summary(self.settings())})"
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import pickle
 from typing import Any
 
 from .clock import Clock
@@ -63,6 +62,8 @@ def _check_picklable(name: str, value: Any) -> None:
         for number, item in enumerate(value):
             _check_picklable(f"{name}[{number}]", item)
         return
+    import pickle
+
     try:
         pickle.dumps(value)
     except Exception as error:  # what stands in the way raises what it likes

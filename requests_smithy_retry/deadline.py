@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from .clock import SYSTEM_CLOCK, Clock
 
 
-@dataclass(frozen=True, slots=True)
-class Deadline:
+class Deadline(NamedTuple):
     """A moment on a clock.
 
     :param at: the moment, in seconds on the clock.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import threading
 import warnings
 from collections.abc import Iterable, Mapping
@@ -10,6 +9,7 @@ from typing import Any
 
 from .errors import RetryConfigWarning
 from .options import OPTIONS
+from .suggestion import suggestion
 from .text_values import parse_text
 
 PREFIX = "SMITHY_RETRY_"
@@ -79,6 +79,4 @@ def _typo(variable: str) -> str:
     name = variable[len(PREFIX) :].lower()
     if name in OPTIONS and PREFIX + name.upper() not in VARIABLES:
         return f"{variable} sets nothing: the option {name!r} can only be set in code"
-    nearest = difflib.get_close_matches(variable.upper(), VARIABLES, n=1)
-    hint = f"did you mean {nearest[0]}?" if nearest else f"there are {', '.join(VARIABLES)}"
-    return f"{variable} sets nothing: {hint}"
+    return f"{variable} sets nothing: {suggestion(variable.upper(), VARIABLES)}"

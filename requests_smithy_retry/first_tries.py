@@ -7,21 +7,22 @@ limiter counts it, no token is made and no URL is parsed.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from requests import PreparedRequest
 
 from .interfaces import RetryStrategy
-from .payoff_quota import PayoffQuota
-from .rate_limiter import ClientRateLimiter
 from .scopes import MAX_SCOPES
-from .strategies.adaptive import AdaptiveRetryStrategy
 from .timeouts import read_part
+
+if TYPE_CHECKING:
+    from .payoff_quota import PayoffQuota
+    from .rate_limiter import ClientRateLimiter
 
 
 def owed(strategy: RetryStrategy) -> Collection[Any]:
     """Something to look at on each first-try success: while it is empty, there is nothing to book."""
-    if isinstance(strategy, AdaptiveRetryStrategy):
+    if getattr(strategy, "measures_rate", False):
         return ("each success is measured",)
     if getattr(strategy, "wants_latency", False):
         return ("each operation is counted",)
@@ -38,7 +39,7 @@ def book_of(
     first_tries = FirstTries(strategy, scope_of, by_url=by_url)
     if getattr(strategy, "wants_latency", False):
         payoff = PayoffFirstTries(strategy, scope_of, first_tries, by_url=by_url)
-        return payoff.book_and_measure if isinstance(strategy, AdaptiveRetryStrategy) else payoff.book
+        return payoff.book_and_measure if getattr(strategy, "measures_rate", False) else payoff.book
     return first_tries.book
 
 
@@ -55,7 +56,7 @@ class FirstTries:
         self._scope_of = scope_of
         self._by_url = by_url
         self._limiters: dict[str, ClientRateLimiter] | None = None
-        if isinstance(strategy, AdaptiveRetryStrategy):
+        if getattr(strategy, "measures_rate", False):
             self._limiters = {}
 
     def book(self, request: PreparedRequest, started: float = 0.0, timeout: Any = None) -> None:  # noqa: ARG002

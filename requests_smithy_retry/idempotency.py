@@ -5,8 +5,6 @@ Pure: nothing here changes a request.
 
 from __future__ import annotations
 
-import inspect
-import uuid
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +31,9 @@ def has_key(headers: Mapping[str, Any], name: str) -> bool:
 
 def new_key() -> str:
     """A random UUID as the draft writes it: a string of RFC 8941, which has quotes around it."""
-    return f'"{uuid.uuid4()}"'
+    from uuid import uuid4  # it brings much that others do not need
+
+    return f'"{uuid4()}"'
 
 
 def key_for(request: PreparedRequest, header: str, option: KeyOption) -> str | None:
@@ -62,6 +62,8 @@ def key_for(request: PreparedRequest, header: str, option: KeyOption) -> str | N
 
 
 def _takes_request(function: Callable[..., object]) -> bool:
+    import inspect
+
     try:
         inspect.signature(function).bind(None)
     except TypeError:

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 import requests
 from requests.adapters import HTTPAdapter
 
-from .adapter import RetryAdapter
-from .config import RetryConfig, RetryOptions
-from .interfaces import RetryStrategy
-
 if TYPE_CHECKING:
     from typing_extensions import Unpack
+
+    from .adapter import RetryAdapter
+    from .config import RetryConfig, RetryOptions
+    from .interfaces import RetryStrategy
 
 
 class Installation:
@@ -97,6 +97,8 @@ def is_wrapped() -> bool:
 
 
 def _prepare(config: RetryConfig | None, strategy: RetryStrategy | None, options: dict[str, Any]) -> Installation:
+    from .adapter import RetryAdapter  # importing the package costs little this way
+
     first = RetryAdapter(config=config, strategy=strategy, **options)
     if strategy is None:
         # The strategy has the whole policy, and what the environment said when it was made.

@@ -6,17 +6,15 @@ Looked at after a failure only, once for an operation, so that a success costs n
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-from .smithy import SmithyEndpoint
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from requests import PreparedRequest
 
+    from .smithy import SmithyEndpoint
 
-@dataclass(frozen=True, slots=True)
-class ModelFacts:
+
+class ModelFacts(NamedTuple):
     """What the models say.
 
     :param resendable: the operation is readonly or idempotent, or its idempotency token is in the request.

@@ -1,4 +1,7 @@
-"""Putting the adapter into a session (contract 1)."""
+"""Putting the adapter into a session (contract 1).
+
+What it puts there is imported when it is called, so that importing the package costs little.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import requests
 
-from .adapter import RetryAdapter
-from .config import RetryConfig, RetryOptions
-from .interfaces import RetryStrategy
-from .smithy import SmithyEndpoint, SmithyModel
-
 if TYPE_CHECKING:
     from typing_extensions import Unpack
+
+    from .config import RetryConfig, RetryOptions
+    from .interfaces import RetryStrategy
+    from .smithy import SmithyEndpoint
 
 S = TypeVar("S", bound=requests.Session)
 
@@ -31,6 +33,7 @@ def mount(
 
     An adapter is not told where it is mounted. So a Smithy model is bound here to the URL it is mounted at:
 
+    >>> from requests_smithy_retry import SmithyModel
     >>> model = SmithyModel.from_dict({"smithy": "2.0", "shapes": {}})
     >>> session = mount(requests.Session(), at="https://api.example.com", models=[model])
 
@@ -44,6 +47,8 @@ def mount(
     :raises RetryConfigError: for a bad option.
     :raises ValueError: if ``at`` is no endpoint, and there is a model to bind to it.
     """
+    from .adapter import RetryAdapter
+
     if at is not None and "models" in options:
         options["models"] = [_bound(item, at) for item in options["models"]]
     adapter = RetryAdapter(config=config, strategy=strategy, **options)
@@ -53,4 +58,6 @@ def mount(
 
 
 def _bound(model: Any, url: str) -> SmithyEndpoint:
+    from .smithy import SmithyModel
+
     return model.for_endpoint(url) if isinstance(model, SmithyModel) else model

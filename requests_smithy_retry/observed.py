@@ -6,7 +6,6 @@ It costs nothing where an adapter has no listeners; where it has, a first-try su
 from __future__ import annotations
 
 import functools
-import uuid
 from typing import TYPE_CHECKING, Any
 
 from requests import PreparedRequest, Response
@@ -67,7 +66,9 @@ class ObservedOperation:
     @functools.cached_property
     def invocation_id(self) -> str:
         """A random UUID, the same for all attempts."""
-        return str(uuid.uuid4())
+        from uuid import uuid4  # it brings much that others do not need
+
+        return str(uuid4())
 
     @functools.cached_property
     def data(self) -> dict[Any, Any]:

@@ -20,7 +20,7 @@ from .history import attach
 from .nested_retries import warn_of_nesting
 from .observed import ObservedOperation
 from .operation_options import NOTHING, OperationOptions
-from .outcome import Outcome, ResponseError, RetryContext
+from .outcome import Outcome, RetryContext, carrier_of
 from .recorder import Recorder
 from .request_facts import RequestFacts
 from .stop_reason import StopReason
@@ -196,12 +196,13 @@ class Operation:
             peeked=None if peeked is None else peeked.prefix,
         )
         context = RetryContext(outcome, deadline=self.limits.at, options=self.facts.full_options)
-        carrier: Any = ResponseError(response, context) if response is not None and error is None else error
-        carrier.retry_context = context  # a raised exception carries it only while the strategy decides
+        carrier = carrier_of(context)
         try:
             if self.refusal is not None:
                 raise self.refusal
-            token = self._ask(carrier, outcome)
+            if self.foreign_fold is not None:
+                check_for_foreign(self.foreign_fold, outcome, self.options, carrier)
+            token: Any = self.strategy.refresh_retry_token_for_retry(token_to_renew=self.token, error=carrier)
         except RetryError as refusal:
             if is_success and refusal.stop_reason is StopReason.NOT_RETRYABLE:
                 return self._succeed()
@@ -214,16 +215,9 @@ class Operation:
             # A strategy of somebody else's need not look at the deadline.
             self._stop(StopReason.DEADLINE, f"the next wait of {token.retry_delay:.3g} s would not end in time")
             return getattr(token, "classification", None), False
-        self.token = token
-        self.wait = token.retry_delay
+        self.token, self.wait = token, token.retry_delay
         self.wait_source = getattr(token, "delay_source", "strategy")
         return getattr(token, "classification", None), True
-
-    def _ask(self, error: Exception, outcome: Outcome) -> Any:
-        """Have the strategy renew the token."""
-        if self.foreign_fold is not None:
-            check_for_foreign(self.foreign_fold, outcome, self.options, error)
-        return self.strategy.refresh_retry_token_for_retry(token_to_renew=self.token, error=error)
 
     def _succeed(self) -> tuple[None, bool]:
         if self.token is not None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextvars
 import dataclasses
-import difflib
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping
@@ -17,6 +16,7 @@ from .clock import SYSTEM_CLOCK, Clock
 from .deadline import Deadline, after, earliest
 from .errors import RetryConfigError
 from .option_types import Parse, Refused
+from .suggestion import suggestion
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,8 +191,7 @@ def _not_taken(name: str) -> str:
         return (
             f"retry_options takes no {name!r}, it holds for a whole adapter: give it to RetryAdapter. It takes {taken}"
         )
-    nearest = difflib.get_close_matches(name, OPERATION_OPTIONS, n=1)
-    return f"there is no option {name!r}: " + (f"did you mean {nearest[0]!r}?" if nearest else f"there are {taken}")
+    return f"there is no option {name!r}: {suggestion(name, OPERATION_OPTIONS, repr)}"
 
 
 def _parse(name: str, value: object) -> object:

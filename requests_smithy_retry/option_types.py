@@ -153,6 +153,9 @@ def classifiers(value: Any) -> tuple[RetryClassifier, ...]:
 
 def models(value: Any) -> tuple[Any, ...]:
     """Accept an iterable of Smithy models, each bound to the endpoint it speaks for."""
+    if isinstance(value, tuple) and not value:
+        return value  # most have none, and need not import what they are
+
     from .smithy import SmithyEndpoint, SmithyModel
 
     if isinstance(value, (str, bytes, SmithyModel, SmithyEndpoint)) or not isinstance(value, Iterable):

@@ -6,9 +6,7 @@
 
 from __future__ import annotations
 
-import difflib
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from . import option_types as types
 from .backoff import Jitter
@@ -18,9 +16,8 @@ from .option_types import Parse, Refused
 from .presets import RETRY_SPECS
 from .quota_url import quota_url
 from .resend import IDEMPOTENT_METHODS
-
-RETRY_STATUS_CODES = frozenset({408, 425, 429, 500, 502, 503, 504})
-"""The statuses that are retried by default."""
+from .statuses import RETRY_STATUS_CODES
+from .suggestion import suggestion
 
 ADAPTER_OPTIONS = frozenset(
     {
@@ -46,8 +43,7 @@ CLASSIFIER_OPTIONS = frozenset({"classifiers", "default_classifiers", "error_par
 """What the classifiers go by. For a foreign strategy, the adapter asks them about the resend rule."""
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(NamedTuple):
     """One option.
 
     :param name: as a keyword.
@@ -155,6 +151,4 @@ def check_names(options: dict[str, Any]) -> dict[str, Any]:
 
 def unknown_option(name: str) -> str:
     """The sentence for an option that there is not, with the nearest name."""
-    nearest = difflib.get_close_matches(name, OPTIONS, n=1)
-    hint = f"did you mean {nearest[0]!r}?" if nearest else f"there are {', '.join(OPTIONS)}"
-    return f"there is no option {name!r}: {hint}"
+    return f"there is no option {name!r}: {suggestion(name, OPTIONS, repr)}"

@@ -110,6 +110,20 @@ class ResponseError(Exception):
         return "client" if 400 <= status < 500 else "server" if status >= 500 else None
 
 
+def carrier_of(context: RetryContext) -> Any:
+    """The exception that carries a context to a strategy: the one that was raised, or one made around the response.
+
+    Whoever asks takes ``retry_context`` off again: a raised one carries it only while the strategy decides.
+    """
+    outcome = context.outcome
+    if outcome.error is None:
+        assert outcome.response is not None
+        return ResponseError(outcome.response, context)
+    error: Any = outcome.error
+    error.retry_context = context
+    return error
+
+
 def context_of(error: Any) -> RetryContext:
     """The context that an error carries, or a bare one around an exception that somebody's code raised.
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class RetryNumbers:
+class RetryNumbers(NamedTuple):
     """The numbers of one published specification.
 
     :param initial_backoff: backoff base after a transient failure, in seconds.

@@ -7,6 +7,7 @@ through the injected clock. Everything that changes is under one lock.
 from __future__ import annotations
 
 import threading
+from array import array
 from bisect import bisect_left
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,9 +20,7 @@ from .rate_clocker import RateClocker
 
 FORGET_AFTER = 60.0
 """Seconds without throttling after which an enabled limiter may be forgotten: the curve is out of sight by then."""
-
-
-MAX_PENDING = 256
+MAX_PENDING = 32
 """So many responses are only written down, before the first throttling, until they are worked out together."""
 
 
@@ -80,23 +79,22 @@ class ClientRateLimiter:
     :param clock: tells the time.
     """
 
+    _changed: threading.Condition | None
+    _resting: int
+
     def __init__(self, settings: RateLimiterSettings = DEFAULT_SETTINGS, *, clock: Clock = SYSTEM_CLOCK) -> None:
         self.settings = settings
         self.clock = clock
-        now = clock.now()
+        self._now = clock.now
+        now = self._used_at = self._refilled_at = self._last_throttle = clock.now()
         self.enabled: bool = False
         """Whether attempts need permits."""
-        self.retired = False
-        """Set when its scope was given up; see :mod:`scopes`."""
-        self._now = clock.now
-        self._used_at = now
-        self._pending: list[float] = []
+        self.retired = False  # set when its scope was given up; see :mod:`scopes`
+        self._pending = array("d")
         self._fill_rate = 1.0
         self._capacity = 0.0
         self._max_capacity = settings.min_capacity
-        self._refilled_at = now
         self._last_max_rate = 0.0
-        self._last_throttle = now
         self._clocker = RateClocker(now, smoothing=settings.smoothing, interval=settings.interval)
         self._generation = 0
         self.renew_lock()
@@ -109,7 +107,7 @@ class ClientRateLimiter:
         """
         if not self.enabled:
             return None
-        with self._changed:
+        with self._lock:
             now = self.clock.now()
             self._refill(now)
             seconds = (1.0 - self._capacity) / self._fill_rate
@@ -127,16 +125,15 @@ class ClientRateLimiter:
         if not throttled and not self.enabled:
             # Nobody needs the rate yet. Appending is atomic, so this path takes no lock.
             self._pending.append(self._now())
-            if len(self._pending) < MAX_PENDING:
-                return
-            with self._changed:
-                self._work_off()
+            if len(self._pending) >= MAX_PENDING:
+                with self._lock:
+                    self._work_off()
             return
-        with self._changed:
+        with self._lock:
             self._work_off()
             self._record(self.clock.now(), throttled)
             self._generation += 1
-            if self._resting:
+            if self._changed is not None:
                 self._changed.notify_all()
 
     def _record(self, now: float, throttled: bool) -> bool:
@@ -186,14 +183,17 @@ class ClientRateLimiter:
 
     def rest(self, clock: Clock, generation: int, seconds: float) -> None:
         """Wait until the rate changes, at most so long; what :meth:`PermitWait.rest` does."""
-        with self._changed:
+        with self._lock:
             # A response that came since the question was asked has changed the answer.
             if self._generation == generation:
+                # A condition takes as much memory as all the rest: only who waits has one.
+                self._changed = changed = self._changed or threading.Condition(self._lock)
                 self._resting += 1
                 try:
-                    wait_on(clock, self._changed, seconds)
+                    wait_on(clock, changed, seconds)
                 finally:
                     self._resting -= 1
+                    self._changed = changed if self._resting else None
 
     @property
     def used_at(self) -> float:
@@ -212,7 +212,7 @@ class ClientRateLimiter:
 
     def snapshot(self) -> RateLimiterSnapshot:
         """An immutable view of the limiter now."""
-        with self._changed:
+        with self._lock:
             self._work_off()
             self._refill(self.clock.now())
             return RateLimiterSnapshot(
@@ -227,7 +227,8 @@ class ClientRateLimiter:
 
     def renew_lock(self) -> None:
         """Make the lock anew, after a fork: whoever waited is not in the child."""
-        self._changed = threading.Condition(threading.Lock())
+        self._lock = threading.Lock()
+        self._changed = None
         self._resting = 0
 
     def _refill(self, now: float) -> None:

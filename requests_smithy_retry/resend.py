@@ -5,7 +5,7 @@ The rule runs after every classifier, whatever a user added, and can only forbid
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from .actions import NO_ACTION, ErrorKind, RetryAction, RetryForbidden, RetryIndicated
 from .outcome import Outcome
@@ -18,8 +18,7 @@ NOT_APPLIED_STATUSES = frozenset({408, 425, 429})
 """Statuses by which a server says that it did not act on the request."""
 
 
-@dataclass(frozen=True, slots=True)
-class ResendFacts:
+class ResendFacts(NamedTuple):
     """What the sender knows about the request that failed.
 
     :param method: its method.

@@ -10,7 +10,6 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
-from .aws_settings import from_aws_settings
 from .config import RetryConfig
 from .environment import ENABLED, from_environment, is_switched_off, source_of, warn_of_typos
 from .options import OPTIONS
@@ -35,6 +34,8 @@ def resolve(config: C, environ: Mapping[str, str] | None = None, names: Iterable
     values, sources = from_environment(environ, names)
     aws_config = config.aws_config if config.is_given("aws_config") else values.get("aws_config", config.aws_config)
     if aws_config is not False:
+        from .aws_settings import from_aws_settings  # few ask for it, and it brings a parser of files
+
         aws_values, aws_sources = from_aws_settings(environ, aws_config)
         values = {**aws_values, **values}
         sources = {**aws_sources, **sources}

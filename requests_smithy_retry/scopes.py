@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any, Generic, TypeVar
 from urllib.parse import urlsplit
 
@@ -15,6 +16,10 @@ from .forksafe import renew_lock_after_fork
 
 MAX_SCOPES = 1024
 """So many scopes are kept at most."""
+MOST_LOOKS = 64
+"""So many items are looked at for a newcomer to a full table, so that one costs the same however many are kept."""
+UNSEEN = -1.0
+"""When an item was used that nobody looked at yet; what passes through the table is looked at each time."""
 
 NO_SCOPE = "default"
 """What None is called where an item's name is told to others."""
@@ -64,8 +69,9 @@ def shown(scope: str) -> str:
 class ScopeTable(Generic[T]):
     """One item (a bucket, a limiter) per scope, made when a scope first needs one; at most :data:`MAX_SCOPES` are kept.
 
-    When a new scope finds the table full, the longest unused item that is spare goes: it is as good as a new one.
-    Where none is spare, the newcomers share one more item, so that touching many hosts never refills a spent one.
+    When a new scope finds the table full, the longest unused item that is spare goes, or one about as long unused: it
+    is as good as a new one. Where none is found, the newcomers share one more item, so that touching many hosts never
+    refills a spent one.
 
     :param make: makes an item.
     :param is_spare: whether a new item would do as well. Called with the table's lock held.
@@ -89,6 +95,7 @@ class ScopeTable(Generic[T]):
         self._used_at = used_at
         self._retire = retire
         self._items: dict[str | None, T] = {}
+        self._seen: dict[str | None, float] = {}
         self._overflow: T | None = None
         self.renew_lock()
         renew_lock_after_fork(self)
@@ -148,15 +155,24 @@ class ScopeTable(Generic[T]):
         return self._make()
 
     def _evict_one(self) -> bool:
-        spare = (scope for scope, item in self._items.items() if scope not in self._pins and self._is_spare(item))
-        if self._used_at is None:
-            oldest = next(spare, self)
-        else:
-            used_at = self._used_at
-            oldest = min(spare, key=lambda scope: used_at(self._items[scope]), default=self)
-        if oldest is self:
-            return False
-        self._retire(self._items.pop(oldest))  # type: ignore[arg-type]
+        """Give up a spare item of those at the head of the line; what is looked at in vain goes to its end.
+
+        An item that was used since it was last looked at stays, unless all that are looked at were.
+        """
+        used: dict[str | None, float] = {}
+        for scope in tuple(islice(self._items, MOST_LOOKS)):
+            item = self._items[scope] = self._items.pop(scope)
+            if scope in self._pins or not self._is_spare(item):
+                continue
+            last = UNSEEN if self._used_at is None else self._used_at(item)
+            if last == self._seen.get(scope, UNSEEN):
+                return self._give_up(scope)
+            used[scope] = self._seen[scope] = last
+        return bool(used) and self._give_up(min(used, key=used.__getitem__))
+
+    def _give_up(self, scope: str | None) -> bool:
+        self._seen.pop(scope, None)
+        self._retire(self._items.pop(scope))
         return True
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from email.utils import mktime_tz, parsedate_tz
+from typing import NamedTuple
 
 AMZ_HEADER = "x-amz-retry-after"
 MILLISECOND_HEADERS = ("retry-after-ms", "x-ms-retry-after-ms")
@@ -28,8 +28,7 @@ _HUGE_DIGITS = 15
 """A number of more digits is past any limit; converting thousands of them is refused by Python and pointless."""
 
 
-@dataclass(frozen=True, slots=True)
-class Hint:
+class Hint(NamedTuple):
     """A wait that a server asked for.
 
     :param seconds: how long, from 0 on.

@@ -76,11 +76,12 @@ def test_what_a_page_names_is_there(page: Path) -> None:
 
 
 def test_the_files_of_the_layout_are_there() -> None:
-    """The table of what to open for which change names files and folders of the package."""
+    """The table of what to open for which change names files and folders of the package, and tests."""
     text = (ROOT / "docs/explanation/design.md").read_text(encoding="utf-8")
     names = re.findall(r"`([\w/]+(?:\.py|/))`", text)
     assert names
-    assert [] == [name for name in names if not (ROOT / "requests_smithy_retry" / name).exists()]
+    roots = (ROOT / "requests_smithy_retry", ROOT)
+    assert [] == [name for name in names if not any((root / name).exists() for root in roots)]
 
 
 LINK = re.compile(r"\]\((?!https?://|#)([^)\s#]+)(?:#([^)\s]+))?\)")

@@ -65,7 +65,7 @@ def test_a_limiter_and_a_table_whose_locks_were_held_work_in_the_child():
     """Whoever waited on them is not there."""
     limiter = ClientRateLimiter()
     table = ScopeTable(Holder, lambda item: True)
-    with limiter._changed, table._lock:
+    with limiter._lock, table._lock:
         assert in_child(lambda: limiter.snapshot() is not None and table.get("a") is not None) == 0
 
 

@@ -38,6 +38,15 @@ def test_each_attempt_each_retry_and_giving_up_have_their_level(caplog: pytest.L
     )
 
 
+def test_the_lines_of_an_attempt_and_of_a_retry(caplog: pytest.LogCaptureFixture) -> None:
+    """They name method, origin with its port, path, what came and how long it takes."""
+    with caplog.at_level(logging.DEBUG, "requests_smithy_retry"):
+        send(503, 200)
+    attempt, retry, _ = [re.sub(r"\d\.\d{3} s", "T", record.getMessage()) for record in caplog.records]
+    assert attempt == "attempt 1 of GET https://api.example.com:443/things ended with 503 after T"
+    assert retry == "retry 1 of GET https://api.example.com:443/things in T (backoff): attempt 1 ended with 503"
+
+
 def test_an_answer_that_nobody_wants_retried_is_no_warning(caplog: pytest.LogCaptureFixture) -> None:
     """A 404 ends an operation without anyone giving up."""
     with caplog.at_level(logging.DEBUG, "requests_smithy_retry"):

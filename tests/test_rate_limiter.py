@@ -284,7 +284,7 @@ def test_a_copy_keeps_the_numbers_and_has_no_past(copied):
     """With a lock of its own, also while the original's is held."""
     limiter = ClientRateLimiter(RateLimiterSettings(beta=0.5))
     limiter.record_response(throttled=True)
-    with limiter._changed:
+    with limiter._lock:
         other = copied(limiter)
     assert (other.settings, other.enabled) == (limiter.settings, False)
     assert other.snapshot().fill_rate == 1.0
@@ -294,7 +294,7 @@ def test_a_child_never_inherits_a_held_lock():
     """Forked while another thread holds the lock, the child can ask."""
     limiter = ClientRateLimiter()
     limiter.record_response(throttled=True)
-    with limiter._changed:
+    with limiter._lock:
         pid = os.fork()
         if pid == 0:
             os._exit(0 if limiter.try_acquire() is not None else 1)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from requests_smithy_retry import AdaptiveRetryStrategy, RetryError, StandardRetryStrategy, TokenBucket
 from requests_smithy_retry.quota import is_full
-from requests_smithy_retry.scopes import MAX_SCOPES, ScopeTable, scope_of
+from requests_smithy_retry.scopes import MAX_SCOPES, MOST_LOOKS, ScopeTable, scope_of
 from requests_smithy_retry.testing.clock import FakeClock
 
 
@@ -149,6 +149,50 @@ def test_what_goes_may_be_chosen_by_an_age_of_its_own_and_is_told():
     none = ScopeTable(lambda: next(iter("x")), lambda item: False, 1, used_at=lambda item: 0.0)
     assert none.get("a") == none.get("b") == "x"
     assert len(none) == 1
+
+
+def test_a_newcomer_looks_at_a_few_items_however_many_are_kept():
+    """Those that were looked at in vain go to the end, so that the spare one is found by one of the next newcomers."""
+    looks: list[str] = []
+    spare: set[str] = set()
+
+    def is_spare(item: str) -> bool:
+        looks.append(item)
+        return item in spare
+
+    made = iter(range(10**6))
+    table = ScopeTable(lambda: str(next(made)), is_spare, 3 * MOST_LOOKS)
+    for number in range(3 * MOST_LOOKS):
+        table.get(f"old {number}")
+    spare.add(table.get(f"old {3 * MOST_LOOKS - 2}"))
+    found = [table.get(f"new {number}") is not table.overflow for number in range(5)]
+    assert [False, False, True, False, False] == found
+    assert MOST_LOOKS * 5 >= len(looks) >= MOST_LOOKS * 4
+    assert "new 2" in table
+    assert f"old {3 * MOST_LOOKS - 2}" not in table
+
+
+def test_what_is_used_all_the_time_stays_though_the_table_does_not_see_it():
+    """A use since the last look spares an item; and a newcomer costs two or three looks in the long run."""
+    last_use: dict[int, float] = {}
+    asked: list[int] = []
+    made = iter(range(10**6))
+
+    def used_at(item: int) -> float:
+        asked.append(item)
+        return last_use[item]
+
+    def newcomer(number: int) -> None:
+        item = table.get(f"scope {number}")
+        last_use[item] = number
+        for busy in range(20):  # the first ones are used all the time, unseen by the table
+            last_use[busy] = number + 0.5
+
+    table = ScopeTable(lambda: next(made), lambda item: True, 200, used_at=used_at)
+    for number in range(2200):
+        newcomer(number)
+    assert 2 * 2000 < len(asked) < 3 * 2000
+    assert {f"scope {busy}" for busy in range(20)} <= {scope for scope, _ in table}
 
 
 def test_threads_that_take_and_look_around_never_get_more_than_there_is():

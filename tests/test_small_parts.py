@@ -1,4 +1,4 @@
-"""Parts of a few lines: errors, error_info, stop_reason, outcome, clock, presets, interfaces."""
+"""Parts of a few lines: errors, error_info, outcome, clock, interfaces."""
 
 from __future__ import annotations
 
@@ -28,7 +28,6 @@ from requests_smithy_retry import (
 )
 from requests_smithy_retry.actions import RetryReason
 from requests_smithy_retry.outcome import context_of, describe
-from requests_smithy_retry.presets import RETRY_SPECS
 
 
 def answer(status: int) -> requests.Response:
@@ -58,13 +57,6 @@ def test_no_error_of_ours_is_one_of_requests():
     """``except RequestException`` in a caller's code never swallows a misconfiguration."""
     for kind in (RetryError, RetryConfigError, TokenError):
         assert not issubclass(kind, (requests.RequestException, OSError))
-
-
-@pytest.mark.parametrize("reason", StopReason)
-def test_a_stop_reason_is_a_phrase(reason):
-    """Each reason reads as the end of a sentence."""
-    assert reason.value == reason.value.strip().rstrip(".")
-    assert " " in reason.value
 
 
 @pytest.mark.parametrize(
@@ -128,21 +120,6 @@ def test_the_system_clock_tells_the_machines_time(monkeypatch):
     monkeypatch.setattr(time, "sleep", slept.append)
     clock.sleep(3)
     assert [3] == slept
-
-
-def test_the_presets_are_the_published_numbers():
-    """Retries 2.1 and 2.0, as data."""
-    rows = {
-        name: (
-            numbers.initial_backoff,
-            numbers.throttling_backoff,
-            numbers.retry_cost,
-            numbers.throttling_cost,
-            numbers.timeout_cost,
-        )
-        for name, numbers in RETRY_SPECS.items()
-    }
-    assert {"2.1": (0.05, 1.0, 14, 5, 14), "2.0": (1.0, 1.0, 5, 5, 10)} == rows
 
 
 def test_a_strategy_is_three_methods_with_keywords():

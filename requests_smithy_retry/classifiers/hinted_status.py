@@ -11,7 +11,8 @@ from ..actions import RetryAction
 from ..config import RetryConfig
 from ..outcome import Outcome
 from ..priority import RetryClassifierPriority
-from .http_status import THROTTLING_STATUS, HttpStatusCodeClassifier
+from ..statuses import verdict_on_status
+from .http_status import HttpStatusCodeClassifier
 
 
 class HintedStatusClassifier:
@@ -31,9 +32,7 @@ class HintedStatusClassifier:
         response = outcome.response
         if response is None or response.status_code not in self.codes or "Retry-After" not in response.headers:
             return RetryAction.no_action_indicated()
-        if response.status_code == THROTTLING_STATUS:
-            return RetryAction.throttling_error()
-        return RetryAction.transient_error()
+        return verdict_on_status(response.status_code)
 
 
 def hinted_status_classifiers(config: RetryConfig) -> tuple[HintedStatusClassifier, ...]:

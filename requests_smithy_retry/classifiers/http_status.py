@@ -1,15 +1,14 @@
-"""Statuses that a retry may help (contract 3.4)."""
+"""Retries the chosen statuses (contract 3.4); which ones by default, and what each says, is in :mod:`statuses`."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 
 from ..actions import RetryAction
-from ..options import RETRY_STATUS_CODES, parse_option
+from ..options import parse_option
 from ..outcome import Outcome
 from ..priority import RetryClassifierPriority
-
-THROTTLING_STATUS = 429
+from ..statuses import RETRY_STATUS_CODES, verdict_on_status
 
 
 class HttpStatusCodeClassifier:
@@ -34,6 +33,6 @@ class HttpStatusCodeClassifier:
     def classify_retry(self, outcome: Outcome, previous: RetryAction) -> RetryAction:  # noqa: ARG002
         """Judge by the status alone."""
         status = outcome.status
-        if status not in self.codes:
+        if status is None or status not in self.codes:
             return RetryAction.no_action_indicated()
-        return RetryAction.throttling_error() if status == THROTTLING_STATUS else RetryAction.transient_error()
+        return verdict_on_status(status)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from ..actions import NoActionIndicated, RetryAction
 from ..outcome import Outcome
 from ..priority import RetryClassifierPriority
-from ..smithy import SmithyEndpoint
 from .aws_error_code import code_of
+
+if TYPE_CHECKING:
+    from ..smithy import SmithyEndpoint
 
 
 class SmithyModelClassifier:

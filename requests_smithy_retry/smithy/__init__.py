@@ -1,6 +1,7 @@
 """Smithy models for the retry layer: this file only hands names on."""
 
-from .classifier import bare_error_code, verdict_for
+from ..aws_error_codes import bare_error_code
+from .classifier import verdict_for
 from .endpoint import SmithyEndpoint
 from .errors import SmithyModelError
 from .idempotency_token import IdempotencyToken, TokenLocation

@@ -10,19 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..actions import ErrorKind, RetryAction, RetryReason
+from ..aws_error_codes import bare_error_code
 from .modeled_errors import ModeledError
 
 _TRANSIENT = RetryAction.retry_indicated(RetryReason(ErrorKind.TRANSIENT, not_applied=True))
 _THROTTLING = RetryAction.retry_indicated(RetryReason(ErrorKind.THROTTLING, not_applied=True))
-
-
-def bare_error_code(text: str) -> str:
-    """An error code without the namespace before it and the URI after it.
-
-    >>> bare_error_code("com.amazonaws.x#Throttled:http://internal.example/coral/#v1")
-    'Throttled'
-    """
-    return text.partition(":")[0].rpartition("#")[2].strip()
 
 
 def verdict_for(

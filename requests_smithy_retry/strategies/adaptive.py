@@ -30,6 +30,8 @@ class AdaptiveRetryStrategy(StandardRetryStrategy):
     :raises RetryConfigError: for a bad option.
     """
 
+    measures_rate = True
+
     def _open_books(self) -> None:
         super()._open_books()
         self._limiters: ScopeTable[ClientRateLimiter] = ScopeTable(

@@ -8,8 +8,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 from collections.abc import Collection
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from ..actions import ErrorKind, NoActionIndicated, RetryForbidden, RetryIndicated, RetryReason
 from ..backoff import ExponentialRetryBackoffStrategy, RetryBackoffStrategy, takes_previous_delay
@@ -32,8 +31,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
-@dataclass(frozen=True, slots=True)
-class Payment:
+class Payment(NamedTuple):
     """What a retry took from the quota."""
 
     acquired: float = 0
@@ -59,6 +57,9 @@ class SimpleRetryStrategy:
     wants_latency: bool = False
     """Whether its quota goes by every operation and by how long attempts take."""
 
+    measures_rate: bool = False
+    """Whether it counts every success, to measure how fast requests are sent."""
+
     def __init__(
         self,
         *,
@@ -78,6 +79,10 @@ class SimpleRetryStrategy:
             (*self._default_classifiers(), *self.config.classifiers)
         )
         self.sees_successes: bool = any(map(sees_successes, self.classifiers))
+        self._open_books()
+
+    def _open_books(self) -> None:
+        """Begin to keep what a copy does not take over: quotas and limiters, of which this mode has none."""
 
     @property
     def max_attempts(self) -> int:
@@ -234,6 +239,7 @@ class SimpleRetryStrategy:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
+        self._open_books()
 
     def __copy__(self) -> Any:
         # A copy keeps the policy and starts with a full quota of its own (contract 11.1).

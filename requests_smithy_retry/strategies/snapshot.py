@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
-from ..quota import TokenBucketSnapshot
-from ..rate_limiter import RateLimiterSnapshot
+if TYPE_CHECKING:
+    from ..quota import TokenBucketSnapshot
+    from ..rate_limiter import RateLimiterSnapshot
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..actions import ErrorKind, RetryReason
-from ..backoff import RetryBackoffStrategy
 from ..classification import Classification
-from ..clock import SYSTEM_CLOCK, Clock
-from ..config import RetryConfig, RetryOptions
 from ..errors import RetryError
 from ..operation_options import NOTHING
 from ..outcome import RetryContext, context_of
-from ..payoff_bucket import PayoffTokenBucket
 from ..payoff_quota import PAYOFF, PayoffQuota, RetryCause
 from ..quota import RetryQuota, TokenBucket, is_full
-from ..quota_backends import quota_factory
 from ..scopes import NamedScopeTable, ScopeTable, shown
 from ..stop_reason import StopReason
 from ..tokens import RetryToken, StandardRetryToken
@@ -26,9 +21,6 @@ from .retry_cause import cause_of
 from .simple import Payment, SimpleRetryStrategy
 from .snapshot import StrategySnapshot
 from .spent_scopes import SpentScopes
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
 
 
 class StandardRetryStrategy(SimpleRetryStrategy):
@@ -45,18 +37,8 @@ class StandardRetryStrategy(SimpleRetryStrategy):
     :raises RetryConfigError: for a bad option.
     """
 
-    def __init__(
-        self,
-        *,
-        config: RetryConfig | None = None,
-        backoff_strategy: RetryBackoffStrategy | None = None,
-        clock: Clock = SYSTEM_CLOCK,
-        **options: Unpack[RetryOptions],
-    ) -> None:
-        super().__init__(config=config, backoff_strategy=backoff_strategy, clock=clock, **options)
-        self._open_books()
-
     def _open_books(self) -> None:
+        super()._open_books()
         quota = self.config.quota
         self._shared = quota if isinstance(quota, RetryQuota) else None
         self.wants_latency: bool = quota == PAYOFF or isinstance(quota, PayoffQuota)
@@ -64,6 +46,8 @@ class StandardRetryStrategy(SimpleRetryStrategy):
         if quota == PAYOFF:
             self._scopes = ScopeTable(self._new_payoff_bucket, is_full, retire=_retire)
         if isinstance(quota, (int, float)) and self.config.quota_url is not None:
+            from ..quota_backends import quota_factory
+
             self._scopes = NamedScopeTable(
                 quota_factory(
                     self.config.quota_url,
@@ -87,6 +71,8 @@ class StandardRetryStrategy(SimpleRetryStrategy):
         )
 
     def _new_payoff_bucket(self) -> RetryQuota:
+        from ..payoff_bucket import PayoffTokenBucket  # few ask for it
+
         return PayoffTokenBucket(clock=self.clock)
 
     def bucket(self, token_scope: str | None = None) -> RetryQuota | None:
@@ -221,10 +207,6 @@ class StandardRetryStrategy(SimpleRetryStrategy):
         for name in ("_scopes", "_shared", "spent_scopes"):
             del state[name]
         return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        self._open_books()
 
 
 def _retire(bucket: Any) -> None:

@@ -6,7 +6,6 @@ attribute; one that shows nothing is believed.
 
 from __future__ import annotations
 
-import gzip
 import re
 import zlib
 from typing import Any
@@ -70,7 +69,7 @@ def _completes(inner: Any, stream: bytes) -> bool:
     return bool(inner.eof)
 
 
-_EMPTY_STREAMS = (gzip.compress(b""), zlib.compress(b""))
+_EMPTY_STREAMS = (zlib.compressobj(wbits=31).flush(), zlib.compress(b""))
 """Only a decoder at its very beginning takes one of these for a whole stream."""
 
 PARTIAL = 206

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import http.client
 import io
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import urllib3
 import urllib3.exceptions as uex
@@ -27,8 +26,7 @@ PEEK_SECONDS = 1.0
 DECODE_PART = 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Peeked:
+class Peeked(NamedTuple):
     """What was there.
 
     :param whole: the body is there to its end, and it is small; reading it takes no time.

@@ -8,41 +8,62 @@ import requests
 from typing_extensions import assert_type
 
 from requests_smithy_retry import (
+    AdaptiveRetryStrategy,
+    AfterAttempt,
     AttemptRecord,
+    BeforeAttempt,
     Classification,
+    ClientRateLimiter,
     Clock,
     ErrorKind,
     ErrorRetryInfo,
     ExponentialRetryBackoffStrategy,
+    GaveUp,
     HasFault,
     Jitter,
     NoActionIndicated,
+    ObservedOperation,
     Outcome,
+    PayoffTokenBucket,
+    PermitWait,
+    RateLimiterSettings,
+    RateLimiterSnapshot,
     RetryAction,
     RetryAdapter,
     RetryBackoffStrategy,
     RetryClassifier,
+    RetryClassifierPriority,
     RetryConfig,
     RetryError,
     RetryForbidden,
     RetryHistory,
     RetryIndicated,
+    RetryListener,
     RetryQuota,
     RetryReason,
+    RetryScheduled,
     RetryStrategy,
     RetryToken,
     SimpleRetryStrategy,
+    SmithyEndpoint,
+    SmithyModel,
     StandardRetryStrategy,
     StandardRetryToken,
     StopReason,
+    Succeeded,
     SystemClock,
+    Throttled,
     TokenBucket,
     TokenBucketSnapshot,
     classifier,
     classify,
+    default_classifiers,
+    install,
     mount,
     retry_history,
     retry_options,
+    uninstall,
+    with_priority,
 )
 from requests_smithy_retry.testing.clock import FakeClock
 
@@ -164,3 +185,73 @@ def history(response: requests.Response) -> None:
         assert_type(record.sentence, str)
     with retry_options(max_attempts=1, idempotent=True, long_poll=True, classifiers=[bare]) as options:
         assert_type(options.max_attempts, int | None)
+
+
+class Told(RetryListener):
+    """A listener that looks at every event."""
+
+    def before_attempt(self, event: BeforeAttempt, /) -> None:
+        assert_type(event.operation, ObservedOperation)
+        assert_type(event.number, int)
+        assert_type(event.request, requests.PreparedRequest)
+
+    def after_attempt(self, event: AfterAttempt, /) -> None:
+        assert_type(event.response, requests.Response | None)
+        assert_type(event.error, BaseException | None)
+        assert_type(event.duration, float)
+        assert_type(event.record, AttemptRecord)
+
+    def retry_scheduled(self, event: RetryScheduled, /) -> None:
+        assert_type(event.delay, float)
+        assert_type(event.record, AttemptRecord)
+
+    def throttled(self, event: Throttled, /) -> None:
+        assert_type(event.record, AttemptRecord)
+
+    def gave_up(self, event: GaveUp, /) -> None:
+        assert_type(event.history, RetryHistory)
+
+    def succeeded(self, event: Succeeded, /) -> None:
+        assert_type(event.operation.max_attempts, int | None)
+
+
+class HearsOneThing:
+    """A listener without the base class, and with one method."""
+
+    def gave_up(self, event: GaveUp, /) -> None: ...
+
+
+def listeners_and_quotas() -> None:
+    RetryAdapter(listeners=[Told(), HearsOneThing()])
+    mount(requests.Session(), quota="payoff")
+    bucket: RetryQuota = PayoffTokenBucket(least=2, clock=FakeClock())
+    StandardRetryStrategy(quota=bucket)
+    assert_type(PayoffTokenBucket().available, float)
+
+
+def the_adaptive_mode() -> None:
+    strategy = AdaptiveRetryStrategy(rate_limiter=RateLimiterSettings(beta=0.5), max_permit_wait=3)
+    token = strategy.acquire_initial_retry_token(token_scope="jobs")
+    assert_type(strategy.send_permit(token=token, deadline=None), PermitWait | None)
+    assert_type(strategy.limiter("jobs"), ClientRateLimiter)
+    assert_type(strategy.snapshot().limiters, Mapping[str | None, RateLimiterSnapshot])
+
+
+def models_and_priorities() -> None:
+    model = SmithyModel.from_dict({})
+    assert_type(model.for_endpoint("https://example.com"), SmithyEndpoint)
+    mount(requests.Session(), at="https://example.com", models=[model])
+    later = RetryClassifierPriority.run_after(RetryClassifierPriority.default())
+    RetryAdapter(classifiers=[with_priority(item, later) for item in default_classifiers()])
+
+
+def every_session() -> None:
+    assert_type(install(max_attempts=2).config, RetryConfig)
+    uninstall()
+
+
+def a_name_that_there_is_not() -> None:
+    # Names are handed on when they are asked for; a checker must know them all the same, and no other.
+    import requests_smithy_retry
+
+    requests_smithy_retry.RetryAdaptor  # type: ignore[attr-defined]  # noqa: B018
