@@ -211,8 +211,7 @@ class Operation:
             return refusal.classification, False
         finally:
             del carrier.retry_context
-        if self.limits.forbids(token.retry_delay):
-            # A strategy of somebody else's need not look at the deadline.
+        if self.limits.forbids(token.retry_delay):  # a strategy of somebody else's need not look at the deadline
             self._stop(StopReason.DEADLINE, f"the next wait of {token.retry_delay:.3g} s would not end in time")
             return getattr(token, "classification", None), False
         self.token, self.wait = token, token.retry_delay

@@ -6,7 +6,6 @@ The other modes add to it: :mod:`standard` the quota.
 from __future__ import annotations
 
 import copy
-import dataclasses
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
@@ -17,14 +16,15 @@ from ..classifier import RetryClassifier, in_order, sees_successes
 from ..clock import SYSTEM_CLOCK, Clock
 from ..config import RetryConfig, RetryOptions
 from ..errors import RetryError, TokenError
-from ..operation_options import NOTHING, current_options
-from ..outcome import Outcome, RetryContext, context_of
+from ..operation_options import NOTHING
+from ..outcome import Outcome, RetryContext
 from ..quota import RetryQuota
 from ..server_hints import Hint, delay_for, is_too_long, read_hint
 from ..stop_reason import StopReason
 from ..tokens import RetryToken, StandardRetryToken
 from ..urllib3_rules import count_failure, heeds_hints, with_jitter
 from ..waiting import Loan
+from .by_hand import context_around
 from .snapshot import StrategySnapshot
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class SimpleRetryStrategy:
         :raises TokenError: for a token that was used before or is another strategy's.
         """
         token = self._redeem(token_to_renew)
-        context = self._context(error)
+        context = context_around(error, self.clock)
         options = context.options or NOTHING
         if options.enabled is False:
             raise RetryError(stop_reason=StopReason.DISABLED)
@@ -159,14 +159,6 @@ class SimpleRetryStrategy:
     def snapshot(self) -> StrategySnapshot:
         """An immutable view of what the strategy holds now."""
         return StrategySnapshot()
-
-    def _context(self, error: Exception) -> RetryContext:
-        """What the error carries; driven by hand it carries nothing, and what the block around says holds."""
-        context, around = context_of(error), current_options.get()
-        if around is None or context.options is not None:
-            return context
-        deadline = None if around.deadline is None else around.deadline.on(self.clock).at
-        return dataclasses.replace(context, deadline=deadline, options=around)
 
     def _pay(
         self,
