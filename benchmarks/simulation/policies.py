@@ -229,6 +229,7 @@ def smithy(make: Callable[..., Any], **options: Any) -> Callable[[Clock, Random]
 
 POLICIES: dict[str, Callable[[Clock, Random], Policy]] = {
     "no retry": Policy,
+    "unrestricted": smithy(StandardRetryStrategy, quota=None),
     "urllib3 Retry": Urllib3,
     "standard 2.0": smithy(StandardRetryStrategy, retry_spec="2.0"),
     "standard 2.1": smithy(StandardRetryStrategy),
