@@ -1,19 +1,23 @@
 """A retry quota that goes by whether retries pay: its size follows the client's traffic, only vain retries cost.
 
 One token is one retry after a time-out. The state of a bucket is some numbers: the tokens, the capacity, and the rate
-of operations as a decayed count over a decayed time. Nothing runs in the background: everything is worked out when
-somebody asks. First-try successes, which most operations are, are only written down and worked out together, soon.
+of operations (:mod:`payoff_rate`). Nothing runs in the background: everything is worked out when somebody asks.
+Operations that succeed at the first try, which most are, are only written down and worked out together, soon.
 """
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable
+from itertools import accumulate, repeat
 from math import exp, inf
+from operator import sub
 from typing import Any
 
 from .clock import SYSTEM_CLOCK, Clock
 from .forksafe import renew_lock_after_fork
 from .payoff_quota import PayoffSnapshot, RetryCause
+from .payoff_rate import TrafficRate
 
 MAX_PENDING = 64
 """So many first-try successes are only written down, until they are worked out together."""
@@ -47,8 +51,10 @@ class PayoffTokenBucket:
     :param throttling_cost: after throttling.
     :param retry_reward: what a success after retries gives beyond what was spent, if it was instant; from 0 on.
     :param first_try_reward: what a first-try success gives, if it was instant, up to the capacity; from 0 on.
-    :param shedding: from 0 to 1: such a part of what the capacity loses is taken from the tokens above it. With 0, a
-        rate that goes up and down leaves what it added, up to ``earnings``, within an hour or so.
+    :param settling: seconds, above 0, after which a bucket has forgotten all but 1/e of what it holds above the
+        capacity, where its rate does not rise; what a rise of the capacity gave is not given again so soon either.
+        With None nothing is forgotten: retries that pay now and then, and a rate that goes up and down, leave a
+        healthy client with all of ``earnings`` after an hour or so.
     :param clock: tells the time; the same as the strategy's.
     :raises ValueError: for a number out of range.
     """
@@ -68,7 +74,7 @@ class PayoffTokenBucket:
         throttling_cost: float = 0.3,
         retry_reward: float = 0.5,
         first_try_reward: float = 0.4,
-        shedding: float = 0.0,
+        settling: float | None = None,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self._numbers = {name: value for name, value in locals().items() if name not in ("self", "clock")}
@@ -76,19 +82,18 @@ class PayoffTokenBucket:
             _check(name, value, least)
         costs = timeout_cost, connect_cost, error_cost, throttling_cost
         self._costs = dict(zip(RetryCause, costs, strict=True))
-        self._least, self._seconds, self._most, self._earnings = least, seconds, most, earnings
-        self._memory, self._shortest = memory, shortest
-        self._retry_reward, self._first_try_reward, self._shedding = retry_reward, first_try_reward, shedding
+        self._least, self._seconds, self._most = float(least), float(seconds), float(most)
+        self._earnings = earnings
+        self._retry_reward, self._first_try_reward, self._settling = retry_reward, first_try_reward, settling
         self.clock = clock
         self.retired: bool = False
         self._now = clock.now
-        self._tokens = self._capacity = least
-        self._count = self._weight = self._rate = 0.0
-        self._at = clock.now()
+        self._traffic = TrafficRate(memory, shortest, clock.now())
+        # Up to the mark, which settles to the capacity, a rise gives nothing.
+        self._tokens = self._capacity = self._mark = self._least
         self.wants_worth: bool = False
         """Whether it holds less than its capacity, so that a first-try success is worth something; or is retired."""
         self._pending: list[float] = []
-        self._worths: list[float] = []
         self.renew_lock()
         renew_lock_after_fork(self)
 
@@ -142,8 +147,11 @@ class PayoffTokenBucket:
 
     def first_try(self, started: float, timeout: float | None) -> None:
         """Take note of a whole operation: it began at ``started`` and succeeded now, at the first try."""
-        self._worths.append(_worth(self._now() - started, timeout))
-        self.count(started)
+        worth = _worth(self._now() - started, timeout)
+        with self._lock:
+            self._work_off()
+            self._count_in((started,))
+            self._reward(worth)
 
     def count(self, started: float) -> None:
         """Take note of such an operation where there is no room for a reward."""
@@ -166,7 +174,7 @@ class PayoffTokenBucket:
         """An immutable view of the bucket now."""
         with self._lock:
             self._work_off()
-            return PayoffSnapshot(self._capacity, self._tokens, "memory", self._rate)
+            return PayoffSnapshot(self._capacity, self._tokens, "memory", self._traffic.rate)
 
     def retire(self) -> None:
         """Take note that its scope was given up: whoever remembers it is to ask for the scope's new one."""
@@ -183,25 +191,34 @@ class PayoffTokenBucket:
             times = self._pending[:count]
             del self._pending[:count]
             self._count_in(times)
-        while self._worths:
-            self._reward(self._worths.pop())
 
-    def _count_in(self, times: Any) -> None:
+    def _count_in(self, times: Iterable[float]) -> None:
         """Count operations that began then, and have the capacity follow the rate."""
-        memory = self._memory
-        now = float(max(self._at, *times))
-        decay = exp((self._at - now) / memory)
-        # The sum of exp((at - now) / memory), without a line of Python per operation.
-        counted = sum(map(exp, map((1.0 / memory).__mul__, map(now.__rsub__, times))))
-        self._count = self._count * decay + counted
-        self._weight = self._weight * decay + memory * (1.0 - decay)
-        self._at = now
-        self._rate = self._count / max(self._weight, self._shortest)
-        capacity = min(self._most, self._least + self._seconds * self._rate)
-        lost = max(0.0, min(self._capacity, self._tokens) - capacity)
-        tokens = self._tokens + max(0.0, capacity - self._capacity) - self._shedding * lost
-        self._capacity = capacity
-        self._hold(min(tokens, capacity + self._earnings))
+        before, since = self._traffic.rate, self._traffic.at
+        rates = self._traffic.count(times)
+        grown = map(self._least.__add__, map(self._seconds.__mul__, rates))
+        capacities = list(map(min, grown, repeat(self._most)))
+        was_whole = self._tokens >= self._capacity
+        if self._settling is None:
+            rises = map(max, map(sub, capacities, [self._capacity, *capacities]), repeat(0.0))
+            given = list(accumulate(rises))
+        else:
+            self._settle(exp((since - self._traffic.at) / self._settling), is_falling=rates[-1] < before)
+            marks = list(accumulate(capacities, max, initial=self._mark))[1:]
+            given = list(map(sub, marks, repeat(self._mark)))
+            self._mark = marks[-1]
+        # After each operation at most ``earnings`` above the capacity are left: where that cuts off most, it counts.
+        tokens = given[-1] + min(self._tokens, min(map(sub, capacities, given)) + self._earnings)
+        self._capacity = capacities[-1]
+        tokens = min(tokens, self._capacity + self._earnings)
+        # No operation makes a whole bucket less than whole: neither rounding nor the mark may.
+        self._hold(max(tokens, self._capacity) if was_whole else tokens)
+
+    def _settle(self, left: float, *, is_falling: bool) -> None:
+        """Forget all but such a part of what is above the capacity."""
+        self._mark = self._capacity + (self._mark - self._capacity) * left
+        if is_falling and self._tokens > self._capacity:
+            self._tokens = self._capacity + (self._tokens - self._capacity) * left
 
     def _earn(self, amount: float) -> None:
         self._hold(min(max(self._capacity + self._earnings, self._tokens), self._tokens + amount))
@@ -235,13 +252,14 @@ def _down(tokens: float) -> str:
     return f"{int(tokens * 100) / 100:g}"
 
 
-def _check(name: str, value: float, least: float) -> None:
-    lowest, highest = least if name == "most" else 0.0, 1.0 if name == "shedding" else inf
-    is_above = name in ("memory", "shortest")
-    if not lowest <= value <= highest or value == inf or (is_above and value == 0):
-        span = "above 0" if is_above else f"from {lowest:g} {'on' if highest == inf else 'to 1'}"
+def _check(name: str, value: float | None, least: float) -> None:
+    if name == "settling" and value is None:
+        return
+    lowest, is_above = least if name == "most" else 0.0, name in ("memory", "shortest", "settling")
+    if value is None or not lowest <= value < inf or (is_above and value == 0):
+        span = "above 0" if is_above else f"from {lowest:g} on"
         raise ValueError(f"{name}={value!r}: a finite number {span} is allowed")
 
 
-def _bucket(cls: type[PayoffTokenBucket], numbers: dict[str, float], clock: Clock) -> PayoffTokenBucket:
+def _bucket(cls: type[PayoffTokenBucket], numbers: dict[str, Any], clock: Clock) -> PayoffTokenBucket:
     return cls(**numbers, clock=clock)

@@ -74,18 +74,48 @@ def test_tokens_above_what_the_capacity_allows_go_when_the_rate_falls(bucket, cl
     assert now.capacity < 1.6
 
 
-@pytest.mark.parametrize(("spent", "left"), [(0.0, 1.95), (0.2, 1.8), (0.5, 1.5)])
-def test_with_shedding_a_fall_of_the_capacity_takes_the_tokens_above_it(clock, spent, left):
-    """From 2 to 1.8: what was earned above it stays, what is below it is not touched."""
-    bucket = PayoffTokenBucket(shedding=1.0, memory=1e9, seconds=0.5, clock=clock)
+SETTLING = {"settling": 100.0, "memory": 1e9, "seconds": 0.5}
+"""A rate that is simply the operations per second since the beginning, ten seconds at least."""
+
+
+def settled(clock, *, earned, waits, spent=0.0):
+    """A bucket after ten operations at once, which have 2 tokens, then one after each wait."""
+    bucket = PayoffTokenBucket(clock=clock, **SETTLING)
     for _ in range(10):
         bucket.on_operation()
-    bucket.release(0.15)
-    clock.advance(110 / 6)
-    bucket.acquire(0.15 + spent if spent else 0.0)
-    bucket.on_operation()
-    now = bucket.snapshot()
-    assert (pytest.approx(1.8), pytest.approx(left)) == (now.capacity, now.available)
+    bucket.release(earned)
+    assert bucket.acquire(spent)
+    for wait in waits:
+        clock.advance(wait)
+        bucket.on_operation()
+    return bucket.snapshot()
+
+
+@pytest.mark.parametrize(("earned", "spent"), [(0.0, 0.0), (1.0, 0.0), (3.0, 0.0), (0.0, 0.25), (0.0, 2.0)])
+def test_with_settling_what_is_above_the_capacity_is_forgotten_while_the_rate_falls(clock, earned, spent):
+    """Here for a hundred seconds, to 1/e; what is within the capacity stays."""
+    now = settled(clock, earned=earned, spent=spent, waits=[100.0])
+    assert pytest.approx(1.5 + 0.5 * 11 / 100) == now.capacity
+    assert pytest.approx(2.0 - spent + earned / math.e) == now.available
+
+
+def test_with_settling_a_rise_gives_what_no_rise_has_given_before(clock):
+    """The capacity falls from 2 to 1.55; rising from there it gives nothing up to the mark, which follows it slowly."""
+    fallen = settled(clock, earned=0.0, spent=1.9, waits=[110.0])
+    assert pytest.approx((1.55, 0.1)) == (fallen.capacity, fallen.available)
+    clock = FakeClock()
+    risen = settled(clock, earned=0.0, spent=1.9, waits=[110.0, *[0.0] * 11])
+    assert pytest.approx((1.6, 0.1)) == (risen.capacity, risen.available)
+    clock = FakeClock()
+    bucket = settled(clock, earned=0.0, spent=1.9, waits=[110.0, 100.0, *[0.0] * 42])
+    mark = (1.5 + 0.5 * 11 / 110) + 0.45 / math.e
+    assert pytest.approx(1.5 + 0.5 * 54 / 210) == bucket.capacity
+    assert mark > bucket.capacity
+    assert pytest.approx(0.1) == bucket.available
+    clock = FakeClock()
+    bucket = settled(clock, earned=0.0, spent=1.9, waits=[110.0, 100.0, *[0.0] * 99])
+    assert pytest.approx(1.5 + 0.5 * 111 / 210) == bucket.capacity
+    assert pytest.approx(0.1 + bucket.capacity - mark) == bucket.available
 
 
 @pytest.mark.parametrize(
@@ -200,7 +230,9 @@ def test_a_retired_bucket_wants_to_be_asked_each_time(bucket):
         ({"seconds": math.nan}, "seconds=nan: a finite number from 0 on is allowed"),
         ({"most": 1}, "most=1: a finite number from 1.5 on is allowed"),
         ({"earnings": math.inf}, "earnings=inf: a finite number from 0 on is allowed"),
-        ({"shedding": 1.5}, "shedding=1.5: a finite number from 0 to 1 is allowed"),
+        ({"settling": 0}, "settling=0: a finite number above 0 is allowed"),
+        ({"settling": -1}, "settling=-1: a finite number above 0 is allowed"),
+        ({"memory": None}, "memory=None: a finite number above 0 is allowed"),
         ({"memory": 0}, "memory=0: a finite number above 0 is allowed"),
         ({"shortest": 0}, "shortest=0: a finite number above 0 is allowed"),
         ({"timeout_cost": -0.1}, "timeout_cost=-0.1: a finite number from 0 on is allowed"),
