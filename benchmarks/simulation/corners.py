@@ -47,8 +47,12 @@ CORNERS: dict[str, Scenario] = {
     "time-outs 10 %": Scenario(lambda rate: FailingServer(queue(rate), always(0.1), "hole"), lasts=True),
     "quick 503s": Scenario(lambda rate: FailingServer(queue(rate), during(1.0))),
     "errors 30 % near saturation": Scenario(lambda rate: FailingServer(queue(rate), always(0.3)), lasts=True),
+    "black hole, 1 % errors": Scenario(
+        lambda rate: FailingServer(FailingServer(queue(rate), during(1.0), "hole"), always(0.01))
+    ),
 }
-"""Weak corners, by name. The last one has the usual load: with unrestricted retries, 97 % of the service's rate."""
+"""Weak corners, by name. Near saturation is the usual load: with unrestricted retries, 97 % of the service's rate. The
+last one is a black hole for clients whose retries have paid now and then before it."""
 
 HELD_OUT: dict[str, Scenario] = {
     "brownout": Scenario(lambda rate: Brownout(rate, int(2 * rate))),
