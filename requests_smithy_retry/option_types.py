@@ -15,7 +15,7 @@ from urllib3.util import Timeout
 from .classifier import RetryClassifier, is_classifier
 from .limiter_settings import RateLimiterSettings
 from .listeners import EVENTS, is_listener
-from .payoff_quota import PAYOFF_NUMBERS
+from .payoff_numbers import PAYOFF_NUMBERS
 from .quota import RetryQuota
 from .urllib3_rules import Urllib3Rules
 

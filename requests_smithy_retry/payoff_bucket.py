@@ -10,16 +10,17 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable
 from itertools import accumulate, repeat
-from math import exp, inf
-from operator import sub
+from math import exp
+from operator import lt, mul, sub
 from typing import Any
 
 from .clock import SYSTEM_CLOCK, Clock
 from .forksafe import renew_lock_after_fork
+from .payoff_numbers import check_number
 from .payoff_quota import PayoffSnapshot, RetryCause
 from .payoff_rate import TrafficRate
 
-MAX_PENDING = 64
+MAX_PENDING = 256
 """So many first-try successes are only written down, until they are worked out together."""
 
 
@@ -79,7 +80,7 @@ class PayoffTokenBucket:
     ) -> None:
         self._numbers = {name: value for name, value in locals().items() if name not in ("self", "clock")}
         for name, value in self._numbers.items():
-            _check(name, value, least)
+            check_number(name, value, least)
         costs = timeout_cost, connect_cost, error_cost, throttling_cost
         self._costs = dict(zip(RetryCause, costs, strict=True))
         self._least, self._seconds, self._most = float(least), float(seconds), float(most)
@@ -164,10 +165,10 @@ class PayoffTokenBucket:
 
     def refusal(self, cause: RetryCause, where: str) -> str:
         """Why a retry was refused that would have answered this; ``where`` is ``" on <scope>"`` or nothing."""
-        now = self.snapshot()
+        now, cost = self.snapshot(), self._costs[cause]
         return (
-            f"retries are not paying{where}: {_down(now.available)} of {now.capacity:.3g} tokens, "
-            f"{cause.value} costs {self._costs[cause]:g}"
+            f"retries are not paying{where}: {_below(cost, now.available)} of {now.capacity:.3g} tokens, "
+            f"{cause.value} costs {cost:g}"
         )
 
     def snapshot(self) -> PayoffSnapshot:
@@ -194,16 +195,19 @@ class PayoffTokenBucket:
 
     def _count_in(self, times: Iterable[float]) -> None:
         """Count operations that began then, and have the capacity follow the rate."""
-        before, since = self._traffic.rate, self._traffic.at
-        rates = self._traffic.count(times)
+        began = sorted(times)
+        is_whole = self._tokens >= self._capacity
+        rate, since = self._traffic.rate, self._traffic.at
+        rates = self._traffic.count(began)
         grown = map(self._least.__add__, map(self._seconds.__mul__, rates))
         capacities = list(map(min, grown, repeat(self._most)))
-        was_whole = self._tokens >= self._capacity
         if self._settling is None:
             rises = map(max, map(sub, capacities, [self._capacity, *capacities]), repeat(0.0))
             given = list(accumulate(rises))
         else:
-            self._settle(exp((since - self._traffic.at) / self._settling), is_falling=rates[-1] < before)
+            waits = list(map(sub, began, [since, *began]))
+            falling = sum(map(mul, waits, map(lt, rates, [rate, *rates])))
+            self._settle(sum(waits) / self._settling, falling / self._settling)
             marks = list(accumulate(capacities, max, initial=self._mark))[1:]
             given = list(map(sub, marks, repeat(self._mark)))
             self._mark = marks[-1]
@@ -212,13 +216,17 @@ class PayoffTokenBucket:
         self._capacity = capacities[-1]
         tokens = min(tokens, self._capacity + self._earnings)
         # No operation makes a whole bucket less than whole: neither rounding nor the mark may.
-        self._hold(max(tokens, self._capacity) if was_whole else tokens)
+        self._hold(max(tokens, self._capacity) if is_whole else tokens)
 
-    def _settle(self, left: float, *, is_falling: bool) -> None:
-        """Forget all but such a part of what is above the capacity."""
-        self._mark = self._capacity + (self._mark - self._capacity) * left
-        if is_falling and self._tokens > self._capacity:
-            self._tokens = self._capacity + (self._tokens - self._capacity) * left
+    def _settle(self, ages: float, falling: float) -> None:
+        """Forget what is above the capacity: the mark by all the time that went by, tokens by that of a falling rate.
+
+        An operation that began before the last one that was worked out may have the time run backwards: that is none.
+        """
+        capacity = self._capacity
+        self._mark = capacity + (self._mark - capacity) * exp(-max(0.0, ages))
+        if self._tokens > capacity:
+            self._tokens = capacity + (self._tokens - capacity) * exp(-max(0.0, falling))
 
     def _earn(self, amount: float) -> None:
         self._hold(min(max(self._capacity + self._earnings, self._tokens), self._tokens + amount))
@@ -247,18 +255,10 @@ def _worth(latency: float | None, timeout: float | None) -> float:
     return max(0.0, 1.0 - latency / timeout) if timeout > 0 else 0.0
 
 
-def _down(tokens: float) -> str:
-    """Rounded down, so that what is refused is never shown as enough."""
-    return f"{int(tokens * 100) / 100:g}"
-
-
-def _check(name: str, value: float | None, least: float) -> None:
-    if name == "settling" and value is None:
-        return
-    lowest, is_above = least if name == "most" else 0.0, name in ("memory", "shortest", "settling")
-    if value is None or not lowest <= value < inf or (is_above and value == 0):
-        span = "above 0" if is_above else f"from {lowest:g} on"
-        raise ValueError(f"{name}={value!r}: a finite number {span} is allowed")
+def _below(cost: float, tokens: float) -> str:
+    """Rounded down, so that what is refused is never shown as enough; 0.3999... is 0.4 where that is not enough."""
+    about = tokens + 1e-9
+    return f"{int((about if about < cost else tokens) * 100) / 100:g}"
 
 
 def _bucket(cls: type[PayoffTokenBucket], numbers: dict[str, Any], clock: Clock) -> PayoffTokenBucket:

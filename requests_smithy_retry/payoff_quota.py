@@ -8,20 +8,6 @@ from typing import Protocol, runtime_checkable
 
 from .quota import RetryQuota, TokenBucketSnapshot
 
-PAYOFF = "payoff"
-"""The option ``quota`` by this name: each scope has a bucket of this kind."""
-
-PAYOFF_SETTLING = "payoff-settling"
-"""The same with a bucket that forgets what it has earned in a time of health."""
-
-PAYOFF_NUMBERS: dict[object, dict[str, float]] = {
-    PAYOFF: {},
-    # Chosen by benchmarks/payoff_table.py: 200 s lose least where services are flaky, for what they forget in health;
-    # the rewards make up for what is lost all the same.
-    PAYOFF_SETTLING: {"settling": 200.0, "retry_reward": 0.75, "first_try_reward": 0.5},
-}
-"""What a bucket of each name is made with."""
-
 
 class RetryCause(enum.Enum):
     """What a retry answers, as far as its price goes; the value is how a refusal calls it."""

@@ -11,7 +11,7 @@ from itertools import accumulate, repeat
 from math import exp
 from operator import sub, truediv
 
-FAR = 100.0
+FAR = 600.0
 """Over more than so many times the memory, what is worked out at once would come to nothing divided by nothing."""
 
 

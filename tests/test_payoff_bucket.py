@@ -188,6 +188,15 @@ def test_a_refusal_says_what_there_was_and_never_shows_it_as_enough(bucket):
     assert bucket.refusal(RetryCause.THROTTLING, "").endswith("throttling costs 0.3")
 
 
+@pytest.mark.parametrize(
+    ("tokens", "shown"), [(0.4 - 1e-12, "0.4"), (0.6 - 1e-12, "0.59"), (0.599, "0.59"), (0.0, "0"), (0.3, "0.3")]
+)
+def test_rounding_of_the_computer_is_not_shown(tokens, shown):
+    """What is a hair's breadth below 0.4 is 0.4; but 0.6 is what the retry costs that was refused."""
+    bucket = PayoffTokenBucket(least=tokens)
+    assert bucket.refusal(RetryCause.ERROR, "").startswith(f"retries are not paying: {shown} of ")
+
+
 def test_first_tries_that_were_written_down_count_as_if_one_by_one(clock):
     """The rate is the same number as if each had been worked out when it was."""
     together, one_by_one = PayoffTokenBucket(clock=clock), PayoffTokenBucket(clock=clock)
@@ -349,3 +358,38 @@ def test_128_threads_lose_no_operation_and_no_token():
     assert pytest.approx(128 * 50 / 10) == now.rate
     assert pytest.approx(1.5 + 0.5 * 640) == now.capacity
     assert pytest.approx(now.capacity - sum(granted)) == now.available
+
+
+def test_128_threads_of_every_kind_leave_a_bucket_that_holds_what_it_may():
+    """First tries written down and not, paid and vain retries, refunds; whoever looks sees 0 to C + 3."""
+    clock = FakeClock()
+    bucket = PayoffTokenBucket(clock=clock)
+    wrong, barrier = [], threading.Barrier(128)
+
+    def work(number):
+        barrier.wait()
+        for turn in range(30):
+            kind = (number + turn) % 4
+            if kind == 0:
+                (bucket.first_try if bucket.wants_worth else lambda started, _: bucket.count(started))(0.0, 1.0)
+            else:
+                bucket.on_operation()
+                price = bucket.price_of(RetryCause.ERROR)
+                spent = sum(price for _ in range(kind) if bucket.acquire(price))
+                if kind == 1:
+                    bucket.release(spent)
+                elif kind == 2:
+                    succeed(bucket, spent=spent)
+            now = bucket.snapshot()
+            if not 0 <= now.available <= now.capacity + 3 + EPSILON:
+                wrong.append(now)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(128)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [] == wrong
+    now = bucket.snapshot()
+    assert (pytest.approx(128 * 30 / 10), 36) == (now.rate, now.capacity)
+    assert bucket.wants_worth == (now.available < now.capacity)

@@ -85,7 +85,7 @@ EVENTS = st.lists(
         st.tuples(st.just("vain"), CAUSES),
         st.tuples(st.just("paid"), st.tuples(CAUSES, LATENCY, TIMEOUT)),
         st.tuples(st.just("first"), st.tuples(LATENCY, TIMEOUT)),
-        st.tuples(st.just("quick firsts"), st.tuples(st.sampled_from([1, 5, 70]), st.floats(0, 2))),
+        st.tuples(st.just("quick firsts"), st.tuples(st.sampled_from([1, 5, MAX_PENDING // 2 + 1]), st.floats(0, 2))),
         st.tuples(st.just("look"), st.none()),
     ),
     max_size=30,

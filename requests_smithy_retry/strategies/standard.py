@@ -15,7 +15,8 @@ from ..errors import RetryError
 from ..operation_options import NOTHING
 from ..outcome import RetryContext, context_of
 from ..payoff_bucket import PayoffTokenBucket
-from ..payoff_quota import PAYOFF_NUMBERS, PayoffQuota, RetryCause
+from ..payoff_numbers import PAYOFF_NUMBERS
+from ..payoff_quota import PayoffQuota, RetryCause
 from ..quota import RetryQuota, TokenBucket, is_full
 from ..quota_backends import quota_factory
 from ..scopes import NamedScopeTable, ScopeTable, shown
