@@ -30,6 +30,8 @@ from benchmarks.simulation.scenarios import SCENARIOS
 ALL = {**SCENARIOS, **CORNERS, **HELD_OUT}
 LOAD, CAPACITY = 70.0, 100.0
 CLIENTS = (1000, 200, 10, 1)
+PICTURED = ["no retry", "urllib3 Retry", "standard 2.1", "ratio budget", "payoff"]
+"""The policies of the picture, and of --quick."""
 KEPT = ("amplification", "success inside", "success", "goodput", "recovery")
 Task = tuple[int, str, str, int, float]
 
@@ -63,7 +65,7 @@ def main() -> int:
         options.json.parent.mkdir(parents=True, exist_ok=True)
         options.json.write_text(json.dumps(result, indent=1) + "\n")
     if options.plot:
-        plot(options.plot, options.policy)
+        plot(options.plot)
     return 0
 
 
@@ -89,19 +91,20 @@ def cell(row: dict[str, float | None]) -> str:
     return both if row["recovery"] is None else f"{both}, {row['recovery']:.0f} s"
 
 
-def plot(folder: Path, policies: list[str]) -> None:
-    """One picture: load and goodput of 200 clients."""
+def plot(folder: Path) -> None:
+    """One picture, as PNG and as SVG: load and goodput of 200 clients."""
     from benchmarks.simulation.plot import draw
 
     series: dict[str, Any] = {}
     for scenario in ("black hole", "spike x3", "throttling", "errors 10 %"):
         series[scenario] = {}
-        for policy in policies:
+        for policy in PICTURED:
             run = simulate(ALL[scenario], POLICIES[policy], clients=200, load=LOAD, capacity=CAPACITY, seed=1)
             good = [done.ended for done in run.operations if done.ok]
             series[scenario][policy] = {"load": per_second(run.attempts), "goodput": per_second(good)}
     folder.mkdir(parents=True, exist_ok=True)
-    draw(series, folder / "payoff-simulation.png", CAPACITY)
+    for ending in ("png", "svg"):
+        draw(series, folder / f"payoff-simulation.{ending}", CAPACITY)
 
 
 def _options() -> argparse.Namespace:
@@ -116,11 +119,10 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every figure to FILE")
     parser.add_argument("--update", action="store_true", help="keep what FILE has of other policies and scenarios")
     options = parser.parse_args()
-    few = ["no retry", "urllib3 Retry", "standard 2.1", "payoff", "ratio budget"]
     options.clients = options.clients or ([200] if options.quick else list(CLIENTS))
     options.seeds = options.seeds or (1 if options.quick else 5)
     options.scenario = options.scenario or list(ALL)
-    options.policy = options.policy or (few if options.quick else list(POLICIES))
+    options.policy = options.policy or (PICTURED if options.quick else list(POLICIES))
     return options
 
 
