@@ -6,6 +6,7 @@ import copy
 import math
 import os
 import pickle
+import random
 import threading
 
 import pytest
@@ -39,6 +40,7 @@ def test_a_new_bucket_holds_one_and_a_half_tokens(bucket):
     """That is also its capacity."""
     assert PayoffSnapshot(1.5, 1.5, "memory", 0.0) == bucket.snapshot()
     assert (1.5, 1.5, "<PayoffTokenBucket 1.5 of 1.5>") == (bucket.capacity, bucket.available, repr(bucket))
+    assert (False, False) == (bucket.retired, bucket.wants_worth)
     assert isinstance(bucket, RetryQuota)
     assert isinstance(bucket, PayoffQuota)
 
@@ -225,6 +227,49 @@ def test_a_first_try_written_down_below_the_capacity_gives_its_reward(bucket, cl
     assert pytest.approx(0.5 + 0.05 + 0.2) == bucket.available
 
 
+def test_what_was_written_down_comes_before_what_happens_next(clock):
+    """A retry is paid from what five operations have added; one later operation is not counted before them."""
+    bucket = PayoffTokenBucket(clock=clock)
+    for _ in range(5):
+        bucket.count(clock.now())
+    assert bucket.acquire(1.7)
+    bucket, clock = PayoffTokenBucket(clock=clock), clock
+    for _ in range(2):
+        bucket.count(clock.now())
+    clock.advance(40.0)
+    bucket.on_operation()
+    assert pytest.approx(1.6) == bucket.available
+
+
+@pytest.mark.parametrize("how", ["on_success", "first_try"])
+def test_a_reward_goes_up_to_the_capacity_that_operations_before_it_have_left(clock, how):
+    """They were far apart, so it has fallen from 2 nearly to 1.5."""
+    bucket = PayoffTokenBucket(clock=clock)
+    for _ in range(10):
+        bucket.on_operation()
+    bucket.acquire(0.2)
+    clock.advance(300.0)
+    bucket.count(clock.now())
+    if how == "on_success":
+        succeed(bucket, retries=0)
+    else:
+        bucket.first_try(clock.now(), 1.0)
+    assert 1.5 < bucket.capacity < 1.6
+    assert pytest.approx(1.8, abs=0.02) == bucket.available
+
+
+@pytest.mark.parametrize("settling", [None, 200.0])
+def test_no_operation_makes_a_whole_bucket_less_than_whole(clock, settling):
+    """Not by a bit: what wants no reward is asked for none, however the rate goes."""
+    bucket, waits = PayoffTokenBucket(settling=settling, clock=clock), random.Random(1)
+    for _ in range(500):
+        clock.advance(waits.choice([0.0, 0.1, 3.0, 100.0]) * waits.random())
+        bucket.on_operation()
+        now = bucket.snapshot()
+        assert now.available >= now.capacity
+        assert not bucket.wants_worth
+
+
 def test_a_retired_bucket_wants_to_be_asked_each_time(bucket):
     """So that whoever remembers it finds out."""
     bucket.retire()
@@ -320,7 +365,7 @@ def test_what_always_holds(steps):
         else:
             bucket.first_try(clock.now() - value, 1.0)
         now = bucket.snapshot()
-        assert 0 <= now.available <= now.capacity + 3 + EPSILON
+        assert 0 <= now.available <= now.capacity + 3  # to the last bit
         assert 1.5 <= now.capacity <= 36
 
 
