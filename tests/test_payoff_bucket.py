@@ -258,13 +258,25 @@ def test_a_reward_goes_up_to_the_capacity_that_operations_before_it_have_left(cl
     assert pytest.approx(1.8, abs=0.02) == bucket.available
 
 
+def test_operations_that_are_worked_out_together_leave_a_new_bucket_whole(clock):
+    """However many they are: what they add is a sum, and the capacity is none."""
+    for operations in range(1, 200):
+        bucket = PayoffTokenBucket(clock=clock)
+        for _ in range(operations):
+            bucket.count(clock.now())
+        assert bucket.snapshot().available >= bucket.capacity
+        assert not bucket.wants_worth
+
+
+@pytest.mark.parametrize("longest", [0.0, 0.1, 100.0])
 @pytest.mark.parametrize("settling", [None, 200.0])
-def test_no_operation_makes_a_whole_bucket_less_than_whole(clock, settling):
+def test_no_operation_makes_a_whole_bucket_less_than_whole(clock, settling, longest):
     """Not by a bit: what wants no reward is asked for none, however the rate goes."""
     bucket, waits = PayoffTokenBucket(settling=settling, clock=clock), random.Random(1)
-    for _ in range(500):
-        clock.advance(waits.choice([0.0, 0.1, 3.0, 100.0]) * waits.random())
-        bucket.on_operation()
+    for number in range(300):
+        clock.advance(longest * waits.random())
+        for _ in range(1 + number % 7):
+            bucket.count(clock.now())
         now = bucket.snapshot()
         assert now.available >= now.capacity
         assert not bucket.wants_worth
