@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
-from itertools import accumulate, repeat
+from itertools import repeat
 from math import exp
 from operator import lt, mul, sub
 from typing import Any
@@ -202,19 +202,17 @@ class PayoffTokenBucket:
         grown = map(self._least.__add__, map(self._seconds.__mul__, rates))
         capacities = list(map(min, grown, repeat(self._most)))
         if self._settling is None:
-            rises = map(max, map(sub, capacities, [self._capacity, *capacities]), repeat(0.0))
-            given = list(accumulate(rises))
+            given = sum(map(max, map(sub, capacities, [self._capacity, *capacities]), repeat(0.0)))
         else:
             waits = list(map(sub, began, [since, *began]))
             falling = sum(map(mul, waits, map(lt, rates, [rate, *rates])))
             self._settle(sum(waits) / self._settling, falling / self._settling)
-            marks = list(accumulate(capacities, max, initial=self._mark))[1:]
-            given = list(map(sub, marks, repeat(self._mark)))
-            self._mark = marks[-1]
-        # After each operation at most ``earnings`` above the capacity are left: where that cuts off most, it counts.
-        tokens = given[-1] + min(self._tokens, min(map(sub, capacities, given)) + self._earnings)
+            mark = max(self._mark, *capacities)
+            given, self._mark = mark - self._mark, mark
         self._capacity = capacities[-1]
-        tokens = min(tokens, self._capacity + self._earnings)
+        # Between two operations that are worked out together more may have been cut off, but then it is now, too: what
+        # reaches this limit goes up and down with it.
+        tokens = min(self._tokens + given, self._capacity + self._earnings)
         # No operation makes a whole bucket less than whole: neither rounding nor the mark may.
         self._hold(max(tokens, self._capacity) if is_whole else tokens)
 
