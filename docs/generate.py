@@ -107,6 +107,14 @@ BLOCKS: dict[tuple[str, str], Callable[[], str]] = {
             "simulation",
         )
     },
+    **{
+        ("explanation/payoff-quota.md", name): from_module("payoff_tables", name)
+        for name in ("compared", "payoff-by-size", "bounds", "after-an-hour", "settling", "held-out")
+    },
+    **{
+        ("reference/payoff-figures.md", name): from_module("payoff_tables", name)
+        for name in ("clients-1000", "clients-200", "clients-10", "clients-1")
+    },
 }
 """By page and name of the block."""
 

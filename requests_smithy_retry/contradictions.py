@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .errors import RetryConfigError
-from .payoff_quota import PAYOFF, PayoffQuota
+from .payoff_quota import PayoffQuota
 from .quota import RetryQuota
 
 if TYPE_CHECKING:
@@ -24,10 +24,11 @@ def check_contradictions(config: RetryConfig) -> None:
         _refuse_together(config, "refill_rate", "quota", "a bucket has a refill rate of its own")
         if config.source("quota") == config.source("quota_url"):  # a fleet's variable may meet a bucket in the code
             _refuse_together(config, "quota_url", "quota", "a bucket is where it is")
-    if config.quota == PAYOFF or isinstance(config.quota, PayoffQuota):
+    is_named = isinstance(config.quota, str)
+    if is_named or isinstance(config.quota, PayoffQuota):
         for name in ("refill_rate", "on_empty", "success_reward"):
             _refuse_together(config, name, "quota", "a quota that goes by what pays has rules of its own")
-        if config.quota == PAYOFF and config.source("quota") == config.source("quota_url"):
+        if is_named and config.source("quota") == config.source("quota_url"):
             _refuse_together(config, "quota_url", "quota", "it is not shared between processes")
     if not config.default_classifiers:
         for name in ("retry_status_codes", "error_parser"):

@@ -15,7 +15,7 @@ from urllib3.util import Timeout
 from .classifier import RetryClassifier, is_classifier
 from .limiter_settings import RateLimiterSettings
 from .listeners import EVENTS, is_listener
-from .payoff_quota import PAYOFF
+from .payoff_numbers import PAYOFF_NUMBERS
 from .quota import RetryQuota
 from .urllib3_rules import Urllib3Rules
 
@@ -120,13 +120,14 @@ def header_name(value: Any) -> str:
 
 
 def quota(value: Any) -> Any:
-    """Accept a capacity, ``"payoff"``, a bucket, or None for no quota."""
+    """Accept a capacity, the name of a payoff quota, a bucket, or None for no quota."""
     if value is None or isinstance(value, RetryQuota):
         return value
-    if isinstance(value, str) and value.lower() == PAYOFF:
-        return PAYOFF
+    if isinstance(value, str) and value.lower() in PAYOFF_NUMBERS:
+        return value.lower()
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:
-        raise Refused("a finite number of tokens from 0 on, 'payoff', a bucket, or None for no quota is allowed")
+        names = ", ".join(map(repr, sorted(map(str, PAYOFF_NUMBERS), reverse=True)))
+        raise Refused(f"a finite number of tokens from 0 on, {names}, a bucket, or None for no quota is allowed")
     return value
 
 

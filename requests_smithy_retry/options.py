@@ -74,7 +74,9 @@ OPTIONS: dict[str, Option] = {
         Option("throttling_backoff", None, types.number(none=True), "backoff base after throttling, s", by_spec=True),
         Option("max_backoff", 20.0, types.number(), "no computed backoff is longer, s"),
         Option("jitter", "full", types.one_of(*(kind.value for kind in Jitter)), "how delays are spread"),
-        Option("quota", 500, types.quota, "retry tokens per scope, 'payoff', a bucket to share, or None for no quota"),
+        Option(
+            "quota", 500, types.quota, "retry tokens per scope, a payoff quota, a bucket to share, or None for no quota"
+        ),
         Option("quota_url", None, quota_url, "where processes share the quota: redis://, unix://, shm://, memory://"),
         Option("refill_rate", 0.0, types.number(unit="tokens per second"), "tokens that come back by themselves, 1/s"),
         Option("on_empty", "fail", types.one_of("fail", "wait"), "an empty quota refuses a retry, or has it wait"),

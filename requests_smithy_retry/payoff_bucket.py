@@ -1,21 +1,26 @@
 """A retry quota that goes by whether retries pay: its size follows the client's traffic, only vain retries cost.
 
 One token is one retry after a time-out. The state of a bucket is some numbers: the tokens, the capacity, and the rate
-of operations as a decayed count over a decayed time. Nothing runs in the background: everything is worked out when
-somebody asks. First-try successes, which most operations are, are only written down and worked out together, soon.
+of operations (:mod:`payoff_rate`). Nothing runs in the background: everything is worked out when somebody asks.
+Operations that succeed at the first try, which most are, are only written down and worked out together, soon.
 """
 
 from __future__ import annotations
 
 import threading
-from math import exp, inf
+from collections.abc import Iterable
+from itertools import repeat
+from math import exp
+from operator import lt, mul, sub
 from typing import Any
 
 from .clock import SYSTEM_CLOCK, Clock
 from .forksafe import renew_lock_after_fork
+from .payoff_numbers import check_number
 from .payoff_quota import PayoffSnapshot, RetryCause
+from .payoff_rate import TrafficRate
 
-MAX_PENDING = 64
+MAX_PENDING = 256
 """So many first-try successes are only written down, until they are worked out together."""
 
 
@@ -47,8 +52,10 @@ class PayoffTokenBucket:
     :param throttling_cost: after throttling.
     :param retry_reward: what a success after retries gives beyond what was spent, if it was instant; from 0 on.
     :param first_try_reward: what a first-try success gives, if it was instant, up to the capacity; from 0 on.
-    :param shedding: from 0 to 1: such a part of what the capacity loses is taken from the tokens above it. With 0, a
-        rate that goes up and down leaves what it added, up to ``earnings``, within an hour or so.
+    :param settling: seconds, above 0, after which a bucket has forgotten all but 1/e of what it holds above the
+        capacity, where its rate does not rise; what a rise of the capacity gave is not given again so soon either.
+        With None nothing is forgotten: retries that pay now and then, and a rate that goes up and down, leave a
+        healthy client with all of ``earnings`` after an hour or so.
     :param clock: tells the time; the same as the strategy's.
     :raises ValueError: for a number out of range.
     """
@@ -68,27 +75,26 @@ class PayoffTokenBucket:
         throttling_cost: float = 0.3,
         retry_reward: float = 0.5,
         first_try_reward: float = 0.4,
-        shedding: float = 0.0,
+        settling: float | None = None,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self._numbers = {name: value for name, value in locals().items() if name not in ("self", "clock")}
         for name, value in self._numbers.items():
-            _check(name, value, least)
+            check_number(name, value, least)
         costs = timeout_cost, connect_cost, error_cost, throttling_cost
         self._costs = dict(zip(RetryCause, costs, strict=True))
-        self._least, self._seconds, self._most, self._earnings = least, seconds, most, earnings
-        self._memory, self._shortest = memory, shortest
-        self._retry_reward, self._first_try_reward, self._shedding = retry_reward, first_try_reward, shedding
+        self._least, self._seconds, self._most = float(least), float(seconds), float(most)
+        self._earnings = earnings
+        self._retry_reward, self._first_try_reward, self._settling = retry_reward, first_try_reward, settling
         self.clock = clock
         self.retired: bool = False
         self._now = clock.now
-        self._tokens = self._capacity = least
-        self._count = self._weight = self._rate = 0.0
-        self._at = clock.now()
+        self._traffic = TrafficRate(memory, shortest, clock.now())
+        # Up to the mark, which settles to the capacity, a rise gives nothing.
+        self._tokens = self._capacity = self._mark = self._least
         self.wants_worth: bool = False
         """Whether it holds less than its capacity, so that a first-try success is worth something; or is retired."""
         self._pending: list[float] = []
-        self._worths: list[float] = []
         self.renew_lock()
         renew_lock_after_fork(self)
 
@@ -142,8 +148,11 @@ class PayoffTokenBucket:
 
     def first_try(self, started: float, timeout: float | None) -> None:
         """Take note of a whole operation: it began at ``started`` and succeeded now, at the first try."""
-        self._worths.append(_worth(self._now() - started, timeout))
-        self.count(started)
+        worth = _worth(self._now() - started, timeout)
+        with self._lock:
+            self._work_off()
+            self._count_in((started,))
+            self._reward(worth)
 
     def count(self, started: float) -> None:
         """Take note of such an operation where there is no room for a reward."""
@@ -156,17 +165,17 @@ class PayoffTokenBucket:
 
     def refusal(self, cause: RetryCause, where: str) -> str:
         """Why a retry was refused that would have answered this; ``where`` is ``" on <scope>"`` or nothing."""
-        now = self.snapshot()
+        now, cost = self.snapshot(), self._costs[cause]
         return (
-            f"retries are not paying{where}: {_down(now.available)} of {now.capacity:.3g} tokens, "
-            f"{cause.value} costs {self._costs[cause]:g}"
+            f"retries are not paying{where}: {_below(cost, now.available)} of {now.capacity:.3g} tokens, "
+            f"{cause.value} costs {cost:g}"
         )
 
     def snapshot(self) -> PayoffSnapshot:
         """An immutable view of the bucket now."""
         with self._lock:
             self._work_off()
-            return PayoffSnapshot(self._capacity, self._tokens, "memory", self._rate)
+            return PayoffSnapshot(self._capacity, self._tokens, "memory", self._traffic.rate)
 
     def retire(self) -> None:
         """Take note that its scope was given up: whoever remembers it is to ask for the scope's new one."""
@@ -183,25 +192,39 @@ class PayoffTokenBucket:
             times = self._pending[:count]
             del self._pending[:count]
             self._count_in(times)
-        while self._worths:
-            self._reward(self._worths.pop())
 
-    def _count_in(self, times: Any) -> None:
+    def _count_in(self, times: Iterable[float]) -> None:
         """Count operations that began then, and have the capacity follow the rate."""
-        memory = self._memory
-        now = float(max(self._at, *times))
-        decay = exp((self._at - now) / memory)
-        # The sum of exp((at - now) / memory), without a line of Python per operation.
-        counted = sum(map(exp, map((1.0 / memory).__mul__, map(now.__rsub__, times))))
-        self._count = self._count * decay + counted
-        self._weight = self._weight * decay + memory * (1.0 - decay)
-        self._at = now
-        self._rate = self._count / max(self._weight, self._shortest)
-        capacity = min(self._most, self._least + self._seconds * self._rate)
-        lost = max(0.0, min(self._capacity, self._tokens) - capacity)
-        tokens = self._tokens + max(0.0, capacity - self._capacity) - self._shedding * lost
-        self._capacity = capacity
-        self._hold(min(tokens, capacity + self._earnings))
+        began = sorted(times)
+        is_whole = self._tokens >= self._capacity
+        rate, since = self._traffic.rate, self._traffic.at
+        rates = self._traffic.count(began)
+        grown = map(self._least.__add__, map(self._seconds.__mul__, rates))
+        capacities = list(map(min, grown, repeat(self._most)))
+        if self._settling is None:
+            given = sum(map(max, map(sub, capacities, [self._capacity, *capacities]), repeat(0.0)))
+        else:
+            waits = list(map(sub, began, [since, *began]))
+            falling = sum(map(mul, waits, map(lt, rates, [rate, *rates])))
+            self._settle(sum(waits) / self._settling, falling / self._settling)
+            mark = max(self._mark, *capacities)
+            given, self._mark = mark - self._mark, mark
+        self._capacity = capacities[-1]
+        # Between two operations that are worked out together more may have been cut off, but then it is now, too: what
+        # reaches this limit goes up and down with it.
+        tokens = min(self._tokens + given, self._capacity + self._earnings)
+        # No operation makes a whole bucket less than whole: neither rounding nor the mark may.
+        self._hold(max(tokens, self._capacity) if is_whole else tokens)
+
+    def _settle(self, ages: float, falling: float) -> None:
+        """Forget what is above the capacity: the mark by all the time that went by, tokens by that of a falling rate.
+
+        An operation that began before the last one that was worked out may have the time run backwards: that is none.
+        """
+        capacity = self._capacity
+        self._mark = capacity + (self._mark - capacity) * exp(-max(0.0, ages))
+        if self._tokens > capacity:
+            self._tokens = capacity + (self._tokens - capacity) * exp(-max(0.0, falling))
 
     def _earn(self, amount: float) -> None:
         self._hold(min(max(self._capacity + self._earnings, self._tokens), self._tokens + amount))
@@ -230,18 +253,11 @@ def _worth(latency: float | None, timeout: float | None) -> float:
     return max(0.0, 1.0 - latency / timeout) if timeout > 0 else 0.0
 
 
-def _down(tokens: float) -> str:
-    """Rounded down, so that what is refused is never shown as enough."""
-    return f"{int(tokens * 100) / 100:g}"
+def _below(cost: float, tokens: float) -> str:
+    """Rounded down, so that what is refused is never shown as enough; 0.3999... is 0.4 where that is not enough."""
+    about = tokens + 1e-9
+    return f"{int((about if about < cost else tokens) * 100) / 100:g}"
 
 
-def _check(name: str, value: float, least: float) -> None:
-    lowest, highest = least if name == "most" else 0.0, 1.0 if name == "shedding" else inf
-    is_above = name in ("memory", "shortest")
-    if not lowest <= value <= highest or value == inf or (is_above and value == 0):
-        span = "above 0" if is_above else f"from {lowest:g} {'on' if highest == inf else 'to 1'}"
-        raise ValueError(f"{name}={value!r}: a finite number {span} is allowed")
-
-
-def _bucket(cls: type[PayoffTokenBucket], numbers: dict[str, float], clock: Clock) -> PayoffTokenBucket:
+def _bucket(cls: type[PayoffTokenBucket], numbers: dict[str, Any], clock: Clock) -> PayoffTokenBucket:
     return cls(**numbers, clock=clock)

@@ -8,9 +8,6 @@ from typing import Protocol, runtime_checkable
 
 from .quota import RetryQuota, TokenBucketSnapshot
 
-PAYOFF = "payoff"
-"""The option ``quota`` by this name: each scope has a bucket of this kind."""
-
 
 class RetryCause(enum.Enum):
     """What a retry answers, as far as its price goes; the value is how a refusal calls it."""

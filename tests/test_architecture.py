@@ -17,7 +17,7 @@ PACKAGE = Path(requests_smithy_retry.__file__).parent
 KIT = ("testing/", "cli", "demo", "__main__")
 """What ships for tests and people: no part of the layer that decides, so it may read the clock and open sockets."""
 MAX_LINES = 250
-LONGER = {"payoff_bucket.py": 320}
+LONGER = {"payoff_bucket.py": 270}
 """What the parts of the work met in and outgrew. Nothing is added to this table; what is in it is to be split."""
 
 MAY_SLEEP_OR_SEND = {"send_loop.py", "clock.py", "policy_loop.py", "quotas/shared_file.py"}

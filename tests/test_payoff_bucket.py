@@ -6,6 +6,7 @@ import copy
 import math
 import os
 import pickle
+import random
 import threading
 
 import pytest
@@ -39,6 +40,7 @@ def test_a_new_bucket_holds_one_and_a_half_tokens(bucket):
     """That is also its capacity."""
     assert PayoffSnapshot(1.5, 1.5, "memory", 0.0) == bucket.snapshot()
     assert (1.5, 1.5, "<PayoffTokenBucket 1.5 of 1.5>") == (bucket.capacity, bucket.available, repr(bucket))
+    assert (False, False) == (bucket.retired, bucket.wants_worth)
     assert isinstance(bucket, RetryQuota)
     assert isinstance(bucket, PayoffQuota)
 
@@ -74,18 +76,48 @@ def test_tokens_above_what_the_capacity_allows_go_when_the_rate_falls(bucket, cl
     assert now.capacity < 1.6
 
 
-@pytest.mark.parametrize(("spent", "left"), [(0.0, 1.95), (0.2, 1.8), (0.5, 1.5)])
-def test_with_shedding_a_fall_of_the_capacity_takes_the_tokens_above_it(clock, spent, left):
-    """From 2 to 1.8: what was earned above it stays, what is below it is not touched."""
-    bucket = PayoffTokenBucket(shedding=1.0, memory=1e9, seconds=0.5, clock=clock)
+SETTLING = {"settling": 100.0, "memory": 1e9, "seconds": 0.5}
+"""A rate that is simply the operations per second since the beginning, ten seconds at least."""
+
+
+def settled(clock, *, earned, waits, spent=0.0):
+    """A bucket after ten operations at once, which have 2 tokens, then one after each wait."""
+    bucket = PayoffTokenBucket(clock=clock, **SETTLING)
     for _ in range(10):
         bucket.on_operation()
-    bucket.release(0.15)
-    clock.advance(110 / 6)
-    bucket.acquire(0.15 + spent if spent else 0.0)
-    bucket.on_operation()
-    now = bucket.snapshot()
-    assert (pytest.approx(1.8), pytest.approx(left)) == (now.capacity, now.available)
+    bucket.release(earned)
+    assert bucket.acquire(spent)
+    for wait in waits:
+        clock.advance(wait)
+        bucket.on_operation()
+    return bucket.snapshot()
+
+
+@pytest.mark.parametrize(("earned", "spent"), [(0.0, 0.0), (1.0, 0.0), (3.0, 0.0), (0.0, 0.25), (0.0, 2.0)])
+def test_with_settling_what_is_above_the_capacity_is_forgotten_while_the_rate_falls(clock, earned, spent):
+    """Here for a hundred seconds, to 1/e; what is within the capacity stays."""
+    now = settled(clock, earned=earned, spent=spent, waits=[100.0])
+    assert pytest.approx(1.5 + 0.5 * 11 / 100) == now.capacity
+    assert pytest.approx(2.0 - spent + earned / math.e) == now.available
+
+
+def test_with_settling_a_rise_gives_what_no_rise_has_given_before(clock):
+    """The capacity falls from 2 to 1.55; rising from there it gives nothing up to the mark, which follows it slowly."""
+    fallen = settled(clock, earned=0.0, spent=1.9, waits=[110.0])
+    assert pytest.approx((1.55, 0.1)) == (fallen.capacity, fallen.available)
+    clock = FakeClock()
+    risen = settled(clock, earned=0.0, spent=1.9, waits=[110.0, *[0.0] * 11])
+    assert pytest.approx((1.6, 0.1)) == (risen.capacity, risen.available)
+    clock = FakeClock()
+    bucket = settled(clock, earned=0.0, spent=1.9, waits=[110.0, 100.0, *[0.0] * 42])
+    mark = (1.5 + 0.5 * 11 / 110) + 0.45 / math.e
+    assert pytest.approx(1.5 + 0.5 * 54 / 210) == bucket.capacity
+    assert mark > bucket.capacity
+    assert pytest.approx(0.1) == bucket.available
+    clock = FakeClock()
+    bucket = settled(clock, earned=0.0, spent=1.9, waits=[110.0, 100.0, *[0.0] * 99])
+    assert pytest.approx(1.5 + 0.5 * 111 / 210) == bucket.capacity
+    assert pytest.approx(0.1 + bucket.capacity - mark) == bucket.available
 
 
 @pytest.mark.parametrize(
@@ -158,6 +190,15 @@ def test_a_refusal_says_what_there_was_and_never_shows_it_as_enough(bucket):
     assert bucket.refusal(RetryCause.THROTTLING, "").endswith("throttling costs 0.3")
 
 
+@pytest.mark.parametrize(
+    ("tokens", "shown"), [(0.4 - 1e-12, "0.4"), (0.6 - 1e-12, "0.59"), (0.599, "0.59"), (0.0, "0"), (0.3, "0.3")]
+)
+def test_rounding_of_the_computer_is_not_shown(tokens, shown):
+    """What is a hair's breadth below 0.4 is 0.4; but 0.6 is what the retry costs that was refused."""
+    bucket = PayoffTokenBucket(least=tokens)
+    assert bucket.refusal(RetryCause.ERROR, "").startswith(f"retries are not paying: {shown} of ")
+
+
 def test_first_tries_that_were_written_down_count_as_if_one_by_one(clock):
     """The rate is the same number as if each had been worked out when it was."""
     together, one_by_one = PayoffTokenBucket(clock=clock), PayoffTokenBucket(clock=clock)
@@ -186,6 +227,61 @@ def test_a_first_try_written_down_below_the_capacity_gives_its_reward(bucket, cl
     assert pytest.approx(0.5 + 0.05 + 0.2) == bucket.available
 
 
+def test_what_was_written_down_comes_before_what_happens_next(clock):
+    """A retry is paid from what five operations have added; one later operation is not counted before them."""
+    bucket = PayoffTokenBucket(clock=clock)
+    for _ in range(5):
+        bucket.count(clock.now())
+    assert bucket.acquire(1.7)
+    bucket, clock = PayoffTokenBucket(clock=clock), clock
+    for _ in range(2):
+        bucket.count(clock.now())
+    clock.advance(40.0)
+    bucket.on_operation()
+    assert pytest.approx(1.6) == bucket.available
+
+
+@pytest.mark.parametrize("how", ["on_success", "first_try"])
+def test_a_reward_goes_up_to_the_capacity_that_operations_before_it_have_left(clock, how):
+    """They were far apart, so it has fallen from 2 nearly to 1.5."""
+    bucket = PayoffTokenBucket(clock=clock)
+    for _ in range(10):
+        bucket.on_operation()
+    bucket.acquire(0.2)
+    clock.advance(300.0)
+    bucket.count(clock.now())
+    if how == "on_success":
+        succeed(bucket, retries=0)
+    else:
+        bucket.first_try(clock.now(), 1.0)
+    assert 1.5 < bucket.capacity < 1.6
+    assert pytest.approx(1.8, abs=0.02) == bucket.available
+
+
+def test_operations_that_are_worked_out_together_leave_a_new_bucket_whole(clock):
+    """However many they are: what they add is a sum, and the capacity is none."""
+    for operations in range(1, 200):
+        bucket = PayoffTokenBucket(clock=clock)
+        for _ in range(operations):
+            bucket.count(clock.now())
+        assert bucket.snapshot().available >= bucket.capacity
+        assert not bucket.wants_worth
+
+
+@pytest.mark.parametrize("longest", [0.0, 0.1, 100.0])
+@pytest.mark.parametrize("settling", [None, 200.0])
+def test_no_operation_makes_a_whole_bucket_less_than_whole(clock, settling, longest):
+    """Not by a bit: what wants no reward is asked for none, however the rate goes."""
+    bucket, waits = PayoffTokenBucket(settling=settling, clock=clock), random.Random(1)
+    for number in range(300):
+        clock.advance(longest * waits.random())
+        for _ in range(1 + number % 7):
+            bucket.count(clock.now())
+        now = bucket.snapshot()
+        assert now.available >= now.capacity
+        assert not bucket.wants_worth
+
+
 def test_a_retired_bucket_wants_to_be_asked_each_time(bucket):
     """So that whoever remembers it finds out."""
     bucket.retire()
@@ -200,7 +296,9 @@ def test_a_retired_bucket_wants_to_be_asked_each_time(bucket):
         ({"seconds": math.nan}, "seconds=nan: a finite number from 0 on is allowed"),
         ({"most": 1}, "most=1: a finite number from 1.5 on is allowed"),
         ({"earnings": math.inf}, "earnings=inf: a finite number from 0 on is allowed"),
-        ({"shedding": 1.5}, "shedding=1.5: a finite number from 0 to 1 is allowed"),
+        ({"settling": 0}, "settling=0: a finite number above 0 is allowed"),
+        ({"settling": -1}, "settling=-1: a finite number above 0 is allowed"),
+        ({"memory": None}, "memory=None: a finite number above 0 is allowed"),
         ({"memory": 0}, "memory=0: a finite number above 0 is allowed"),
         ({"shortest": 0}, "shortest=0: a finite number above 0 is allowed"),
         ({"timeout_cost": -0.1}, "timeout_cost=-0.1: a finite number from 0 on is allowed"),
@@ -279,7 +377,7 @@ def test_what_always_holds(steps):
         else:
             bucket.first_try(clock.now() - value, 1.0)
         now = bucket.snapshot()
-        assert 0 <= now.available <= now.capacity + 3 + EPSILON
+        assert 0 <= now.available <= now.capacity + 3  # to the last bit
         assert 1.5 <= now.capacity <= 36
 
 
@@ -317,3 +415,38 @@ def test_128_threads_lose_no_operation_and_no_token():
     assert pytest.approx(128 * 50 / 10) == now.rate
     assert pytest.approx(1.5 + 0.5 * 640) == now.capacity
     assert pytest.approx(now.capacity - sum(granted)) == now.available
+
+
+def test_128_threads_of_every_kind_leave_a_bucket_that_holds_what_it_may():
+    """First tries written down and not, paid and vain retries, refunds; whoever looks sees 0 to C + 3."""
+    clock = FakeClock()
+    bucket = PayoffTokenBucket(clock=clock)
+    wrong, barrier = [], threading.Barrier(128)
+
+    def work(number):
+        barrier.wait()
+        for turn in range(30):
+            kind = (number + turn) % 4
+            if kind == 0:
+                (bucket.first_try if bucket.wants_worth else lambda started, _: bucket.count(started))(0.0, 1.0)
+            else:
+                bucket.on_operation()
+                price = bucket.price_of(RetryCause.ERROR)
+                spent = sum(price for _ in range(kind) if bucket.acquire(price))
+                if kind == 1:
+                    bucket.release(spent)
+                elif kind == 2:
+                    succeed(bucket, spent=spent)
+            now = bucket.snapshot()
+            if not 0 <= now.available <= now.capacity + 3 + EPSILON:
+                wrong.append(now)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(128)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [] == wrong
+    now = bucket.snapshot()
+    assert (pytest.approx(128 * 30 / 10), 36) == (now.rate, now.capacity)
+    assert bucket.wants_worth == (now.available < now.capacity)

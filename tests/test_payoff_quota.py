@@ -42,27 +42,52 @@ def level(adapter):
     return adapter.strategy.snapshot().buckets[SCOPE]
 
 
-@pytest.mark.parametrize("name", ["payoff", "PAYOFF", "Payoff"])
+@pytest.mark.parametrize("name", ["payoff", "PAYOFF", "Payoff-Settling"])
 def test_it_is_chosen_by_name_in_any_case(name):
     """In code."""
-    assert "payoff" == RetryConfig(quota=name).quota
+    assert name.lower() == RetryConfig(quota=name).quota
 
 
-def test_it_is_chosen_by_the_environment(monkeypatch):
+def numbers(bucket):
+    """The bucket's arguments, as its copies get them."""
+    return bucket.__reduce__()[1][1]
+
+
+@pytest.mark.parametrize(
+    ("name", "settling", "rewards"), [("payoff", None, (0.5, 0.4)), ("payoff-settling", 200.0, (0.75, 0.5))]
+)
+@MODES
+def test_each_name_has_its_numbers(name, settling, rewards, mode):
+    """Those of the one that settles are the documented ones; everything else is the same."""
+    found = numbers(scripted(mode=mode, quota=name).strategy.bucket(SCOPE))
+    assert (
+        numbers(PayoffTokenBucket())
+        | {
+            "settling": settling,
+            "retry_reward": rewards[0],
+            "first_try_reward": rewards[1],
+        }
+        == found
+    )
+
+
+@pytest.mark.parametrize(("value", "name"), [("Payoff", "payoff"), (" payoff-settling ", "payoff-settling")])
+def test_it_is_chosen_by_the_environment(monkeypatch, value, name):
     """By SMITHY_RETRY_QUOTA."""
-    monkeypatch.setenv("SMITHY_RETRY_QUOTA", "Payoff")
+    monkeypatch.setenv("SMITHY_RETRY_QUOTA", value)
     adapter = mount(requests.Session()).get_adapter("https://api.example.com")
+    assert name == adapter.retry_config.quota
     assert isinstance(adapter.strategy.bucket(SCOPE), PayoffTokenBucket)
     assert "environment variable SMITHY_RETRY_QUOTA" == adapter.retry_config.source("quota")
 
 
 def test_another_word_is_refused():
     """With what is allowed."""
-    with pytest.raises(RetryConfigError, match="'payoff', a bucket, or None"):
+    with pytest.raises(RetryConfigError, match="'payoff-settling', 'payoff', a bucket, or None"):
         RetryConfig(quota="payof")
 
 
-@pytest.mark.parametrize("quota", ["payoff", PayoffTokenBucket()])
+@pytest.mark.parametrize("quota", ["payoff", "payoff-settling", PayoffTokenBucket()])
 @pytest.mark.parametrize("other", [{"refill_rate": 1}, {"on_empty": "wait"}, {"success_reward": 2}])
 def test_options_that_it_does_not_go_by_are_refused(quota, other):
     """Rather than connected to nothing."""
@@ -70,10 +95,11 @@ def test_options_that_it_does_not_go_by_are_refused(quota, other):
         RetryConfig(quota=quota, **other)
 
 
-def test_it_is_not_shared_between_processes():
+@pytest.mark.parametrize("quota", ["payoff", "payoff-settling"])
+def test_it_is_not_shared_between_processes(quota):
     """quota_url beside it is refused."""
     with pytest.raises(RetryConfigError, match="it is not shared between processes"):
-        RetryConfig(quota="payoff", quota_url="memory://")
+        RetryConfig(quota=quota, quota_url="memory://")
 
 
 @MODES

@@ -18,20 +18,21 @@ def measure(run: Run, scenario: Scenario) -> dict[str, float]:
     """The figures of the table.
 
     Of a scenario with a time of trouble, load, goodput and tail are those of the operations begun in it; success is
-    that of the whole run. Recovery is the time from the end of trouble to the end of the last second in which more
-    operations begun fail than ten in a hundred above the usual.
+    that of the whole run without its warm-up. Recovery is the time from the end of trouble to the end of the last
+    second in which more operations begun fail than ten in a hundred above the usual.
     """
     first, last = (WARM, STOP) if scenario.lasts else (BEGIN, END)
     inside = [done for done in run.operations if first <= done.began < last]
-    all_ok = sum(done.ok for done in run.operations)
+    counted = [done for done in run.operations if done.began >= 0]
+    all_ok = sum(done.ok for done in counted)
     times = sorted(done.ended - done.began for done in inside)
     return {
         "amplification": sum(done.attempts for done in inside) / max(1, len(inside)),
-        "success": 100 * all_ok / max(1, len(run.operations)),
+        "success": 100 * all_ok / max(1, len(counted)),
         "success inside": 100 * sum(done.ok for done in inside) / max(1, len(inside)),
         "goodput": sum(done.ok and first <= done.ended < last for done in run.operations) / (last - first),
         "p99": times[math.ceil(0.99 * len(times)) - 1] if times else 0.0,
-        "recovery": math.nan if scenario.lasts else recovery(run.operations),
+        "recovery": math.nan if scenario.lasts else recovery(counted),
     }
 
 
@@ -47,9 +48,9 @@ def recovery(operations: list[Done]) -> float:
 
 
 def per_second(times: list[float]) -> list[int]:
-    """How many fall into each second up to STOP."""
+    """How many fall into each second from 0 to STOP."""
     counts = [0] * int(STOP)
     for time in times:
-        if time < STOP:
+        if 0 <= time < STOP:
             counts[int(time)] += 1
     return counts

@@ -10,17 +10,22 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SMOOTH = 3
-STYLES = ("-", "-", "-", "-", "--", "-", "-.", ":")
+STYLES = ("-", "-", "-", "--", "-", "-", "-.", ":")
+BROAD = "payoff"
+"""Drawn as a broad line behind the others, which lie on it where it does as well as they do."""
 
 
 def draw(series: dict[str, dict[str, dict[str, list[int]]]], file: Path, capacity: float) -> None:
     """Draw ``series[scenario][policy]["load" or "goodput"]``, in counts per second.
 
+    :param file: its ending says whether PNG or SVG.
+    :param capacity: of the service, a dotted line.
     :raises ImportError: where there is no matplotlib.
     """
     import matplotlib
 
     matplotlib.use("Agg")
+    matplotlib.rcParams["svg.hashsalt"] = "the same picture is the same file"
     from matplotlib import pyplot
 
     figure, axes = pyplot.subplots(len(series), 2, figsize=(15, 2.8 * len(series)), squeeze=False, sharex=True)
@@ -30,7 +35,9 @@ def draw(series: dict[str, dict[str, dict[str, list[int]]]], file: Path, capacit
                 values = lines[what]
                 means = [sum(values[max(0, i - SMOOTH + 1) : i + 1]) / min(SMOOTH, i + 1) for i in range(len(values))]
                 style = STYLES[number % len(STYLES)]  # lines that lie on each other stay visible
-                axis.plot(means, label=policy, linewidth=1.5, linestyle=style, color=f"C{number}")
+                broad = {"linewidth": 5, "alpha": 0.45, "zorder": 1} if policy == BROAD else {"linewidth": 1.4}
+                color = "C3" if policy == BROAD else f"C{number + (number >= 3)}"
+                axis.plot(means, label=policy, linestyle=style, color=color, **broad)
             axis.axvspan(BEGIN, END, color="0.92", zorder=0)
             axis.axhline(capacity, color="0.6", linewidth=0.7, linestyle=":")
             axis.set_title(f"{scenario}: {'attempts' if what == 'load' else 'operations that succeeded'} per second")
@@ -39,7 +46,7 @@ def draw(series: dict[str, dict[str, dict[str, list[int]]]], file: Path, capacit
     for axis in axes[-1]:
         axis.set_xlabel("seconds")
     handles, labels = axes[0][0].get_legend_handles_labels()
-    figure.tight_layout(rect=(0, 0, 1, 1 - 0.6 / figure.get_figheight()))
+    figure.tight_layout(rect=(0, 0, 1, 1 - 0.35 / figure.get_figheight()))
     figure.legend(handles, labels, loc="upper center", ncol=len(labels), fontsize=9)
-    figure.savefig(file, dpi=80)
+    figure.savefig(file, dpi=80, metadata={"Date": None} if file.suffix == ".svg" else None)
     pyplot.close(figure)

@@ -217,11 +217,6 @@ def aged(clock: Clock, random: Random) -> Policy:
     return Smithy(clock, random, StandardRetryStrategy, quota=bucket)
 
 
-def shedding(clock: Clock, random: Random) -> Policy:
-    """The payoff quota whose tokens above the capacity fall with it."""
-    return Smithy(clock, random, StandardRetryStrategy, quota=PayoffTokenBucket(shedding=1.0, clock=clock))
-
-
 def smithy(make: Callable[..., Any], **options: Any) -> Callable[[Clock, Random], Policy]:
     """A policy from a strategy class and its options."""
     return lambda clock, random: Smithy(clock, random, make, **options)
@@ -229,13 +224,14 @@ def smithy(make: Callable[..., Any], **options: Any) -> Callable[[Clock, Random]
 
 POLICIES: dict[str, Callable[[Clock, Random], Policy]] = {
     "no retry": Policy,
+    "unrestricted": smithy(StandardRetryStrategy, quota=None),
     "urllib3 Retry": Urllib3,
     "standard 2.0": smithy(StandardRetryStrategy, retry_spec="2.0"),
     "standard 2.1": smithy(StandardRetryStrategy),
     "adaptive": smithy(AdaptiveRetryStrategy),
     "payoff": smithy(StandardRetryStrategy, quota="payoff"),
     "payoff, aged": aged,
-    "payoff, shedding": shedding,
+    "payoff, settling": smithy(StandardRetryStrategy, quota="payoff-settling"),
     "gRPC throttling": GrpcThrottling,
     "ratio budget": RatioBudget,
     "circuit breaker": CircuitBreaker,

@@ -41,7 +41,7 @@ class QueueServer:
     def __init__(self, rate: float, queue: int) -> None:
         self.rate = rate
         self.queue = queue
-        self.free_at = 0.0
+        self.free_at = -NEVER
 
     def answer(self, now: float, random: Random) -> Answer:  # noqa: ARG002
         """Queue it, or turn it away."""
@@ -65,7 +65,7 @@ class ThrottlingServer:
         self.rate = rate
         self.burst = burst
         self.tokens = burst
-        self.at = 0.0
+        self.at = -NEVER
 
     def answer(self, now: float, random: Random) -> Answer:
         """Let it through, or throttle."""

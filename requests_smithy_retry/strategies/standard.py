@@ -11,7 +11,8 @@ from ..classification import Classification
 from ..errors import RetryError
 from ..operation_options import NOTHING
 from ..outcome import RetryContext, context_of
-from ..payoff_quota import PAYOFF, PayoffQuota, RetryCause
+from ..payoff_numbers import PAYOFF_NUMBERS
+from ..payoff_quota import PayoffQuota, RetryCause
 from ..quota import RetryQuota, TokenBucket, is_full
 from ..scopes import NamedScopeTable, ScopeTable, shown
 from ..stop_reason import StopReason
@@ -41,9 +42,9 @@ class StandardRetryStrategy(SimpleRetryStrategy):
         super()._open_books()
         quota = self.config.quota
         self._shared = quota if isinstance(quota, RetryQuota) else None
-        self.wants_latency: bool = quota == PAYOFF or isinstance(quota, PayoffQuota)
+        self.wants_latency: bool = isinstance(quota, (str, PayoffQuota))
         self._scopes: ScopeTable[RetryQuota] = ScopeTable(self._new_bucket, is_full)
-        if quota == PAYOFF:
+        if isinstance(quota, str):
             self._scopes = ScopeTable(self._new_payoff_bucket, is_full, retire=_retire)
         if isinstance(quota, (int, float)) and self.config.quota_url is not None:
             from ..quota_backends import quota_factory
@@ -73,7 +74,7 @@ class StandardRetryStrategy(SimpleRetryStrategy):
     def _new_payoff_bucket(self) -> RetryQuota:
         from ..payoff_bucket import PayoffTokenBucket  # few ask for it
 
-        return PayoffTokenBucket(clock=self.clock)
+        return PayoffTokenBucket(**PAYOFF_NUMBERS[self.config.quota], clock=self.clock)
 
     def bucket(self, token_scope: str | None = None) -> RetryQuota | None:
         """The bucket of a scope; None with ``quota=None``."""

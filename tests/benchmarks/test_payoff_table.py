@@ -23,20 +23,21 @@ def test_every_operation_ends_once(scenario, policy):
 
 def test_a_black_hole_is_neither_fed_nor_survived():
     """Ten clients: at most a tenth more attempts, and no second of failure after the end."""
-    task, figures = one((10, "black hole", "payoff", 1))
-    assert (10, "black hole", "payoff", 1) == task
+    task, figures = one((10, "black hole", "payoff", 1, 0.0))
+    assert (10, "black hole", "payoff", 1, 0.0) == task
     assert figures["amplification"] < 1.1
     assert 0.0 == figures["recovery"]
 
 
 def test_random_errors_are_retried_as_if_there_were_no_quota():
     """10 % errors: within 0.1 points of the AWS quota, which is never spent there."""
-    payoff, standard = (one((10, "errors 10 %", policy, 1))[1] for policy in ("payoff", "standard 2.1"))
+    payoff, standard = (one((10, "errors 10 %", policy, 1, 0.0))[1] for policy in ("payoff", "standard 2.1"))
     assert payoff["success"] > standard["success"] - 0.1
 
 
 def test_the_table_has_a_line_per_scenario_and_a_column_per_policy():
     """A recovery only where there is one."""
     row = {"amplification": 1.126, "success inside": 99.5, "recovery": 0.0}
-    lines = table({"hole": {"a": row}, "errors": {"a": {**row, "recovery": None}}}).splitlines()
+    figures = {"hole": {"a": row, "b": row}, "errors": {"a": {**row, "recovery": None}}}
+    lines = table(figures, ["a"]).splitlines()
     assert ["| | a |", "| --- | --- |", "| hole | 1.13, 99.50 %, 0 s |", "| errors | 1.13, 99.50 % |"] == lines

@@ -92,6 +92,33 @@ def test_recovery_is_the_end_of_the_last_bad_second():
     assert per_second([0.5, 0.7, 3.0, STOP + 1])[:4] == [2, 0, 0, 1]
 
 
+def test_a_warm_up_comes_before_the_scenarios_time():
+    """Its operations have negative times and count nowhere; the trouble is where it was."""
+    options = {"clients": 4, "load": 8, "capacity": 12, "seed": 1}
+    run = simulate(SCENARIOS["black hole"], POLICIES["no retry"], warm_up=100.0, **options)
+    before = [done for done in run.operations if done.began < 0]
+    assert len(run.operations) == run.begun
+    assert -100 <= min(done.began for done in before) < -99
+    assert 500 < len(before) < 1100
+    assert all(done.ok for done in before)
+    assert [BEGIN, END] == pytest.approx(
+        [f([done.began for done in run.operations if not done.ok]) for f in (min, max)], abs=1.5
+    )
+    assert sum(per_second(run.attempts)) == sum(0 <= at < STOP for at in run.attempts)
+    only = run._replace(operations=[done for done in run.operations if done.began >= 0])
+    assert measure(only, SCENARIOS["black hole"]) == measure(run, SCENARIOS["black hole"])
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_in_a_warm_up_everything_is_as_in_the_first_minute(scenario):
+    """No service turns anything away that it would not later."""
+    run = simulate(SCENARIOS[scenario], POLICIES["no retry"], clients=4, load=8, capacity=12, seed=1, warm_up=200.0)
+    for first, last in ((-200, 0), (0, BEGIN)):
+        inside = [done.ok for done in run.operations if first <= done.began < last]
+        expected = {"errors 1 %": 0.99, "errors 10 %": 0.9, "errors 30 %": 0.7}.get(scenario, 1.0)
+        assert pytest.approx(expected, abs=0.06) == sum(inside) / len(inside)
+
+
 def test_time_moves_with_the_events_alone():
     """In order of time, then of scheduling; a past time is now; and nobody may sleep."""
     loop, seen = Loop(), []
