@@ -24,6 +24,7 @@ from requests.adapters import HTTPAdapter
 from urllib3 import HTTPResponse
 
 from requests_smithy_retry import RetryAdapter
+from requests_smithy_retry.payoff_bucket import MAX_PENDING
 from requests_smithy_retry.scopes import MAX_SCOPES
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 LIMIT_BYTES = 2048
 ORIGINS = 10_000
 MODES: dict[str, dict[str, Any]] = {"standard": {}, "adaptive": {"mode": "adaptive"}, "payoff": {"quota": "payoff"}}
-FILLINGS = {"standard": 1, "adaptive": 31, "payoff": 63}
+FILLINGS = {"standard": 1, "adaptive": 31, "payoff": MAX_PENDING - 1}
 """So many successes leave as much written down as there ever is; with one more it is worked off."""
 
 

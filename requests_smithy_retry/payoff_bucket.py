@@ -8,6 +8,7 @@ Operations that succeed at the first try, which most are, are only written down 
 from __future__ import annotations
 
 import threading
+from array import array
 from collections.abc import Iterable
 from itertools import repeat
 from math import exp
@@ -16,12 +17,12 @@ from typing import Any
 
 from .clock import SYSTEM_CLOCK, Clock
 from .forksafe import renew_lock_after_fork
-from .payoff_numbers import check_number
+from .payoff_numbers import check_number, shared
 from .payoff_quota import PayoffSnapshot, RetryCause
 from .payoff_rate import TrafficRate
 
-MAX_PENDING = 256
-"""So many first-try successes are only written down, until they are worked out together."""
+MAX_PENDING = 96
+"""So many first-try successes are only written down, until they are worked out together. A scope stays below 2 KiB."""
 
 
 class PayoffTokenBucket:
@@ -78,11 +79,10 @@ class PayoffTokenBucket:
         settling: float | None = None,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
-        self._numbers = {name: value for name, value in locals().items() if name not in ("self", "clock")}
-        for name, value in self._numbers.items():
+        numbers = {name: value for name, value in locals().items() if name not in ("self", "clock")}
+        for name, value in numbers.items():
             check_number(name, value, least)
-        costs = timeout_cost, connect_cost, error_cost, throttling_cost
-        self._costs = dict(zip(RetryCause, costs, strict=True))
+        self._numbers = shared(**numbers)
         self._least, self._seconds, self._most = float(least), float(seconds), float(most)
         self._earnings = earnings
         self._retry_reward, self._first_try_reward, self._settling = retry_reward, first_try_reward, settling
@@ -94,7 +94,7 @@ class PayoffTokenBucket:
         self._tokens = self._capacity = self._mark = self._least
         self.wants_worth: bool = False
         """Whether it holds less than its capacity, so that a first-try success is worth something; or is retired."""
-        self._pending: list[float] = []
+        self._pending = array("d")
         self.renew_lock()
         renew_lock_after_fork(self)
 
@@ -116,7 +116,8 @@ class PayoffTokenBucket:
 
     def price_of(self, cause: RetryCause) -> float:
         """What a retry costs that answers such a failure."""
-        return self._costs[cause]
+        cost: float = self._numbers[f"{cause.name.lower()}_cost"]
+        return cost
 
     def acquire(self, amount: float, *, deadline: float | None = None) -> bool:  # noqa: ARG002
         """Take ``amount`` tokens, or none and return False. It never waits.
@@ -165,7 +166,7 @@ class PayoffTokenBucket:
 
     def refusal(self, cause: RetryCause, where: str) -> str:
         """Why a retry was refused that would have answered this; ``where`` is ``" on <scope>"`` or nothing."""
-        now, cost = self.snapshot(), self._costs[cause]
+        now, cost = self.snapshot(), self.price_of(cause)
         return (
             f"retries are not paying{where}: {_below(cost, now.available)} of {now.capacity:.3g} tokens, "
             f"{cause.value} costs {cost:g}"

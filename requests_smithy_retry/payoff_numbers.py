@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import inf
+from typing import Any
 
 PAYOFF = "payoff"
 """The option ``quota`` by this name: each scope has a :class:`~requests_smithy_retry.PayoffTokenBucket`."""
@@ -17,6 +19,12 @@ PAYOFF_NUMBERS: dict[object, dict[str, float]] = {
     PAYOFF_SETTLING: {"settling": 200.0, "retry_reward": 0.75, "first_try_reward": 0.5},
 }
 """What a bucket of each name is made with, beside the defaults."""
+
+
+@lru_cache(maxsize=64)
+def shared(**numbers: Any) -> dict[str, Any]:
+    """The same dict for the same numbers, so that the buckets of many scopes have one between them."""
+    return numbers
 
 
 def check_number(name: str, value: float | None, least: float) -> None:

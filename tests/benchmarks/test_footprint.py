@@ -25,6 +25,13 @@ def test_an_adaptive_scope_costs_at_most_two_kibibytes(scope_cost, successes, re
     assert scope_cost.scope_bytes(200, {"mode": "adaptive"}, successes, retried=retried) <= 2048
 
 
+@pytest.mark.parametrize("retried", [False, True])
+def test_a_payoff_scope_costs_at_most_two_kibibytes(scope_cost, retried):
+    """Also while it has as many successes written down as it ever has."""
+    successes = scope_cost.FILLINGS["payoff"]
+    assert scope_cost.scope_bytes(200, {"quota": "payoff"}, successes, retried=retried) <= 2048
+
+
 def test_a_standard_scope_costs_nothing_until_it_retries(scope_cost):
     """Then it has a bucket, below 1 KiB; what requests itself remembers of 300 URLs is in the first figure."""
     assert scope_cost.scope_bytes(300, {}, 5, retried=False) <= 400
