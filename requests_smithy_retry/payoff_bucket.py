@@ -21,7 +21,7 @@ from .payoff_numbers import check_number, shared
 from .payoff_quota import PayoffSnapshot, RetryCause
 from .payoff_rate import TrafficRate
 
-MAX_PENDING = 96
+MAX_PENDING = 64
 """So many first-try successes are only written down, until they are worked out together. A scope stays below 2 KiB."""
 
 
