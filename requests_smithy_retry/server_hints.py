@@ -7,9 +7,9 @@ an HTTP-date, RFC 9110 10.2.3). A malformed one is passed over and the next is l
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from email.utils import mktime_tz, parsedate_tz
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 AMZ_HEADER = "x-amz-retry-after"
 MILLISECOND_HEADERS = ("retry-after-ms", "x-ms-retry-after-ms")
@@ -77,8 +77,7 @@ def parse_retry_after(value: str, *, date: str | None, wall: float) -> float | N
     text = value.strip(" \t")
     if _DECIMAL.fullmatch(text) is not None:
         whole, _, fraction = text.partition(".")
-        base = parse_integer(whole) or 0.0
-        return base + float(f"0.{fraction[:_HUGE_DIGITS]}") if fraction else base
+        return (parse_integer(whole) or 0.0) + float(f"0.{fraction[:_HUGE_DIGITS]}")
     moment = parse_http_date(text)
     if moment is None:
         return None
@@ -96,10 +95,10 @@ def parse_http_date(text: str) -> float | None:
     return float(mktime_tz(parsed))
 
 
-def _is_a_time(parsed: tuple[int | None, ...]) -> bool:
-    """Whether month, day, hour, minute and second are what a calendar can hold: the parser does not look."""
-    _, month, day, hour, minute, second = (part or 0 for part in parsed[:6])
-    return 1 <= month <= 12 and 1 <= day <= 31 and hour <= 23 and minute <= 59 and second <= 60
+def _is_a_time(parsed: Sequence[Any]) -> bool:
+    """Whether day, hour, minute and second are what a calendar can hold: the parser looks only at the month's name."""
+    day, hour, minute, second = parsed[2:6]
+    return 1 <= day <= 31 and hour <= 23 and minute <= 59 and second <= 60
 
 
 def delay_for(computed: float, hint: Hint | None) -> float:
