@@ -61,8 +61,10 @@ def read_hint(headers: Mapping[str, str], *, wall: float) -> Hint | None:
 def parse_integer(value: str) -> float | None:
     """A whole number from 0 on, or None for anything else. A number past all sense is just very large."""
     text = value.strip(" \t")
-    if _INTEGER.fullmatch(text) is None:
-        return None
+    return None if _INTEGER.fullmatch(text) is None else _number(text)
+
+
+def _number(text: str) -> float:
     digits = text.lstrip("0")
     return float(digits or "0") if len(digits) <= _HUGE_DIGITS else 1e15
 
@@ -77,7 +79,7 @@ def parse_retry_after(value: str, *, date: str | None, wall: float) -> float | N
     text = value.strip(" \t")
     if _DECIMAL.fullmatch(text) is not None:
         whole, _, fraction = text.partition(".")
-        return (parse_integer(whole) or 0.0) + float(f"0.{fraction[:_HUGE_DIGITS]}")
+        return _number(whole) + float(f"0.{fraction[:_HUGE_DIGITS]}")
     moment = parse_http_date(text)
     if moment is None:
         return None

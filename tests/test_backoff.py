@@ -73,9 +73,7 @@ def test_there_is_no_delay_before_the_first_attempt(retry):
 
 def test_decorrelated_jitter_spreads_at_least_its_own_base():
     """A previous delay below the base, one of another kind of failure for instance, does not narrow the spread."""
-    backoff = ExponentialRetryBackoffStrategy(
-        backoff_scale_value=2, jitter_type="decorrelated", random=lambda: 0.5
-    )
+    backoff = ExponentialRetryBackoffStrategy(backoff_scale_value=2, jitter_type="decorrelated", random=lambda: 0.5)
     assert 2 + 0.5 * 3 * 2 == backoff.compute_next_backoff_delay(2, 0.1)
 
 

@@ -70,6 +70,14 @@ def test_what_is_given_back_is_there(method):
     assert bucket.available == 4
 
 
+@pytest.mark.parametrize("method", ["release", "reward"])
+def test_too_much_given_back_fills_it_and_no_more(method):
+    """Also where nothing refills it."""
+    bucket = TokenBucket(10, initial=9)
+    getattr(bucket, method)(4)
+    assert bucket.available == 10
+
+
 def test_writing_off_changes_nothing_where_nobody_waits():
     """The tokens are gone already."""
     bucket = TokenBucket(10, initial=3)
