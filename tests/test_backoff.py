@@ -131,6 +131,17 @@ def test_strategies_of_ones_own(backoff, expected):
         assert expected == adapter.clock.sleeps
 
 
+def test_an_empty_strategy_is_a_strategy():
+    """One that has a length, of 0 as it happens, is used all the same."""
+
+    class Empty(list, OneArgument):
+        """A list of what it was asked, say."""
+
+    empty = Empty()
+    strategy = StandardRetryStrategy(backoff_strategy=empty)
+    assert strategy.backoff_strategy is strategy.throttling_backoff_strategy is empty
+
+
 def test_a_callable_without_a_signature_takes_one_argument():
     """Where nobody can tell, the protocol's single argument is given."""
 

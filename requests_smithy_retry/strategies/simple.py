@@ -71,9 +71,12 @@ class SimpleRetryStrategy:
         base = RetryConfig() if config is None else config
         self.config: RetryConfig = base.replace(**options) if options else base
         self.clock = clock
-        self.backoff_strategy: RetryBackoffStrategy = backoff_strategy or self._exponential(self.config.transient_base)
-        self.throttling_backoff_strategy: RetryBackoffStrategy = backoff_strategy or self._exponential(
-            self.config.throttling_base
+        given, config = backoff_strategy, self.config
+        self.backoff_strategy: RetryBackoffStrategy = (
+            self._exponential(config.transient_base) if given is None else given
+        )
+        self.throttling_backoff_strategy: RetryBackoffStrategy = (
+            self._exponential(config.throttling_base) if given is None else given
         )
         self.classifiers: tuple[RetryClassifier, ...] = in_order(
             (*self._default_classifiers(), *self.config.classifiers)
