@@ -230,6 +230,14 @@ def test_the_deadline_is_a_moment_on_the_operations_clock() -> None:
     assert [limits.forbids(wait) for wait in (4.75, 5, 6)] == [False, True, True]
 
 
+def test_a_shorter_timeout_stays_and_is_told() -> None:
+    """What one attempt may take is the caller's timeout or what is left, whichever is less."""
+    limits = limits_of(FakeClock(), operation_timeout=5)
+    for timeout, expected in ((2, 2), (9, 5)):
+        assert limits.begin(timeout) == limits.allowed == expected
+        limits.end()
+
+
 def test_an_attempt_at_the_very_deadline_is_not_made() -> None:
     """It fails as one that could not connect in time; the timeout is told as the caller gave it."""
     clock = FakeClock()
@@ -303,6 +311,7 @@ def test_before_the_deadline_a_timeout_keeps_its_name() -> None:
     assert translated(error, passed=4.5, operation_timeout=5) is error
     assert translated(error, passed=4.994, operation_timeout=5) is error
     assert translated(error, passed=4.9951, operation_timeout=5) is not error
+    assert translated(error, passed=0, operation_timeout=0.005) is not error
 
 
 @pytest.mark.parametrize("own", [requests.exceptions.ConnectTimeout, requests.exceptions.ReadTimeout])
