@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import gc
 import importlib
 import json
 import os
@@ -159,6 +160,8 @@ class _Judge(_SameDraws):
             transplant(module, source)
             return _run(session, items)
 
+        gc.collect()
+        gc.freeze()  # children need not look through what is there already
         outcomes = [_watched(lambda: changed(source), 2 * usual + 5) for source in self._sources]  # noqa: B023
         self._trial.said.write_text(json.dumps({"usual": usual, "slow": slow, "outcomes": outcomes}))
         return True
