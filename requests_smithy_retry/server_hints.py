@@ -7,9 +7,9 @@ an HTTP-date, RFC 9110 10.2.3). A malformed one is passed over and the next is l
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from email.utils import mktime_tz, parsedate_tz
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 AMZ_HEADER = "x-amz-retry-after"
 MILLISECOND_HEADERS = ("retry-after-ms", "x-ms-retry-after-ms")
@@ -92,14 +92,13 @@ def parse_http_date(text: str) -> float | None:
     if _HTTP_DATE.fullmatch(text) is None:
         return None
     parsed = parsedate_tz(text)
-    if parsed is None or not _is_a_time(parsed):
+    if parsed is None or not _is_a_time(*parsed[2:6]):
         return None
     return float(mktime_tz(parsed))
 
 
-def _is_a_time(parsed: Sequence[Any]) -> bool:
-    """Whether day, hour, minute and second are what a calendar can hold: the parser looks only at the month's name."""
-    day, hour, minute, second = parsed[2:6]
+def _is_a_time(day: int, hour: int, minute: int, second: int) -> bool:
+    """Whether a calendar can hold it: the parser looks only at the month's name."""
     return 1 <= day <= 31 and hour <= 23 and minute <= 59 and second <= 60
 
 
