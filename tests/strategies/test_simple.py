@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import threading
 from email.utils import formatdate
 
@@ -15,9 +16,11 @@ from requests_smithy_retry import (
     RetryConfig,
     RetryContext,
     RetryError,
+    RetryReason,
     SimpleRetryStrategy,
     StandardRetryStrategy,
     StopReason,
+    TokenBucket,
     TokenError,
     classifier,
     retry_options,
@@ -25,6 +28,7 @@ from requests_smithy_retry import (
 from requests_smithy_retry.operation_options import OperationOptions
 from requests_smithy_retry.resend import ResendFacts
 from requests_smithy_retry.testing.clock import FakeClock
+from requests_smithy_retry.urllib3_rules import FailureKind, Urllib3Rules
 
 
 class Safe(Exception):
@@ -338,3 +342,37 @@ def test_it_shows_how_many_attempts_it_allows():
     """The repr is short."""
     assert "<SimpleRetryStrategy max_attempts=3>" == repr(strategy())
     assert not strategy(default_classifiers=False).classifiers
+
+
+def test_a_floor_made_by_hand_is_the_classifiers():
+    """Where a reason does not say who asked for it."""
+    by_hand = RetryAction.retry_indicated(RetryReason(ErrorKind.TRANSIENT, 3))
+    of = strategy(classifiers=[classifier(lambda outcome: by_hand)])
+    token = refresh(of, of.acquire_initial_retry_token(), KeyError())
+    assert (3, "classifier") == (token.retry_delay, token.delay_source)
+
+
+def test_the_limits_of_a_translated_retry_hold_over_an_operation():
+    """Failures are counted by kind from token to token; the refusal says which limit, and carries the votes."""
+    of = strategy(max_attempts=9, urllib3_rules=Urllib3Rules(limits=((FailureKind.OTHER, 2),)))
+    token = of.acquire_initial_retry_token()
+    for _ in range(2):
+        token = refresh(of, token, in_context())
+    refused = refusal(of, token, in_context())
+    assert StopReason.MAX_ATTEMPTS is refused.stop_reason
+    assert "2 retries after other failures are allowed by the urllib3 Retry" == str(refused)
+    assert refused.classification.votes
+
+
+def test_a_translated_retry_may_listen_to_no_hint():
+    """With ``respect_retry_after_header=False`` the backoff is the delay."""
+    of = strategy(urllib3_rules=Urllib3Rules(respect_retry_after=False))
+    error = in_context(KeyError(), outcome=Outcome(response=response(503, **{"Retry-After": "9"})))
+    assert 0.05 == refresh(of, of.acquire_initial_retry_token(), error).retry_delay
+
+
+def test_a_copy_has_the_very_policy():
+    """Unless that holds a bucket, of which the copy gets its own."""
+    of, bucket = strategy(), TokenBucket(28)
+    assert copy.copy(of).config is of.config
+    assert copy.copy(strategy(quota=bucket)).config.quota is not bucket
