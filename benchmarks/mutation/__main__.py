@@ -81,16 +81,15 @@ def run(
         todo = [mutant for mutant in todo if (mutant.was, mutant.now) in old]
         counts["timed out"] = before["timed out"]
         counts["killed"] = counts["mutants"] - counts["timed out"] - len(todo)
-    name = f"{trial.PACKAGE}.{module.replace('/', '.')}"
+    name = f"{trial.PACKAGE}.{module.removesuffix('/__init__').replace('/', '.')}"
     extra = settings["modules"][module]
-    narrow = trial.Trial(
-        name, tests_of(module, extra.get("also", [])), folder, real_time=extra.get("real_time", False), wide=False
-    )
+    also, kinds = extra.get("also", []), {kind: extra.get(kind, False) for kind in ("real_time", "long")}
+    narrow = trial.Trial(name, tests_of(module, also), folder, **kinds)
     told = [described(module, mutant, accepted) for mutant in todo]
     outcomes = narrow.outcomes([mutant.source for mutant in todo], ["why" in each for each in told])
     open_ones = [n for n, outcome in enumerate(outcomes) if outcome == "survived" and "why" not in told[n]]
     if open_ones and not options.narrow:
-        wide = trial.Trial(name, settings["wide"]["tests"], folder, real_time=False, wide=True)
+        wide = trial.Trial(name, settings["wide"]["tests"], folder, wide=True)
         for n, outcome in zip(
             open_ones, wide.outcomes([todo[n].source for n in open_ones], [False] * len(open_ones)), strict=True
         ):

@@ -71,14 +71,25 @@ class Trial:
     :param tests: as pytest takes them.
     :param folder: for files that are needed meanwhile.
     :param real_time: run also the tests that wait for real.
-    :param wide: run also those that take long.
+    :param long: run also those that take long.
+    :param wide: the same, and be content with what putting the text into the module shows.
     """
 
-    def __init__(self, name: str, tests: Sequence[str], folder: Path, *, real_time: bool, wide: bool) -> None:
+    def __init__(
+        self,
+        name: str,
+        tests: Sequence[str],
+        folder: Path,
+        *,
+        real_time: bool = False,
+        long: bool = False,
+        wide: bool = False,
+    ) -> None:
         self.name = name
         self.arguments = [*OPTIONS, *(() if real_time else ("-m", "not real_time")), *tests]
         self.said = folder / "said.json"
         self.wide = wide
+        self.long = wide or long
         self.usual = LIMIT
         self.slow: list[str] = []
 
@@ -151,7 +162,7 @@ class _Judge(_SameDraws):
             return True
         took = json.loads(self._trial.said.read_text())
         items.sort(key=lambda item: took.get(item.nodeid, 0.0))
-        slow = [] if self._trial.wide else [item.nodeid for item in items if took.get(item.nodeid, 0.0) >= SLOW]
+        slow = [] if self._trial.long else [item.nodeid for item in items if took.get(item.nodeid, 0.0) >= SLOW]
         items = [item for item in items if item.nodeid not in slow]
         usual = sum(took.get(item.nodeid, 0.0) for item in items)
         module = importlib.import_module(self._trial.name)
