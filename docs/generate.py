@@ -107,6 +107,8 @@ BLOCKS: dict[tuple[str, str], Callable[[], str]] = {
             "simulation",
         )
     },
+    ("explanation/mutation-report.md", "mutation"): from_module("mutation_tables", "mutation"),
+    ("explanation/mutation-report.md", "mutation-survivors"): from_module("mutation_tables", "mutation-survivors"),
 }
 """By page and name of the block."""
 
