@@ -159,6 +159,7 @@ class _Judge(_SameDraws):
             return code
 
         if _watched(unchanged, LIMIT) != "survived":
+            self._trial.said.write_text("null")
             return True
         took = json.loads(self._trial.said.read_text())
         items.sort(key=lambda item: took.get(item.nodeid, 0.0))

@@ -462,3 +462,21 @@ def test_what_a_refused_retry_had_taken_is_no_longer_out(clock):
     del token
     gc.collect()
     assert (bucket.available, bucket._line._outstanding, list(bucket._line._lost)) == (100, 0, [])
+
+
+def test_of_two_idle_limiters_the_longest_unused_goes(strategy, clock):
+    """Used is who had a response, also where that did not pass through the table; who goes is told."""
+    strategy._limiters._limit = 2
+    one, other = strategy.limiter("one"), strategy.limiter("other")
+    clock.advance(1)
+    one.record_response(throttled=False)
+    strategy.limiter("third")
+    assert (one.retired, other.retired) == (False, True)
+
+
+def test_a_limiter_that_was_throttled_is_not_given_up(strategy):
+    """A new one would let the client loose; the newcomers share one."""
+    strategy._limiters._limit = 1
+    throttle(strategy, "a")
+    assert strategy.limiter("b") is strategy.limiter("c") is not strategy.limiter("a")
+    assert not strategy.limiter("a").retired

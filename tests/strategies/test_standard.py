@@ -23,7 +23,7 @@ from requests_smithy_retry import (
     retry_options,
 )
 from requests_smithy_retry.payoff_bucket import PayoffTokenBucket
-from requests_smithy_retry.strategies import strategy_for
+from requests_smithy_retry.strategies import standard, strategy_for
 from requests_smithy_retry.testing.clock import FakeClock
 from tests.strategies.test_simple import Safe, in_context, refresh, refusal, response
 from tests.support import read_timeout, reset_error, scripted, send
@@ -336,3 +336,35 @@ def test_the_buckets_of_an_address_have_all_settings():
     assert bucket is of.bucket("a") is not of.bucket("b")
     refresh(of, begin(of))
     assert 16 == bucket.available
+
+
+def test_a_scope_may_be_called_as_the_mark_of_a_shared_bucket():
+    """Its success does not take the mark away."""
+    of = strategy(quota=TokenBucket(10))
+    of.record_success(token=begin(of, "shared"))
+    assert {"shared"} == of.spent_scopes
+
+
+def test_an_address_is_asked_for_each_scope_by_name(monkeypatch):
+    """Once per scope; where buckets are not counted in numbers, it is not used."""
+    asked = []
+
+    def factory(url, **settings):
+        return lambda scope: asked.append((url, scope)) or TokenBucket(20)
+
+    monkeypatch.setattr(standard, "quota_factory", factory)
+    of = strategy(quota=20, quota_url="memory://")
+    for _ in range(2):
+        of.bucket("a")
+        of.bucket()
+    assert [("memory://", "a"), ("memory://", "default")] == [(str(url), scope) for url, scope in asked]
+
+
+def test_a_payoff_bucket_that_is_given_up_is_told():
+    """It must not be paid into any more."""
+    of = strategy(quota="payoff")
+    of._scopes._limit = 1
+    first = of.bucket("a")
+    assert not first.retired
+    of.bucket("b")
+    assert first.retired
