@@ -35,14 +35,14 @@ def test_a_function_of_the_outcome_is_a_classifier_in_one_line() -> None:
 def test_a_function_of_two_arguments_gets_the_verdict_so_far() -> None:
     """It may refine what was said before; called as a function, it is told that nothing was."""
 
-    @classifier(name="echo", priority=AFTER, sees_successes=True)
+    @classifier(name="an echo", priority=AFTER, sees_successes=True)
     def echo(outcome: Outcome, previous: RetryAction) -> RetryAction:
         return previous
 
     assert echo.classify_retry(Outcome(), RetryAction.client_error()) == RetryAction.client_error()
     assert echo(Outcome()) == NOTHING
     assert echo(Outcome(), RetryAction.server_error()) == RetryAction.server_error()
-    assert (echo.name, echo.priority, echo.sees_successes) == ("echo", AFTER, True)
+    assert (echo.name, echo.priority, echo.sees_successes) == ("an echo", AFTER, True)
 
 
 def test_the_bare_decorator_keeps_the_name() -> None:

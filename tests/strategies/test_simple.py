@@ -100,6 +100,16 @@ def test_a_quota_is_nowhere():
     assert (token.quota_source, token.loan, of.wants_latency, of.spent_scopes) == (None, None, False, ())
 
 
+def test_a_token_carries_who_said_what():
+    """The verdict that led to it, and its votes."""
+    of = strategy()
+    token = refresh(of, of.acquire_initial_retry_token())
+    assert (
+        RetryAction.retry_indicated(RetryReason(ErrorKind.TRANSIENT, not_applied=True)) == token.classification.action
+    )
+    assert token.classification.votes
+
+
 @pytest.mark.parametrize(
     ("error", "reason"),
     [

@@ -358,6 +358,8 @@ def test_an_address_is_asked_for_each_scope_by_name(monkeypatch):
         of.bucket("a")
         of.bucket()
     assert [("memory://", "a"), ("memory://", "default")] == [(str(url), scope) for url, scope in asked]
+    monkeypatch.setattr(standard, "quota_factory", None)
+    assert strategy(quota=None, quota_url="memory://").bucket("a") is None
 
 
 def test_a_payoff_bucket_that_is_given_up_is_told():
