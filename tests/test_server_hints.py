@@ -57,6 +57,12 @@ def test_seconds(text, expected):
     assert expected == parse_retry_after(text, date=None, wall=WALL)
 
 
+def test_a_fraction_may_be_long():
+    """Fifteen digits of it count."""
+    assert 1.123456789012345 == parse_retry_after("1.12345678901234567890", date=None, wall=WALL)
+    assert 0.5 == parse_retry_after("0.5" + "0" * 4000, date=None, wall=WALL)
+
+
 @pytest.mark.parametrize("text", MALFORMED)
 def test_malformed(text):
     """Anything else is no hint."""
