@@ -74,9 +74,9 @@ def test_a_priority_survives_copies() -> None:
 
 def test_priorities_are_equal_by_their_place() -> None:
     """Made in the same way they are one; a priority beside another is not that one."""
-    default = RetryClassifierPriority.default()
-    after = RetryClassifierPriority.run_after(default)
-    assert after == RetryClassifierPriority.run_after(default)
+    default = Priority.default()
+    after = Priority.run_after(default)
+    assert after == Priority.run_after(default)
     assert after != default
-    assert after != RetryClassifierPriority.run_before(default)
-    assert len({after, default, RetryClassifierPriority.run_after(default)}) == 2
+    assert after != Priority.run_before(default)
+    assert len({after, default, Priority.run_after(default)}) == 2
