@@ -183,7 +183,7 @@ class SimpleRetryStrategy:
         if context.outcome.is_success:
             # It was only looked at: the token is still good for record_success.
             token.unredeem()
-        _refuse(StopReason.NOT_RETRYABLE, None, classification)
+        raise RetryError(stop_reason=StopReason.NOT_RETRYABLE, classification=classification)
 
     def _backoff(self, kind: ErrorKind, retry: int, previous: float | None) -> float:
         strategy = self.throttling_backoff_strategy if kind is ErrorKind.THROTTLING else self.backoff_strategy
