@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -50,6 +51,15 @@ class Pair:
     def three():
         return 3
 '''
+
+
+def test_every_survivor_of_the_report_has_an_explanation() -> None:
+    """And the counts add up."""
+    results = json.loads((FOLDER.parent / "results" / "mutation.json").read_text(encoding="utf-8"))
+    for found in results.values():
+        assert found["mutants"] == found["killed"] + found["timed out"] + found["survived"]
+        assert found["survived"] == len(found["survivors"])
+        assert [] == [survivor for survivor in found["survivors"] if not survivor.get("why")]
 
 
 @pytest.fixture
