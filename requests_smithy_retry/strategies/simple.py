@@ -71,13 +71,10 @@ class SimpleRetryStrategy:
         base = RetryConfig() if config is None else config
         self.config: RetryConfig = base.replace(**options)
         self.clock = clock
-        given, config = backoff_strategy, self.config
-        self.backoff_strategy: RetryBackoffStrategy = (
-            self._exponential(config.transient_base) if given is None else given
-        )
-        self.throttling_backoff_strategy: RetryBackoffStrategy = (
-            self._exponential(config.throttling_base) if given is None else given
-        )
+        given, bases = backoff_strategy, (self.config.transient_base, self.config.throttling_base)
+        transient, throttling = (self._exponential(base) if given is None else given for base in bases)
+        self.backoff_strategy: RetryBackoffStrategy = transient
+        self.throttling_backoff_strategy: RetryBackoffStrategy = throttling
         self.classifiers: tuple[RetryClassifier, ...] = in_order(
             (*self._default_classifiers(), *self.config.classifiers)
         )

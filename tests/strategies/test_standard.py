@@ -19,11 +19,12 @@ from requests_smithy_retry import (
     StopReason,
     TokenBucket,
     TokenBucketSnapshot,
+    quota_backends,
     retry_history,
     retry_options,
 )
 from requests_smithy_retry.payoff_bucket import PayoffTokenBucket
-from requests_smithy_retry.strategies import standard, strategy_for
+from requests_smithy_retry.strategies import strategy_for
 from requests_smithy_retry.testing.clock import FakeClock
 from tests.strategies.test_simple import Safe, in_context, refresh, refusal, response
 from tests.support import read_timeout, reset_error, scripted, send
@@ -352,13 +353,13 @@ def test_an_address_is_asked_for_each_scope_by_name(monkeypatch):
     def factory(url, **settings):
         return lambda scope: asked.append((url, scope)) or TokenBucket(20)
 
-    monkeypatch.setattr(standard, "quota_factory", factory)
+    monkeypatch.setattr(quota_backends, "quota_factory", factory)
     of = strategy(quota=20, quota_url="memory://")
     for _ in range(2):
         of.bucket("a")
         of.bucket()
     assert [("memory://", "a"), ("memory://", "default")] == [(str(url), scope) for url, scope in asked]
-    monkeypatch.setattr(standard, "quota_factory", None)
+    monkeypatch.setattr(quota_backends, "quota_factory", None)
     assert strategy(quota=None, quota_url="memory://").bucket("a") is None
 
 
