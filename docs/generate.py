@@ -115,6 +115,8 @@ BLOCKS: dict[tuple[str, str], Callable[[], str]] = {
         ("reference/payoff-figures.md", name): from_module("payoff_tables", name)
         for name in ("clients-1000", "clients-200", "clients-10", "clients-1")
     },
+    ("explanation/mutation-report.md", "mutation"): from_module("mutation_tables", "mutation"),
+    ("explanation/mutation-report.md", "mutation-survivors"): from_module("mutation_tables", "mutation-survivors"),
 }
 """By page and name of the block."""
 

@@ -99,7 +99,7 @@ class TokenBucket:
         self.on_empty = on_empty
         self.clock = clock
         self._available = capacity if initial is None else initial
-        self._refilled_at = clock.now() if refill_rate else 0.0
+        self._refilled_at = clock.now()
         self.renew_lock()
         renew_lock_after_fork(self)
 
@@ -173,7 +173,6 @@ class TokenBucket:
         self._line = WaitingLine(self) if self.on_empty == "wait" else None
 
     def _add(self, amount: float) -> None:
-        self._refill()
         self._available = min(self.capacity, self._available + amount)
         if self._line is not None:
             self._line.serve()

@@ -112,7 +112,7 @@ class ClientRateLimiter:
             self._refill(now)
             seconds = (1.0 - self._capacity) / self._fill_rate
             # A wait too small to move the clock would be waited for ever: it is as good as over.
-            if seconds <= 0 or now + seconds <= now:
+            if now + seconds <= now:
                 self._capacity = max(0.0, self._capacity - 1.0)
                 return None
             return PermitWait(seconds, self, self._generation)
@@ -175,11 +175,10 @@ class ClientRateLimiter:
             index += 1
             if is_bounded:
                 # Until the measured rate changes, each further success sets the same rate: the last one stands for all.
-                end = bisect_left(times, self._clocker.interval_end, index)
-                if end > index:
-                    self._clocker.skip(end - index)
-                    self._used_at = times[end - 1]
-                    index = end
+                end = bisect_left(times, self._clocker.interval_end)
+                self._clocker.skip(end - index)
+                self._used_at = times[end - 1]
+                index = end
 
     def rest(self, clock: Clock, generation: int, seconds: float) -> None:
         """Wait until the rate changes, at most so long; what :meth:`PermitWait.rest` does."""

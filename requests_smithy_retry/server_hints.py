@@ -61,8 +61,10 @@ def read_hint(headers: Mapping[str, str], *, wall: float) -> Hint | None:
 def parse_integer(value: str) -> float | None:
     """A whole number from 0 on, or None for anything else. A number past all sense is just very large."""
     text = value.strip(" \t")
-    if _INTEGER.fullmatch(text) is None:
-        return None
+    return None if _INTEGER.fullmatch(text) is None else _number(text)
+
+
+def _number(text: str) -> float:
     digits = text.lstrip("0")
     return float(digits or "0") if len(digits) <= _HUGE_DIGITS else 1e15
 
@@ -77,8 +79,7 @@ def parse_retry_after(value: str, *, date: str | None, wall: float) -> float | N
     text = value.strip(" \t")
     if _DECIMAL.fullmatch(text) is not None:
         whole, _, fraction = text.partition(".")
-        base = parse_integer(whole) or 0.0
-        return base + float(f"0.{fraction[:_HUGE_DIGITS]}") if fraction else base
+        return _number(whole) + float(f"0.{fraction[:_HUGE_DIGITS]}")
     moment = parse_http_date(text)
     if moment is None:
         return None
@@ -91,15 +92,14 @@ def parse_http_date(text: str) -> float | None:
     if _HTTP_DATE.fullmatch(text) is None:
         return None
     parsed = parsedate_tz(text)
-    if parsed is None or not _is_a_time(parsed):
+    if parsed is None or not _is_a_time(*parsed[2:6]):
         return None
     return float(mktime_tz(parsed))
 
 
-def _is_a_time(parsed: tuple[int | None, ...]) -> bool:
-    """Whether month, day, hour, minute and second are what a calendar can hold: the parser does not look."""
-    _, month, day, hour, minute, second = (part or 0 for part in parsed[:6])
-    return 1 <= month <= 12 and 1 <= day <= 31 and hour <= 23 and minute <= 59 and second <= 60
+def _is_a_time(day: int, hour: int, minute: int, second: int) -> bool:
+    """Whether a calendar can hold it: the parser looks only at the month's name."""
+    return 1 <= day <= 31 and hour <= 23 and minute <= 59 and second <= 60
 
 
 def delay_for(computed: float, hint: Hint | None) -> float:

@@ -60,3 +60,16 @@ def test_a_reason_is_frozen_and_remembers_its_source():
     )
     with pytest.raises(AttributeError):
         reason.retry_after = 1
+
+
+def test_a_delay_of_nothing_is_a_delay() -> None:
+    """From 0 on; below 1 s as well."""
+    for seconds in (0, 0.5):
+        action = RetryAction.retryable_error_with_explicit_delay(ErrorKind.TRANSIENT, seconds)
+        assert action.reason.retry_after == seconds
+
+
+def test_a_retry_may_be_forbidden_without_a_word() -> None:
+    """Then there is none, not an empty one."""
+    assert RetryForbidden().why is None
+    assert RetryForbidden() == RetryAction.retry_forbidden()

@@ -163,3 +163,20 @@ def test_the_worst_bodies_cost_little(body: bytes) -> None:
     begun = time.process_time()
     assert code_in_body(body) is None
     assert time.process_time() - begun < 0.1
+
+
+@pytest.mark.parametrize("start", [b"\x0b", b"\x0c", b"X", b"\xa0"])
+def test_only_white_space_may_stand_before_the_body(start):
+    """That of JSON and XML: blank, tab and the ends of a line."""
+    for body in (b'{"code": "SlowDown"}', b"<Error><Code>SlowDown</Code></Error>"):
+        assert code_in_body(start + body) is None
+        assert code_in_body(b" \t\r\n" + body) == "SlowDown"
+
+
+def test_64_kib_of_a_body_are_looked_at():
+    """A code that ends there is found; one byte later it is not."""
+    for size, expected in ((65_536, "SlowDown"), (65_537, None)):
+        head, tail = b"<Error><!--", b"--><Code>SlowDown</Code>"
+        body = head + b" " * (size - len(head) - len(tail)) + tail
+        assert len(body) == size
+        assert error_code({}, body + b"</Error>") == expected

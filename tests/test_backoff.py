@@ -62,11 +62,26 @@ def test_jitter_kinds(jitter, expected):
     assert expected == backoff.compute_next_backoff_delay(3, 4.0)
 
 
+@pytest.mark.parametrize("retry", [0, -1])
+def test_there_is_no_delay_before_the_first_attempt(retry):
+    """A first attempt is no retry: it does not wait, whatever the jitter."""
+    assert [0.0] * 4 == [
+        ExponentialRetryBackoffStrategy(backoff_scale_value=2, jitter_type=jitter).compute_next_backoff_delay(retry)
+        for jitter in Jitter
+    ]
+
+
+def test_decorrelated_jitter_spreads_at_least_its_own_base():
+    """A previous delay below the base, one of another kind of failure for instance, does not narrow the spread."""
+    backoff = ExponentialRetryBackoffStrategy(backoff_scale_value=2, jitter_type="decorrelated", random=lambda: 0.5)
+    assert 2 + 0.5 * 3 * 2 == backoff.compute_next_backoff_delay(2, 0.1)
+
+
 @pytest.mark.parametrize("value", [-1, -0.001, float("inf"), float("nan")])
 @pytest.mark.parametrize("name", ["backoff_scale_value", "max_backoff"])
 def test_bad_numbers_are_refused(name, value):
     """A number that is no finite duration is refused by name."""
-    with pytest.raises(ValueError, match=name):
+    with pytest.raises(ValueError, match=f"^{name}="):
         ExponentialRetryBackoffStrategy(**{name: value})
 
 
@@ -114,6 +129,17 @@ def test_strategies_of_ones_own(backoff, expected):
         adapter = scripted(503, 503, 503, 200, strategy=strategy)
         send(adapter)
         assert expected == adapter.clock.sleeps
+
+
+def test_an_empty_strategy_is_a_strategy():
+    """One that has a length, of 0 as it happens, is used all the same."""
+
+    class Empty(list, OneArgument):
+        """A list of what it was asked, say."""
+
+    empty = Empty()
+    strategy = StandardRetryStrategy(backoff_strategy=empty)
+    assert strategy.backoff_strategy is strategy.throttling_backoff_strategy is empty
 
 
 def test_a_callable_without_a_signature_takes_one_argument():

@@ -346,3 +346,11 @@ def test_an_exception_that_carries_a_response_is_judged_by_it_when_driven_by_han
     renewed = strategy.refresh_retry_token_for_retry(token_to_renew=token, error=caught.value)
     assert renewed.retry_delay == 7
     assert prepare().method == "GET"
+
+
+@pytest.mark.parametrize("verdict", VERDICTS)
+def test_throttling_is_told_from_all_other_verdicts(verdict: RetryAction) -> None:
+    """Only a retry that is indicated because of throttling counts; without votes, nobody said anything."""
+    classification = Classification(verdict)
+    assert classification.is_throttling is (verdict == RetryAction.throttling_error())
+    assert classification.votes == ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from requests_smithy_retry import (
     classifier,
     with_priority,
 )
-from requests_smithy_retry.classifier import in_order, is_classifier, priority_of, sees_successes
+from requests_smithy_retry.classifier import FunctionClassifier, in_order, is_classifier, priority_of, sees_successes
 
 NOTHING = RetryAction.no_action_indicated()
 AFTER = RetryClassifierPriority.run_after(RetryClassifierPriority.default())
@@ -34,14 +35,14 @@ def test_a_function_of_the_outcome_is_a_classifier_in_one_line() -> None:
 def test_a_function_of_two_arguments_gets_the_verdict_so_far() -> None:
     """It may refine what was said before; called as a function, it is told that nothing was."""
 
-    @classifier(name="echo", priority=AFTER, sees_successes=True)
+    @classifier(name="an echo", priority=AFTER, sees_successes=True)
     def echo(outcome: Outcome, previous: RetryAction) -> RetryAction:
         return previous
 
     assert echo.classify_retry(Outcome(), RetryAction.client_error()) == RetryAction.client_error()
     assert echo(Outcome()) == NOTHING
     assert echo(Outcome(), RetryAction.server_error()) == RetryAction.server_error()
-    assert (echo.name, echo.priority, echo.sees_successes) == ("echo", AFTER, True)
+    assert (echo.name, echo.priority, echo.sees_successes) == ("an echo", AFTER, True)
 
 
 def test_the_bare_decorator_keeps_the_name() -> None:
@@ -53,6 +54,46 @@ def test_the_bare_decorator_keeps_the_name() -> None:
 
     assert locked.name == "locked"
     assert locked(Outcome()) is None
+
+
+def test_a_decorator_with_arguments_leaves_out_what_it_is_not_given() -> None:
+    """The name is the function's; successes are not looked at."""
+
+    @classifier(priority=AFTER)
+    def mine(outcome: Outcome) -> None:
+        return None
+
+    assert (mine.name, mine.priority, mine.sees_successes) == ("mine", AFTER, False)
+    assert FunctionClassifier(mine).sees_successes is False
+
+
+def test_a_function_is_given_the_very_outcome() -> None:
+    """Whether it takes the verdict so far or not, and whoever calls it."""
+    seen = []
+    outcome = Outcome()
+    one = classifier(lambda outcome: seen.append(outcome))
+    two = classifier(lambda outcome, previous: seen.append(outcome))
+    for made in (one, two):
+        made.classify_retry(outcome, NOTHING)
+        made(outcome)
+    assert [True] * 4 == [each is outcome for each in seen]
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (lambda outcome, verdict: verdict, True),
+        (lambda outcome, previous=None: previous, True),
+        (lambda outcome, bound=NOTHING: bound, False),
+        (lambda outcome, bound=NOTHING, previous=NOTHING: bound, False),
+        (lambda outcome, *, previous=NOTHING: previous, False),
+    ],
+    ids=["a second argument", "one of that name", "a bound value", "two bound values", "by keyword alone"],
+)
+def test_who_gets_the_verdict_so_far(function: Any, expected: bool) -> None:
+    """A second argument that it cannot do without, or that is called ``previous``; a bound value is left alone."""
+    said = classifier(function).classify_retry(Outcome(), RetryAction.client_error())
+    assert (said == RetryAction.client_error()) is expected
 
 
 def test_any_callable_will_do() -> None:
@@ -82,6 +123,8 @@ def test_a_default_can_be_wrapped_at_another_priority() -> None:
     assert priority_of(made) == AFTER
     assert sees_successes(made) is True
     assert made.classify_retry(Outcome(), NOTHING) == NOTHING
+    echo = with_priority(classifier(lambda outcome, previous: previous), AFTER)
+    assert echo.classify_retry(Outcome(), RetryAction.client_error()) == RetryAction.client_error()
 
 
 def test_classifiers_are_sorted_by_priority_and_then_by_addition() -> None:
@@ -99,11 +142,22 @@ def test_classifiers_are_sorted_by_priority_and_then_by_addition() -> None:
     assert in_order([last, second, plain, transient, first, status]) == (status, transient, second, plain, first, last)
     assert isinstance(plain, RetryClassifier)
     assert sees_successes(plain) is False
+    assert sees_successes(SimpleNamespace(sees_successes=1)) is True
 
 
 @pytest.mark.parametrize(
     ("item", "verdict"),
-    [(TransientErrorClassifier(), True), (object(), False), ("name", False), (lambda outcome: None, False)],
+    [
+        (TransientErrorClassifier(), True),
+        (object(), False),
+        ("name", False),
+        (lambda outcome: None, False),
+        (SimpleNamespace(name="a", classify_retry=print), True),
+        (SimpleNamespace(name=5, classify_retry=print), False),
+        (SimpleNamespace(classify_retry=print), False),
+        (SimpleNamespace(name="a", classify_retry="print"), False),
+        (SimpleNamespace(name="a"), False),
+    ],
 )
 def test_what_can_be_used_as_a_classifier(item: Any, verdict: bool) -> None:
     """It needs a name and a method; a bare function is made one with ``classifier``."""

@@ -66,3 +66,9 @@ def test_scale_is_connected():
     assert recovery_time(10, scale=4) < recovery_time(10)
     slow = rate_after_success(9, last_max_rate=10, last_throttle=0)
     assert rate_after_success(9, last_max_rate=10, last_throttle=0, scale=4) > slow
+
+
+def test_another_scale_moves_the_whole_curve():
+    """It passes the old rate at the time to recover of that scale."""
+    there = recovery_time(10, scale=4)
+    assert rate_after_success(there, last_max_rate=10, last_throttle=0, scale=4) == pytest.approx(10)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from requests_smithy_retry.clock import SYSTEM_CLOCK
 from requests_smithy_retry.deadline import Deadline, after, earliest
 from requests_smithy_retry.testing.clock import FakeClock
 
@@ -13,6 +14,12 @@ def test_what_is_left_goes_down_with_the_clock() -> None:
     assert deadline is not None
     clock.sleep(12)
     assert deadline.left() == -2
+
+
+def test_by_default_it_is_on_the_systems_clock() -> None:
+    """A moment by itself is one of the clock that the program runs on."""
+    assert Deadline(5) == Deadline(5, SYSTEM_CLOCK)
+    assert 9 < after(10).left() <= 10
 
 
 def test_no_bound_is_no_deadline() -> None:
@@ -35,4 +42,4 @@ def test_the_same_moment_on_another_clock() -> None:
     there.sleep(1000)
     deadline = Deadline(here.now() + 5, here)
     assert deadline.on(here) is deadline
-    assert deadline.on(there).left() == 5
+    assert deadline.on(there) == Deadline(there.now() + 5, there)

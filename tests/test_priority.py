@@ -70,3 +70,13 @@ def test_a_priority_survives_copies() -> None:
     here = Priority.run_before(Priority.transient_error_classifier())
     assert pickle.loads(pickle.dumps(here)) == copy.copy(here) == copy.deepcopy(here) == here
     assert repr(here) == "<RetryClassifierPriority (3, -1)>"
+
+
+def test_priorities_are_equal_by_their_place() -> None:
+    """Made in the same way they are one; a priority beside another is not that one."""
+    default = Priority.default()
+    after = Priority.run_after(default)
+    assert after == Priority.run_after(default)
+    assert after != default
+    assert after != Priority.run_before(default)
+    assert len({after, default, Priority.run_after(default)}) == 2

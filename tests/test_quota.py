@@ -70,6 +70,14 @@ def test_what_is_given_back_is_there(method):
     assert bucket.available == 4
 
 
+@pytest.mark.parametrize("method", ["release", "reward"])
+def test_too_much_given_back_fills_it_and_no_more(method):
+    """Also where nothing refills it."""
+    bucket = TokenBucket(10, initial=9)
+    getattr(bucket, method)(4)
+    assert bucket.available == 10
+
+
 def test_writing_off_changes_nothing_where_nobody_waits():
     """The tokens are gone already."""
     bucket = TokenBucket(10, initial=3)
@@ -91,6 +99,51 @@ def test_it_refills_with_time():
     assert bucket.available == 3
 
 
+def test_the_refill_begins_when_the_bucket_is_made():
+    """The time before does not count, however late it is on the clock."""
+    clock = FakeClock()
+    clock.advance(1_000)
+    bucket = TokenBucket(10, initial=0, refill_rate=2, clock=clock)
+    assert bucket.available == 0
+    clock.advance(1)
+    assert bucket.available == 2
+
+
+def test_without_a_refill_the_clock_is_not_asked():
+    """A retry costs no look at the time where time brings nothing."""
+    clock = FakeClock()
+    bucket = TokenBucket(10, clock=clock)
+    clock.now = None
+    assert bucket.acquire(4)
+    bucket.release(4)
+    assert bucket.available == 10
+
+
+def test_a_shallow_copy_is_on_the_same_clock():
+    """So that a test's clock drives both."""
+    clock = FakeClock()
+    assert copy.copy(TokenBucket(10, clock=clock)).clock is clock
+
+
+def test_looking_takes_no_lock_where_nothing_refills():
+    """Called while the lock is held: it would hang."""
+    bucket = TokenBucket(10, initial=3)
+    with bucket._lock:
+        assert bucket.available == 3
+
+
+def test_what_is_returned_is_no_longer_out():
+    """After a return nobody waits for it once more: who wants more than there is, is refused at once."""
+    clock = FakeClock()
+    bucket = TokenBucket(10, on_empty="wait", clock=clock)
+    assert bucket.acquire(10)
+    bucket.release(10)
+    assert bucket.acquire(7)
+    bucket.write_off(7)
+    assert not bucket.acquire(5, deadline=clock.now() + 3)
+    assert clock.sleeps == []
+
+
 @pytest.mark.parametrize(
     ("arguments", "name"),
     [
@@ -108,6 +161,12 @@ def test_a_number_out_of_range_is_refused_by_name(arguments, name):
     """The error names the argument."""
     with pytest.raises(ValueError, match=f"^{name}="):
         TokenBucket(**arguments)
+
+
+def test_it_may_begin_with_anything_up_to_full():
+    """Both ends included; a snapshot says so, and that the bucket is in memory."""
+    held = [TokenBucket(20, initial=initial).snapshot() for initial in (0, 7, 20)]
+    assert [TokenBucketSnapshot(20, initial, "memory") for initial in (0, 7, 20)] == held
 
 
 def test_an_empty_bucket_is_a_bucket():

@@ -38,6 +38,11 @@ def test_the_interval_and_the_smoothing_are_connected():
     assert RateClocker(0.0, smoothing=0.5).record(1.0) == 0.5
 
 
+def test_it_begins_within_an_interval_of_the_clock():
+    """Made at 10.3 s, its first interval is the one from 10 to 10.5 s."""
+    assert RateClocker(10.3).interval_end == 10.5
+
+
 def test_skipped_responses_count_in_their_interval():
     """Skipping says the same as recording, where the rate does not change."""
     one, other = RateClocker(0.0), RateClocker(0.0)

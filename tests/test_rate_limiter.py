@@ -13,6 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from requests_smithy_retry import ClientRateLimiter, RateLimiterSettings, SystemClock
+from requests_smithy_retry.cubic import rate_after_success
+from requests_smithy_retry.rate_clocker import RateClocker
 from requests_smithy_retry.rate_limiter import FORGET_AFTER, MAX_PENDING
 from requests_smithy_retry.testing.clock import FakeClock
 from tests.spec_files import adaptive_vectors
@@ -88,6 +90,97 @@ def test_a_second_throttling_starts_from_the_lower_of_measured_and_allowed(clock
     after = limiter.snapshot()
     assert after.last_max_rate == before.fill_rate < before.measured_rate
     assert after.fill_rate == pytest.approx(0.49 * before.last_max_rate)
+
+
+def test_a_second_throttling_after_a_calm_time_starts_from_what_was_measured(clock):
+    """Where the client went slower than it was allowed to."""
+    limiter = throttled_at(20, clock)
+    allowed = limiter.snapshot().fill_rate
+    clock.advance(10)
+    limiter.record_response(throttled=True)
+    view = limiter.snapshot()
+    assert view.last_max_rate == view.measured_rate < allowed
+
+
+def test_the_very_first_response_may_be_throttled(limiter, clock):
+    """Then the rate is what was measured, whatever the rate that a limiter begins with."""
+    clock.advance(0.5)
+    limiter.record_response(throttled=True)
+    assert limiter.snapshot().last_max_rate == pytest.approx(1.6)
+
+
+def test_the_numbers_of_the_curve_are_connected(clock):
+    """Beta and scale are those of the settings, at the drop and on the way up."""
+    limiter = throttled_at(10, clock, beta=0.5, scale=0.8)
+    view = limiter.snapshot()
+    assert view.fill_rate == pytest.approx(0.5 * view.last_max_rate)
+    clock.advance(0.2)
+    limiter.record_response(throttled=False)
+    on_the_curve = rate_after_success(
+        clock.now(), last_max_rate=view.last_max_rate, last_throttle=view.last_throttle, beta=0.5, scale=0.8
+    )
+    assert limiter.snapshot().fill_rate == pytest.approx(on_the_curve)
+
+
+@pytest.mark.parametrize("numbers", [{"smoothing": 0.5}, {"interval": 2.0}])
+def test_the_numbers_of_the_measuring_are_connected(clock, numbers):
+    """Smoothing and interval are those of the settings."""
+    limiter, alone = ClientRateLimiter(RateLimiterSettings(**numbers), clock=clock), RateClocker(0.0, **numbers)
+    for _ in range(30):
+        clock.advance(0.3)
+        limiter.record_response(throttled=False)
+        alone.record(clock.now())
+    assert limiter.snapshot().measured_rate == alone.measured_rate > 0
+
+
+def test_a_new_limiter_is_in_use_and_has_no_past(clock):
+    """It was not given up, was last used when it was made, and needs no permits."""
+    clock.advance(7)
+    limiter = ClientRateLimiter(clock=clock)
+    assert (limiter.retired, limiter.used_at, limiter.enabled) == (False, 7, False)
+
+
+def test_measuring_writes_down_at_most_32_responses(limiter):
+    """Until then nothing is worked out."""
+    for _ in range(31):
+        limiter.record_response(throttled=False)
+    assert len(limiter._pending) == 31
+    limiter.record_response(throttled=False)
+    assert len(limiter._pending) == 0
+
+
+def test_permits_come_in_while_nobody_asks(clock):
+    """A look at the limiter counts them."""
+    limiter = throttled_at(10, clock)
+    while limiter.try_acquire() is None:
+        pass
+    before = limiter.snapshot()
+    clock.advance(0.1)
+    assert limiter.snapshot().capacity == pytest.approx(before.capacity + 0.1 * before.fill_rate)
+
+
+def test_a_wait_shows_its_seconds_alone(limiter):
+    """Not the limiter behind it."""
+    limiter.record_response(throttled=True)
+    wait = limiter.try_acquire()
+    assert repr(wait) == f"PermitWait(seconds={wait.seconds!r})"
+
+
+def test_a_shallow_copy_is_on_the_same_clock(limiter, clock):
+    """So that a test's clock drives both."""
+    assert copy.copy(limiter).clock is clock
+
+
+def test_a_minute_after_the_last_throttling_a_new_limiter_would_do_as_well(clock):
+    """Sixty seconds, counted from the throttling, however late it is on the clock."""
+    clock.advance(1_000)
+    limiter = ClientRateLimiter(clock=clock)
+    assert limiter.is_spare
+    limiter.record_response(throttled=True)
+    clock.advance(59.5)
+    assert not limiter.is_spare
+    clock.advance(0.5)
+    assert limiter.is_spare
 
 
 def test_the_rate_never_passes_twice_the_measured_one(clock):

@@ -14,6 +14,7 @@ from requests_smithy_retry import (
     RetryForbidden,
     RetryReason,
     StopReason,
+    classifier,
     retry_history,
     retry_options,
 )
@@ -151,3 +152,20 @@ def test_strict_methods_are_urllib3s_habit() -> None:
     assert send(scripted(429, strict_methods=True), "POST").status_code == 429
     assert send(scripted(pool_timeout(), 200, strict_methods=True), "POST").status_code == 200
     assert send(scripted(429, 200, strict_methods=True), "GET").status_code == 200
+
+
+def test_a_success_that_is_to_be_polled_obeys_the_rule_as_well() -> None:
+    """A classifier that wants a 200 retried cannot have a POST sent twice."""
+
+    @classifier(sees_successes=True)
+    def pending(outcome: Outcome) -> RetryAction:
+        return TRANSIENT
+
+    history = retry_history(send(scripted(200, classifiers=[pending]), "POST"))
+    assert history.stop_reason is StopReason.NOT_RESENDABLE
+
+
+def test_histories_name_the_rule() -> None:
+    """Its vote is among those of the attempt."""
+    history = retry_history(send(scripted(500), "POST"))
+    assert [vote.classifier for vote in history.attempts[0].votes][-1] == "resend rule"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from requests_smithy_retry import AdaptiveRetryStrategy, RetryError, StandardRetryStrategy, TokenBucket
 from requests_smithy_retry.quota import is_full
-from requests_smithy_retry.scopes import MAX_SCOPES, MOST_LOOKS, ScopeTable, scope_of
+from requests_smithy_retry.scopes import MAX_SCOPES, MOST_LOOKS, NamedScopeTable, ScopeTable, scope_of, shown
 from requests_smithy_retry.testing.clock import FakeClock
 
 
@@ -250,3 +250,50 @@ def test_a_limiter_that_was_throttled_is_kept_and_idle_ones_go():
         strategy.limiter(f"other {number}")
     assert slow.retired
     assert strategy.throttled == set()
+
+
+@pytest.mark.parametrize(
+    ("scope", "expected"),
+    [
+        ("https://api.example.com:443", "https://api.example.com"),
+        ("http://api.example.com:80", "http://api.example.com"),
+        ("http://api.example.com:443", "http://api.example.com:443"),
+        ("https://api.example.com:8443", "https://api.example.com:8443"),
+        ("https://a://b:443", "https://a://b"),
+        ("my own", "my own"),
+    ],
+)
+def test_a_scope_is_shown_without_the_port_that_its_scheme_has_anyway(scope, expected):
+    """Any other text is shown as it is."""
+    assert shown(scope) == expected
+
+
+def test_1024_scopes_are_kept():
+    """Contract 11.3; the next one shares an item with all that come after it."""
+    table = ScopeTable(object, lambda item: False)
+    kept = [table.get(str(number)) for number in range(1024)]
+    assert len({*map(id, kept)}) == len(table) == 1024
+    assert table.get("one more") is table.get("another") is table.overflow
+    assert "0" in table
+    assert "one more" not in table
+
+
+def test_items_are_made_by_the_name_of_their_scope():
+    """No scope and the newcomers' have names of their own; what is not spare stays."""
+    asked, spare = [], set()
+    table = NamedScopeTable(lambda name: asked.append(name) or name, lambda item: item in spare, 2)
+    for scope in (None, "a", "b"):
+        table.get(scope)
+    spare.add("a")
+    table.get("c")
+    assert asked == ["default", "a", "overflow", "c"]
+    assert [scope for scope, _ in table] == [None, "c"]
+
+
+def test_a_fork_within_a_use_forgets_who_used_what():
+    """The block ends in peace all the same."""
+    table = ScopeTable(object, lambda item: True, 1)
+    with table.use("a") as item:
+        table.renew_lock()
+    assert table.get("b") is not item
+    assert "a" not in table

@@ -40,6 +40,11 @@ MALFORMED = [
     ".5",
     "5.",
     "1.2.3",
+    "X5",
+    "5X",
+    "\x0b5",
+    "5\x0c",
+    "\xa05",
 ]
 
 
@@ -50,6 +55,12 @@ MALFORMED = [
 def test_seconds(text, expected):
     """Digits and decimals are seconds."""
     assert expected == parse_retry_after(text, date=None, wall=WALL)
+
+
+def test_a_fraction_may_be_long():
+    """Fifteen digits of it count."""
+    assert 1.123456789012345 == parse_retry_after("1.12345678901234567890", date=None, wall=WALL)
+    assert 0.5 == parse_retry_after("0.5" + "0" * 4000, date=None, wall=WALL)
 
 
 @pytest.mark.parametrize("text", MALFORMED)
@@ -63,6 +74,14 @@ def test_malformed(text):
 def test_thousands_of_digits_are_a_huge_number(text):
     """4,000 digits are past any limit, and parsing them is cheap."""
     assert parse_retry_after(text, date=None, wall=WALL) >= 1e15
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("123456789012345", 123456789012345.0), ("1234567890123456", 1e15), ("1" + "0" * 15, 1e15)]
+)
+def test_from_16_digits_on_every_number_is_the_same(text, expected):
+    """Fifteen digits are read as they are; more are just very large."""
+    assert expected == parse_integer(text)
 
 
 def test_leading_zeros_do_not_count():
@@ -104,6 +123,9 @@ def test_dates_that_are_none(text):
         ("Sun, 06 Nov 1994 08:49:27 GMT", 10.0),
         ("Sun, 06 Nov 1994 09:49:37 GMT", 0.0),
         ("garbage", 60.0),
+        (" Sun, 06 Nov 1994 08:49:27 GMT\t", 10.0),
+        ("\x0bSun, 06 Nov 1994 08:49:27 GMT", 60.0),
+        ("XSun, 06 Nov 1994 08:49:27 GMT", 60.0),
     ],
 )
 def test_a_date_is_measured_against_the_responses_own(date, expected):

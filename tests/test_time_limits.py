@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import http.client
+import socket
 import zlib
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import requests
+from requests import Response
 from urllib3.exceptions import DecodeError, EmptyPoolError
 
 from requests_smithy_retry import RetryConfig, RetryConfigError, RetryError, StopReason, retry_history, retry_options
+from requests_smithy_retry.deadline import Deadline
 from requests_smithy_retry.operation_options import NOTHING
 from requests_smithy_retry.testing.clock import FakeClock
 from requests_smithy_retry.time_limits import TimeLimits, as_body_failure
 from requests_smithy_retry.tokens import StandardRetryToken
 from requests_smithy_retry.wire import attempt
+from requests_smithy_retry.wire.reader import Reader
 
 from .support import prepare, scripted, send
 
@@ -201,3 +206,133 @@ def test_what_a_signal_raised_meanwhile_is_handed_on() -> None:
 
     raised = SoftTimeLimitExceeded()
     assert as_body_failure(raised, prepare()) is raised
+
+
+def limits_of(clock: FakeClock, **options: Any) -> TimeLimits:
+    """Limits by themselves."""
+    return TimeLimits(RetryConfig(**options), NOTHING, clock)
+
+
+def test_without_a_bound_nothing_is_limited() -> None:
+    """The timeout stays the caller's, any wait is allowed, and the connections know of no deadline."""
+    limits = limits_of(FakeClock())
+    assert limits.allowed is None
+    assert limits.begin((1, None)) == limits.allowed == (1, None)
+    assert (limits.at, limits.forbids(1e9), attempt.deadline) == (None, False, None)
+    limits.end()
+
+
+def test_the_deadline_is_a_moment_on_the_operations_clock() -> None:
+    """So many seconds after it began; a wait that ends at that very moment is too long."""
+    clock = FakeClock()
+    limits = limits_of(clock, operation_timeout=5)
+    assert limits.at == clock.now() + 5
+    assert [limits.forbids(wait) for wait in (4.75, 5, 6)] == [False, True, True]
+
+
+def test_a_shorter_timeout_stays_and_is_told() -> None:
+    """What one attempt may take is the caller's timeout or what is left, whichever is less."""
+    limits = limits_of(FakeClock(), operation_timeout=5)
+    for timeout, expected in ((2, 2), (9, 5)):
+        assert limits.begin(timeout) == limits.allowed == expected
+        limits.end()
+
+
+def test_an_attempt_at_the_very_deadline_is_not_made() -> None:
+    """It fails as one that could not connect in time; the timeout is told as the caller gave it."""
+    clock = FakeClock()
+    limits = limits_of(clock, operation_timeout=5)
+    clock.sleep(5)
+    with pytest.raises(requests.exceptions.ConnectTimeout):
+        limits.begin(7)
+    assert (limits.allowed, attempt.connecting) == (7, True)
+    limits.end()
+    attempt.connecting = False
+
+
+@pytest.mark.parametrize(("outer", "expected"), [(3, 3), (30, 5)])
+def test_within_another_operation_the_earlier_deadline_holds(outer: float, expected: float) -> None:
+    """While it lasts; afterwards the outer one's is in force again, however often the end is told."""
+    clock = FakeClock()
+    outside = Deadline(clock.now() + outer, clock)
+    limits = limits_of(clock, operation_timeout=5)
+    with attempt.ending(outside):
+        limits.end()
+        assert attempt.deadline is outside
+        limits.begin(None)
+        assert attempt.deadline.left() == expected
+        limits.end()
+        limits.end()
+        assert attempt.deadline is outside
+
+
+class Unread(Response):
+    """A response over a real socket, not read."""
+
+    def __init__(self, reader: Reader) -> None:
+        super().__init__()
+        self.raw = SimpleNamespace(_original_response=SimpleNamespace(fp=SimpleNamespace(raw=reader)))
+
+
+@pytest.mark.parametrize(("options", "expected"), [({"operation_timeout": 5}, 20), ({}, 1)])
+def test_a_body_that_is_handed_on_has_the_callers_timeout_again(options: dict[str, float], expected: float) -> None:
+    """The deadline ends with the head; where there was none, nobody touches the socket."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs, Reader(ours, "r") as reader:
+        ours.settimeout(1)
+        limits = limits_of(FakeClock(), **options)
+        limits.begin((10, 20))
+        limits.hand_on(Unread(reader))
+        limits.end()
+        assert ours.gettimeout() == expected
+
+
+def translated(error: Exception, *, passed: float, connecting: bool = False, **options: Any) -> Exception:
+    """What an attempt's failure is called some seconds after it began."""
+    clock = FakeClock()
+    limits = limits_of(clock, **options)
+    limits.begin(None)
+    attempt.connecting = connecting
+    clock.sleep(passed)
+    try:
+        return limits.translated(error, REQUEST)
+    finally:
+        limits.end()
+        attempt.connecting = False
+
+
+REQUEST = prepare()
+
+
+def test_before_the_deadline_a_timeout_keeps_its_name() -> None:
+    """A socket may wake 5 ms early, and no more; where there is no deadline, nothing is renamed."""
+    error = TimeoutError("timed out")
+    assert translated(error, passed=1e6) is error
+    assert translated(error, passed=4.5, operation_timeout=5) is error
+    assert translated(error, passed=4.994, operation_timeout=5) is error
+    assert translated(error, passed=4.9951, operation_timeout=5) is not error
+    assert translated(error, passed=0, operation_timeout=0.005) is not error
+
+
+@pytest.mark.parametrize("own", [requests.exceptions.ConnectTimeout, requests.exceptions.ReadTimeout])
+def test_a_timeout_of_requests_at_the_deadline_is_the_same_object(own: type[Exception]) -> None:
+    """It has its name already."""
+    error = own(TimeoutError())
+    assert translated(error, passed=5, operation_timeout=5) is error
+
+
+@pytest.mark.parametrize(
+    ("error", "connecting"),
+    [(EmptyPoolError(None, "full"), False), (TimeoutError("out"), True), (TimeoutError("out"), False)],  # type: ignore[arg-type]
+)
+def test_a_renamed_failure_has_its_cause_and_its_request(error: Exception, connecting: bool) -> None:
+    """As those have that requests raises."""
+    named: Any = translated(error, passed=5, connecting=connecting, operation_timeout=5)
+    assert (named.args, named.request) == ((error,), REQUEST)
+
+
+def test_a_failed_body_has_its_cause_and_its_request() -> None:
+    """As those have that requests raises."""
+    error = ValueError("bad")
+    named: Any = as_body_failure(error, REQUEST)
+    assert (named.args, named.request) == ((error,), REQUEST)

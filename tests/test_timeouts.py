@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from urllib3.exceptions import TimeoutStateError
 from urllib3.util import Timeout
 
 from requests_smithy_retry.timeouts import read_part, shrunk
@@ -64,3 +65,17 @@ def test_no_part_is_ever_longer_than_what_is_left(timeout: Any, left: float) -> 
 def test_the_part_for_reading(timeout: Any, expected: float | None) -> None:
     """What one read may take by a timeout."""
     assert read_part(timeout) == expected
+
+
+def test_a_total_is_what_is_left_of_it_for_reading() -> None:
+    """A urllib3 Timeout with nothing but a total bounds one read by it, and is itself not started."""
+    timeout = Timeout(total=5)
+    assert read_part(timeout) == pytest.approx(5, abs=0.5)
+    with pytest.raises(TimeoutStateError):
+        timeout.get_connect_duration()
+
+
+def test_a_truth_value_is_no_number_of_seconds() -> None:
+    """It is not taken for 1 s or 0 s: all that is left is allowed."""
+    assert shrunk(True, 2) == 2
+    assert shrunk((False, True), 2) == (2, 2)

@@ -170,3 +170,44 @@ def test_frames_are_forgotten_as_far_as_errors_are_looked_at() -> None:
     while chain[-1] is not first:
         chain.append(chain[-1].__context__)
     assert [error.__traceback__ is None for error in chain] == [True] * 32 + [False] * 68 + [True]
+
+
+@pytest.mark.parametrize(
+    "fault", [rex.InvalidURL, rex.MissingSchema, rex.InvalidSchema, rex.InvalidProxyURL, rex.InvalidHeader, ValueError]
+)
+def test_what_is_wrong_with_the_request_is_never_retried(fault: type[Exception]) -> None:
+    """Whatever else these are by class; one that the wire raises as well is none."""
+    assert is_request_fault(fault("bad"))
+    assert not is_transient(fault("bad"))
+
+    class Both(ValueError, ConnectionError):
+        pass
+
+    assert not is_request_fault(Both("bad"))
+
+
+def test_a_cause_that_stands_twice_hides_none_after_it() -> None:
+    """Each is met once, in order."""
+    one, other = ValueError("one"), ValueError("other")
+    error = RuntimeError(one, one, other)
+    assert list(causes(error)) == [error, one, other]
+
+
+def test_the_frames_of_all_causes_are_forgotten() -> None:
+    """Not of the outermost alone."""
+    try:
+        raise ValueError("inner")
+    except ValueError as caught:
+        inner = caught
+    error = OSError(inner)
+    assert inner.__traceback__ is not None
+    forget_frames(error)
+    assert inner.__traceback__ is None
+
+
+def test_only_a_tls_error_has_a_tls_reason() -> None:
+    """What another error calls its reason is something else, and need not be a text."""
+    for reason in ("UNEXPECTED_EOF_WHILE_READING", ["a list"]):
+        strange: Any = ValueError("strange")
+        strange.reason = reason
+        assert is_request_fault(rex.SSLError(strange))

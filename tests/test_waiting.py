@@ -12,7 +12,7 @@ import pytest
 
 from requests_smithy_retry import Outcome, RetryContext, RetryError, StandardRetryStrategy, StopReason, TokenBucket
 from requests_smithy_retry.testing.clock import FakeClock
-from requests_smithy_retry.waiting import LOOK_AGAIN, Loan, loan_of
+from requests_smithy_retry.waiting import Loan, loan_of
 
 GIVE_UP = 20.0
 PAUSE = threading.Event()
@@ -265,7 +265,18 @@ def test_a_dropped_loan_is_noticed_before_long(director):
     del loan
     gc.collect()
     director.run_until(3)
-    assert said == [(3, False, LOOK_AGAIN)]
+    assert said == [(3, False, 1.0)]
+
+
+def test_what_was_dropped_before_is_not_waited_for():
+    """Who comes after the drop is refused at once."""
+    bucket = TokenBucket(5, on_empty="wait", clock=FakeClock())
+    assert bucket.acquire(5)
+    loan = loan_of(bucket, 5)
+    del loan
+    gc.collect()
+    assert not bucket.acquire(3, deadline=bucket.clock.now() + 9)
+    assert bucket.clock.sleeps == []
 
 
 def test_a_loan_is_settled_or_written_off_once():

@@ -10,7 +10,7 @@ from ..classification import Classification
 from ..errors import RetryError
 from ..outcome import RetryContext
 from ..rate_limiter import ClientRateLimiter, PermitWait
-from ..scopes import ScopeTable
+from ..scopes import ScopeTable, shown
 from ..stop_reason import StopReason
 from ..tokens import RetryToken, StandardRetryToken
 from .snapshot import StrategySnapshot
@@ -78,7 +78,7 @@ class AdaptiveRetryStrategy(StandardRetryStrategy):
         else:
             return wait
         self._refund(token)
-        whose = "" if scope is None else f" for {scope}"
+        whose = "" if scope is None else f" for {shown(scope)}"
         raise RetryError(
             f"the client's rate limiter has no send permit{whose}: the next one comes in {wait.seconds:.3g} s, {bound}",
             stop_reason=StopReason.RATE_LIMITED,

@@ -9,7 +9,7 @@ import copy
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
-from ..actions import ErrorKind, NoActionIndicated, RetryForbidden, RetryIndicated, RetryReason
+from ..actions import ErrorKind, RetryForbidden, RetryIndicated, RetryReason
 from ..backoff import ExponentialRetryBackoffStrategy, RetryBackoffStrategy, takes_previous_delay
 from ..classification import Classification, classify, fold_of
 from ..classifier import RetryClassifier, in_order, sees_successes
@@ -69,12 +69,12 @@ class SimpleRetryStrategy:
         **options: Unpack[RetryOptions],
     ) -> None:
         base = RetryConfig() if config is None else config
-        self.config: RetryConfig = base.replace(**options) if options else base
+        self.config: RetryConfig = base.replace(**options)
         self.clock = clock
-        self.backoff_strategy: RetryBackoffStrategy = backoff_strategy or self._exponential(self.config.transient_base)
-        self.throttling_backoff_strategy: RetryBackoffStrategy = backoff_strategy or self._exponential(
-            self.config.throttling_base
-        )
+        given, bases = backoff_strategy, (self.config.transient_base, self.config.throttling_base)
+        transient, throttling = (self._exponential(base) if given is None else given for base in bases)
+        self.backoff_strategy: RetryBackoffStrategy = transient
+        self.throttling_backoff_strategy: RetryBackoffStrategy = throttling
         self.classifiers: tuple[RetryClassifier, ...] = in_order(
             (*self._default_classifiers(), *self.config.classifiers)
         )
@@ -121,7 +121,7 @@ class SimpleRetryStrategy:
         retry = token.retry_count + 1
         most = self.max_attempts if options.max_attempts is None else options.max_attempts
         if retry >= most:
-            _refuse(StopReason.MAX_ATTEMPTS, StopReason.MAX_ATTEMPTS.value, classification)
+            _refuse(StopReason.MAX_ATTEMPTS, None, classification)
         failures, exceeded = count_failure(self.config.urllib3_rules, token.failures, context.outcome)
         if exceeded is not None:
             _refuse(StopReason.MAX_ATTEMPTS, exceeded, classification)
@@ -176,12 +176,11 @@ class SimpleRetryStrategy:
         if isinstance(action, RetryIndicated):
             return action.reason
         if isinstance(action, RetryForbidden):
-            _refuse(action.stop_reason, action.why or action.stop_reason.value, classification)
-        if isinstance(action, NoActionIndicated) and context.outcome.is_success:
+            _refuse(action.stop_reason, action.why, classification)
+        if context.outcome.is_success:
             # It was only looked at: the token is still good for record_success.
             token.unredeem()
-        why = StopReason.NOT_RETRYABLE
-        raise RetryError(why.value, stop_reason=why, classification=classification)
+        raise RetryError(stop_reason=StopReason.NOT_RETRYABLE, classification=classification)
 
     def _backoff(self, kind: ErrorKind, retry: int, previous: float | None) -> float:
         strategy = self.throttling_backoff_strategy if kind is ErrorKind.THROTTLING else self.backoff_strategy
@@ -246,5 +245,5 @@ class SimpleRetryStrategy:
         return f"<{type(self).__name__} max_attempts={self.max_attempts}>"
 
 
-def _refuse(stop_reason: StopReason, why: str, classification: Classification) -> NoReturn:
-    raise RetryError(why, stop_reason=stop_reason, classification=classification)
+def _refuse(stop_reason: StopReason, why: str | None, classification: Classification) -> NoReturn:
+    raise RetryError(why or "", stop_reason=stop_reason, classification=classification)

@@ -130,3 +130,14 @@ def test_a_throttling_code_is_priced_and_paced_as_throttling() -> None:
     history = retry_history(send(adapter))
     assert adapter.clock.sleeps == [1.0]
     assert (history.attempts[0].quota_before, history.attempts[0].quota_after) == (500, 495)
+
+
+@pytest.mark.parametrize(
+    ("hint", "floor", "source"), [("1500", 1.5, "x-amz-retry-after"), ("soon", None, None), (None, None, None)]
+)
+def test_a_transient_code_takes_the_hint_along(hint: Any, floor: Any, source: Any) -> None:
+    """Where it is well-formed."""
+    headers = {} if hint is None else {"x_amz_retry_after": hint}
+    outcome = failed(400, x_amzn_errortype="RequestTimeout", **headers)
+    expected = RetryAction.retry_indicated(RetryReason(ErrorKind.TRANSIENT, floor, source))
+    assert AwsErrorCodeClassifier().classify_retry(outcome, NOTHING) == expected

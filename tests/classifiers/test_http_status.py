@@ -50,3 +50,15 @@ def test_a_status_below_400_can_be_among_them() -> None:
     response = send(adapter)
     assert response.status_code == 200
     assert len(retry_history(response).attempts) == 3
+
+
+@pytest.mark.parametrize(("codes", "expected"), [({399}, True), ({400}, False), ({202, 503}, True), ((), False)])
+def test_successes_are_looked_at_only_where_one_was_chosen(codes: object, expected: bool) -> None:
+    """A success is a status below 400."""
+    assert HttpStatusCodeClassifier(codes).sees_successes is expected
+
+
+def test_codes_that_are_none_are_refused_by_the_name_of_the_class() -> None:
+    """As the source of the bad value."""
+    with pytest.raises(RetryConfigError, match=r"\(from HttpStatusCodeClassifier\)"):
+        HttpStatusCodeClassifier({9})

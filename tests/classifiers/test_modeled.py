@@ -187,3 +187,11 @@ def test_raised_errors_are_judged_in_the_same_way_by_a_strategy_alone() -> None:
     token = strategy.acquire_initial_retry_token()
     token = strategy.refresh_retry_token_for_retry(token_to_renew=token, error=Info(True, throttling=True))
     assert (token.retry_count, token.retry_delay, token.acquired) == (1, 1.0, 5)
+
+
+def test_the_parser_is_for_responses() -> None:
+    """An exception without one is no matter of it."""
+    asked: list[Any] = []
+    item = ModeledAsRetryableClassifier(asked.append)
+    assert item.classify_retry(Outcome(error=KeyError()), NOTHING) == NOTHING
+    assert asked == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ import requests
 
 from requests_smithy_retry import (
     Outcome,
+    RetryAction,
     RetryAdapter,
     RetryConfigError,
     SmithyModel,
@@ -227,3 +229,16 @@ def test_a_published_model_as_in_the_readme(tmp_path: Path) -> None:
     adapter = scripted(500, 200, models=[SmithyModel.load(path).for_endpoint(URL)])
     headers = {"X-Amz-Target": "Service.Get"}
     assert send(adapter, "POST", f"{URL}/", data="{}", headers=headers).status_code == 200
+
+
+def test_a_model_is_asked_about_the_code_and_the_status():
+    """Errors of one code may differ by their status."""
+    asked: list[Any] = []
+    model = SimpleNamespace(verdict_for=lambda *given: asked.append(given) or RetryAction.no_action_indicated())
+    response = requests.Response()
+    response.status_code = 503
+    response.headers["x-amzn-errortype"] = "Busy"
+    item = SmithyModelClassifier([SimpleNamespace(speaks_for=lambda url: True, model=model)])
+    outcome = Outcome(response=response, request=prepare())
+    assert item.classify_retry(outcome, RetryAction.no_action_indicated()) == RetryAction.no_action_indicated()
+    assert asked == [("Busy", 503)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
 
 import pytest
@@ -10,6 +11,8 @@ import requests
 from requests_smithy_retry import (
     AdaptiveRetryStrategy,
     ErrorKind,
+    Outcome,
+    RateLimiterSettings,
     RetryAction,
     RetryAdapter,
     RetryError,
@@ -19,6 +22,7 @@ from requests_smithy_retry import (
     retry_history,
 )
 from requests_smithy_retry.testing.clock import FakeClock
+from tests.strategies.test_simple import in_context, response
 from tests.support import URL, Reply, scripted
 
 SCOPE = "https://api.example.com:443"
@@ -389,3 +393,90 @@ def test_the_last_verdict_says_whether_it_was_throttling(clock):
     adapter = scripted(503, mode="adaptive", clock=clock, max_attempts=1)
     send(adapter)
     assert not adapter.strategy.limiter(SCOPE).enabled
+
+
+def test_the_limiters_have_the_numbers_of_the_configuration(clock):
+    """And its clock."""
+    numbers = RateLimiterSettings(beta=0.5)
+    limiter = AdaptiveRetryStrategy(clock=clock, rate_limiter=numbers).limiter("a")
+    assert (limiter.settings, limiter.clock) == (numbers, clock)
+
+
+@pytest.mark.parametrize(("scope", "whose"), [(None, ""), (SCOPE, " for https://api.example.com")])
+def test_a_permit_that_comes_at_the_deadline_is_refused_in_words(strategy, clock, scope, whose):
+    """It would be used after it; the sentence names the scope as people write it."""
+    token = throttle(strategy, scope)
+    wait = strategy.send_permit(token=token)
+    assert strategy.send_permit(token=token, deadline=clock.now() + wait.seconds + 0.001) is not None
+    with pytest.raises(RetryError) as caught:
+        strategy.send_permit(token=token, deadline=clock.now() + wait.seconds)
+    assert str(caught.value) == (
+        f"the client's rate limiter has no send permit{whose}: the next one comes in {wait.seconds:.3g} s, "
+        "that is past the deadline"
+    )
+
+
+def test_what_was_waited_counts_towards_the_longest_wait(clock):
+    """A first question has waited for nothing."""
+    strategy = AdaptiveRetryStrategy(clock=clock, max_permit_wait=2.5)
+    token = throttle(strategy)
+    wait = strategy.send_permit(token=token)
+    assert wait.seconds == 2
+    assert strategy.send_permit(token=token, waited=0.5) is not None
+    with pytest.raises(RetryError, match=r"max_permit_wait is 2\.5 s"):
+        strategy.send_permit(token=token, waited=0.75)
+
+
+def test_a_token_of_anybody_may_ask_before_the_first_throttling(strategy):
+    """Where nothing is known of its scope, it is that of no scope."""
+    assert strategy.send_permit(token=object()) is None
+
+
+@pytest.mark.parametrize(("status", "counted"), [(404, 1), (200, 0)])
+def test_a_failure_that_is_not_retried_is_counted_as_well(strategy, status, counted):
+    """A success that was only looked at is counted when it is recorded, and not before."""
+    token = strategy.acquire_initial_retry_token()
+    error = in_context(KeyError(), outcome=Outcome(response=response(status)))
+    with pytest.raises(RetryError):
+        strategy.refresh_retry_token_for_retry(token_to_renew=token, error=error)
+    assert len(strategy.limiter()._pending) == counted
+
+
+def test_a_first_attempt_without_a_permit_touches_no_quota(strategy, clock):
+    """It had paid nothing, so nothing comes back, and no bucket is made for it."""
+    strategy.limiter("a").record_response(throttled=True)
+    token = strategy.acquire_initial_retry_token(token_scope="a")
+    with pytest.raises(RetryError):
+        strategy.send_permit(token=token, deadline=clock.now())
+    assert dict(strategy.snapshot().buckets) == {}
+
+
+def test_what_a_refused_retry_had_taken_is_no_longer_out(clock):
+    """It comes back once: dropping the token afterwards changes nothing."""
+    strategy = AdaptiveRetryStrategy(clock=clock, quota=100, on_empty="wait")
+    token = throttle(strategy, "a")
+    bucket = strategy.bucket("a")
+    assert bucket.available == 95
+    with pytest.raises(RetryError):
+        strategy.send_permit(token=token, deadline=clock.now())
+    del token
+    gc.collect()
+    assert (bucket.available, bucket._line._outstanding, list(bucket._line._lost)) == (100, 0, [])
+
+
+def test_of_two_idle_limiters_the_longest_unused_goes(strategy, clock):
+    """Used is who had a response, also where that did not pass through the table; who goes is told."""
+    strategy._limiters._limit = 2
+    one, other = strategy.limiter("one"), strategy.limiter("other")
+    clock.advance(1)
+    one.record_response(throttled=False)
+    strategy.limiter("third")
+    assert (one.retired, other.retired) == (False, True)
+
+
+def test_a_limiter_that_was_throttled_is_not_given_up(strategy):
+    """A new one would let the client loose; the newcomers share one."""
+    strategy._limiters._limit = 1
+    throttle(strategy, "a")
+    assert strategy.limiter("b") is strategy.limiter("c") is not strategy.limiter("a")
+    assert not strategy.limiter("a").retired

@@ -24,6 +24,7 @@ TRANSIENT = RetryReason(ErrorKind.TRANSIENT)
         (TRANSIENT, Outcome(error=OSError(), resend=ResendFacts("GET", unwritten=True)), RetryCause.CONNECT),
         (TRANSIENT, Outcome(error=OSError(), resend=ResendFacts("GET")), RetryCause.ERROR),
         (TRANSIENT, Outcome(resend=ResendFacts("GET")), RetryCause.ERROR),
+        (TRANSIENT, Outcome(resend=ResendFacts("GET", unwritten=True)), RetryCause.ERROR),
     ],
 )
 def test_the_cause(reason, outcome, cause):

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import copy
 import threading
+from email.utils import formatdate
 
 import pytest
+import requests
 
 from requests_smithy_retry import (
     ErrorKind,
     Outcome,
     RetryAction,
+    RetryConfig,
     RetryContext,
     RetryError,
+    RetryReason,
     SimpleRetryStrategy,
     StandardRetryStrategy,
     StopReason,
+    TokenBucket,
     TokenError,
     classifier,
     retry_options,
@@ -22,6 +28,7 @@ from requests_smithy_retry import (
 from requests_smithy_retry.operation_options import OperationOptions
 from requests_smithy_retry.resend import ResendFacts
 from requests_smithy_retry.testing.clock import FakeClock
+from requests_smithy_retry.urllib3_rules import FailureKind, Urllib3Rules
 
 
 class Safe(Exception):
@@ -90,6 +97,17 @@ def test_a_quota_is_nowhere():
     of = strategy()
     token = refresh(of, of.acquire_initial_retry_token())
     assert (0, None, None, {}) == (token.acquired, token.quota_before, token.quota_after, dict(of.snapshot().buckets))
+    assert (token.quota_source, token.loan, of.wants_latency, of.spent_scopes) == (None, None, False, ())
+
+
+def test_a_token_carries_who_said_what():
+    """The verdict that led to it, and its votes."""
+    of = strategy()
+    token = refresh(of, of.acquire_initial_retry_token())
+    assert (
+        RetryAction.retry_indicated(RetryReason(ErrorKind.TRANSIENT, not_applied=True)) == token.classification.action
+    )
+    assert token.classification.votes
 
 
 @pytest.mark.parametrize(
@@ -130,6 +148,77 @@ def test_the_first_no_names_the_reason():
         StopReason.HINT_TOO_LONG,
         StopReason.DEADLINE,
     ] == seen
+
+
+def test_every_refusal_says_why_and_carries_the_votes():
+    """In words, and with who said what."""
+    post = in_context(Unmodelled(), outcome=failed(ResendFacts(method="POST")))
+    silent = classifier(lambda outcome: RetryAction.retry_forbidden(""))
+    for error, options, why in (
+        (KeyError(), {}, StopReason.NOT_RETRYABLE.value),
+        (Safe(), {"max_attempts": 1}, StopReason.MAX_ATTEMPTS.value),
+        (Safe(retry_after=300), {}, "error asks for 300 s, max_retry_after is 120 s"),
+        (in_context(deadline=0.0), {}, "the next wait of 0.05 s would not end in time"),
+        (post, {"classifiers": [classifier(lambda outcome: asking_for(1))]}, "POST is not idempotent"),
+        (KeyError(), {"classifiers": [silent]}, StopReason.FORBIDDEN.value),
+    ):
+        of = strategy(**options)
+        refused = refusal(of, of.acquire_initial_retry_token(), error)
+        assert str(refused).startswith(why)
+        assert refused.classification.votes
+
+
+def test_a_success_that_was_only_looked_at_leaves_the_token_good():
+    """A failure without a retry does not, nor a success that must not be retried."""
+    forbidding = classifier(lambda outcome: RetryAction.retry_forbidden("no"), sees_successes=True)
+    for status, options, good in ((200, {}, True), (404, {}, False), (200, {"classifiers": [forbidding]}, False)):
+        of = strategy(**options)
+        token = of.acquire_initial_retry_token()
+        refusal(of, token, in_context(KeyError(), outcome=Outcome(response=response(status))))
+        if good:
+            of.record_success(token=token)
+        else:
+            with pytest.raises(TokenError, match="used before"):
+                of.record_success(token=token)
+
+
+def response(status: int, **headers: str) -> requests.Response:
+    made = requests.Response()
+    made.status_code = status
+    made.headers.update(headers)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("floor", "header", "expected"),
+    [(3, "7", (7, "retry-after")), (7, "3", (7, "classifier"))],
+)
+def test_of_two_hints_the_longer_one_counts(floor, header, expected):
+    """What a classifier says, and what the response's headers say."""
+    of = strategy(classifiers=[classifier(lambda outcome: asking_for(floor))])
+    error = in_context(KeyError(), outcome=Outcome(response=response(503, **{"Retry-After": header})))
+    token = refresh(of, of.acquire_initial_retry_token(), error)
+    assert expected == (token.retry_delay, token.delay_source)
+
+
+def test_a_date_is_measured_on_the_wall_clock_of_the_strategy():
+    """Where the response has no date of its own."""
+    of = strategy()
+    date = formatdate(of.clock.wall() + 9, usegmt=True)
+    error = in_context(KeyError(), outcome=Outcome(response=response(503, **{"Retry-After": date})))
+    assert 9 == refresh(of, of.acquire_initial_retry_token(), error).retry_delay
+
+
+def test_who_sees_successes_is_known_beforehand():
+    """No default does."""
+    assert strategy().sees_successes is False
+    assert strategy(retry_status_codes={202}).sees_successes is True
+
+
+def test_a_policy_without_further_options_is_kept_as_it_is():
+    """The very object."""
+    config = RetryConfig()
+    assert SimpleRetryStrategy(config=config).config is config
 
 
 def asking_for(seconds: float) -> RetryAction:
@@ -263,3 +352,37 @@ def test_it_shows_how_many_attempts_it_allows():
     """The repr is short."""
     assert "<SimpleRetryStrategy max_attempts=3>" == repr(strategy())
     assert not strategy(default_classifiers=False).classifiers
+
+
+def test_a_floor_made_by_hand_is_the_classifiers():
+    """Where a reason does not say who asked for it."""
+    by_hand = RetryAction.retry_indicated(RetryReason(ErrorKind.TRANSIENT, 3))
+    of = strategy(classifiers=[classifier(lambda outcome: by_hand)])
+    token = refresh(of, of.acquire_initial_retry_token(), KeyError())
+    assert (3, "classifier") == (token.retry_delay, token.delay_source)
+
+
+def test_the_limits_of_a_translated_retry_hold_over_an_operation():
+    """Failures are counted by kind from token to token; the refusal says which limit, and carries the votes."""
+    of = strategy(max_attempts=9, urllib3_rules=Urllib3Rules(limits=((FailureKind.OTHER, 2),)))
+    token = of.acquire_initial_retry_token()
+    for _ in range(2):
+        token = refresh(of, token, in_context())
+    refused = refusal(of, token, in_context())
+    assert StopReason.MAX_ATTEMPTS is refused.stop_reason
+    assert "2 retries after other failures are allowed by the urllib3 Retry" == str(refused)
+    assert refused.classification.votes
+
+
+def test_a_translated_retry_may_listen_to_no_hint():
+    """With ``respect_retry_after_header=False`` the backoff is the delay."""
+    of = strategy(urllib3_rules=Urllib3Rules(respect_retry_after=False))
+    error = in_context(KeyError(), outcome=Outcome(response=response(503, **{"Retry-After": "9"})))
+    assert 0.05 == refresh(of, of.acquire_initial_retry_token(), error).retry_delay
+
+
+def test_a_copy_has_the_very_policy():
+    """Unless that holds a bucket, of which the copy gets its own."""
+    of, bucket = strategy(), TokenBucket(28)
+    assert copy.copy(of).config is of.config
+    assert copy.copy(strategy(quota=bucket)).config.quota is not bucket

@@ -92,3 +92,34 @@ def test_a_scope_that_comes_back_while_marks_go_keeps_its_mark() -> None:
     marks.update(str(number) for number in range(MOST_MARKS))
     marks.spent("one more", TokenBucket(1))
     assert len(marks) == MOST_MARKS + 1
+
+
+def test_a_success_owes_something_to_a_marked_scope_alone() -> None:
+    """To any scope, once the bucket of newcomers is marked: who shares it cannot be told."""
+    marks = SpentScopes(ScopeTable(TokenBucket, lambda bucket: True))
+    marks.add("a")
+    assert [True, False] == [marks.owes(scope) for scope in ("a", "b")]
+    marks.add(OVERFLOW)
+    assert marks.owes("b")
+
+
+class Comings:
+    """A table in which one scope comes back while it is looked at."""
+
+    overflow = None
+
+    def __init__(self) -> None:
+        self.looks: dict[object, int] = {}
+
+    def __contains__(self, scope: object) -> bool:
+        self.looks[scope] = self.looks.get(scope, 0) + 1
+        return scope == "kept" or (scope == "back" and self.looks[scope] > 1)
+
+
+def test_pruning_takes_the_marks_of_buckets_that_are_gone_alone() -> None:
+    """That of the newcomers stays, and that of a scope that came back meanwhile."""
+    table: Any = Comings()
+    marks = SpentScopes(table)
+    marks.update({"kept", "gone", "back", OVERFLOW})
+    marks._prune()
+    assert {"kept", "back", OVERFLOW} == marks

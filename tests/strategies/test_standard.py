@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -9,18 +11,22 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from requests_smithy_retry import (
     AdaptiveRetryStrategy,
+    Outcome,
     RetryConfig,
     RetryError,
     SimpleRetryStrategy,
     StandardRetryStrategy,
     StopReason,
     TokenBucket,
+    TokenBucketSnapshot,
+    quota_backends,
     retry_history,
     retry_options,
 )
+from requests_smithy_retry.payoff_bucket import PayoffTokenBucket
 from requests_smithy_retry.strategies import strategy_for
 from requests_smithy_retry.testing.clock import FakeClock
-from tests.strategies.test_simple import Safe, in_context, refresh, refusal
+from tests.strategies.test_simple import Safe, in_context, refresh, refusal, response
 from tests.support import read_timeout, reset_error, scripted, send
 
 
@@ -90,6 +96,17 @@ def test_a_refusal_costs_nothing():
     assert 500 == of.bucket("a").available
 
 
+def test_a_token_says_what_its_operation_spent_and_where():
+    """In all; the last acquisition by itself; and the kind of bucket."""
+    of = strategy(max_attempts=5)
+    first = refresh(of, begin(of))
+    second = refresh(of, first, Safe(throttling=True))
+    assert [(14, 14, "memory"), (19, 5, "memory")] == [
+        (token.spent, token.acquired, token.quota_source) for token in (first, second)
+    ]
+    assert [(500, 486), (486, 481)] == [(token.quota_before, token.quota_after) for token in (first, second)]
+
+
 def test_all_or_nothing():
     """With less than the price left, nothing is taken and the reason is the quota."""
     of = strategy(quota=20)
@@ -97,6 +114,7 @@ def test_all_or_nothing():
     refused = refusal(of, begin(of))
     assert (StopReason.QUOTA_EXCEEDED, None, 6) == (refused.stop_reason, refused.delay, of.bucket("a").available)
     assert "the retry quota of a is empty (6 of 20, needs 14)" == str(refused)
+    assert refused.classification.votes
     assert 5 == refresh(of, begin(of), Safe(throttling=True)).acquired
 
 
@@ -222,3 +240,134 @@ class Quota(RuleBasedStateMachine):
 
 Quota.TestCase.settings = settings(max_examples=40, stateful_step_count=40, deadline=None)
 TestQuota = Quota.TestCase
+
+
+def waiting(**options) -> StandardRetryStrategy:
+    """A strategy whose bucket counts what is out, because others may wait for it."""
+    return strategy(quota=100, on_empty="wait", **options)
+
+
+def out_of(of) -> float:
+    return of.bucket("a")._line._outstanding
+
+
+def test_what_a_success_gives_back_is_no_longer_out():
+    """Once: dropping the token afterwards changes nothing."""
+    of = waiting()
+    first, second = refresh(of, begin(of)), refresh(of, begin(of))
+    of.record_success(token=first)
+    assert (14, 86) == (out_of(of), of.bucket("a").available)
+    del first
+    gc.collect()
+    assert (14, []) == (out_of(of), list(of.bucket("a")._line._lost))
+    assert 14 == second.acquired
+
+
+def test_a_first_try_reward_was_never_out():
+    """It is added, and what others took is still out."""
+    of = waiting()
+    token = refresh(of, begin(of))
+    of.record_success(token=begin(of))
+    assert (14, 87) == (out_of(of), of.bucket("a").available)
+    assert 14 == token.acquired
+
+
+def test_a_success_that_was_only_looked_at_keeps_what_its_retry_took():
+    """It comes back when the success is recorded; a final failure writes it off at once."""
+    of = waiting()
+    token = refresh(of, begin(of))
+    refusal(of, token, in_context(KeyError(), outcome=Outcome(response=response(200))))
+    assert 14 == out_of(of)
+    of.record_success(token=token)
+    assert (0, 100) == (out_of(of), of.bucket("a").available)
+    refusal(of, refresh(of, begin(of)), KeyError())
+    assert (0, 86) == (out_of(of), of.bucket("a").available)
+
+
+def test_a_scope_that_spent_nothing_has_no_bucket_after_a_success():
+    """A first-try success makes none."""
+    of = strategy()
+    of.record_success(token=begin(of))
+    assert {} == dict(of.snapshot().buckets)
+
+
+class Foreign:
+    """A bucket of somebody else: what the protocol asks for, and where it is."""
+
+    capacity, available, source = 100, 50, "far away"
+
+    def __init__(self) -> None:
+        self.released: list[float] = []
+
+    def acquire(self, amount, *, deadline=None):
+        return amount < 10
+
+    def release(self, amount):
+        self.released.append(amount)
+
+    def snapshot(self):
+        return TokenBucketSnapshot(self.capacity, self.available, self.source)
+
+
+def test_a_bucket_of_ones_own_is_told_of_everything():
+    """First-try successes release the reward; tokens and refusals say where the bucket is."""
+    bucket = Foreign()
+    of = strategy(quota=bucket)
+    assert {"shared"} == of.spent_scopes
+    of.record_success(token=begin(of))
+    assert [1] == bucket.released
+    token = refresh(of, begin(of), Safe(throttling=True))
+    assert ("far away", 5) == (token.quota_source, token.acquired)
+    assert "the retry quota of a (far away) is empty (50 of 100, needs 14)" == str(refusal(of, begin(of)))
+    assert "the retry quota (far away) is empty (50 of 100, needs 14)" == str(refusal(of, begin(of, None)))
+    of.record_success(token=token)
+    assert ([1, 5], {"shared"}) == (bucket.released, of.spent_scopes)
+
+
+def test_a_payoff_quota_keeps_its_own_books():
+    """A shared one needs no marks: it is told of every operation anyway."""
+    assert StandardRetryStrategy(quota=PayoffTokenBucket()).spent_scopes == set()
+
+
+def test_the_buckets_of_an_address_have_all_settings():
+    """Capacity, refill, what an empty one does, and the clock; without a quota the address is not used."""
+    of = strategy(quota=30, quota_url="memory://", refill_rate=2, on_empty="wait")
+    bucket = of.bucket("a")
+    assert (30, 2, "wait", of.clock) == (bucket.capacity, bucket.refill_rate, bucket.on_empty, bucket.clock)
+    assert bucket is of.bucket("a") is not of.bucket("b")
+    refresh(of, begin(of))
+    assert 16 == bucket.available
+
+
+def test_a_scope_may_be_called_as_the_mark_of_a_shared_bucket():
+    """Its success does not take the mark away."""
+    of = strategy(quota=TokenBucket(10))
+    of.record_success(token=begin(of, "shared"))
+    assert {"shared"} == of.spent_scopes
+
+
+def test_an_address_is_asked_for_each_scope_by_name(monkeypatch):
+    """Once per scope; where buckets are not counted in numbers, it is not used."""
+    asked = []
+
+    def factory(url, **settings):
+        return lambda scope: asked.append((url, scope)) or TokenBucket(20)
+
+    monkeypatch.setattr(quota_backends, "quota_factory", factory)
+    of = strategy(quota=20, quota_url="memory://")
+    for _ in range(2):
+        of.bucket("a")
+        of.bucket()
+    assert [("memory://", "a"), ("memory://", "default")] == [(str(url), scope) for url, scope in asked]
+    monkeypatch.setattr(quota_backends, "quota_factory", None)
+    assert strategy(quota=None, quota_url="memory://").bucket("a") is None
+
+
+def test_a_payoff_bucket_that_is_given_up_is_told():
+    """It must not be paid into any more."""
+    of = strategy(quota="payoff")
+    of._scopes._limit = 1
+    first = of.bucket("a")
+    assert not first.retired
+    of.bucket("b")
+    assert first.retired
