@@ -201,6 +201,14 @@ def test_of_two_hints_the_longer_one_counts(floor, header, expected):
     assert expected == (token.retry_delay, token.delay_source)
 
 
+def test_of_two_hints_the_one_that_makes_the_longer_wait_counts():
+    """Amazon's header asks for more here, but is bounded to 5 s above the backoff, which a classifier's is not."""
+    of = strategy(classifiers=[classifier(lambda outcome: asking_for(6))])
+    error = in_context(KeyError(), outcome=Outcome(response=response(503, **{"x-amz-retry-after": "10000"})))
+    token = refresh(of, of.acquire_initial_retry_token(), error)
+    assert (6, "classifier") == (token.retry_delay, token.delay_source)
+
+
 def test_a_date_is_measured_on_the_wall_clock_of_the_strategy():
     """Where the response has no date of its own."""
     of = strategy()
