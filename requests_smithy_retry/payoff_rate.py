@@ -24,9 +24,9 @@ class TrafficRate:
     """
 
     def __init__(self, memory: float, shortest: float, at: float) -> None:
-        self.memory = float(memory)
-        self.shortest = float(shortest)
-        self.at = at
+        self.memory: float = float(memory)
+        self.shortest: float = float(shortest)
+        self.at: float = at
         self.rate: float = 0.0
         self._count = self._weight = 0.0
 
