@@ -233,6 +233,15 @@ def test_another_limit():
     assert 429 == send(adapter).status_code
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("Sun, 01 Jan 2017 00:00:00 GMT", 1_483_228_800), ("Sat, 31 Dec 2016 23:59:60 GMT", 1_483_228_800)],
+)
+def test_a_date_may_be_at_the_edge_of_what_a_calendar_holds(text, expected):
+    """The first second of a year, and the leap second before it."""
+    assert expected == parse_http_date(text)
+
+
 def test_every_year_is_a_moment():
     """From 1000 to 9999, at its first and at its last second, leap seconds included; nothing raises."""
     for year in range(1000, 10_000):
