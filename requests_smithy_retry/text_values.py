@@ -6,7 +6,6 @@ parser of text of its own, and one that is added later is covered.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -69,6 +68,5 @@ def _numbers(text: str, seconds: bool) -> Iterator[float]:
         yield float(text)
     match = _WITH_UNIT.fullmatch(text) if seconds else None
     if match is not None:
-        number = float(match[1]) * UNITS[match[2].lower()]
-        # 250 ms is 0.25 s, not 0.25000000000000006.
-        yield round(number, 9) if math.isfinite(number) else number
+        # 1.1 ms is 0.0011 s, not 0.0011000000000000001.
+        yield round(float(match[1]) * UNITS[match[2].lower()], 9)

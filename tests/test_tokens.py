@@ -88,3 +88,35 @@ def test_its_representation_keeps_out_what_is_long():
     """No issuer, no mark, no loan."""
     assert "issuer" not in repr(StandardRetryToken(issuer=object()))
     assert "_unused" not in repr(StandardRetryToken(issuer=object()))
+
+
+def test_a_token_that_knows_nothing_says_so():
+    """Of quota, verdict and time: None, not something that looks like a value."""
+    token = StandardRetryToken(issuer=None)
+    assert "backoff" == token.delay_source
+    unknown = ("token_scope", "previous_delay", "quota_before", "quota_after", "quota_source", "classification")
+    assert [None] * 8 == [getattr(token, name) for name in (*unknown, "latency", "timeout")]
+
+
+def test_a_token_shows_what_a_reader_can_use():
+    """Not the objects that it refers to, nor its mark."""
+    shown = repr(StandardRetryToken(issuer=object(), retry_count=1))
+    assert "retry_count=1" in shown
+    assert not [name for name in ("issuer", "classification", "loan", "failures", "_unused") if f"{name}=" in shown]
+
+
+def test_tokens_are_equal_by_what_they_say():
+    """Whether one was used, or is owed for, makes no difference."""
+    issuer = object()
+    one = StandardRetryToken(issuer=issuer)
+    other = dataclasses.replace(one, loan=object())
+    other.redeem(issuer)
+    assert one == other
+
+
+def test_a_token_that_was_answered_knows_the_time_it_took():
+    """And is else the same, its mark included."""
+    issuer = object()
+    token = StandardRetryToken(issuer=issuer, retry_count=2)
+    answered = token.answered(0.5, 2.0)
+    assert (0.5, 2.0, 2) == (answered.latency, answered.timeout, answered.retry_count)
