@@ -114,11 +114,18 @@ class Older(Exception):
     is_throttling_error: bool = True
 
 
+class Safe(Exception):
+    """Says that it is safe, and nothing else."""
+
+    is_retry_safe = True
+
+
 @pytest.mark.parametrize(
     ("error", "expected"),
     [
         (Bare(), indicated(ErrorKind.TRANSIENT)),
         (Older(), indicated(ErrorKind.THROTTLING, 2.0)),
+        (Safe(), indicated(ErrorKind.TRANSIENT)),
         (Info(True, 10**400), indicated(ErrorKind.TRANSIENT, 1e15)),
     ],
 )
@@ -155,6 +162,7 @@ def test_an_error_that_carries_a_response_speaks_for_itself_first() -> None:
     response = outcome_of(418).response
     assert ask(Outcome(error=Faulty("client"), response=response), NOTHING) == NOTHING
     assert ask(Outcome(error=RuntimeError(), response=response), NOTHING) == indicated(ErrorKind.TRANSIENT)
+    assert ask(Outcome(error=Older(), response=response), NOTHING) == indicated(ErrorKind.THROTTLING, 2.0)
 
 
 @pytest.mark.parametrize(
