@@ -297,3 +297,13 @@ def test_a_fork_within_a_use_forgets_who_used_what():
         table.renew_lock()
     assert table.get("b") is not item
     assert "a" not in table
+
+
+@pytest.mark.parametrize("used_at", [None, lambda item: 7.0])
+def test_nothing_is_remembered_of_a_scope_that_was_given_up(used_at):
+    """However many come and go; and where nobody tells when an item was used, nothing is remembered at all."""
+    table = ScopeTable(object, lambda item: True, 3, used_at=used_at)
+    for number in range(20):
+        table.get(str(number))
+    assert {*table._seen} <= {scope for scope, _ in table}
+    assert used_at is not None or {} == table._seen
