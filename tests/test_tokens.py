@@ -108,8 +108,7 @@ def test_a_token_shows_what_a_reader_can_use():
 def test_tokens_are_equal_by_what_they_say():
     """Whether one was used, or is owed for, makes no difference."""
     issuer = object()
-    one = StandardRetryToken(issuer=issuer)
-    other = dataclasses.replace(one, loan=object())
+    one, other = StandardRetryToken(issuer=issuer), StandardRetryToken(issuer=issuer, loan=object())
     other.redeem(issuer)
     assert one == other
 
