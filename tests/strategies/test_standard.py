@@ -24,6 +24,7 @@ from requests_smithy_retry import (
     retry_options,
 )
 from requests_smithy_retry.payoff_bucket import PayoffTokenBucket
+from requests_smithy_retry.scopes import MAX_SCOPES
 from requests_smithy_retry.strategies import strategy_for
 from requests_smithy_retry.testing.clock import FakeClock
 from tests.strategies.test_simple import Safe, in_context, refresh, refusal, response
@@ -371,3 +372,11 @@ def test_a_payoff_bucket_that_is_given_up_is_told():
     assert not first.retired
     of.bucket("b")
     assert first.retired
+
+
+def test_with_a_shared_quota_full_scopes_make_room_too():
+    """More scopes than there are slots go together, as in the table of a process."""
+    of = StandardRetryStrategy(quota_url="memory://")
+    for number in range(MAX_SCOPES + 2):
+        of.bucket(f"full {number}")
+    assert len(of.snapshot().buckets) == MAX_SCOPES
