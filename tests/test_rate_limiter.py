@@ -363,6 +363,25 @@ def test_a_changed_rate_wakes_all_who_wait():
     assert limiter._resting == 0
 
 
+def test_one_that_stops_waiting_leaves_the_others_where_they_are_woken():
+    """They all wait on one condition, which goes with the last of them."""
+    limiter = ClientRateLimiter(RateLimiterSettings(min_fill_rate=1 / 60))
+    limiter.record_response(throttled=True)
+    first, second = limiter.try_acquire(), limiter.try_acquire()
+    woken_on = []
+
+    class Outer(FakeClock):
+        def wait(self, condition, seconds):
+            condition.release()
+            second.rest(FakeClock())  # begins and ends while the first one waits
+            condition.acquire()
+            woken_on.append(limiter._changed is condition)
+
+    first.rest(Outer())
+    assert [True] == woken_on
+    assert limiter._changed is None
+
+
 def test_it_may_be_forgotten_while_it_only_measures_or_long_after_throttling(limiter, clock):
     """In between, a new limiter would let the client loose."""
     assert limiter.is_spare
