@@ -51,7 +51,8 @@ class CuttingServer:
 def answer(coding: str, framing: str) -> bytes:
     data = CODINGS[coding]
     name = {"identity": "identity", "members": "gzip"}.get(coding, coding)
-    head = f"HTTP/1.1 200 OK\r\nContent-Encoding: {name}\r\nX-Filler: {'x' * 200}\r\n"
+    # Each request has a connection of its own: over one that is just being closed, the server would not see it.
+    head = f"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Encoding: {name}\r\nX-Filler: {'x' * 200}\r\n"
     if framing == "length":
         return f"{head}Content-Length: {len(data)}\r\n\r\n".encode() + data
     parts = (data[at : at + 700] for at in range(0, len(data), 700))
@@ -66,7 +67,8 @@ def cut(request: pytest.FixtureRequest) -> Iterator[tuple[CuttingServer, bytes]]
     draw = random.Random(str(request.param))
     server = CuttingServer(whole, [draw.randrange(len(whole) + 1) for _ in range(CUTS // 2)])
     yield server, whole
-    server.thread.join()
+    server.thread.join(30)
+    assert not server.thread.is_alive()
 
 
 def test_a_cut_response_is_never_taken_for_whole(cut: tuple[CuttingServer, bytes]) -> None:
