@@ -196,15 +196,15 @@ class PayoffTokenBucket:
 
     def _count_in(self, times: Iterable[float]) -> None:
         """Count operations that began then, and have the capacity follow the rate."""
-        began = sorted(times)
         is_whole = self._tokens >= self._capacity
         rate, since = self._traffic.rate, self._traffic.at
-        rates = self._traffic.count(began)
+        rates = self._traffic.count(times)
         grown = map(self._least.__add__, map(self._seconds.__mul__, rates))
         capacities = list(map(min, grown, repeat(self._most)))
         if self._settling is None:
             given = sum(map(max, map(sub, capacities, [self._capacity, *capacities]), repeat(0.0)))
         else:
+            began = sorted(times)
             waits = list(map(sub, began, [since, *began]))
             falling = sum(map(mul, waits, map(lt, rates, [rate, *rates])))
             self._settle(sum(waits) / self._settling, falling / self._settling)
