@@ -13,7 +13,6 @@ Exit status 1: ours was throttled in 10 % of its attempts or more, or used less 
 from __future__ import annotations
 
 import argparse
-import json
 import random
 import sys
 import threading
@@ -23,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+import command
 import requests
 from requests.adapters import HTTPAdapter
 from throttling_loopback import ThrottlingServer
@@ -98,17 +98,14 @@ def main() -> int:
             f"{name:<9} throttled {row['throttled']:6.1%}   used {row['used']:6.1%} of the allowed rate   "
             f"{row['attempts']} attempts; before: {row['throttled before']:.1%}, {row['used before']:.1%}"
         )
-    if options.json:
-        options.json.write_text(json.dumps(result, indent=2) + "\n")
+    command.write(result, options.json)
     mine = result["ours"]
     return int(mine["throttled"] >= MOST_THROTTLED or mine["used"] < LEAST_USED)
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Adaptive mode against a server that throttles.")
-    parser.add_argument("--quick", action="store_true", help="12 seconds: too few for figures")
+    parser = command.parser(__doc__, "12 seconds: too few for figures")
     parser.add_argument("--seconds", type=float, help="how long, above 10 (30)")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write every figure to FILE")
     options = parser.parse_args()
     options.seconds = options.seconds or (12.0 if options.quick else 30.0)
     if options.seconds <= WARM_UP:

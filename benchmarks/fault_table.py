@@ -17,10 +17,8 @@ from then on. It is judged from what both ends say:
 
 from __future__ import annotations
 
-import argparse
 import collections
 import io
-import json
 import logging
 import sys
 import threading
@@ -31,6 +29,7 @@ from typing import TYPE_CHECKING, Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+import command
 from fault_clients import CLIENTS, READ
 from faults import DOWN, ERROR, FAULTS, HANG, IDLE, INTACT, OUTCOMES, TWICE, UPLOAD, WRONG, Fault
 from machine import forget_settings
@@ -177,9 +176,7 @@ def table(result: dict[str, Any]) -> str:
 
 def main() -> int:
     """Measure, print, and write what was asked for."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="one round; some seconds less")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write every cell to FILE")
+    parser = command.parser(__doc__, "one round; some seconds less")
     parser.add_argument("--fault", action="append", choices=FAULTS, metavar="NAME", help="repeatable; default: all")
     parser.add_argument("--client", action="append", choices=CLIENTS, metavar="NAME", help="repeatable; default: all")
     parser.add_argument("--rounds", type=int, help=f"how often each cell is run ({ROUNDS})")
@@ -192,8 +189,7 @@ def main() -> int:
     result = measure(options.fault or list(FAULTS), options.client or list(CLIENTS), rounds)
     print(table(result))
     print(f"\n{time.monotonic() - began:.1f} s")
-    if options.json:
-        options.json.write_text(json.dumps(result, indent=2) + "\n")
+    command.write(result, options.json)
     return 0
 
 

@@ -21,11 +21,9 @@ are the same on every machine with the same Python; times are not. Where a limit
 
 from __future__ import annotations
 
-import argparse
-import json
-from pathlib import Path
 from typing import Any
 
+import command
 import import_cost
 import scope_cost
 from machine import describe, forget_settings
@@ -45,9 +43,7 @@ def broken_limits(result: dict[str, Any]) -> list[str]:
 
 def main() -> int:
     """Measure, print, and write what was asked for."""
-    parser = argparse.ArgumentParser(description="What the package takes up.")
-    parser.add_argument("--quick", action="store_true", help="fewer rounds and no CPU ratios, some seconds")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write every figure to FILE")
+    parser = command.parser(__doc__, "fewer rounds and no CPU ratios, some seconds")
     arguments = parser.parse_args()
     forget_settings()
     result = {
@@ -62,8 +58,7 @@ def main() -> int:
             print(f"  {name:32} {value}")
     result["scope"]["over_limit"] = "; ".join(broken_limits(result)) or "nothing"
     print(f"over the limit: {result['scope']['over_limit']}")
-    if arguments.json:
-        arguments.json.write_text(json.dumps(result, indent=2) + "\n")
+    command.write(result, arguments.json)
     return 0
 
 

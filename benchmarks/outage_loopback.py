@@ -12,7 +12,6 @@ is drawn anew, and all policies meet the same arrivals. About 11 minutes.
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import subprocess
@@ -23,6 +22,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import command
 from outage_client import MOST_LATE, POLICIES, TIMEOUT, TROUBLES, Episode, figures
 from report import spread, table
 
@@ -110,9 +110,7 @@ def text(result: dict[str, Any]) -> str:
 
 def main() -> int:
     """Play, print, and write what was asked for. Exit status 1: an episode is invalid."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="two rows, two troubles of a second: some seconds")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write every figure to FILE")
+    parser = command.parser(__doc__, "two rows, two troubles of a second: some seconds")
     parser.add_argument("--policy", action="append", choices=ROWS, metavar="NAME", help="repeatable; default: all")
     parser.add_argument("--trouble", action="append", choices=TROUBLES, metavar="NAME", help="repeatable; default: all")
     parser.add_argument("--rounds", type=int, help=f"how often each is played ({ROUNDS})")
@@ -130,8 +128,7 @@ def main() -> int:
     result = measure(rows, troubles, rounds, setting)
     print(text(result))
     print(f"\n{time.monotonic() - began:.1f} s")
-    if options.json:
-        options.json.write_text(json.dumps(result, indent=2) + "\n")
+    command.write(result, options.json)
     return int(not all(summary["valid"] for each in result["troubles"].values() for summary in each.values()))
 
 

@@ -11,13 +11,11 @@ it.
 
 from __future__ import annotations
 
-import argparse
-import json
 import time
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import Any
 
+import command
 from outage_client import MOST_LATE, POLICIES, TIMEOUT, Episode, figures
 from outage_loopback import play
 
@@ -52,9 +50,7 @@ def measure(setting: Episode) -> dict[str, Any]:
 
 def main() -> int:
     """Play, print, and write what was asked for. Exit status 1: an episode is invalid."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="an outage of a second: some seconds")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write every second's counts to FILE")
+    parser = command.parser(__doc__, "an outage of a second: some seconds")
     options = parser.parse_args()
     began = time.monotonic()
     result = measure(QUICK if options.quick else WHOLE)
@@ -63,8 +59,7 @@ def main() -> int:
         told = ", ".join(f"{what} {value:.2f}" for what, value in line["figures"].items())
         print(f"{name:22} {told}{validity}")
     print(f"\n{time.monotonic() - began:.1f} s")
-    if options.json:
-        options.json.write_text(json.dumps(result, indent=2) + "\n")
+    command.write(result, options.json)
     return int(not all(line["valid"] for line in result["lines"].values()))
 
 

@@ -21,7 +21,6 @@ The package measured is the one in this checkout. Exit status 1: a subject named
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from pathlib import Path
@@ -29,6 +28,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+import command
 import report
 import rounds
 from loopback import LoopbackServer
@@ -59,15 +59,12 @@ def main() -> int:
             subject.close()
     result["seconds"] = round(time.monotonic() - began, 1)
     _print(subjects, result)
-    if options.json:
-        options.json.write_text(json.dumps(result, indent=2) + "\n")
+    command.write(result, options.json)
     return int(any(name in result["unavailable"] for name in options.only or ()))
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="What a first-try success costs over plain HTTPAdapter.")
-    parser.add_argument("--quick", action="store_true", help="only the counts, some seconds")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write every figure to FILE")
+    parser = command.parser(__doc__, "only the counts, some seconds")
     parser.add_argument(
         "--only", action="append", choices=NAMES, metavar="NAME", help=f"repeatable: {', '.join(NAMES)}"
     )

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import argparse
 import gc
-import json
 import os
 import socket
 import subprocess
@@ -34,9 +33,11 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+import command
 import rounds
 from counting import count
 from loopback import LoopbackServer
+from machine import forget_settings
 
 from requests_smithy_retry import TokenBucket, mount, retry_history
 from requests_smithy_retry.quotas.redis import RedisTokenBucket
@@ -50,14 +51,10 @@ PATIENT = "?budget=5&connect_timeout=5"
 
 def main() -> int:
     """Measure, print, and write what was asked for."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="fewer calls; some seconds")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write every figure to FILE")
+    parser = command.parser(__doc__, "fewer calls; some seconds")
     parser.add_argument("--worker", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    for name in list(os.environ):
-        if name.lower().endswith("_proxy") or name.startswith(("SMITHY_RETRY_", "AWS_")):
-            del os.environ[name]
+    forget_settings()
     if options.worker:
         print(retries_of(*options.worker))
         return 0
@@ -87,8 +84,7 @@ def main() -> int:
         redis.wait()
         (own_directory() / f"{memory_name}.quota").unlink(missing_ok=True)
     show(result)
-    if options.json:
-        options.json.write_text(json.dumps(result, indent=2) + "\n")
+    command.write(result, options.json)
     return 0
 
 
