@@ -88,12 +88,13 @@ def _segment(part: str) -> str | Label:
 
 
 class _Routes(Generic[Value]):
-    """The patterns that end at one node: they differ in their query literals only."""
+    """The patterns that end at one node: they rank alike and differ in their query literals only."""
 
-    __slots__ = ("_pivots", "_plain")
+    __slots__ = ("_pivots", "_plain", "rank")
 
     def __init__(self, routes: list[tuple[UriPattern, Value]]) -> None:
         frequency = Counter(literal for pattern, _ in routes for literal in set(pattern.query))
+        self.rank = routes[0][0].rank
         self._plain: list[Value] = []
         self._pivots: dict[tuple[str, str | None], list[tuple[UriPattern, Value]]] = {}
         for pattern, value in routes:
@@ -122,15 +123,13 @@ class _Routes(Generic[Value]):
 
 
 class _Node(Generic[Value]):
-    __slots__ = ("ends", "greedy", "label", "literals", "rank", "routes")
+    __slots__ = ("greedy", "label", "literals", "routes")
 
     def __init__(self) -> None:
         self.literals: dict[str, _Node[Value]] = {}
         self.label: _Node[Value] | None = None
         self.greedy: dict[int, _Node[Value]] = {}
-        self.ends: list[tuple[UriPattern, Value]] = []
         self.routes: _Routes[Value] | None = None
-        self.rank: tuple[int, ...] = ()
 
     def step(self, segment: str | Label, left: int) -> _Node[Value]:
         """The child for a segment, made if needed; ``left`` segments of the pattern come after it."""
@@ -153,17 +152,14 @@ class UriTrie(Generic[Value]):
 
     def __init__(self, routes: Iterable[tuple[str, UriPattern, Value]]) -> None:
         self._roots: dict[str, _Node[Value]] = {}
-        ends: dict[_Node[Value], None] = {}
+        ends: dict[_Node[Value], list[tuple[UriPattern, Value]]] = {}
         for method, pattern, value in routes:
             node = self._roots.setdefault(method, _Node())
             for index, segment in enumerate(pattern.segments, start=1):
                 node = node.step(segment, len(pattern.segments) - index)
-            node.ends.append((pattern, value))
-            node.rank = pattern.rank
-            ends[node] = None
-        for node in ends:
-            node.routes = _Routes(node.ends)
-            node.ends = []
+            ends.setdefault(node, []).append((pattern, value))
+        for node, ending in ends.items():
+            node.routes = _Routes(ending)
 
     def find(self, method: str, segments: tuple[str, ...], query: str) -> Value | None:
         """What the most specific matching pattern answers, or None.
@@ -179,10 +175,10 @@ class UriTrie(Generic[Value]):
         while stack:
             node, at = stack.pop()
             if at == end:
-                if node.routes is not None and node.rank < best_rank:
+                if node.routes is not None and node.routes.rank < best_rank:
                     found = node.routes.pick(query)
                     if found:
-                        best_rank, best = node.rank, found
+                        best_rank, best = node.routes.rank, found
                 continue
             segment = segments[at]
             for after, child in node.greedy.items():
