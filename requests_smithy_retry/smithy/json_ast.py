@@ -146,13 +146,13 @@ class Ast:
         shape = self.shapes[shape_id]
         mixins = shape.child("mixins")
         line: dict[str, None] = {}
+        above = (*above, shape_id)
         for reference in () if mixins is None else mixins.elements():
             mixin = self.follow(reference, shape.value["type"])
-            if mixin == shape_id or mixin in above:
+            if mixin in above:
                 raise reference.error("a mixin that does not lead back to itself")
-            line.update(dict.fromkeys(self.lineage(mixin, (*above, shape_id))))
-        line[shape_id] = None
-        self._lineages[shape_id] = tuple(line)
+            line.update(dict.fromkeys(self.lineage(mixin, above)))
+        self._lineages[shape_id] = (*line, shape_id)
         return self._lineages[shape_id]
 
     def traits(self, shape_id: str) -> dict[str, Node]:
