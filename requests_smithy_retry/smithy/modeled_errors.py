@@ -6,7 +6,7 @@ Only the reading is here: what follows from it for a retry is in ``classifier.py
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import Literal
 
 from .json_ast import Ast, Node, shape_name
 
@@ -14,8 +14,6 @@ ERROR = "smithy.api#error"
 HTTP_ERROR = "smithy.api#httpError"
 RETRYABLE = "smithy.api#retryable"
 QUERY_ERROR = "aws.protocols#awsQueryError"
-
-Fault = Literal["client", "server"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +24,7 @@ class ModeledError:
     """The shape's name, without its namespace."""
     shape_id: str
     """The shape's absolute ID."""
-    fault: Fault
+    fault: Literal["client", "server"]
     """Whose fault it is, from ``@error``."""
     http_status: int | None
     """The status it comes with, from ``@httpError`` (or ``@awsQueryError``), or None where the model does not
@@ -52,10 +50,10 @@ def read_errors(ast: Ast) -> dict[str, tuple[ModeledError, ...]]:
             continue
         query_error = traits.get(QUERY_ERROR)
         error = _read_error(shape_id, traits, query_error)
-        codes = {error.name: None}
+        codes = [error.name]
         if query_error is not None:
-            codes[_needed(query_error, "code").string()] = None
-        for code in codes:
+            codes.append(_needed(query_error, "code").string())
+        for code in dict.fromkeys(codes):
             found[code] = (*found.get(code, ()), error)
     return found
 
@@ -72,10 +70,9 @@ def _read_error(shape_id: str, traits: dict[str, Node], query_error: Node | None
     throttling = False
     retryable = traits.get(RETRYABLE)
     if retryable is not None:
-        retryable.annotation()
         flag = None if retryable.value is True else retryable.child("throttling")
         throttling = flag is not None and flag.boolean()
-    return ModeledError(shape_name(shape_id), shape_id, cast(Fault, fault), status, retryable is not None, throttling)
+    return ModeledError(shape_name(shape_id), shape_id, fault, status, retryable is not None, throttling)
 
 
 def _needed(holder: Node, key: str) -> Node:
