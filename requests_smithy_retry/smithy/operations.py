@@ -86,14 +86,14 @@ def bound_operations(ast: Ast, service: str) -> list[str]:
 
 
 def _operation_references(ast: Ast, holder: str) -> Iterator[Node]:
+    """What a service or resource says its operations are; only a resource has more than the first list."""
     yield from ast.references(holder, "operations")
-    if ast.shapes[holder].value["type"] == "resource":
-        yield from ast.references(holder, "collectionOperations")
-        for ancestor in ast.lineage(holder):
-            for key in LIFECYCLE:
-                reference = ast.shapes[ancestor].child(key)
-                if reference is not None:
-                    yield reference
+    yield from ast.references(holder, "collectionOperations")
+    for ancestor in ast.lineage(holder):
+        for key in LIFECYCLE:
+            reference = ast.shapes[ancestor].child(key)
+            if reference is not None:
+                yield reference
 
 
 def read_operation(ast: Ast, shape_id: str, protocol: Protocol) -> ModeledOperation:
@@ -132,7 +132,7 @@ def _read_http(trait: Node) -> tuple[str, UriPattern]:
 
 def _read_token(ast: Ast, shape_id: str, protocol: Protocol) -> IdempotencyToken | None:
     reference = ast.shapes[shape_id].child("input")
-    if reference is None or (reference.target().startswith(PRELUDE) and reference.target() not in ast.shapes):
+    if reference is None or reference.target().startswith(PRELUDE):
         return None
     for member, traits in ast.members(ast.follow(reference, "structure")).items():
         if IDEMPOTENCY_TOKEN in traits:
