@@ -19,8 +19,16 @@ def test_it_says_where(place, expected):
     assert str(SmithyModelError("api.json", place, "expected an object")) == expected
 
 
-def test_it_survives_pickling():
-    """A pickled error keeps its parts, so that it can cross a process pool."""
-    error = pickle.loads(pickle.dumps(SmithyModelError("api.json", "/shapes", "expected an object")))
+@pytest.mark.parametrize(
+    ("by_position", "by_name"),
+    [
+        (("api.json", "/shapes", "expected an object"), {}),
+        ((), {"source": "api.json", "place": "/shapes", "problem": "expected an object"}),
+    ],
+)
+def test_it_survives_pickling(by_position, by_name):
+    """A pickled error keeps its parts, so that it can cross a process pool, however it was made."""
+    error = pickle.loads(pickle.dumps(SmithyModelError(*by_position, **by_name)))
     assert (error.source, error.place, error.problem) == ("api.json", "/shapes", "expected an object")
+    assert repr(error) == "SmithyModelError('api.json', '/shapes', 'expected an object')"
     assert isinstance(error, ValueError)
