@@ -13,10 +13,13 @@ from .asts import service
         ("aws.protocols#restJson1", (Protocol.REST_JSON,)),
         ("aws.protocols#restXml", (Protocol.REST_XML,)),
         ("aws.protocols#awsJson1_0", (Protocol.JSON_TARGET,)),
+        ("aws.protocols#awsJson1_1", (Protocol.JSON_TARGET,)),
         ("aws.protocols#awsJson1_1 aws.protocols#awsJson1_0", (Protocol.JSON_TARGET,)),
         ("aws.protocols#awsQuery", (Protocol.QUERY,)),
         ("aws.protocols#ec2Query", (Protocol.EC2_QUERY,)),
         ("smithy.protocols#rpcv2Cbor aws.protocols#awsQuery", (Protocol.RPC_V2, Protocol.QUERY)),
+        ("aws.protocols#awsQuery aws.protocols#restJson1", (Protocol.QUERY, Protocol.REST_JSON)),
+        ("smithy.protocols#rpcv2Json", (Protocol.RPC_V2,)),
         ("alloy#simpleRestJson", (Protocol.REST_JSON,)),
         ("", (Protocol.REST_JSON,)),
     ],
@@ -24,3 +27,9 @@ from .asts import service
 def test_the_protocols_of_a_service(traits, expected):
     """The protocols follow from the traits of the service; one that names none known uses HTTP bindings."""
     assert SmithyModel.from_dict(service(protocol=traits)).protocols == expected
+
+
+def test_a_protocol_has_a_word():
+    """A protocol can be written down as one word and read back from it."""
+    words = ["rest-json", "rest-xml", "json-target", "query", "ec2-query", "rpc-v2"]
+    assert [Protocol(word) for word in words] == list(Protocol)
