@@ -52,8 +52,10 @@ def test_the_http_status_comes_first():
 
 
 def test_what_is_no_error_is_left_out():
-    """A structure without @error is no error."""
-    assert dict(errors_of({"t#S": {"type": "structure"}, "t#T": {"type": "string"}})) == {}
+    """A structure without @error is no error, wherever it stands; a model may have no structure at all."""
+    structure, string = {"t#S": {"type": "structure"}}, {"t#T": {"type": "string"}}
+    assert set(errors_of(structure, error("E"), string)) == {"E"}
+    assert dict(errors_of(string)) == {}
 
 
 def test_a_modeled_error_is_frozen():
@@ -70,6 +72,8 @@ def test_a_modeled_error_is_frozen():
         (error("E", "both"), "smithy.api#error"),
         (error("E", httpError="404"), "smithy.api#httpError"),
         (error("E", retryable=None), "smithy.api#retryable"),
+        (error("E", retryable=False), "smithy.api#retryable"),
+        (error("E", retryable=[]), "smithy.api#retryable"),
         (error("E", retryable={"throttling": 1}), "smithy.api#retryable/throttling"),
         (error("E", **{"aws.protocols__awsQueryError": {}}), "aws.protocols#awsQueryError"),
         (error("E", **{"aws.protocols__awsQueryError": {"code": "E"}}), "aws.protocols#awsQueryError"),
