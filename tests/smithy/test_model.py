@@ -81,21 +81,24 @@ def test_a_model_without_a_service_has_errors():
     assert repr(found) == "<SmithyModel without a service: 0 operations, 1 errors>"
 
 
-def test_several_services_need_a_choice():
-    """A model with two services is read for the one that was named."""
+def test_several_services_need_a_choice(tmp_path):
+    """A model with two services is read for the one that was named, from a file and from a parsed AST."""
     ast = service(operation("Op"))
     ast["shapes"]["t#Other"] = {"type": "service", "version": "1"}
+    path = tmp_path / "two.json"
+    path.write_text(json.dumps(ast), "utf-8")
     with pytest.raises(SmithyModelError, match="expected one service, or service= with one of t#Other, t#Service"):
         SmithyModel.from_dict(ast)
     with pytest.raises(SmithyModelError, match="expected a model with the service 't#Third'"):
         SmithyModel.from_dict(ast, service="t#Third")
-    assert list(SmithyModel.from_dict(ast, service="t#Service").operations) == ["Op"]
+    for model in (SmithyModel.from_dict(ast, service="t#Service"), SmithyModel.load(path, service="t#Service")):
+        assert list(model.operations) == ["Op"]
 
 
 def test_an_operation_name_is_there_once():
     """Two operations of one name in one service are an error."""
     ast = service(operation("Op"), {"u#Op": {"type": "operation"}})
-    with pytest.raises(SmithyModelError, match=r"at /shapes/u#Op: expected one operation of this name"):
+    with pytest.raises(SmithyModelError, match=r"^<model>: at /shapes/u#Op: expected one operation of this name"):
         SmithyModel.from_dict(ast)
 
 
@@ -103,7 +106,7 @@ def test_endless_nesting_is_told():
     """Mixins nested beyond what can be followed are an error, not a crash."""
     shapes = {f"t#{i}": {"type": "structure", "mixins": [{"target": f"t#{i + 1}"}]} for i in range(5000)}
     shapes["t#5000"] = {"type": "structure"}
-    with pytest.raises(SmithyModelError, match="not nested without end"):
+    with pytest.raises(SmithyModelError, match=r"^deep\.json: expected shapes that are not nested without end"):
         SmithyModel.from_dict({"smithy": "2.0", "shapes": shapes}, "deep.json")
 
 
