@@ -15,6 +15,12 @@ def read(*, http=None, traits=None, members=None):
     return SmithyModel.from_dict(service(operation("Op", http=http, traits=traits, members=members))).operations["Op"]
 
 
+def test_an_operation_without_traits_promises_nothing():
+    """Of an operation without traits only the name is known; one made by hand needs no host prefix."""
+    assert read() == ModeledOperation("Op", "t#Op", False, False, None, False, None, None)
+    assert read().host_prefix == ""
+
+
 def test_only_bound_operations_count():
     """The operations are those of the service, its resources and theirs, by whatever way they are bound."""
     assert sorted(WEATHER.operations) == [
@@ -47,11 +53,19 @@ def test_what_may_be_sent_again(traits, readonly, idempotent, resendable):
     assert found.resendable_with("/", {}, None) is resendable
 
 
-def test_a_token_makes_a_request_resendable():
-    """With a token member, a request may be sent again if the token is in it."""
-    found = read(members={"token": annotation("idempotencyToken")})
+@pytest.mark.parametrize(
+    ("binding", "request_with_it"),
+    [
+        ({}, ("/", {}, b'{"token": "1"}')),
+        ({"smithy.api#httpHeader": "X-Token"}, ("/", {"x-token": "1"}, b"{}")),
+        ({"smithy.api#httpQuery": "t"}, ("/?t=1", {}, b"{}")),
+    ],
+)
+def test_a_token_makes_a_request_resendable(binding, request_with_it):
+    """With a token member, a request may be sent again if the token is in it, wherever it is bound."""
+    found = read(members={"token": {**annotation("idempotencyToken"), **binding}})
     assert not found.resendable
-    assert found.resendable_with("/", {}, b'{"token": "1"}')
+    assert found.resendable_with(*request_with_it)
     assert not found.resendable_with("/", {}, b"{}")
 
 
