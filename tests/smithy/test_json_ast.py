@@ -15,15 +15,17 @@ def test_a_pointer_is_escaped():
     assert pointer(("shapes", "a/b~c")) == "/shapes/a~1b~0c"
 
 
-def test_a_shape_name_has_no_namespace():
+@pytest.mark.parametrize("shape_id", ["com.example#Thing", "a#b#Thing", "Thing"])
+def test_a_shape_name_has_no_namespace(shape_id):
     """The name of a shape is what comes after the last number sign."""
-    assert shape_name("com.example#Thing") == "Thing"
+    assert shape_name(shape_id) == "Thing"
 
 
 @pytest.mark.parametrize(
     ("read", "value", "expected"),
     [
         ("object", [], "expected an object, found an array"),
+        ("object", ("a",), "expected an object, found tuple"),
         ("elements", {}, "expected an array, found an object"),
         ("string", "", "expected a string that is not empty, found ''"),
         ("string", None, "expected a string that is not empty, found null"),
@@ -47,6 +49,17 @@ def test_a_value_of_the_wrong_kind_is_named(read, value, expected):
 def test_a_value_of_the_right_kind_is_taken(read, value):
     """The value of an annotation is an object, or true as in the 1.0 AST."""
     getattr(Node(value, "api.json"), read)()
+
+
+def test_whatever_is_inside_knows_the_file():
+    """A value anywhere in the file names the file and its own place when it is wrong."""
+    node = Node({"a": [None]}, "api.json")
+    inside = [node.child("a"), *(each for _, each in node.items()), *node.child("a").elements()]
+    assert [str(each.error("x")) for each in inside] == [
+        "api.json: at /a: expected x, found an array",
+        "api.json: at /a: expected x, found an array",
+        "api.json: at /a/0: expected x, found null",
+    ]
 
 
 def test_a_null_member_is_there():
@@ -133,6 +146,15 @@ def test_a_circle_of_mixins_is_refused():
     )
     with pytest.raises(SmithyModelError, match=r"at /shapes/t#B/mixins/0: expected a mixin that does not lead back"):
         ast.lineage("t#A")
+
+
+def test_a_mixin_is_followed_once():
+    """Mixins that are reached in a billion ways cost no more than their number."""
+    shapes = {"t#30a": {"type": "structure"}, "t#30b": {"type": "structure"}}
+    for level in range(30):
+        mixins = [{"target": f"t#{level + 1}{side}"} for side in "ab"]
+        shapes.update({f"t#{level}{side}": {"type": "structure", "mixins": mixins} for side in "ab"})
+    assert len(ast_of(shapes).lineage("t#0a")) == 61
 
 
 def test_references_of_mixins_count():
