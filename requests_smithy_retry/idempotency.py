@@ -14,9 +14,6 @@ from .resend import IDEMPOTENT_METHODS
 if TYPE_CHECKING:
     from requests import PreparedRequest
 
-KeyOption = bool | Callable[..., str]
-"""What the option ``idempotency_key`` holds: False, True, or a function of the request (or of nothing)."""
-
 
 def has_key(headers: Mapping[str, Any], name: str) -> bool:
     """Whether a request carries an idempotency key that is not blank; the draft's quotes do not count.
@@ -36,13 +33,13 @@ def new_key() -> str:
     return f'"{uuid4()}"'
 
 
-def key_for(request: PreparedRequest, header: str, option: KeyOption) -> str | None:
+def key_for(request: PreparedRequest, header: str, option: bool | Callable[..., str]) -> str | None:
     """The key to send with a request, or None: it needs none, has one, or nobody asked for one.
 
     Methods that are idempotent by themselves (RFC 9110 9.2.2) need none.
 
     :param header: where the request would have one.
-    :param option: what ``idempotency_key`` holds.
+    :param option: what ``idempotency_key`` holds: False, True, or a function of the request (or of nothing).
     :raises RetryConfigError: if the function gives something that cannot be sent as a key.
     """
     if option is False:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import string
 import uuid
 from typing import Any
 
@@ -39,6 +40,13 @@ def keys_of(adapter: Any) -> list[str | None]:
 def test_a_key_is_there_if_it_is_not_blank(value: Any, expected: bool) -> None:
     """The draft's quotes around nothing are nothing."""
     assert has_key({HEADER: value}, HEADER) is expected
+
+
+def test_one_character_is_a_key() -> None:
+    """Whichever it is, found or made: only blanks and quotes count for nothing."""
+    for key in set(string.ascii_letters + string.digits + string.punctuation) - {'"'}:
+        assert has_key({HEADER: key}, HEADER)
+        assert key_for(prepare("POST"), HEADER, lambda _, key=key: key) == key
 
 
 def test_a_request_with_a_key_is_sent_again() -> None:
@@ -118,10 +126,13 @@ def test_a_callable_without_a_signature_gets_the_request() -> None:
 
 @pytest.mark.parametrize("bad", ["", "  ", '""', "a\r\nb", "é", None, 7, uuid.UUID(int=1)])
 def test_a_function_that_gives_no_key_is_refused_before_anything_is_sent(bad: Any) -> None:
-    """The error names the option and shows no value."""
+    """The error names the option, the type that came, where from, and what is allowed; it shows no value."""
     adapter = scripted(200, idempotency_key=lambda: bad)
-    with pytest.raises(RetryConfigError, match=r"idempotency_key=<class .*printable ASCII"):
+    with pytest.raises(RetryConfigError) as caught:
         send(adapter, "POST")
+    assert str(caught.value) == (
+        f"idempotency_key={type(bad)!r} (from the function's result): a text of printable ASCII, not blank, is allowed"
+    )
     assert adapter.sent == []
 
 
