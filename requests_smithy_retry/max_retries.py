@@ -29,16 +29,14 @@ UNSET = Unset()
 def translate(max_retries: Any) -> dict[str, Any]:
     """The options that a ``max_retries`` asks for.
 
-    :param max_retries: ``0`` or ``False``: one attempt; an int: so many retries; None: three, as in ``HTTPAdapter``; a
-        urllib3 ``Retry``: see :mod:`urllib3_retry`.
+    :param max_retries: ``0`` or ``False``: one attempt; an int: so many retries; None: urllib3's default,
+        three retries, as in ``HTTPAdapter``; a urllib3 ``Retry``: see :mod:`urllib3_retry`.
     :raises RetryConfigError: for anything else, and for a ``Retry`` that cannot be translated.
     """
     if isinstance(max_retries, Unset):
         return {}
     if max_retries is None:
-        return {"max_attempts": int(Retry.DEFAULT.total or 0) + 1}
-    if max_retries is False:
-        return {"max_attempts": 1}
+        return {"max_attempts": translate_retry(Retry.DEFAULT)["max_attempts"]}
     if isinstance(max_retries, int) and max_retries is not True and max_retries >= 0:
         return {"max_attempts": max_retries + 1}
     if isinstance(max_retries, Retry):
