@@ -21,9 +21,6 @@ SOURCE = "max_retries"
 UNLIMITED = sys.maxsize
 """The attempts of a ``Retry`` that sets no limit. The quota is what ends its retries."""
 
-OVERRIDABLE = frozenset({"new", "from_int"})
-"""Methods that only make other instances; a subclass that has its own decides nothing by them."""
-
 
 def translate_retry(retry: Retry) -> dict[str, Any]:
     """The options that a ``Retry`` asks for. What cannot be honoured is listed in one warning.
@@ -37,7 +34,7 @@ def translate_retry(retry: Retry) -> dict[str, Any]:
         warnings.warn(
             f"max_retries={retry!r}: {'; '.join(dropped)}", RetryConfigWarning, stacklevel=_outside_of_package()
         )
-    if retry.total is False or is_plain_default(retry):
+    if is_plain_default(retry):
         return {"max_attempts": 1}
     limits = _limits(retry)
     options: dict[str, Any] = {
@@ -60,17 +57,16 @@ def translate_retry(retry: Retry) -> dict[str, Any]:
 
 def is_plain_default(retry: Retry) -> bool:
     """Whether it is what ``HTTPAdapter`` itself has by default: it retries nothing and raises for no status."""
-    return type(retry) is Retry and retry.total == 0 and not retry.status_forcelist
+    return retry.total == 0 and not retry.status_forcelist
 
 
 def not_honoured(retry: Retry) -> list[str]:
     """What a ``Retry`` asks for in vain, a phrase for each."""
     phrases = []
-    if retry.total is not False:
-        if retry.redirect:
-            phrases.append(f"redirect={retry.redirect!r} has no effect, requests follows redirects itself")
-        elif retry.redirect is None and not retry.raise_on_redirect:
-            phrases.append("raise_on_redirect=False has no effect, requests follows redirects itself")
+    if retry.redirect:
+        phrases.append(f"redirect={retry.redirect!r} has no effect, requests follows redirects itself")
+    elif retry.redirect is None and not retry.raise_on_redirect:
+        phrases.append("raise_on_redirect=False has no effect, requests follows redirects itself")
     default = frozenset(name.lower() for name in Retry.DEFAULT_REMOVE_HEADERS_ON_REDIRECT)
     if frozenset(retry.remove_headers_on_redirect) != default:
         phrases.append("remove_headers_on_redirect has no effect, requests removes headers itself")
@@ -84,7 +80,7 @@ def _refuse_overridden(retry: Retry) -> None:
         name
         for name, method in vars(Retry).items()
         if not name.startswith("__")
-        and name not in OVERRIDABLE
+        and name != "new"  # it only makes another instance
         and callable(method)
         and (getattr(type(retry), name) is not method or name in vars(retry))
     ]
@@ -93,7 +89,7 @@ def _refuse_overridden(retry: Retry) -> None:
             "max_retries",
             retry,
             "code",
-            f"a urllib3 Retry with its own methods is allowed, and {type(retry).__name__} overrides "
+            f"a urllib3 Retry that overrides no method is allowed, and {type(retry).__name__} overrides "
             f"{', '.join(overridden)}: what they decide cannot be translated. Write a classifier (classifiers=...), a "
             "backoff strategy or a retry strategy instead, and give max_attempts",
         )
@@ -129,7 +125,7 @@ def _methods(retry: Retry) -> frozenset[str] | None:
 
 
 def _hinted_statuses(retry: Retry) -> frozenset[int]:
-    heeds = retry.total is not None and retry.total > 0 and retry.respect_retry_after_header
+    heeds = retry.total and retry.respect_retry_after_header  # without a total, urllib3 retries none of them
     return frozenset(retry.RETRY_AFTER_STATUS_CODES) if heeds else frozenset()
 
 
@@ -145,7 +141,7 @@ def _backoff(retry: Retry) -> dict[str, Any]:
 def _longest_hint(retry: Retry) -> dict[str, Any]:
     """The longest bearable hint, where the user chose one: urllib3's own default is six hours."""
     longest = getattr(retry, "retry_after_max", None)
-    if longest is None or longest == getattr(Retry, "DEFAULT_RETRY_AFTER_MAX", None):
+    if longest is None or longest == Retry.DEFAULT_RETRY_AFTER_MAX:
         return {}
     return {"max_retry_after": longest}
 

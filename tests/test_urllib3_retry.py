@@ -1,7 +1,10 @@
 """A urllib3 Retry as options of ours (issue part 3), and the same faults through both."""
 
+import _thread
 import sys
+import threading
 import warnings
+import weakref
 
 import pytest
 import requests
@@ -21,7 +24,7 @@ from requests_smithy_retry.testing import (
     try_later,
 )
 from requests_smithy_retry.testing.clock import FakeClock
-from requests_smithy_retry.urllib3_retry import UNLIMITED
+from requests_smithy_retry.urllib3_retry import UNLIMITED, translate_retry
 from requests_smithy_retry.urllib3_rules import FailureKind, JitteredBackoff, Urllib3Rules, kind_of
 
 URLLIB3_2 = int(urllib3.__version__.split(".")[0]) >= 2
@@ -39,6 +42,8 @@ def translated(*args, **options):
         ({"total": 0, "status_forcelist": [503]}, {"max_attempts": 1, "raise_on_status": True}),
         ({"total": 0}, {"max_attempts": 1, "raise_on_status": False, "urllib3_rules": None}),
         ({"total": False}, {"max_attempts": 1, "raise_on_status": False}),
+        ({"total": False, "status_forcelist": [503]}, {"max_attempts": 1, "raise_on_status": True}),
+        ({"total": -1}, {"max_attempts": 1, "raise_on_status": True}),
         ({"total": None}, {"max_attempts": UNLIMITED}),
         ({"total": None, "connect": 1, "read": 2, "status": 3, "other": 4}, {"max_attempts": 11}),
         ({"total": 3, "status_forcelist": [429, 503]}, {"retry_status_codes": frozenset({429, 503})}),
@@ -80,6 +85,34 @@ def test_the_rest_becomes_rules(options, expected):
     assert expected == translated(3, **options).urllib3_rules
 
 
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"total": 1}, {413, 429, 503}),
+        ({"total": -1}, {413, 429, 503}),
+        ({"total": None}, set()),
+        ({"total": 0, "status_forcelist": [500]}, set()),
+        ({"total": 1, "respect_retry_after_header": False}, set()),
+    ],
+)
+def test_statuses_with_a_hint_are_retried_where_urllib3_does(options, expected):
+    """It does so where there is a total that is not 0."""
+    assert expected == translated(**options).urllib3_rules.hinted_status_codes
+
+
+def test_a_retry_that_an_older_urllib3_made_is_translated():
+    """Unpickled under urllib3 2.x it lacks what came with that; in 1.26 each one does."""
+
+    class Slow(Retry):
+        DEFAULT_BACKOFF_MAX = 30
+
+    retry = Slow(3, backoff_factor=1)
+    for name in ("backoff_jitter", "backoff_max", "retry_after_max"):
+        vars(retry).pop(name, None)
+    config = RetryAdapter(max_retries=retry).retry_config
+    assert (0.0, 30, 120.0) == (config.urllib3_rules.backoff_jitter, config.max_backoff, config.max_retry_after)
+
+
 @NEW
 def test_backoff_jitter_is_added_within_the_cap():
     """A delay becomes longer by up to the jitter, and never longer than the longest backoff."""
@@ -93,17 +126,44 @@ def test_backoff_jitter_is_added_within_the_cap():
 @pytest.mark.parametrize(
     ("options", "phrase"),
     [
-        ({"redirect": 2}, "redirect=2 has no effect"),
-        ({"raise_on_redirect": False}, "raise_on_redirect=False has no effect"),
-        ({"remove_headers_on_redirect": ["X"]}, "remove_headers_on_redirect has no effect"),
+        ({"redirect": 2}, "redirect=2 has no effect, requests follows redirects itself"),
+        ({"raise_on_redirect": False}, "raise_on_redirect=False has no effect, requests follows redirects itself"),
+        (
+            {"remove_headers_on_redirect": ["X"]},
+            "remove_headers_on_redirect has no effect, requests removes headers itself",
+        ),
         ({"history": (RequestHistory("GET", "/", None, 500, None),)}, "its history is not taken over"),
     ],
 )
 def test_what_cannot_be_honoured_is_listed(options, phrase):
     """One warning names it, and points at the line that made the adapter."""
-    with pytest.warns(RetryConfigWarning, match=phrase) as caught:
-        RetryAdapter(max_retries=Retry(3, **options))
-    assert [__file__] == [warning.filename for warning in caught]
+    retry = Retry(3, **options)
+    with pytest.warns(RetryConfigWarning) as caught:
+        RetryAdapter(max_retries=retry)
+    assert [(f"max_retries={retry!r}: {phrase}", __file__)] == [(str(item.message), item.filename) for item in caught]
+
+
+def test_code_without_a_name_is_warned_too():
+    """Such as what ``exec`` runs in a namespace of its own."""
+    with pytest.warns(RetryConfigWarning, match="redirect=2") as caught:
+        exec("make(max_retries=retry)", {"make": RetryAdapter, "retry": Retry(3, redirect=2)})
+    assert ["<string>"] == [warning.filename for warning in caught]
+
+
+def test_a_thread_that_begins_in_the_package_is_warned_too():
+    """No caller's code is on its stack."""
+    with pytest.warns(RetryConfigWarning, match="redirect=2"):
+        adapter_in_a_bare_thread()
+
+
+def adapter_in_a_bare_thread():
+    """Make one in a thread that runs nothing else, and wait until it has ended."""
+    ended = threading.Event()
+    retry = Retry(3, redirect=2)
+    weakref.finalize(retry, ended.set)
+    _thread.start_new_thread(RetryAdapter, (), {"max_retries": retry})
+    del retry
+    assert ended.wait(10)
 
 
 def test_one_warning_lists_everything():
@@ -128,6 +188,15 @@ class Patient(Retry):
         super().__init__(total, **options)
 
 
+class Renewing(Retry):
+    def new(self, **options):
+        return super().new(**options)
+
+    @classmethod
+    def from_int(cls, retries, redirect=True, default=None):
+        return super().from_int(retries, redirect, default)
+
+
 class Counting(Retry):
     def increment(self, *args, **options):
         return super().increment(*args, **options)
@@ -139,21 +208,43 @@ def test_a_subclass_with_other_defaults_is_translated():
     assert (5, frozenset({503})) == (config.max_attempts, config.urllib3_rules.hinted_status_codes)
 
 
+def test_a_subclass_that_makes_instances_in_its_own_way_is_translated():
+    """Such methods decide nothing about a retry."""
+    assert 6 == RetryAdapter(max_retries=Renewing(5)).retry_config.max_attempts
+
+
+def test_a_subclass_without_retries_is_as_good_as_the_default():
+    """It raises for no status either."""
+    assert translate_retry(Patient(0)) == translate_retry(Retry(0, read=False)) == {"max_attempts": 1}
+
+
 def test_a_subclass_with_its_own_methods_is_refused():
     """The error says which methods, why, and what to do instead; an instance's own counts too."""
-    with pytest.raises(RetryConfigError, match=r"Counting overrides increment: .* Write a classifier"):
-        RetryAdapter(max_retries=Counting(3))
+    counting = Counting(3)
+    with pytest.raises(RetryConfigError) as caught:
+        RetryAdapter(max_retries=counting)
+    assert str(caught.value) == (
+        f"max_retries={counting!r} (from code): a urllib3 Retry that overrides no method is allowed, and Counting "
+        "overrides increment: what they decide cannot be translated. Write a classifier (classifiers=...), a backoff "
+        "strategy or a retry strategy instead, and give max_attempts"
+    )
     retry = Retry(3)
     retry.get_backoff_time = lambda: 1
     with pytest.raises(RetryConfigError, match="Retry overrides get_backoff_time"):
         RetryAdapter(max_retries=retry)
 
 
-@pytest.mark.parametrize("options", [{"total": True}, {"total": 1.5}, {"total": 3, "read": True}, {"connect": "3"}])
-def test_a_count_that_is_none_is_refused(options):
-    """Only whole numbers, False and None count."""
-    with pytest.raises(RetryConfigError, match="a whole number of retries, False or None is allowed"):
-        translated(**options)
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("total", True), ("total", 1.5), ("connect", "3"), ("read", True), ("status", 2.0), ("other", ())],
+)
+def test_a_count_that_is_none_is_refused(name, value):
+    """Only whole numbers, False and None count; the error names count, value, source and what is allowed."""
+    with pytest.raises(RetryConfigError) as caught:
+        translated(**{"total": 3, name: value})
+    assert str(caught.value) == (
+        f"{name}={value!r} (from max_retries): a whole number of retries, False or None is allowed"
+    )
 
 
 @pytest.mark.skipif(URLLIB3_2, reason="an attribute of urllib3 1.26")
@@ -237,6 +328,11 @@ SAME = [
     ([CloseAfterRequest()] * 3, {"total": 3, "read": 1}, "GET", ("ConnectionError", 2)),
     ([CloseAfterRequest()], {"total": 3, "read": False}, "GET", ("ConnectionError", 1)),
     ([CloseAfterRequest()], {"total": 0}, "GET", ("ConnectionError", 1)),
+    ([Reply(503)], {"total": False, "status_forcelist": [503]}, "GET", ("RetryError", 1)),
+    ([Reply(503)], {"total": -1, "status_forcelist": [503]}, "GET", ("RetryError", 1)),
+    ([try_later(503, 0)], {"total": -1}, "GET", ("RetryError", 1)),
+    ([try_later(503, 0)], {"total": 0}, "GET", (503, 1)),
+    ([try_later(503, 0)], {"total": None}, "GET", (503, 1)),
     ([Reply(418)], {"total": 1, "status_forcelist": [418]}, "PUT", (200, 2)),
 ]
 
