@@ -6,6 +6,7 @@ import json
 import pickle
 import sys
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -15,7 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from requests_smithy_retry import RetryAction, RetryHistory, StopReason, TokenBucket, classifier, retry_history
-from requests_smithy_retry.history import MAX_KEPT, AttemptRecord
+from requests_smithy_retry.classification import Vote
+from requests_smithy_retry.clock import SYSTEM_CLOCK
+from requests_smithy_retry.history import MAX_KEPT, AttemptRecord, attach, ended_now
 from requests_smithy_retry.testing.clock import FakeClock
 from tests.support import URL, Reply, read_timeout, reset_error, scripted, send, session_with
 
@@ -80,17 +83,45 @@ def test_times_are_those_of_the_clock():
 
 def test_a_first_try_success_has_a_history_too():
     """It is made when somebody asks: scope, attempts and clock are the adapter's."""
-    adapter = scripted(200, clock=FakeClock(wall=50), scope=lambda request: "mine", max_attempts=4)
+    adapter = scripted(200, clock=FakeClock(now=7, wall=50), scope=lambda request: "mine", max_attempts=4)
     response = session_with(adapter).get(URL)
     adapter.clock.advance(100)
     history = retry_history(response)
-    assert ("mine", StopReason.SUCCESS, 4, 1) == (
+    assert ("mine", StopReason.SUCCESS, "it succeeded", 4, 1) == (
         history.scope,
         history.stop_reason,
+        history.why,
         history.max_attempts,
         len(history.attempts),
     )
     assert (50, 200) == (history.attempts[0].started, history.attempts[0].status)
+
+
+@pytest.mark.parametrize(("elapsed", "duration"), [(0, None), (0.25, 0.25)])
+def test_how_long_a_first_try_success_took_is_what_the_session_measured(elapsed, duration):
+    """Without a session nobody did."""
+    response = send(scripted(200))
+    response.elapsed = timedelta(seconds=elapsed)
+    assert duration == retry_history(response).attempts[0].duration
+
+
+def test_a_first_try_success_that_another_adapter_took_for_its_own_has_a_history():
+    """Such an adapter, which wraps ours, has no clock, scope or strategy; the machine's clock and the URL remain."""
+    response = send(scripted(200, clock=SYSTEM_CLOCK, scope=lambda request: "mine", max_attempts=4))
+    response.connection = requests.adapters.HTTPAdapter()
+    history = retry_history(response)
+    assert ("https://api.example.com:443", None) == (history.scope, history.max_attempts)
+    assert SYSTEM_CLOCK.wall() - 60 < history.attempts[0].started <= SYSTEM_CLOCK.wall()
+
+
+def test_what_a_cache_hands_out_again_does_not_grow():
+    """A response that gets a record each time is pickled as one that got it once."""
+    response = send(scripted(503, 200))
+    history = retry_history(response)
+    before = len(pickle.dumps(response))
+    for _ in range(3):
+        attach(response, history)
+    assert before == len(pickle.dumps(response))
 
 
 def test_what_did_not_come_from_an_adapter_has_none():
@@ -239,6 +270,73 @@ def test_explain_tells_the_whole_story() -> None:
         "attempt 2: after 7 s (Retry-After) and 0.5 s for a permit ReadTimeout in 0.25 s\n"
         "gave up after attempt 2 of 2: no attempts are left; last answer: ReadTimeout"
     ) == history.explain()
+
+
+ACTIONS = (
+    (RetryAction.transient_error(), "transient"),
+    (RetryAction.no_action_indicated(), "no opinion"),
+    (RetryAction.retry_forbidden(), "forbidden (a classifier forbade a retry)"),
+    (RetryAction.retry_forbidden("I say so"), "forbidden (I say so)"),
+)
+
+
+def test_votes_are_told_one_after_the_other() -> None:
+    """Whose, and what was said; one that forbade it without a word has the words of the stop reason."""
+    votes = tuple(Vote(name, action) for name, (action, _) in zip("ABCD", ACTIONS, strict=True))
+    history = RetryHistory(None, (attempt(votes=votes),), StopReason.FORBIDDEN, "I say so")
+    told = "A: transient, B: no opinion, C: forbidden (a classifier forbade a retry), D: forbidden (I say so)"
+    assert f"attempt 1: 503 in 0.25 s [{told}]" == history.explain().splitlines()[0]
+
+
+def test_the_plain_values_are_these() -> None:
+    """Whoever reads the JSON finds each field under its name; what is not known is null."""
+    votes = tuple(Vote("A", action) for action, _ in ACTIONS)
+    first = AttemptRecord(1, 1_700_000_000.0, None)
+    second = AttemptRecord(2, 1_700_000_001.0, 0.25, 503, None, 1.0, "retry-after", votes, 500, 486, "redis", 0.5)
+    history = RetryHistory("mine", (first, second), StopReason.MAX_ATTEMPTS, "no attempts are left", 2)
+    assert history.to_dict() == {
+        "scope": "mine",
+        "attempts": [
+            {
+                "number": 1,
+                "started": 1_700_000_000.0,
+                "duration": None,
+                "status": None,
+                "error": None,
+                "delay": 0.0,
+                "delay_source": "backoff",
+                "votes": [],
+                "quota_before": None,
+                "quota_after": None,
+                "quota_source": None,
+                "permit_wait": 0.0,
+            },
+            {
+                "number": 2,
+                "started": 1_700_000_001.0,
+                "duration": 0.25,
+                "status": 503,
+                "error": None,
+                "delay": 1.0,
+                "delay_source": "retry-after",
+                "votes": [{"classifier": "A", "verdict": said} for _, said in ACTIONS],
+                "quota_before": 500,
+                "quota_after": 486,
+                "quota_source": "redis",
+                "permit_wait": 0.5,
+            },
+        ],
+        "stop_reason": "MAX_ATTEMPTS",
+        "sentence": "gave up after attempt 2 of 2: no attempts are left; last answer: 503",
+        "max_attempts": 2,
+    }
+
+
+@pytest.mark.parametrize(("status", "error"), [(200, None), (None, "KeyboardInterrupt")])
+def test_an_attempt_that_ended_now_began_as_long_ago_as_it_took(status: int | None, error: str | None) -> None:
+    """The record that a listener is given of an attempt that went without one."""
+    record = ended_now(FakeClock(wall=1000), 2, 1.5, status, error)
+    assert AttemptRecord(2, 998.5, 1.5, status, error) == record
 
 
 def test_without_a_duration_none_is_shown() -> None:
