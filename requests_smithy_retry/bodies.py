@@ -33,7 +33,7 @@ class Body:
         self._body: Any = request.body
         self._is_unstarted = is_unstarted(self._body)
         self._position = _position_of(self._body)
-        self._guard = ReplayGuard(self._body) if self._position is None and _may_be_re_iterable(self._body) else None
+        self._guard = ReplayGuard(self._body) if _may_be_re_iterable(self._body) else None
 
     def request_to_send(self, request: PreparedRequest) -> PreparedRequest:
         """The request for an attempt: the caller's own, or a copy whose body is watched."""

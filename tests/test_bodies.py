@@ -79,6 +79,42 @@ class StuckAtEnd(io.BytesIO):
         return position
 
 
+class NoSeek:
+    """Knows where it stands, and its ``seek`` is no method."""
+
+    seek = None
+
+    def __init__(self, data: bytes) -> None:
+        file = io.BytesIO(data)
+        self.read, self.tell = file.read, file.tell
+
+
+class PositionOfSomethingElse:
+    """An iterator with a position that goes back and takes nothing with it; it has no ``read``, and is no file."""
+
+    def __init__(self, *parts: bytes) -> None:
+        self.parts = iter(parts)
+        self.file = io.BytesIO()
+        self.tell, self.seek = self.file.tell, self.file.seek
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        return next(self.parts)
+
+
+class LineReader:
+    """Can be read once, or be asked for its lines without their ends."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.read = io.BytesIO(data).read
+
+    def __iter__(self):
+        return iter(self.data.splitlines())
+
+
 class OnlyTellAndSeek:
     """A file-like object without ``seekable``."""
 
@@ -156,6 +192,7 @@ def test_a_memory_map_goes_back():
         lambda: StuckAtEnd(TEXT),
         lambda: Draining(TEXT),
         lambda: map(bytes, [TEXT]),
+        lambda: PositionOfSomethingElse(TEXT),
     ],
 )
 def test_a_one_shot_body_is_sent_once(make):
@@ -165,6 +202,29 @@ def test_a_one_shot_body_is_sent_once(make):
     history = retry_history(response)
     assert StopReason.BODY_NOT_REPLAYABLE is history.stop_reason
     assert "the body cannot be replayed" in history.sentence
+
+
+def test_one_byte_is_a_body_too():
+    """Nothing is not sent in its place."""
+    bodies, response = sent_bodies(Shrinking(1), 503)
+    assert ([b"x"], 503) == (bodies, response.status_code)
+
+
+@pytest.mark.parametrize("body", [NoSeek(TEXT), object()])
+def test_what_is_nothing_known_is_sent_as_it_is_and_once(body):
+    """Whatever requests makes of it; again only where no byte was written."""
+    request = prepare("PUT", data=b"-")
+    request.body = body
+    judged = Body(request)
+    assert judged.request_to_send(request) is request
+    assert [False, True] == [judged.rewind(unwritten=unwritten) for unwritten in (False, True)]
+
+
+def test_what_can_be_read_is_read():
+    """As requests does, which prefers that to iterating."""
+    text = b"one\ntwo\n"
+    bodies, response = sent_bodies(LineReader(text), 503)
+    assert ([text], 503) == (bodies, response.status_code)
 
 
 def test_a_one_shot_body_of_which_nothing_was_read_is_sent():
@@ -300,6 +360,30 @@ def test_a_guard_asks_once_for_each_attempt():
     assert guard.rewind()
     assert guard.rewind()
     assert (2, b"ab") == (body.asked, wire_bytes(guard))
+
+
+def test_a_guard_that_nobody_read_from_does_not_ask():
+    """There is nothing to send again."""
+    body = ReIterable(b"a")
+    assert ReplayGuard(body).rewind()
+    assert 0 == body.asked
+
+
+def test_a_guard_draws_one_part_ahead():
+    """Enough to see that there is something; a large body is not held in memory."""
+    drawn = []
+
+    class Large:
+        def __iter__(self):
+            for part in (b"a", b"b", b"c"):
+                drawn.append(part)
+                yield part
+
+    guard = ReplayGuard(Large())
+    wire_bytes(guard)
+    drawn.clear()
+    assert guard.rewind()
+    assert [b"a"] == drawn
 
 
 def test_a_guard_knows_the_iterator_it_had():
