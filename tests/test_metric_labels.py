@@ -7,9 +7,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import requests
 
 from requests_smithy_retry import RetryAdapter, StandardRetryStrategy, TokenBucket
-from requests_smithy_retry.metric_labels import Bounded, QuotaLevels
+from requests_smithy_retry.events import AfterAttempt
+from requests_smithy_retry.metric_labels import Bounded, Labels, QuotaLevels
 from requests_smithy_retry.observed import ObservedOperation
 
 from .support import prepare
@@ -35,6 +37,41 @@ def test_the_first_values_are_let_through(most: int, expected: list[str]) -> Non
     assert expected == [bounded(value) for value in "abca"]
 
 
+def test_a_hundred_values_are_told_apart_by_default() -> None:
+    """The next one is like all others."""
+    bounded = Bounded()
+    assert [*map(str, range(100)), "_OTHER"] == [bounded(str(number)) for number in range(101)]
+
+
+@pytest.mark.parametrize(
+    ("method", "expected"),
+    [
+        *(
+            (name, name)
+            for name in ["CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "QUERY", "TRACE"]
+        ),
+        ("BREW", "_OTHER"),
+        (None, "_OTHER"),
+    ],
+)
+def test_known_methods_are_told_apart(method: str | None, expected: str) -> None:
+    """Those of RFC 9110, PATCH (RFC 5789) and QUERY; anything else could be anything."""
+    request = prepare()
+    request.method = method
+    assert expected == Labels().method(ObservedOperation(RetryAdapter(), request))
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"), [(99, "_OTHER"), (100, "100"), (204, "204"), (599, "599"), (600, "_OTHER"), (799, "_OTHER")]
+)
+def test_a_status_is_told_if_it_is_one(status: int, expected: str) -> None:
+    """A server may answer with any number."""
+    response = requests.Response()
+    response.status_code = status
+    event = AfterAttempt(ObservedOperation(RetryAdapter(), prepare()), 1, response, None, 0.5)
+    assert expected == Labels().outcome(event)
+
+
 def test_the_least_of_a_scope_is_shown() -> None:
     """Where two strategies have the same scope, the emptier bucket is what matters."""
     levels = QuotaLevels()
@@ -43,6 +80,29 @@ def test_the_least_of_a_scope_is_shown() -> None:
         levels.watch(operation(strategy))
         levels.watch(operation(strategy))
     assert {"https://a": 86, "https://b:8443": 486} == levels.read()
+
+
+class Holding:
+    """A strategy of somebody else's with one bucket."""
+
+    def __init__(self, place: int, available: float) -> None:
+        self.place, self.available = place, available
+
+    def __hash__(self) -> int:
+        return self.place
+
+    def snapshot(self) -> Any:
+        return SimpleNamespace(buckets={"https://a:443": self})
+
+
+@pytest.mark.parametrize("first", [86.0, 486.0])
+def test_the_least_is_shown_also_where_no_other_scope_would_be(first: float) -> None:
+    """Whichever strategy is looked at first."""
+    levels = QuotaLevels(most=1)
+    kept = [Holding(1, first), Holding(2, 572 - first)]
+    for strategy in kept:
+        levels.watch(SimpleNamespace(adapter=SimpleNamespace(strategy=strategy)))  # type: ignore[arg-type]
+    assert {"https://a": 86} == levels.read()
 
 
 def test_a_shared_bucket_is_shown_as_such() -> None:

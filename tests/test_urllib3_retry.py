@@ -13,7 +13,6 @@ from requests.adapters import HTTPAdapter
 from urllib3.util.retry import RequestHistory, Retry
 
 from requests_smithy_retry import RetryAdapter, RetryConfigError, RetryConfigWarning, StopReason, retry_history
-from requests_smithy_retry.outcome import Outcome
 from requests_smithy_retry.testing import (
     CloseAfterRequest,
     CutBody,
@@ -25,7 +24,7 @@ from requests_smithy_retry.testing import (
 )
 from requests_smithy_retry.testing.clock import FakeClock
 from requests_smithy_retry.urllib3_retry import UNLIMITED, translate_retry
-from requests_smithy_retry.urllib3_rules import FailureKind, JitteredBackoff, Urllib3Rules, kind_of
+from requests_smithy_retry.urllib3_rules import FailureKind, JitteredBackoff, Urllib3Rules
 
 URLLIB3_2 = int(urllib3.__version__.split(".")[0]) >= 2
 NEW = pytest.mark.skipif(not URLLIB3_2, reason="an option of urllib3 2.x")
@@ -273,21 +272,6 @@ def test_assigning_translates_and_takes_the_last_one_back():
     with pytest.raises(RetryConfigError, match="Counting overrides"):
         adapter.max_retries = Counting(1)
     assert (0, False) == (adapter.max_retries.total, adapter.max_retries.read)
-
-
-@pytest.mark.parametrize(
-    ("error", "kind"),
-    [
-        (None, FailureKind.STATUS),
-        (requests.ConnectTimeout(urllib3.exceptions.ConnectTimeoutError()), FailureKind.CONNECT),
-        (requests.ReadTimeout(urllib3.exceptions.ReadTimeoutError(None, None, "")), FailureKind.READ),
-        (requests.ConnectionError(urllib3.exceptions.ProtocolError("")), FailureKind.READ),
-        (requests.exceptions.SSLError(), FailureKind.OTHER),
-    ],
-)
-def test_failures_are_sorted_as_urllib3_does(error, kind):
-    """No connection, no answer, a status, and the rest are counted apart."""
-    assert kind is kind_of(Outcome(error=error))
 
 
 def outcome_of(adapter, server_url, method):
