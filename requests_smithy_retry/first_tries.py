@@ -22,10 +22,8 @@ if TYPE_CHECKING:
 
 def owed(strategy: RetryStrategy) -> Collection[Any]:
     """Something to look at on each first-try success: while it is empty, there is nothing to book."""
-    if getattr(strategy, "measures_rate", False):
-        return ("each success is measured",)
-    if getattr(strategy, "wants_latency", False):
-        return ("each operation is counted",)
+    if _is(strategy, "measures_rate") or _is(strategy, "wants_latency"):
+        return ("each success is counted",)
     return getattr(strategy, "spent_scopes", ())
 
 
@@ -37,9 +35,9 @@ def book_of(
     :param strategy: as of :class:`FirstTries`, like the other parameters.
     """
     first_tries = FirstTries(strategy, scope_of, by_url=by_url)
-    if getattr(strategy, "wants_latency", False):
+    if _is(strategy, "wants_latency"):
         payoff = PayoffFirstTries(strategy, scope_of, first_tries, by_url=by_url)
-        return payoff.book_and_measure if getattr(strategy, "measures_rate", False) else payoff.book
+        return payoff.book_and_measure if _is(strategy, "measures_rate") else payoff.book
     return first_tries.book
 
 
@@ -55,11 +53,9 @@ class FirstTries:
         self._strategy: Any = strategy
         self._scope_of = scope_of
         self._by_url = by_url
-        self._limiters: dict[str, ClientRateLimiter] | None = None
-        if getattr(strategy, "measures_rate", False):
-            self._limiters = {}
+        self._limiters: dict[str, ClientRateLimiter] | None = {} if _is(strategy, "measures_rate") else None
 
-    def book(self, request: PreparedRequest, started: float = 0.0, timeout: Any = None) -> None:  # noqa: ARG002
+    def book(self, request: PreparedRequest, started: float, timeout: Any) -> None:  # noqa: ARG002
         """Book one."""
         if self._limiters is not None and not self._strategy.spent_scopes:
             url: Any = request.url
@@ -74,10 +70,7 @@ class FirstTries:
     def _limiter_of(self, request: PreparedRequest, remembered: dict[str, ClientRateLimiter]) -> ClientRateLimiter:
         limiter: ClientRateLimiter = self._strategy.limiter(self._scope_of(request))
         if self._by_url:
-            if len(remembered) >= MAX_SCOPES:
-                remembered.clear()
-            url = str(request.url)
-            remembered[url[: url.find("/", 8)]] = limiter
+            _remember(remembered, request, limiter)
         return limiter
 
 
@@ -117,13 +110,22 @@ class PayoffFirstTries:
     def book_and_measure(self, request: PreparedRequest, started: float, timeout: Any) -> None:
         """Book one with the limiter too."""
         self.book(request, started, timeout)
-        self._others.book(request)
+        self._others.book(request, started, timeout)
 
     def _bucket_of(self, request: PreparedRequest) -> PayoffQuota:
         bucket: PayoffQuota = self._strategy.bucket(self._scope_of(request))
         if self._by_url:
-            if len(self._buckets) >= MAX_SCOPES:
-                self._buckets.clear()
-            url = str(request.url)
-            self._buckets[url[: url.find("/", 8)]] = bucket
+            _remember(self._buckets, request, bucket)
         return bucket
+
+
+def _is(strategy: RetryStrategy, trait: str) -> bool:
+    return bool(getattr(strategy, trait, False))  # a foreign strategy says nothing of it
+
+
+def _remember(remembered: dict[str, Any], request: PreparedRequest, item: Any) -> None:
+    """Put a scope's item under the beginning of the URL, which ``book`` looks it up by."""
+    if len(remembered) >= MAX_SCOPES:
+        remembered.clear()
+    url: Any = request.url
+    remembered[url[: url.find("/", 8)]] = item
