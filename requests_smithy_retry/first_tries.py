@@ -55,8 +55,8 @@ class FirstTries:
         self._by_url = by_url
         self._limiters: dict[str, ClientRateLimiter] | None = {} if _is(strategy, "measures_rate") else None
 
-    def book(self, request: PreparedRequest, started: float, timeout: Any) -> None:  # noqa: ARG002
-        """Book one."""
+    def book(self, request: PreparedRequest, *_: object) -> None:
+        """Book one; when it began and its timeout say nothing here."""
         if self._limiters is not None and not self._strategy.spent_scopes:
             url: Any = request.url
             limiter = self._limiters.get(url[: url.find("/", 8)])
@@ -110,7 +110,7 @@ class PayoffFirstTries:
     def book_and_measure(self, request: PreparedRequest, started: float, timeout: Any) -> None:
         """Book one with the limiter too."""
         self.book(request, started, timeout)
-        self._others.book(request, started, timeout)
+        self._others.book(request)
 
     def _bucket_of(self, request: PreparedRequest) -> PayoffQuota:
         bucket: PayoffQuota = self._strategy.bucket(self._scope_of(request))

@@ -130,7 +130,7 @@ def test_so_it_has_where_a_limiter_measures_besides() -> None:
 @pytest.mark.parametrize(
     ("urls", "asked"),
     [
-        (["https://a.example.com/x", "https://a.example.com/", "https://a.example.com/y/z"], 1),
+        (["https://a.example.com/x/y/z", "https://a.example.com/", "https://a.example.com/x"], 1),
         (["http://a/xx", "http://a/y", "http://a/y/z"], 1),
         (["https://a.example.com/x", "https://a.example.com:8443/x", "http://a.example.com/x"], 3),
     ],
@@ -140,6 +140,7 @@ def test_an_origin_is_looked_up_once(make: Any, urls: list[str], asked: int) -> 
     strategy = make()
     book(strategy, *urls)
     assert asked == len(strategy.asked) == len(strategy.items)
+    assert strategy.succeeded == []
     assert len(urls) == sum(len(item.told) for item in strategy.items.values())
 
 
@@ -196,8 +197,8 @@ def test_in_adaptive_mode_a_payoff_bucket_and_a_limiter_are_told() -> None:
     """Each once."""
     strategy = payoff(measures_rate=True)
     strategy.bucket = Strategy.bucket.__get__(buckets := Strategy())
-    book(strategy, "https://a.example.com/x")
-    assert [[("worth", 0.0, None)], [("measured", False)]] == [
+    book(strategy, "https://a.example.com/x", timeout=(1, 2.5))
+    assert [[("worth", 0.0, 2.5)], [("measured", False)]] == [
         of.items["https://a.example.com:443"].told for of in (buckets, strategy)
     ]
 
