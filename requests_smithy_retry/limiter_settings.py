@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from dataclasses import dataclass, fields
 
 from .cubic import BETA, SCALE
@@ -37,7 +37,8 @@ class RateLimiterSettings:
     def __post_init__(self) -> None:
         for item in fields(self):
             value = getattr(self, item.name)
-            if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+            is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+            if not is_number or not abs(value) <= sys.float_info.max:  # an int may be more than a float holds
                 raise ValueError(f"{item.name}={value!r}: a finite number is allowed")
             if item.name in ("min_capacity", "max_rate_scale"):
                 allowed, is_allowed = "a number from 1 on", value >= 1

@@ -6,9 +6,9 @@ value and where it came from.
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Callable, Collection, Iterable
-from typing import Any
+from typing import Any, TypeGuard
 
 from urllib3.util import Timeout
 
@@ -40,6 +40,11 @@ def whole_number(lowest: int) -> Parse:
     return parse
 
 
+def is_finite(value: object) -> TypeGuard[float]:
+    """Whether it is an int or a float (a bool is none) and no larger than a float can be, as an int may be."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
+
+
 def number(*, above: float | None = None, unit: str = "seconds", none: bool = False) -> Parse:
     """Accept a finite int or float from 0 on (or strictly above ``above``), and None if ``none``."""
     span = "from 0 on" if above is None else f"above {above:g}"
@@ -48,9 +53,7 @@ def number(*, above: float | None = None, unit: str = "seconds", none: bool = Fa
     def parse(value: Any) -> float | None:
         if value is None and none:
             return None
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-            raise Refused(allowed)
-        if value < 0 or (above is not None and value <= above):
+        if not is_finite(value) or value < 0 or (above is not None and value <= above):
             raise Refused(allowed)
         return value
 
@@ -85,7 +88,7 @@ def timeout(value: Any) -> Any:
     for part in parts:
         if part is None and len(parts) == 2:
             continue
-        if isinstance(part, bool) or not isinstance(part, (int, float)) or not 0 < part < math.inf:
+        if not is_finite(part) or part <= 0:
             raise Refused(allowed)
     return value
 
@@ -125,7 +128,7 @@ def quota(value: Any) -> Any:
         return value
     if isinstance(value, str) and value.lower() in PAYOFF_NUMBERS:
         return value.lower()
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:
+    if not is_finite(value) or value < 0:
         names = ", ".join(map(repr, sorted(map(str, PAYOFF_NUMBERS), reverse=True)))
         raise Refused(f"a finite number of tokens from 0 on, {names}, a bucket, or None for no quota is allowed")
     return value
