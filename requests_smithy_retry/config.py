@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypedDict
 
+from .backoff import Jitter
 from .classifier import RetryClassifier
 from .contradictions import check_contradictions
 from .limiter_settings import RateLimiterSettings
@@ -53,7 +54,7 @@ class RetryConfig:
     initial_backoff: float | None = OPTIONS["initial_backoff"].default
     throttling_backoff: float | None = OPTIONS["throttling_backoff"].default
     max_backoff: float = OPTIONS["max_backoff"].default
-    jitter: str = OPTIONS["jitter"].default
+    jitter: str | Jitter = OPTIONS["jitter"].default
     quota: float | str | RetryQuota | None = OPTIONS["quota"].default
     quota_url: str | QuotaUrl | None = OPTIONS["quota_url"].default
     refill_rate: float = OPTIONS["refill_rate"].default
@@ -209,7 +210,7 @@ class RetryOptions(TypedDict, total=False):
     initial_backoff: float | None
     throttling_backoff: float | None
     max_backoff: float
-    jitter: str
+    jitter: str | Jitter
     quota: float | str | RetryQuota | None
     quota_url: str | QuotaUrl | None
     refill_rate: float

@@ -6,6 +6,7 @@ value and where it came from.
 
 from __future__ import annotations
 
+import enum
 import sys
 from collections.abc import Callable, Collection, Iterable
 from typing import Any, TypeGuard
@@ -61,9 +62,10 @@ def number(*, above: float | None = None, unit: str = "seconds", none: bool = Fa
 
 
 def one_of(*names: str) -> Parse:
-    """Accept one of some words, in any case."""
+    """Accept one of some words, in any case, or the member of an enum that has it as its value."""
 
     def parse(value: Any) -> str:
+        value = value.value if isinstance(value, enum.Enum) else value
         word = value.lower() if isinstance(value, str) else None
         if word not in names:
             raise Refused(f"one of {', '.join(map(repr, names))} is allowed")

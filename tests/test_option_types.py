@@ -2,7 +2,7 @@
 
 import pytest
 
-from requests_smithy_retry import RetryConfig, RetryConfigError
+from requests_smithy_retry import Jitter, RetryConfig, RetryConfigError
 from requests_smithy_retry.classifiers.hinted_status import HintedStatusClassifier
 from requests_smithy_retry.max_retries import UNSET
 from requests_smithy_retry.options import OPTIONS, allowed_values
@@ -54,6 +54,12 @@ def test_a_near_miss_is_refused(name, value):
 def test_empty_and_zero_are_values(name, value, kept):
     """They are not taken for "not given"."""
     assert kept == getattr(RetryConfig(**{name: value}), name)
+
+
+@pytest.mark.parametrize("kind", Jitter)
+def test_a_member_of_an_enum_stands_for_its_value(kind):
+    """``Jitter.FULL`` is ``"full"``, as in the backoff strategy."""
+    assert kind.value == RetryConfig(jitter=kind).jitter
 
 
 def test_not_given_has_a_name():
