@@ -8,12 +8,12 @@ from __future__ import annotations
 import configparser
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any
 
 from .environment import source_of
 from .errors import RetryConfigError, RetryConfigWarning
-from .text_values import parse_text
+from .text_values import BOOLEANS, parse_text
 
 DEFAULT_FILE = "~/.aws/config"
 
@@ -31,25 +31,26 @@ LEGACY = "legacy"
 """The mode from before the standard one. There is none here: standard takes its place."""
 
 
-def from_aws_settings(environ: Mapping[str, str], aws_config: bool | str) -> tuple[dict[str, Any], dict[str, str]]:
+def from_aws_settings(
+    environ: Mapping[str, str], aws_config: bool | str, *, source: str = "code", settled: Container[str] = ()
+) -> tuple[dict[str, Any], dict[str, str]]:
     """The options that the AWS settings set, and the source of each.
 
     :param environ: the environment variables.
     :param aws_config: True, or the name of the profile to read.
+    :param source: who asked for it.
+    :param settled: options that somebody with precedence has set: what is said of them here is not looked at.
     :raises RetryConfigError: for a bad value, a named profile or file that is not there, or a file that is broken.
     """
-    section, source = _profile(environ, aws_config)
-    values: dict[str, Any] = {}
-    sources: dict[str, str] = {}
-    found = [(KEYS[key], section[key], source) for key in KEYS if key in section]
+    section, profile = _profile(environ, aws_config, source)
+    found = [(KEYS[key], section[key], profile) for key in KEYS if key in section]
     # Later ones win: the variables beat the profile.
     found += [(VARIABLES[name], environ.get(name, ""), source_of(name)) for name in VARIABLES]
-    for option, text, where in found:
-        text = text.strip()
-        if text != "":
-            values[option] = _parse(option, text, where)
-            sources[option] = where
-    return values, sources
+    winners = {
+        option: (text.strip(), where) for option, text, where in found if text.strip() != "" and option not in settled
+    }
+    values = {option: _parse(option, text, where) for option, (text, where) in winners.items()}
+    return values, {option: where for option, (_, where) in winners.items()}
 
 
 def _parse(option: str, text: str, source: str) -> Any:
@@ -61,14 +62,19 @@ def _parse(option: str, text: str, source: str) -> Any:
         )
         return "standard"
     if option == "retry_spec":
-        return "2.1" if parse_text("enabled", text, source) else "2.0"
+        is_new = BOOLEANS.get(text.lower())
+        if is_new is None:
+            raise RetryConfigError(option, text, source, "true (2.1) or false (2.0) is allowed")
+        return "2.1" if is_new else "2.0"
     return parse_text(option, text, source)
 
 
-def _profile(environ: Mapping[str, str], aws_config: bool | str) -> tuple[Mapping[str, str], str]:
+def _profile(environ: Mapping[str, str], aws_config: bool | str, asked_by: str) -> tuple[Mapping[str, str], str]:
     """The profile's settings and how they are named as a source. An absent default profile, or file, is normal."""
-    asked = aws_config.strip() if isinstance(aws_config, str) else environ.get("AWS_PROFILE", "").strip()
-    asked_by = "aws_config" if isinstance(aws_config, str) else "AWS_PROFILE"
+    if isinstance(aws_config, str):
+        asked = aws_config.strip()
+    else:
+        asked, asked_by = environ.get("AWS_PROFILE", "").strip(), source_of("AWS_PROFILE")
     profile = asked or "default"
     named_file = environ.get("AWS_CONFIG_FILE", "").strip()
     shown = named_file or DEFAULT_FILE
@@ -79,7 +85,7 @@ def _profile(environ: Mapping[str, str], aws_config: bool | str) -> tuple[Mappin
     if asked and asked != "default":
         there = ", ".join(map(repr, sections)) or "none"
         raise RetryConfigError(
-            asked_by, asked, source, f"the name of a profile in that file is allowed; it has {there}"
+            "aws_config", asked, asked_by, f"the name of a profile in {shown} is allowed; it has {there}"
         )
     return {}, source
 
@@ -102,9 +108,9 @@ def _read(shown: str, *, required: bool) -> dict[str, Mapping[str, str]]:
         problem = error
     else:
         return _profiles(parser)
-    variable = "AWS_CONFIG_FILE" if required else "aws_config"
+    option, source = ("AWS_CONFIG_FILE", source_of("AWS_CONFIG_FILE")) if required else ("aws_config", "its default")
     why = str(problem).replace("\n", " ")
-    raise RetryConfigError(variable, shown, "the AWS settings", f"a readable file of profiles is allowed ({why})")
+    raise RetryConfigError(option, shown, source, f"a readable file of profiles is allowed ({why})")
 
 
 def _profiles(parser: configparser.RawConfigParser) -> dict[str, Mapping[str, str]]:

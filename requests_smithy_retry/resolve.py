@@ -32,11 +32,14 @@ def resolve(config: C, environ: Mapping[str, str] | None = None, names: Iterable
     if is_switched_off(environ):
         return config.replace_from({"enabled": source_of(ENABLED)}, enabled=False)
     values, sources = from_environment(environ, names)
-    aws_config = config.aws_config if config.is_given("aws_config") else values.get("aws_config", config.aws_config)
+    by_code = config.is_given("aws_config")
+    aws_config = config.aws_config if by_code else values.get("aws_config", config.aws_config)
     if aws_config is not False:
         from .aws_settings import from_aws_settings  # few ask for it, and it brings a parser of files
 
-        aws_values, aws_sources = from_aws_settings(environ, aws_config)
+        asked_by = config.source("aws_config") if by_code else sources["aws_config"]
+        settled = {*values, *filter(config.is_given, names)}
+        aws_values, aws_sources = from_aws_settings(environ, aws_config, source=asked_by, settled=settled)
         values = {**aws_values, **values}
         sources = {**aws_sources, **sources}
     wanted = [name for name in names if name in values and not config.is_given(name)]

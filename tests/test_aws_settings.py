@@ -100,6 +100,36 @@ def test_legacy_means_standard_with_a_warning():
     assert "standard" == config.mode
 
 
+def test_what_is_overruled_is_not_looked_at(aws_file):
+    """Neither a bad value nor a legacy mode matters where code, SMITHY_RETRY_* or a variable before it has spoken."""
+    environ = {"AWS_CONFIG_FILE": aws_file, "AWS_RETRY_MODE": "legacy"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        config = resolve(RetryConfig(aws_config="bad", max_attempts=2, mode="simple"), environ)
+        assert (2, "simple") == (config.max_attempts, config.mode)
+        overruled = {**environ, "SMITHY_RETRY_MODE": "adaptive", "AWS_MAX_ATTEMPTS": "7"}
+        config = resolve(RetryConfig(aws_config="bad"), overruled)
+        assert (7, "adaptive") == (config.max_attempts, config.mode)
+
+
+@pytest.mark.parametrize(
+    ("code", "environ", "option", "variable"),
+    [
+        ({"aws_config": "absent"}, {}, "aws_config", None),
+        ({}, {"SMITHY_RETRY_AWS_CONFIG": "absent"}, "aws_config", "SMITHY_RETRY_AWS_CONFIG"),
+        ({"aws_config": True}, {"AWS_PROFILE": "absent"}, "aws_config", "AWS_PROFILE"),
+        ({"aws_config": True}, {"AWS_NEW_RETRIES_2026": "absent"}, "retry_spec", "AWS_NEW_RETRIES_2026"),
+        ({"aws_config": True}, {"AWS_CONFIG_FILE": "absent"}, "AWS_CONFIG_FILE", "AWS_CONFIG_FILE"),
+    ],
+)
+def test_an_error_names_the_option_and_who_set_it(code, environ, option, variable, aws_file):
+    """Also where the value is a profile's name or a file's."""
+    with pytest.raises(RetryConfigError) as caught:
+        resolve(RetryConfig(**code), {"AWS_CONFIG_FILE": aws_file, **environ})
+    source = "code" if variable is None else f"environment variable {variable}"
+    assert (option, "absent", source) == (caught.value.option, caught.value.value, caught.value.source)
+
+
 def test_an_absent_default_file_is_normal(tmp_path, monkeypatch):
     """Without ~/.aws/config there are no settings and no error, and it is found where HOME says."""
     monkeypatch.setenv("HOME", str(tmp_path))
