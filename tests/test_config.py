@@ -6,7 +6,7 @@ import pickle
 
 import pytest
 
-from requests_smithy_retry import RetryConfig, RetryConfigError, TokenBucket
+from requests_smithy_retry import RetryConfig, RetryConfigError
 from requests_smithy_retry.config import RetryOptions
 from requests_smithy_retry.config_report import Setting
 from requests_smithy_retry.options import OPTIONS
@@ -65,6 +65,19 @@ def test_each_value_knows_its_source():
         config.source("quotas")
 
 
+def test_a_given_backoff_beats_that_of_the_specification():
+    """Each by itself; 0 is a value."""
+    config = RetryConfig(retry_spec="2.0", initial_backoff=0)
+    assert (0, 1.0) == (config.transient_base, config.throttling_base)
+    config = RetryConfig(throttling_backoff=3)
+    assert (0.05, 3) == (config.transient_base, config.throttling_base)
+
+
+def test_the_worst_case_is_that_of_this_config():
+    """Its attempts, and not those of the default."""
+    assert 7 == RetryConfig(max_attempts=7).worst_case().attempts
+
+
 def test_replacing_keeps_the_other_values_and_sources():
     """Only what is named changes, value and source; nothing named gives the same config."""
     config = RetryConfig(max_attempts=5)
@@ -84,7 +97,7 @@ def test_without_takes_back_what_one_source_said():
     config = RetryConfig(max_attempts=5).replace_from({"quota": "elsewhere"}, quota=None)
     assert RetryConfig(max_attempts=5) == config.without("elsewhere")
     assert "default" == config.without("elsewhere").source("quota")
-    assert config is config.without("nowhere")
+    assert config.explain() == config.without("nowhere").explain()
 
 
 def test_equal_values_make_equal_configs():
@@ -125,27 +138,3 @@ def test_explain_is_a_table_of_everything():
 def test_a_setting_has_a_form_for_json(value, plain):
     """Values of JSON stay; sets are sorted lists; anything else is its text."""
     assert plain == Setting("x", value, "code").plain
-
-
-@pytest.mark.parametrize(
-    ("options", "both"),
-    [
-        ({"quota": TokenBucket(5), "refill_rate": 1}, ("refill_rate", "quota")),
-        ({"default_classifiers": False, "retry_status_codes": {503}}, ("retry_status_codes", "default_classifiers")),
-        ({"default_classifiers": False, "error_parser": len}, ("error_parser", "default_classifiers")),
-        ({"trust_env": False, "aws_config": True}, ("aws_config", "trust_env")),
-    ],
-)
-def test_options_that_contradict_each_other_are_refused(options, both):
-    """An option that another one makes void is an error that names both."""
-    with pytest.raises(RetryConfigError, match=f"only one of {both[0]} and {both[1]}=") as caught:
-        RetryConfig(**options)
-    assert both[0] == caught.value.option
-
-
-@pytest.mark.parametrize(
-    "options", [{"quota": TokenBucket(5)}, {"default_classifiers": False}, {"trust_env": False, "aws_config": False}]
-)
-def test_a_default_contradicts_nothing(options):
-    """Only what somebody set can contradict."""
-    assert RetryConfig(**options)
