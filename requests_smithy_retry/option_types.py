@@ -84,11 +84,11 @@ def boolean(value: Any) -> bool:
 def timeout(value: Any) -> Any:
     """Accept what ``requests`` accepts: seconds, a (connect, read) pair, a urllib3 ``Timeout``, or None."""
     allowed = "seconds above 0, a (connect, read) pair of them, a urllib3 Timeout, or None is allowed"
-    if value is None or isinstance(value, Timeout):
+    if isinstance(value, Timeout):
         return value
     parts = value if isinstance(value, tuple) and len(value) == 2 else (value,)
     for part in parts:
-        if part is None and len(parts) == 2:
+        if part is None:
             continue
         if not is_finite(part) or part <= 0:
             raise Refused(allowed)
@@ -109,10 +109,10 @@ def methods(value: Any) -> frozenset[str] | None:
 
 def status_codes(value: Any) -> frozenset[int]:
     """Accept a collection of statuses from 100 to 599, also an empty one."""
-    if isinstance(value, (str, bytes)) or not isinstance(value, (Collection, range)):
+    if isinstance(value, (str, bytes)) or not isinstance(value, Collection):
         raise Refused("a collection of statuses from 100 to 599 is allowed")
     for code in value:
-        if isinstance(code, bool) or not isinstance(code, int) or not 100 <= code <= 599:
+        if not isinstance(code, int) or not 100 <= code <= 599:
             raise Refused(f"a collection of statuses from 100 to 599 is allowed, and {code!r} is none")
     return frozenset(int(code) for code in value)
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+import sys
+
 import pytest
 
 from requests_smithy_retry import RateLimiterSettings, RetryConfig, RetryConfigError
 from tests.spec_files import adaptive_vectors
+
+MOST = sys.float_info.max
 
 
 def test_the_defaults_are_the_published_constants():
@@ -25,29 +30,41 @@ def test_the_defaults_are_the_published_constants():
 
 
 @pytest.mark.parametrize(
-    ("name", "bad"),
+    ("names", "values", "allowed"),
     [
-        *(("beta", bad) for bad in (0, 1, -1, 1.5)),
-        *(("smoothing", bad) for bad in (0, 1.01)),
-        *((name, bad) for name in ("min_capacity", "max_rate_scale") for bad in (0, 0.99)),
-        *((name, bad) for name in ("scale", "min_fill_rate", "interval") for bad in (0, -1)),
-        *(("scale", bad) for bad in (True, "1", None, float("nan"), float("inf"), 10**400)),
+        (("beta",), (0, 1, -1, 1.5), "a number above 0 and below 1"),
+        (("smoothing",), (0, 1.01), "a number above 0 and up to 1"),
+        (("min_capacity", "max_rate_scale"), (0, 0.99), "a number from 1 on"),
+        (("scale", "min_fill_rate", "interval"), (0, -1), "a number above 0"),
+        (("scale", "beta"), (True, "1", None, float("nan"), float("inf"), -float("inf"), 10**400), "a finite number"),
     ],
 )
-def test_a_number_out_of_range_is_refused_by_name(name, bad):
+def test_a_number_out_of_range_is_refused_by_name(names, values, allowed):
     """The error names the number, the value and what is allowed."""
-    with pytest.raises(ValueError, match=f"{name}={bad!r}: .* is allowed"):
-        RateLimiterSettings(**{name: bad})
+    for name, bad in itertools.product(names, values):
+        with pytest.raises(ValueError, match="is allowed") as caught:
+            RateLimiterSettings(**{name: bad})
+        assert f"{name}={bad!r}: {allowed} is allowed" == str(caught.value)
 
 
-def test_the_ends_of_the_ranges_are_allowed():
-    """A smoothing of 1, a capacity of 1 and a scale of 1."""
-    settings = RateLimiterSettings(smoothing=1, min_capacity=1, max_rate_scale=1)
-    assert (settings.smoothing, settings.min_capacity, settings.max_rate_scale) == (1, 1, 1)
+@pytest.mark.parametrize(
+    ("names", "values"),
+    [
+        (("beta",), (5e-324, 0.99)),
+        (("smoothing",), (5e-324, 1)),
+        (("min_capacity", "max_rate_scale"), (1, MOST)),
+        (("scale", "min_fill_rate", "interval"), (5e-324, 1, MOST)),
+    ],
+)
+def test_the_ends_of_the_ranges_are_allowed(names, values):
+    """Up to the smallest and the largest float."""
+    for name, value in itertools.product(names, values):
+        assert value == getattr(RateLimiterSettings(**{name: value}), name)
 
 
 def test_the_option_takes_settings_alone():
-    """A dict is refused by the option's name."""
+    """The published ones by default; a dict is refused by the option's name."""
+    assert RetryConfig().rate_limiter == RateLimiterSettings()
     with pytest.raises(RetryConfigError, match="rate_limiter="):
         RetryConfig(rate_limiter={"beta": 0.5})
     assert RetryConfig(rate_limiter=RateLimiterSettings(beta=0.5)).rate_limiter.beta == 0.5
