@@ -84,7 +84,7 @@ class RetryConfig:
     urllib3_rules: Urllib3Rules | None = OPTIONS["urllib3_rules"].default
     trust_env: bool = OPTIONS["trust_env"].default
     aws_config: bool | str = OPTIONS["aws_config"].default
-    _sources: dict[str, str] = dataclasses.field(init=False, repr=False, compare=False)
+    _sources: dict[str, str] = dataclasses.field(init=False, compare=False)
 
     def __new__(cls, **options: Any) -> Self:  # noqa: D102
         # Only here can be seen what was given, as against what is a default.
@@ -138,22 +138,19 @@ class RetryConfig:
         """
         if not options:
             return self
-        new = object.__new__(type(self))
-        new.__dict__.update(self.__dict__)
-        for name, value in check_names(options).items():
-            object.__setattr__(new, name, parse_option(name, value, sources[name]))
-        object.__setattr__(new, "_sources", {**self._sources, **sources})
+        values = {name: parse_option(name, value, sources[name]) for name, value in check_names(options).items()}
+        new = self._with(values, {**self._sources, **sources})
         check_contradictions(new)
         return new
 
     def without(self, source: str) -> Self:
         """Another config in which everything that came from one source is as it was by default."""
-        names = [name for name, origin in self._sources.items() if origin == source]
-        if not names:
-            return self
-        new = self.replace_from(dict.fromkeys(names, source), **{name: OPTIONS[name].default for name in names})
-        for name in names:
-            del new._sources[name]
+        left = {name: origin for name, origin in self._sources.items() if origin != source}
+        return self._with({name: OPTIONS[name].default for name in self._sources.keys() - left.keys()}, left)
+
+    def _with(self, values: dict[str, Any], sources: dict[str, str]) -> Self:
+        new = object.__new__(type(self))
+        new.__dict__.update(self.__dict__, **values, _sources=sources)
         return new
 
     def source(self, name: str) -> str:

@@ -43,6 +43,4 @@ def resolve(config: C, environ: Mapping[str, str] | None = None, names: Iterable
         values = {**aws_values, **values}
         sources = {**aws_sources, **sources}
     wanted = [name for name in names if name in values and not config.is_given(name)]
-    if not wanted:
-        return config
     return config.replace_from({name: sources[name] for name in wanted}, **{name: values[name] for name in wanted})
