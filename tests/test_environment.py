@@ -14,8 +14,8 @@ from requests_smithy_retry.resolve import resolve
 
 
 @pytest.fixture(autouse=True)
-def _forget_warnings(monkeypatch):
-    monkeypatch.setattr(environment_module, "_warned", set())
+def _forget_warnings():
+    environment_module._warned.clear()
 
 
 def test_every_plain_option_has_a_variable():
@@ -154,6 +154,22 @@ def test_a_strategy_keeps_its_own_policy(monkeypatch):
     assert (2, 2) == (adapter.retry_config.max_attempts, adapter.retry_config.timeout)
     monkeypatch.setenv("SMITHY_RETRY_ENABLED", "0")
     assert not RetryAdapter(strategy=SimpleRetryStrategy()).retry_config.enabled
+
+
+def test_beside_a_strategy_its_variables_are_not_looked_at(monkeypatch):
+    """What would have been an error is none there; a bad one of the adapter's still is."""
+    monkeypatch.setenv("SMITHY_RETRY_MAX_ATTEMPTS", "bad")
+    assert 2 == RetryAdapter(strategy=SimpleRetryStrategy(max_attempts=2)).retry_config.max_attempts
+    monkeypatch.setenv("SMITHY_RETRY_TIMEOUT", "bad")
+    with pytest.raises(RetryConfigError, match=r"^timeout='bad'"):
+        RetryAdapter(strategy=SimpleRetryStrategy())
+
+
+def test_an_adapter_warns_of_a_variable_that_sets_nothing(monkeypatch):
+    """When it is made."""
+    monkeypatch.setenv("SMITHY_RETRY_MAX_ATEMPTS", "5")
+    with pytest.warns(RetryConfigWarning, match="SMITHY_RETRY_MAX_ATEMPTS sets nothing"):
+        RetryAdapter()
 
 
 @pytest.mark.parametrize(

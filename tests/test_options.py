@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from requests_smithy_retry import RetryConfigError
+from requests_smithy_retry import RateLimiterSettings, RetryConfigError
 from requests_smithy_retry.options import (
     ADAPTER_OPTIONS,
     CLASSIFIER_OPTIONS,
@@ -26,6 +28,74 @@ def test_each_option_says_what_it_allows_and_refuses_the_rest(name: str) -> None
     with pytest.raises(RetryConfigError, match=name) as caught:
         parse_option(name, object(), "code")
     assert allowed_values(name) in str(caught.value)
+
+
+DEFAULTS = {
+    "mode": "standard",
+    "max_attempts": 3,
+    "retry_spec": "2.1",
+    "initial_backoff": None,
+    "throttling_backoff": None,
+    "max_backoff": 20.0,
+    "jitter": "full",
+    "quota": 500,
+    "quota_url": None,
+    "refill_rate": 0.0,
+    "on_empty": "fail",
+    "success_reward": 1,
+    "max_permit_wait": None,
+    "rate_limiter": RateLimiterSettings(),
+    "max_retry_after": 120.0,
+    "operation_timeout": None,
+    "operation_attempt_timeout": None,
+    "timeout": None,
+    "preload_content": True,
+    "allowed_methods": frozenset({"GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"}),
+    "strict_methods": False,
+    "retry_status_codes": frozenset({408, 425, 429, 500, 502, 503, 504}),
+    "idempotency_header": "Idempotency-Key",
+    "idempotency_key": False,
+    "raise_on_status": False,
+    "scope": None,
+    "enabled": True,
+    "classifiers": (),
+    "default_classifiers": True,
+    "error_parser": None,
+    "listeners": (),
+    "sdk_headers": False,
+    "models": (),
+    "urllib3_rules": None,
+    "trust_env": True,
+    "aws_config": False,
+}
+
+
+def test_the_defaults_are_the_promised_ones() -> None:
+    """Those of the contract, and nothing that nobody asked for."""
+    defaults = {name: option.default for name, option in OPTIONS.items()}
+    assert defaults == DEFAULTS
+    assert {name: type(value) for name, value in defaults.items()} == {
+        name: type(value) for name, value in DEFAULTS.items()
+    }
+    assert {name for name, option in OPTIONS.items() if option.by_spec} == {"initial_backoff", "throttling_backoff"}
+
+
+def test_some_options_take_objects() -> None:
+    """The environment cannot set these; it can set all others."""
+    objects = {name for name, option in OPTIONS.items() if option.is_object}
+    assert objects == {
+        *("rate_limiter", "idempotency_key", "scope", "classifiers", "error_parser", "listeners", "models"),
+        "urllib3_rules",
+    }
+
+
+def test_the_reference_page_says_what_the_table_says() -> None:
+    """One row for each option, in the same order, with what is allowed and what it is for."""
+    lines = (Path(__file__).parents[1] / "docs/reference/options.md").read_text("utf-8").splitlines()
+    rows = [line.strip("| ").split(" | ") for line in lines if line.count(" | ") == 3][2:]
+    assert [(row[0], row[2], row[3]) for row in rows] == [
+        (f"`{name}`", allowed_values(name).rstrip(","), option.meaning) for name, option in OPTIONS.items()
+    ]
 
 
 def test_sets_of_options_name_options() -> None:
