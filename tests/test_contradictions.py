@@ -76,11 +76,23 @@ def test_what_goes_together_is_allowed(options):
     assert all(config.is_given(name) for name in options)
 
 
-@pytest.mark.parametrize("quota", [BUCKET, PAYOFF_BUCKET, "payoff"])
-def test_a_variable_for_a_fleet_may_meet_a_quota_in_the_code(quota):
-    """SMITHY_RETRY_QUOTA_URL is for those who have not brought a quota of their own along."""
-    config = resolve(RetryConfig(quota=quota), {"SMITHY_RETRY_QUOTA_URL": "memory://"})
-    assert (quota, "memory://") == (config.quota, str(config.quota_url))
+@pytest.mark.parametrize(
+    ("code", "option", "text", "value"),
+    [
+        ({"quota": BUCKET}, "quota_url", "memory://", "memory://"),
+        ({"quota": PAYOFF_BUCKET}, "quota_url", "memory://", "memory://"),
+        ({"quota": "payoff"}, "quota_url", "memory://", "memory://"),
+        ({"quota": BUCKET}, "refill_rate", "1.5", "1.5"),
+        ({"quota": BUCKET}, "on_empty", "wait", "wait"),
+        ({"quota": "payoff"}, "success_reward", "2.5", "2.5"),
+        ({"default_classifiers": False}, "retry_status_codes", "503", "frozenset({503})"),
+    ],
+)
+def test_a_variable_for_a_fleet_may_meet_something_in_the_code(code, option, text, value):
+    """A variable is for those who brought nothing of their own along; it stops no program that has."""
+    config = resolve(RetryConfig(**code), {f"SMITHY_RETRY_{option.upper()}": text})
+    assert value == str(getattr(config, option))
+    assert code == {name: getattr(config, name) for name in code}
 
 
 URL = {"SMITHY_RETRY_QUOTA_URL": "memory://"}
