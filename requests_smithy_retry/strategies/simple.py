@@ -19,7 +19,7 @@ from ..errors import RetryError, TokenError
 from ..operation_options import NOTHING
 from ..outcome import Outcome, RetryContext
 from ..quota import RetryQuota
-from ..server_hints import Hint, delay_for, is_too_long, read_hint
+from ..server_hints import AMZ_HEADER, Hint, delay_for, is_too_long, read_hint
 from ..stop_reason import StopReason
 from ..tokens import RetryToken, StandardRetryToken
 from ..urllib3_rules import count_failure, heeds_hints, with_jitter
@@ -193,9 +193,10 @@ class SimpleRetryStrategy:
     ) -> Hint | None:
         """The hint that makes the longest delay: what the classifier says, or what the response's headers say."""
         hints = []
-        if reason.retry_after is not None:
+        heeds_server = heeds_hints(self.config.urllib3_rules)
+        if reason.retry_after is not None and (heeds_server or reason.retry_after_source != AMZ_HEADER):
             hints.append(Hint(reason.retry_after, reason.retry_after_source or "classifier"))
-        if outcome.response is not None and heeds_hints(self.config.urllib3_rules):
+        if heeds_server and outcome.response is not None:
             header = read_hint(outcome.response.headers, wall=self.clock.wall())
             if header is not None:
                 hints.append(header)

@@ -382,11 +382,22 @@ def test_the_limits_of_a_translated_retry_hold_over_an_operation():
     assert refused.classification.votes
 
 
-def test_a_translated_retry_may_listen_to_no_hint():
-    """With ``respect_retry_after_header=False`` the backoff is the delay."""
+@pytest.mark.parametrize("header", ["Retry-After", "retry-after-ms", "x-amz-retry-after"])
+def test_a_translated_retry_may_listen_to_no_hint(header):
+    """With ``respect_retry_after_header=False`` the backoff is the delay, whichever header asks for more."""
     of = strategy(urllib3_rules=Urllib3Rules(respect_retry_after=False))
-    error = in_context(KeyError(), outcome=Outcome(response=response(503, **{"Retry-After": "9"})))
+    error = in_context(KeyError(), outcome=Outcome(response=response(503, **{header: "90"})))
     assert 0.05 == refresh(of, of.acquire_initial_retry_token(), error).retry_delay
+
+
+def test_a_translated_retry_still_listens_to_the_users_own_error():
+    """What a modelled error asks for is no server's header."""
+
+    class Busy(Exception):
+        is_retry_safe, retry_after, is_throttling_error, is_timeout_error = True, 9.0, False, False
+
+    of = strategy(urllib3_rules=Urllib3Rules(respect_retry_after=False))
+    assert 9.0 == refresh(of, of.acquire_initial_retry_token(), Busy()).retry_delay
 
 
 def test_a_copy_has_the_very_policy():
