@@ -22,7 +22,7 @@ class WorstCase:
     """The most that one operation can come to.
 
     :param attempts: requests sent.
-    :param backoff: seconds slept where no server asks for a longer wait; None: no bound.
+    :param backoff: seconds slept, for permits too, where no server asks for a longer wait; None: no bound.
     :param sleep: seconds slept in all, with servers asking for as much as is ever granted; None: no bound.
     :param wall_time: seconds from the call to its return; None: no bound, because an attempt has none.
     """
@@ -38,30 +38,35 @@ def worst_case(config: RetryConfig) -> WorstCase:
     if not config.enabled:
         return WorstCase(1, 0.0, 0.0, None)
     attempts = config.max_attempts
-    limit: float | None = getattr(config, "operation_timeout", None)
-    each: float | None = getattr(config, "operation_attempt_timeout", None)
-    backoff = _bounded(longest_backoff(config), limit)
-    sleep = _bounded(longest_sleep(config), limit)
+    limit, each = config.operation_timeout, config.operation_attempt_timeout
+    sleep = longest_sleep(config)
     wall = None if each is None or sleep is None else attempts * each + sleep
-    return WorstCase(attempts, backoff, sleep, _bounded(wall, limit))
+    return WorstCase(attempts, *(_bounded(seconds, limit) for seconds in (longest_backoff(config), sleep, wall)))
 
 
 def longest_backoff(config: RetryConfig) -> float | None:
-    """The sum of the computed delays at their longest."""
-    if _waits_without_bound(config):
-        return None
-    return _sum_of_caps(config, 0.0, 0.0)
+    """The sum of the computed delays at their longest, and of the waits for permits."""
+    return _longest(config, 0.0, 0.0)
 
 
 def longest_sleep(config: RetryConfig) -> float | None:
-    """The sum of the delays at their longest, each as long as a server may make it."""
-    if _waits_without_bound(config):
-        return None
+    """The same with each delay as long as a server may make it."""
     rules = config.urllib3_rules
     if rules is not None and not rules.respect_retry_after:
         return longest_backoff(config)
     # Either a hint takes the place of the backoff, or x-amz-retry-after adds to it.
-    return _sum_of_caps(config, config.max_retry_after, AMZ_MAX_EXTRA)
+    return _longest(config, config.max_retry_after, AMZ_MAX_EXTRA)
+
+
+def _longest(config: RetryConfig, hint: float, extra: float) -> float | None:
+    on_empty = getattr(config.quota, "on_empty", config.on_empty)  # a bucket has its own
+    if config.mode != "simple" and config.quota is not None and on_empty == "wait":
+        return None  # nobody knows when tokens come back
+    delays = _sum_of_caps(config, hint, extra)
+    if config.mode != "adaptive":
+        return delays
+    each = config.max_permit_wait
+    return None if each is None else delays + config.max_attempts * each
 
 
 def _sum_of_caps(config: RetryConfig, hint: float, extra: float) -> float:
@@ -70,27 +75,15 @@ def _sum_of_caps(config: RetryConfig, hint: float, extra: float) -> float:
     most = config.max_backoff
     base = max(config.transient_base, config.throttling_base)
     jitter = 0.0 if config.urllib3_rules is None else config.urllib3_rules.backoff_jitter
-    if base == 0:
-        growing = retries
-    elif base >= most or config.jitter == Jitter.DECORRELATED.value:
-        growing = 0
-    else:
-        growing = min(retries, math.ceil(math.log2(most) - math.log2(base)))
-    caps = (min(base * 2.0**step + jitter, most) for step in range(min(growing, _STEPS)))
-    flat = min(base + jitter, most) if base == 0 else most
-    rest = retries - min(growing, _STEPS)
-    return sum(max(hint, cap + extra) for cap in caps) + rest * max(hint, flat + extra)
-
-
-_STEPS = 1000
-"""More doublings than this a float does not hold."""
-
-
-def _waits_without_bound(config: RetryConfig) -> bool:
-    """Whether something other than a backoff may be waited for: tokens of the quota, or a send permit."""
-    for_tokens = getattr(config, "on_empty", "fail") == "wait" and config.quota is not None
-    for_permits = config.mode == "adaptive" and getattr(config, "max_permit_wait", None) is None
-    return (config.mode != "simple" and for_tokens) or for_permits
+    doublings, flat = 0, most
+    if config.jitter == Jitter.DECORRELATED.value:
+        flat = most if base + jitter > 0 else 0.0  # it grows from whatever there is
+    elif base == 0:
+        flat = min(jitter, most)
+    elif base < most:
+        doublings = min(retries, math.ceil(math.log2(most) - math.log2(base)))
+    caps = (min(math.ldexp(base, step) + jitter, most) for step in range(doublings))
+    return sum(max(hint, cap + extra) for cap in caps) + (retries - doublings) * max(hint, flat + extra)
 
 
 def _bounded(seconds: float | None, limit: float | None) -> float | None:
