@@ -140,6 +140,79 @@ def test_an_absent_default_file_is_normal(tmp_path, monkeypatch):
     assert (5, "profile 'default' in ~/.aws/config") == (config.max_attempts, config.source("max_attempts"))
 
 
+def said(environ, aws_config=True):
+    """The words of the refusal."""
+    with pytest.raises(RetryConfigError) as caught:
+        resolve(RetryConfig(aws_config=aws_config), environ)
+    return str(caught.value)
+
+
+MODES = "one of 'simple', 'standard', 'adaptive' is allowed"
+
+
+@pytest.mark.parametrize(
+    ("environ", "words"),
+    [
+        (
+            {"AWS_MAX_ATTEMPTS": " legacy "},
+            "max_attempts='legacy' (from environment variable AWS_MAX_ATTEMPTS): a whole number from 1 on is allowed",
+        ),
+        ({"AWS_RETRY_MODE": "x"}, f"mode='x' (from environment variable AWS_RETRY_MODE): {MODES}"),
+        (
+            {"AWS_NEW_RETRIES_2026": "soon"},
+            "retry_spec='soon' (from environment variable AWS_NEW_RETRIES_2026): true or false is allowed",
+        ),
+        ({"AWS_PROFILE": "bad mode"}, f"mode='often' (from profile 'bad mode' in {{file}}): {MODES}"),
+        (
+            {"AWS_PROFILE": " local "},
+            "AWS_PROFILE='local' (from profile 'local' in {file}): the name of a profile in that file is allowed; "
+            "it has 'X', 'bad mode'",
+        ),
+    ],
+)
+def test_a_bad_value_is_named_with_its_source(environ, words, tmp_path):
+    """The error names the option, or the variable that chose the profile, what it says, whose it is, what is allowed."""
+    path = tmp_path / "config"
+    path.write_text("[profile X]\nmax_attempts=5\n[profile bad mode]\nretry_mode=often\n[services local]\n")
+    assert words.format(file=path) == said({**environ, "AWS_CONFIG_FILE": str(path)})
+
+
+def test_the_default_file_is_named_as_people_know_it(tmp_path, monkeypatch):
+    """An error about ~/.aws/config shows no path of the machine."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / ".aws").mkdir()
+    (tmp_path / ".aws" / "config").write_text("max_attempts = 5\n")
+    assert (
+        "aws_config='~/.aws/config' (from the AWS settings): a readable file of profiles is allowed (File contains no "
+        r"section headers. file: '~/.aws/config', line: 1 'max_attempts = 5\n')"
+    ) == said({})
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "expected"),
+    [
+        (b"[profile X]\nmax_attempts=5\nretry_mode=adaptive", "X", (5, "adaptive")),
+        (b"[profile 'X']\nmax_attempts=5", "X", (5, "standard")),
+        (
+            b"\xef\xbb\xbf[default]\nmax_attempts=5\n[profile M\xc3\xbcnchen]\nmax_attempts=6\n",
+            "München",
+            (6, "standard"),
+        ),
+        (b"[default]\nmax_attempts=5 ; or so # or more", "default", (5, "standard")),
+        (b"[default]\nmax_attempts=5\n[default]\nmax_attempts=6\nmax_attempts=7", "default", (7, "standard")),
+        (b"[default]\nmax_attempts:old=5", "default", (3, "standard")),
+        (b"[DEFAULT]\nmax_attempts=5\n[profile X]\n", "X", (3, "standard")),
+        (b"[profile]\n[plugins]\n[a b]\n[default]\nmax_attempts=5", "default", (5, "standard")),
+    ],
+)
+def test_files_are_read_as_the_sdks_write_them(content, name, expected, tmp_path):
+    """UTF-8 with or without its mark, comments, quotes, repeated sections; [DEFAULT] and others are no profiles."""
+    path = tmp_path / "config"
+    path.write_bytes(content)
+    config = resolve(RetryConfig(aws_config=name), {"AWS_CONFIG_FILE": str(path)})
+    assert expected == (config.max_attempts, config.mode)
+
+
 @pytest.mark.parametrize(
     ("content", "aws_config", "match"),
     [
