@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from requests_smithy_retry import RetryConfigError, classifier, retry_options
+from requests_smithy_retry.deadline import Deadline
 from requests_smithy_retry.operation_options import NOTHING, current_options
 from requests_smithy_retry.testing.clock import FakeClock
 
@@ -35,6 +36,23 @@ def test_a_block_sets_options_and_takes_them_back():
     assert current_options.get() is None
 
 
+def test_a_block_sets_what_it_is_given_and_nothing_else():
+    """Each option is in force as it was given; what is not given is left to the adapter's configuration."""
+    given = {
+        "max_attempts": 2,
+        "classifiers": (first,),
+        "default_classifiers": True,
+        "idempotent": False,
+        "long_poll": True,
+        "idempotency_key": str,
+        "enabled": True,
+    }
+    nothing = dict.fromkeys([*given, "deadline"]) | {"classifiers": ()}
+    for set_here in ({}, *({name: value} for name, value in given.items())):
+        with retry_options(**set_here) as options:
+            assert {**nothing, **set_here} == {name: getattr(options, name) for name in nothing}
+
+
 def test_blocks_nest():
     """An inner block overrides what it names, inherits the rest, and adds its classifiers."""
     with retry_options(max_attempts=2, classifiers=[first], enabled=False):
@@ -47,8 +65,9 @@ def test_blocks_nest():
 
 def test_of_nested_deadlines_the_earliest_counts():
     """An inner block cannot give itself more time."""
-    clock = FakeClock()
+    clock = FakeClock(now=100.0)
     with retry_options(deadline=5, clock=clock) as outer:
+        assert Deadline(105.0, clock) == outer.deadline
         with retry_options(deadline=60, clock=clock) as inner:
             assert outer.deadline == inner.deadline
         with retry_options(deadline=1, clock=clock) as short:
@@ -59,11 +78,11 @@ def test_it_decorates_a_function():
     """The options hold during each call; name, arguments and result stay."""
 
     @retry_options(max_attempts=4)
-    def call(depth):
+    def call(depth, *, more=()):
         """Recurses."""
-        return [most(), *(call(depth - 1) if depth else [])]
+        return [most(), *(call(depth - 1, more=more) if depth else more)]
 
-    assert ([4, 4, 4], "call", "Recurses.") == (call(2), call.__name__, call.__doc__)
+    assert ([4, 4, 4, 5], "call", "Recurses.") == (call(2, more=[5]), call.__name__, call.__doc__)
     assert current_options.get() is None
 
 
@@ -71,24 +90,32 @@ def test_it_decorates_a_coroutine_function():
     """The options hold until the coroutine has ended, also beside others."""
 
     @retry_options(max_attempts=4)
-    async def call():
+    async def call(first, *, second):
         await asyncio.sleep(0)
-        return most()
+        return most(), first, second
 
     async def both():
-        return await asyncio.gather(call(), call()), most()
+        return await asyncio.gather(call(1, second=2), call(3, second=4)), most()
 
-    assert ([4, 4], None) == asyncio.run(both())
+    assert ([(4, 1, 2), (4, 3, 4)], None) == asyncio.run(both())
 
 
-def test_a_generator_is_refused():
+def numbers():
+    yield 1
+
+
+async def numbers_in_time():
+    yield 1
+
+
+@pytest.mark.parametrize("function", [numbers, numbers_in_time])
+def test_a_generator_is_refused(function):
     """Its body runs between other people's code, where the options must not hold."""
-
-    def numbers():
-        yield 1
-
-    with pytest.raises(TypeError, match=r"cannot decorate the generator .*numbers: use a with block in it"):
-        retry_options(max_attempts=2)(numbers)
+    with pytest.raises(TypeError) as caught:
+        retry_options(max_attempts=2)(function)
+    assert f"retry_options cannot decorate the generator {function.__name__}: use a with block in it" == str(
+        caught.value
+    )
 
 
 def test_one_block_serves_many_threads_and_reentry():
@@ -115,31 +142,45 @@ def test_a_pool_does_not_inherit_unless_told():
         assert 2 == pool.submit(contextvars.copy_context().run, most).result()
 
 
+TAKEN = "max_attempts, classifiers, default_classifiers, idempotent, long_poll, idempotency_key, enabled, deadline"
+
+
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("name", "message"),
     [
         (
-            {"mode": "simple"},
-            "retry_options takes no 'mode', it holds for a whole adapter: give it to RetryAdapter. It",
+            "mode",
+            f"retry_options takes no 'mode', it holds for a whole adapter: give it to RetryAdapter. It takes {TAKEN}",
         ),
-        ({"max_atempts": 2}, "there is no option 'max_atempts': did you mean 'max_attempts'?"),
-        ({"zzz": 2}, "there is no option 'zzz': there are max_attempts, "),
+        ("max_atempts", "there is no option 'max_atempts': did you mean 'max_attempts'?"),
+        ("zzz", f"there is no option 'zzz': there are {TAKEN}"),
     ],
 )
-def test_other_options_are_refused(options, message):
+def test_other_options_are_refused(name, message):
     """The error says where an adapter's option belongs, and the nearest name of one that there is not."""
     with pytest.raises(TypeError) as caught:
-        retry_options(**options)
-    assert str(caught.value).startswith(message)
+        retry_options(**{name: 2})
+    assert message == str(caught.value)
 
 
 @pytest.mark.parametrize(
-    "options", [{"max_attempts": 0}, {"enabled": 1}, {"idempotent": "yes"}, {"classifiers": 3}, {"deadline": 0}]
+    ("name", "value", "allowed"),
+    [
+        ("max_attempts", 0, "a whole number from 1 on is allowed"),
+        ("classifiers", 3, "a collection of classifiers is allowed"),
+        ("default_classifiers", 0, "True or False is allowed"),
+        ("idempotent", "yes", "True or False is allowed"),
+        ("long_poll", 2, "True or False is allowed"),
+        ("idempotency_key", "k", "True, False, or a function that makes a key is allowed"),
+        ("enabled", 1, "True or False is allowed"),
+        ("deadline", 0, "a finite number of seconds above 0 is allowed"),
+    ],
 )
-def test_bad_values_are_refused_at_once(options):
-    """Not when the block is entered: a decorated function fails where it is written."""
-    with pytest.raises(RetryConfigError, match=r"from retry_options"):
-        retry_options(**options)
+def test_bad_values_are_refused_at_once(name, value, allowed):
+    """Not when the block is entered: a decorated function fails where it is written; the error names everything."""
+    with pytest.raises(RetryConfigError) as caught:
+        retry_options(**{name: value})
+    assert f"{name}={value!r} (from retry_options): {allowed}" == str(caught.value)
 
 
 def test_repr_shows_what_it_sets():
