@@ -93,7 +93,7 @@ def uninstall() -> None:
 
 def is_wrapped() -> bool:
     """Whether ``Session.__init__`` is ours. If others wrapped ours in turn, ours stays beneath and does nothing."""
-    return _wrapper is not None and requests.Session.__init__ is _wrapper
+    return requests.Session.__init__ is _wrapper
 
 
 def _prepare(config: RetryConfig | None, strategy: RetryStrategy | None, options: dict[str, Any]) -> Installation:

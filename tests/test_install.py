@@ -7,7 +7,7 @@ import pytest
 import requests
 from requests.adapters import HTTPAdapter
 
-from requests_smithy_retry import RetryAdapter, SimpleRetryStrategy, install, uninstall
+from requests_smithy_retry import RetryAdapter, RetryConfig, SimpleRetryStrategy, install, uninstall
 from requests_smithy_retry.testing import FaultServer, Reply
 
 PLAIN = requests.Session.__init__
@@ -32,6 +32,17 @@ class Own(requests.Session):
         self.mount("https://", HTTPAdapter(max_retries=2))
 
 
+class Wide(HTTPAdapter):
+    """Somebody's own adapter."""
+
+
+class Wider(requests.Session):
+    """Has its own adapter wherever there was a plain one, before requests' own constructor has ended."""
+
+    def mount(self, prefix, adapter):
+        super().mount(prefix, Wide())
+
+
 def test_sessions_made_afterwards_have_the_adapter():
     """Sessions and their subclasses get it in both places; those that were there do not; what is mounted stays."""
     before = requests.Session()
@@ -43,6 +54,7 @@ def test_sessions_made_afterwards_have_the_adapter():
     assert [RetryAdapter] * 2 == adapters(requests.Session())
     assert [RetryAdapter] * 2 == adapters(type("Sub", (requests.Session,), {})())
     assert [RetryAdapter, HTTPAdapter] == adapters(Own())
+    assert [Wide] * 2 == adapters(Wider())
     assert kept is mounted.get_adapter("http://x")
 
 
@@ -51,6 +63,7 @@ def test_uninstall_restores_exactly_what_was_there():
     uninstall()
     install()
     install()
+    install(max_attempts=2)
     assert PLAIN is not requests.Session.__init__
     uninstall()
     uninstall()
@@ -66,7 +79,8 @@ def test_installing_again_without_arguments_changes_nothing():
     second = install(max_attempts=2)
     assert first is not second
     assert 2 == requests.Session().get_adapter("http://x").retry_config.max_attempts
-    assert "max_attempts=2" in repr(second)
+    assert "<Installation <StandardRetryStrategy max_attempts=2>>" == repr(second)
+    assert 2 == second.config.max_attempts
 
 
 def test_all_sessions_share_one_strategy():
@@ -82,6 +96,45 @@ def test_a_strategy_of_ones_own_is_shared_with_its_options():
     install(strategy=strategy, timeout=3)
     adapter = requests.Session().get_adapter("http://x")
     assert (strategy, 3) == (adapter.strategy, adapter.retry_config.timeout)
+
+
+@pytest.mark.parametrize("given", [{"config": RetryConfig(max_attempts=7)}, {"strategy": SimpleRetryStrategy()}])
+def test_a_config_or_a_strategy_takes_the_place_of_what_was_installed(given):
+    """Each is what somebody says, and not nothing."""
+    install(max_attempts=2)
+    install(**given)
+    adapter = requests.Session().get_adapter("http://x")
+    assert given == {name: {"config": adapter.retry_config, "strategy": adapter.strategy}[name] for name in given}
+
+
+def test_a_config_may_go_beside_a_strategy_of_ones_own():
+    """As in the adapter: a strategy that is none of ours leaves the rest to the config."""
+
+    class Theirs:
+        def acquire_initial_retry_token(self, *, token_scope=None): ...
+        def refresh_retry_token_for_retry(self, *, token_to_renew, error): ...
+        def record_success(self, *, token): ...
+
+    strategy = Theirs()
+    installation = install(strategy=strategy, config=RetryConfig(timeout=3))
+    adapter = requests.Session().get_adapter("http://x")
+    assert (strategy, 3) == (adapter.strategy, adapter.retry_config.timeout)
+    assert (strategy, 3) == (installation.strategy, installation.config.timeout)
+
+
+def test_a_session_may_take_arguments():
+    """They go where they went: somebody may have replaced the constructor before."""
+
+    def theirs(self, name, *, other):
+        PLAIN(self)
+        self.given = (name, other)
+
+    requests.Session.__init__ = theirs
+    install()
+    session = requests.Session(1, other=2)
+    assert ((1, 2), [RetryAdapter] * 2) == (session.given, adapters(session))
+    uninstall()
+    assert theirs is requests.Session.__init__
 
 
 def test_somebody_elses_wrapper_is_not_torn_out():
