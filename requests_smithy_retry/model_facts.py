@@ -31,7 +31,7 @@ def facts_of(models: Iterable[SmithyEndpoint], request: PreparedRequest) -> Mode
     :param models: each with the endpoint it speaks for.
     :param request: looked at, never changed; a body that is a file or a generator is not read.
     """
-    method, url, headers = (request.method or "").upper(), str(request.url), request.headers
+    method, url, headers = str(request.method).upper(), str(request.url), request.headers
     for endpoint in models:
         operation = endpoint.operation_for(method, url, headers, request.body)
         if operation is not None:

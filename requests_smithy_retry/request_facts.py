@@ -52,7 +52,7 @@ class RequestFacts:
 
         :param unwritten: no byte of it was written.
         """
-        method = (self.request.method or "").upper()
+        method = str(self.request.method).upper()
         allowed = self.config.allowed_methods
         vouched = self.options.idempotent
         if vouched is None and self.model_facts.resendable:
