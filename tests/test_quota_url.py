@@ -23,7 +23,8 @@ from requests_smithy_retry.quota_url import QuotaUrl, quota_url
         ("rediss://:se%40cret@[::1]/0", "rediss://[::1]:6379/0", {}),
         ("unix:///run/redis.sock?db=1&password=secret", "unix:///run/redis.sock", {"db": "1", "password": "secret"}),
         ("shm://workers.of-1_app", "shm://workers.of-1_app", {}),
-        ("shm://workers?budget=1", "shm://workers", {"budget": "1"}),
+        ("shm://Workers?budget=1&prefix=", "shm://Workers", {"budget": "1", "prefix": ""}),
+        ("redis://localhost/", "redis://localhost:6379", {}),
         ("memory://", "memory://", {}),
     ],
 )
@@ -32,6 +33,7 @@ def test_a_url_is_shown_without_secrets(text: str, place: str, settings: dict[st
     url = QuotaUrl(text)
     assert (url.place, url.settings) == (place, settings)
     assert (str(url), repr(url)) == (place, f"<QuotaUrl {place}>")
+    assert (quota_url(text), url.scheme) == (url, place.partition(":")[0])
 
 
 @pytest.mark.parametrize(
@@ -46,6 +48,11 @@ def test_a_url_is_shown_without_secrets(text: str, place: str, settings: dict[st
         "redis://:sec/ret@localhost",
         "redis://:12#secret@localhost",
         "redis://:12?secret@localhost",
+        "redis://localhost#secret",
+        "redis://localhost?password=sec@ret",
+        "unix:///run/sec@ret",
+        "unix:/run/secret",
+        " redis://:secret@localhost",
         "redis://:secret@localhost:port",
         "redis://localhost/secret",
         "unix://secret",
@@ -65,7 +72,10 @@ def test_a_bad_url_is_refused_without_being_shown(text: object) -> None:
     """The refusal, and the error made of it, show at most the scheme."""
     with pytest.raises(Refused) as refusal:
         quota_url(text)
-    assert "secret" not in str(refusal.value)
+    assert str(refusal.value) == (
+        "redis://host:6379/0, rediss://host:6379/0, unix:///path/to/socket, shm://NAME, memory:// or None is allowed; "
+        "special characters in a user name or password are percent-encoded"
+    )
     with pytest.raises(RetryConfigError) as error:
         RetryConfig(quota_url=text)
     for shown in (str(error.value), repr(error.value), repr(error.value.value), repr(pickle.dumps(error.value))):
@@ -115,3 +125,4 @@ def test_settings_can_be_taken_out() -> None:
     url = QuotaUrl("unix:///run/redis.sock?budget=1&db=2&password=a%26b")
     assert url.without({"budget"}) == "unix:///run/redis.sock?db=2&password=a%26b"
     assert url.without({"budget", "db", "password"}) == "unix:///run/redis.sock"
+    assert QuotaUrl("redis://h?prefix=a?b&db=&budget=1").without({"budget"}) == "redis://h?prefix=a%3Fb&db="
