@@ -28,6 +28,7 @@ from requests_smithy_retry import (
 )
 from requests_smithy_retry.actions import RetryReason
 from requests_smithy_retry.outcome import context_of, describe
+from requests_smithy_retry.quota_url import QuotaUrl
 
 
 def answer(status: int) -> requests.Response:
@@ -51,6 +52,28 @@ def test_a_config_error_names_everything():
     assert ("max_attempts", 0, "code", str(error)) == (copy.option, copy.value, copy.source, str(copy))
     assert isinstance(error, ValueError)
     assert issubclass(TokenError, ValueError)
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "shown"),
+    [
+        *(
+            ("quota", f"{scheme}://user:hunter2@host/1?a=b://c", f"{scheme}://...")
+            for scheme in ("http", "https", "redis", "rediss", "unix", "shm", "memory")
+        ),
+        ("mode", "hunter2://x", "..."),
+        ("quota_url", "redis://:hunter2@host", "redis://..."),
+        ("quota_url", "redis", "..."),
+        ("quota_url", "hunter2", "..."),
+        ("quota_url", 5, 5),
+        ("quota_url", QuotaUrl("redis://:hunter2@host"), "redis://host:6379"),
+        ("mode", "redis", "redis"),
+    ],
+)
+def test_a_config_error_shows_no_password(option, value, shown):
+    """Of what looks like a URL it has a known scheme at most; an object may say what of it can be shown."""
+    error = RetryConfigError(option, value, "code", "nothing is allowed")
+    assert (shown, f"{option}={shown!r} (from code): nothing is allowed") == (error.value, str(error))
 
 
 def test_no_error_of_ours_is_one_of_requests():
