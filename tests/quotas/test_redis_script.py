@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 import math
 
 import pytest
@@ -7,11 +8,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from requests_smithy_retry import TokenBucket
-from requests_smithy_retry.quotas.redis_script import SCRIPT, NonsenseError, Reply, arguments, key_of, reply_of
+from requests_smithy_retry.quotas.redis_script import DIGEST, SCRIPT, NonsenseError, Reply, arguments, key_of, reply_of
 
 from .servers import RedisServer
-
-pytestmark = pytest.mark.real_time
 
 
 def run(
@@ -20,12 +19,14 @@ def run(
     return reply_of(server.command("EVAL", SCRIPT, "1", "q:{a}", *arguments(capacity, rate, give, take, ttl)))
 
 
+@pytest.mark.real_time
 def test_a_missing_bucket_is_a_full_one(redis_server: RedisServer) -> None:
     """What nobody spent holds all; looking at it keeps nothing on the server."""
     assert run(redis_server, 0, 0) == Reply(True, 100)
     assert redis_server.command("KEYS", "*") == []
 
 
+@pytest.mark.real_time
 def test_all_or_nothing(redis_server: RedisServer) -> None:
     """A take is granted whole, or refused and takes nothing."""
     assert [run(redis_server, 0, take) for take in (60, 60, 40, 0.5)] == [
@@ -36,6 +37,7 @@ def test_all_or_nothing(redis_server: RedisServer) -> None:
     ]
 
 
+@pytest.mark.real_time
 def test_what_is_given_back_counts_before_what_is_taken(redis_server: RedisServer) -> None:
     """One run gives and takes; what exceeds the capacity is dropped, and a full bucket is not kept."""
     run(redis_server, 0, 90)
@@ -45,18 +47,21 @@ def test_what_is_given_back_counts_before_what_is_taken(redis_server: RedisServe
     assert redis_server.command("EXISTS", "q:{a}") == 0
 
 
+@pytest.mark.real_time
 def test_a_refused_take_keeps_what_was_given(redis_server: RedisServer) -> None:
     """A refusal is no reason to lose the give-back on board."""
     run(redis_server, 0, 100)
     assert run(redis_server, 5, 14) == Reply(False, 5)
 
 
+@pytest.mark.real_time
 def test_a_bucket_has_a_time_to_live(redis_server: RedisServer) -> None:
     """Each use renews it."""
     run(redis_server, 0, 10, ttl=60)
     assert 59_000 < redis_server.command("PTTL", "q:{a}") <= 60_000
 
 
+@pytest.mark.real_time
 def test_it_refills_by_the_servers_clock(redis_server: RedisServer) -> None:
     """What was spent so many seconds ago comes back at the rate, up to the capacity."""
     seconds, micros = redis_server.command("TIME")
@@ -68,12 +73,14 @@ def test_it_refills_by_the_servers_clock(redis_server: RedisServer) -> None:
     assert run(redis_server, 0, 0, rate=10) == Reply(True, 100)
 
 
+@pytest.mark.real_time
 def test_a_clock_set_back_takes_nothing(redis_server: RedisServer) -> None:
     """A moment in the future counts as now."""
     redis_server.command("HSET", "q:{a}", "level", "10", "at", "99999999999")
     assert run(redis_server, 0, 0, rate=10) == Reply(True, 10)
 
 
+@pytest.mark.real_time
 @pytest.mark.parametrize("level", ["", "soon", "-5", "1e400", "nan"])
 def test_a_foreign_level_stays_in_range(redis_server: RedisServer, level: str) -> None:
     """Whatever somebody wrote there, what comes back is from 0 to the capacity."""
@@ -81,6 +88,7 @@ def test_a_foreign_level_stays_in_range(redis_server: RedisServer, level: str) -
     assert 0 <= run(redis_server, 0, 0).level <= 100
 
 
+@pytest.mark.real_time
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 60)), max_size=10))
 def test_it_does_what_the_bucket_in_memory_does(redis_server: RedisServer, steps: list[tuple[int, int]]) -> None:
@@ -93,16 +101,39 @@ def test_it_does_what_the_bucket_in_memory_does(redis_server: RedisServer, steps
 
 
 @pytest.mark.parametrize(
+    ("answer", "reply"),
+    [
+        ([1, b"12.5"], Reply(True, 12.5)),
+        ([0, b"0"], Reply(False, 0)),
+        ((1, "7"), Reply(True, 7)),
+    ],
+)
+def test_an_answer_becomes_a_value(answer: object, reply: Reply) -> None:
+    """Whether the take was granted, and the level, be it 0."""
+    assert (type(reply_of(answer).granted), reply_of(answer)) == (bool, reply)
+
+
+@pytest.mark.parametrize(
     "answer",
-    [None, b"OK", 1, [], [1], [1, b"x"], [2, b"1"], [1, b"-1"], [1, b"nan"], [1, b"inf"], [1, None], [[], b"1"]],
+    [
+        *(None, b"OK", 1, [], [1], [1, b"x"], [2, b"1"], [-1, b"1"], [None, b"1"], [[], b"1"], [1, None]),
+        *([1, b"-1"], [1, b"-0.001"], [1, b"nan"], [0, b"inf"], [1, 10**400]),
+    ],
 )
 def test_nonsense_is_told_from_an_answer(answer: object) -> None:
-    """Anything but 0 or 1 and a level is an error."""
-    with pytest.raises(NonsenseError):
+    """Anything but 0 or 1 and a level is an error, which shows nothing of it."""
+    with pytest.raises(NonsenseError) as error:
         reply_of(answer)
+    assert str(error.value) == "not the script's answer"
 
 
 def test_names_and_numbers_as_the_server_gets_them() -> None:
-    """The scope is the cluster's hash tag; numbers lose nothing; a time to live is at least a millisecond."""
+    """The scope is the cluster's hash tag; numbers lose nothing; a time to live is whole milliseconds, at least one."""
     assert key_of("prefix", "https://host:443") == "prefix:{https://host:443}"
     assert arguments(500, 0.1, 14, math.pi, 1e-9) == ("500.0", "0.1", "14.0", repr(math.pi), "1")
+    assert arguments(500, 0, 0, 14, 2.0001) == ("500.0", "0.0", "0.0", "14.0", "2001")
+
+
+def test_the_digest_is_the_scripts() -> None:
+    """A server finds the script by it."""
+    assert hashlib.sha1(SCRIPT.encode()).hexdigest() == DIGEST

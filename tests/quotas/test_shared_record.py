@@ -59,6 +59,16 @@ def test_the_layout() -> None:
     assert (offset_of(0), offset_of(OVERFLOW) + SLOT_SIZE) == (64, FILE_SIZE)
 
 
+def test_a_file_is_one_for_all_that_run_this_version() -> None:
+    """Its first bytes say what it is, of which version, and how it is laid out; a scope has the same key everywhere."""
+    assert HEADER == b"SmithyQ\x01" + b"\x40\0\0\0" + b"\x01\x04\0\0" + bytes(48)
+    assert key_of("https://api.example.com:443").hex() == "fe94d59ceeabf9936bc49d28bf9cd914"
+    assert packed(1.0, 2.0).hex() == (
+        "0100000000000000" + KEY.hex() + "000000000000f03f" + "0000000000000040" + packed(1.0, 2.0)[-4:].hex()
+    )
+
+
 def test_keys_are_of_one_size_whatever_the_scope() -> None:
     """Any text is a scope, even one that is no valid unicode."""
-    assert {len(key_of(scope)) for scope in ("", "a", "b" * 10_000, "\udcff")} == {16}
+    keys = {key_of(scope) for scope in ("", "a", "b" * 10_000, "\udcff")}
+    assert (len(keys), {len(key) for key in keys}) == (4, {16})
