@@ -10,6 +10,7 @@ from requests_smithy_retry import (
     RetryConfig,
     RetryConfigError,
     SimpleRetryStrategy,
+    SmithyModel,
     StandardRetryStrategy,
     mount,
 )
@@ -49,3 +50,9 @@ def test_a_bad_option_mounts_nothing():
     with pytest.raises(RetryConfigError, match="max_attempts=0"):
         mount(session, max_attempts=0)
     assert before == dict(session.adapters)
+
+
+def test_a_model_without_an_endpoint_needs_a_url_to_mount_at():
+    """Both schemes are no endpoint."""
+    with pytest.raises(RetryConfigError, match=r"^models=.*at=url"):
+        mount(requests.Session(), models=[SmithyModel.from_dict({"smithy": "2.0", "shapes": {}})])
