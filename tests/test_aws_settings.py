@@ -147,6 +147,7 @@ def said(environ, aws_config=True):
     return str(caught.value)
 
 
+NAME_OF_A_PROFILE = "the name of a profile in that file is allowed"
 MODES = "one of 'simple', 'standard', 'adaptive' is allowed"
 
 
@@ -165,13 +166,12 @@ MODES = "one of 'simple', 'standard', 'adaptive' is allowed"
         ({"AWS_PROFILE": "bad mode"}, f"mode='often' (from profile 'bad mode' in {{file}}): {MODES}"),
         (
             {"AWS_PROFILE": " local "},
-            "AWS_PROFILE='local' (from profile 'local' in {file}): the name of a profile in that file is allowed; "
-            "it has 'X', 'bad mode'",
+            f"AWS_PROFILE='local' (from profile 'local' in {{file}}): {NAME_OF_A_PROFILE}; it has 'X', 'bad mode'",
         ),
     ],
 )
 def test_a_bad_value_is_named_with_its_source(environ, words, tmp_path):
-    """The error names the option, or the variable that chose the profile, what it says, whose it is, what is allowed."""
+    """The error names the option, or what chose the profile, its value, where that came from, and what is allowed."""
     path = tmp_path / "config"
     path.write_text("[profile X]\nmax_attempts=5\n[profile bad mode]\nretry_mode=often\n[services local]\n")
     assert words.format(file=path) == said({**environ, "AWS_CONFIG_FILE": str(path)})

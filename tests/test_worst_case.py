@@ -11,7 +11,6 @@ from requests_smithy_retry import RetryConfig, StandardRetryStrategy, TokenBucke
 from requests_smithy_retry.urllib3_rules import Urllib3Rules
 from requests_smithy_retry.worst_case import WorstCase
 
-
 NO_BACKOFF = {"initial_backoff": 0, "throttling_backoff": 0, "max_retry_after": 0}
 JITTERED = {"urllib3_rules": Urllib3Rules(backoff_jitter=2.0)}
 
