@@ -26,7 +26,7 @@ def gives_free_first_token(strategy: RetryStrategy) -> bool:
     """
     methods = [getattr(strategy, name) for name in ("acquire_initial_retry_token", "record_success")]
     return isinstance(strategy, SimpleRetryStrategy) and all(
-        getattr(method, "__module__", "").split(".")[0] == __package__ for method in methods
+        str(getattr(method, "__module__", None)).split(".")[0] == __package__ for method in methods
     )
 
 
