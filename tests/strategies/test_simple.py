@@ -100,6 +100,17 @@ def test_a_quota_is_nowhere():
     assert (token.quota_source, token.loan, of.wants_latency, of.spent_scopes) == (None, None, False, ())
 
 
+@pytest.mark.parametrize("name", ["buckets", "limiters"])
+def test_a_snapshot_cannot_be_changed(name):
+    """Neither as a whole nor in its parts, be they empty."""
+    of = strategy().snapshot()
+    assert {} == getattr(of, name)
+    with pytest.raises(TypeError):
+        getattr(of, name)["a"] = 1
+    with pytest.raises(AttributeError):
+        setattr(of, name, {})
+
+
 def test_a_token_carries_who_said_what():
     """The verdict that led to it, and its votes."""
     of = strategy()
