@@ -144,7 +144,9 @@ def test_the_allowed_methods_are_an_option() -> None:
     """None means all, an empty collection none."""
     assert send(scripted(500, 200, allowed_methods=None), "POST").status_code == 200
     assert send(scripted(500, 200, allowed_methods=["post"]), "POST").status_code == 200
-    assert send(scripted(500, allowed_methods=[]), "GET").status_code == 500
+    refused = send(scripted(500, allowed_methods=[]), "GET")
+    assert refused.status_code == 500
+    assert "GET is not idempotent" in retry_history(refused).sentence
 
 
 def test_strict_methods_are_urllib3s_habit() -> None:
