@@ -63,9 +63,10 @@ def test_a_file_is_one_for_all_that_run_this_version() -> None:
     """Its first bytes say what it is, of which version, and how it is laid out; a scope has the same key everywhere."""
     assert HEADER == b"SmithyQ\x01" + b"\x40\0\0\0" + b"\x01\x04\0\0" + bytes(48)
     assert key_of("https://api.example.com:443").hex() == "fe94d59ceeabf9936bc49d28bf9cd914"
-    assert packed(1.0, 2.0).hex() == (
-        "0100000000000000" + KEY.hex() + "000000000000f03f" + "0000000000000040" + packed(1.0, 2.0)[-4:].hex()
-    )
+    data = bytes.fromhex("0100000000000000" + KEY.hex() + "000000000000f03f" + "0000000000000040" + "7dd792cd")
+    assert packed(1.0, 2.0) == data
+    assert unpack(data) == Record(KEY, 1.0, 2.0)
+    assert unpack(data[:-1] + b"\0") is None
 
 
 def test_keys_are_of_one_size_whatever_the_scope() -> None:
