@@ -60,7 +60,7 @@ def key_of(prefix: str, name: str) -> str:
 def arguments(capacity: float, refill_rate: float, give: float, take: float, ttl: float) -> tuple[str, ...]:
     """The script's arguments; the time to live, here in seconds, goes as whole milliseconds."""
     numbers = (repr(float(value)) for value in (capacity, refill_rate, give, take))
-    return (*numbers, str(max(1, math.ceil(ttl * 1000))))
+    return (*numbers, str(math.ceil(ttl * 1000)))
 
 
 def reply_of(answer: Any) -> Reply:
@@ -72,8 +72,7 @@ def reply_of(answer: Any) -> Reply:
         granted, text = answer
         level = float(text)
     except (TypeError, ValueError, OverflowError):
-        level = math.nan
-        granted = None
+        level = math.nan  # which is none, whatever was granted
     if not math.isfinite(level) or level < 0 or granted not in (0, 1):
         raise NonsenseError("not the script's answer")
     return Reply(granted == 1, level)
