@@ -57,6 +57,13 @@ class Recording(SimpleRetryStrategy):
         super().record_success(token=token)
 
 
+class Borrowing(Foreign):
+    """Has our methods, and none of the books that they keep."""
+
+    acquire_initial_retry_token = SimpleRetryStrategy.acquire_initial_retry_token  # type: ignore[assignment]
+    record_success = SimpleRetryStrategy.record_success  # type: ignore[assignment]
+
+
 def patched() -> SimpleRetryStrategy:
     """One whose method is written in C, and so is in no module."""
     strategy: Any = SimpleRetryStrategy()
@@ -69,6 +76,7 @@ def patched() -> SimpleRetryStrategy:
     [
         *((SimpleRetryStrategy(), True), (StandardRetryStrategy(), True), (AdaptiveRetryStrategy(), True)),
         *((Taught(), True), (Acquiring(), False), (Recording(), False), (patched(), False), (Foreign(), False)),
+        (Borrowing(), False),
     ],
 )
 def test_a_first_try_needs_no_bookkeeping_where_the_methods_are_ours(strategy: Any, free: bool) -> None:

@@ -46,6 +46,7 @@ class Told:
         self.calls.append(("over", *given))
 
 
+SHOWN = "https://api.example.com:443/things"
 VOTE = Vote("x", RetryAction.transient_error())
 VERDICT = Classification(VOTE.action, (VOTE,))
 
@@ -77,18 +78,18 @@ def test_an_attempt_is_written_down_with_all_that_is_known_of_it() -> None:
     assert history == RetryHistory("https://api.example.com:443", (first, second), StopReason.SUCCESS, "done", 3)
 
 
-def test_whoever_tells_the_listeners_is_told_everything(caplog: pytest.LogCaptureFixture) -> None:
+def test_listeners_and_logs_are_told_everything(caplog: pytest.LogCaptureFixture) -> None:
     """Each end with its outcome, each retry with its delay and where that came from, and the end of all."""
     told = Told()
     record = recorder(told)
     answer, cut = response(503), ValueError("cut")
     ours = StandardRetryToken(issuer=None, retry_delay=3.0, delay_source="retry-after")
     theirs: Any = SimpleNamespace(retry_count=1, retry_delay=4.0)
-    with caplog.at_level(logging.INFO):
+    with caplog.at_level(logging.DEBUG):
         record.note(answer, None, 10.0, (0.0, "backoff"), VERDICT, ours)
         record.note(answer, cut, 10.0, (3.0, "retry-after"), VERDICT, theirs)
         record.note(answer, None, 10.0, (4.0, "strategy"), None, None)
-        history = record.history(StopReason.SUCCESS, "", None)
+        history = record.history(StopReason.MAX_ATTEMPTS, "", None)
     first, second, third = history.attempts
     assert told.calls == [
         ("ended", first, answer, None, VERDICT),
@@ -99,7 +100,14 @@ def test_whoever_tells_the_listeners_is_told_everything(caplog: pytest.LogCaptur
         ("over", history),
     ]
     assert (second.quota_before, second.quota_after, second.quota_source) == (None, None, None)
-    assert [vars(item)["retry_delay_source"] for item in caplog.records] == ["retry-after", "strategy"]
+    assert [item.getMessage() for item in caplog.records] == [
+        f"attempt 1 of GET {SHOWN} ended with 503 after 0.000 s",
+        f"retry 1 of GET {SHOWN} in 3.000 s (retry-after): attempt 1 ended with 503",
+        f"attempt 2 of GET {SHOWN} ended with ValueError after 0.000 s",
+        f"retry 2 of GET {SHOWN} in 4.000 s (strategy): attempt 2 ended with ValueError",
+        f"attempt 3 of GET {SHOWN} ended with 503 after 0.000 s",
+        f"GET {SHOWN}: {history.sentence}",
+    ]
 
 
 def test_an_error_hides_the_response() -> None:
@@ -165,4 +173,6 @@ def test_after_one_attempt_there_is_nothing_to_find() -> None:
 def test_a_raw_without_retries_is_left_alone() -> None:
     """A mocked response need not have any."""
     record = recorder()
-    record.fill_urllib3_history(response(200))
+    for _ in range(2):
+        record.note(response(200), None, 10.0, (0.0, "backoff"), None, None)
+        record.fill_urllib3_history(response(200))
