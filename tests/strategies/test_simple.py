@@ -401,6 +401,14 @@ def test_a_translated_retry_may_listen_to_no_hint(header):
     assert 0.05 == refresh(of, of.acquire_initial_retry_token(), error).retry_delay
 
 
+@pytest.mark.parametrize(("source", "delay"), [("x-amz-retry-after", 5.05), ("retry-after", 9.0), (None, 9.0)])
+def test_a_floor_counts_as_its_source_says(source, delay):
+    """Also where there is no response: what x-amz-retry-after asks for adds at most five seconds (contract 7.2)."""
+    asking = classifier(lambda outcome: RetryAction.retry_indicated(RetryReason(ErrorKind.TRANSIENT, 9.0, source)))
+    of = strategy(classifiers=[asking])
+    assert delay == refresh(of, of.acquire_initial_retry_token(), KeyError()).retry_delay
+
+
 def test_a_translated_retry_still_listens_to_the_users_own_error():
     """What a modelled error asks for is no server's header."""
 
