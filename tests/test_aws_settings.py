@@ -147,7 +147,7 @@ def said(environ, aws_config=True):
     return str(caught.value)
 
 
-NAME_OF_A_PROFILE = "the name of a profile in that file is allowed"
+THE_NAME = "the name of a profile in {file} is allowed"
 MODES = "one of 'simple', 'standard', 'adaptive' is allowed"
 
 
@@ -161,12 +161,12 @@ MODES = "one of 'simple', 'standard', 'adaptive' is allowed"
         ({"AWS_RETRY_MODE": "x"}, f"mode='x' (from environment variable AWS_RETRY_MODE): {MODES}"),
         (
             {"AWS_NEW_RETRIES_2026": "soon"},
-            "retry_spec='soon' (from environment variable AWS_NEW_RETRIES_2026): true or false is allowed",
+            "retry_spec='soon' (from environment variable AWS_NEW_RETRIES_2026): true (2.1) or false (2.0) is allowed",
         ),
         ({"AWS_PROFILE": "bad mode"}, f"mode='often' (from profile 'bad mode' in {{file}}): {MODES}"),
         (
             {"AWS_PROFILE": " local "},
-            f"AWS_PROFILE='local' (from profile 'local' in {{file}}): {NAME_OF_A_PROFILE}; it has 'X', 'bad mode'",
+            f"aws_config='local' (from environment variable AWS_PROFILE): {THE_NAME}; it has 'X', 'bad mode'",
         ),
     ],
 )
@@ -183,7 +183,7 @@ def test_the_default_file_is_named_as_people_know_it(tmp_path, monkeypatch):
     (tmp_path / ".aws").mkdir()
     (tmp_path / ".aws" / "config").write_text("max_attempts = 5\n")
     assert (
-        "aws_config='~/.aws/config' (from the AWS settings): a readable file of profiles is allowed (File contains no "
+        "aws_config='~/.aws/config' (from its default): a readable file of profiles is allowed (File contains no "
         r"section headers. file: '~/.aws/config', line: 1 'max_attempts = 5\n')"
     ) == said({})
 

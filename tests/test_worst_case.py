@@ -35,7 +35,6 @@ JITTERED = {"urllib3_rules": Urllib3Rules(backoff_jitter=2.0)}
         ({"on_empty": "wait", "operation_attempt_timeout": 10}, WorstCase(3, None, None, None)),
         ({"on_empty": "wait", "quota": None}, WorstCase(3, 3.0, 240.0, None)),
         ({"quota": TokenBucket(5, on_empty="wait")}, WorstCase(3, None, None, None)),
-        ({"quota": TokenBucket(5), "on_empty": "wait"}, WorstCase(3, 3.0, 240.0, None)),
         ({"on_empty": "wait", "refill_rate": 1, "operation_timeout": 9}, WorstCase(3, 9, 9, 9)),
         ({"mode": "adaptive"}, WorstCase(3, None, None, None)),
         ({"mode": "adaptive", "max_permit_wait": 5}, WorstCase(3, 3.0 + 3 * 5, 240.0 + 3 * 5, None)),
@@ -54,6 +53,12 @@ JITTERED = {"urllib3_rules": Urllib3Rules(backoff_jitter=2.0)}
 def test_the_worst_case(options, expected):
     """Attempts, backoff, sleep and wall time come from the options by arithmetic; None where nothing bounds them."""
     assert expected == RetryConfig(**options).worst_case()
+
+
+def test_a_bucket_of_the_programs_own_goes_by_its_own_rule():
+    """A fleet's variable that says otherwise does nothing."""
+    config = RetryConfig(quota=TokenBucket(5)).replace_from({"on_empty": "a variable"}, on_empty="wait")
+    assert WorstCase(3, 3.0, 240.0, None) == config.worst_case()
 
 
 def test_unlimited_attempts_are_summed_at_once():
