@@ -32,7 +32,7 @@ LEGACY = "legacy"
 
 
 def from_aws_settings(
-    environ: Mapping[str, str], aws_config: bool | str, *, source: str = "code", settled: Container[str] = ()
+    environ: Mapping[str, str], aws_config: bool | str, *, source: str, settled: Container[str]
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """The options that the AWS settings set, and the source of each.
 
