@@ -1,4 +1,4 @@
-"""What a urllib3 ``Retry`` says that no other option can say (contract 4.2, issue part 3), as a value.
+"""What a urllib3 ``Retry`` says that no other option can say (contract 4.2), as a value.
 
 The translation makes it (:mod:`urllib3_retry`); the strategy goes by it in one place. The counts of an operation
 travel in its token.

@@ -1,4 +1,4 @@
-"""What one operation can cost at most (issue part 6), in closed form. Pure.
+"""What one operation can cost at most (issue 6.6), in closed form. Pure.
 
 The bounds hold whatever a server does. They do not cover the time of user code (classifiers, listeners, a strategy or
 a backoff of one's own) nor that of a name resolution, which cannot be interrupted.
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from .backoff import Jitter
+from .quota import RetryQuota
 from .server_hints import AMZ_MAX_EXTRA
 
 if TYPE_CHECKING:
@@ -59,8 +60,10 @@ def longest_sleep(config: RetryConfig) -> float | None:
 
 
 def _longest(config: RetryConfig, hint: float, extra: float) -> float | None:
-    on_empty = getattr(config.quota, "on_empty", config.on_empty)  # a bucket has its own
-    if config.mode != "simple" and config.quota is not None and on_empty == "wait":
+    quota = config.quota
+    # A bucket has its own; the quotas that have a name never wait.
+    on_empty = getattr(quota, "on_empty", "fail") if isinstance(quota, RetryQuota | str) else config.on_empty
+    if config.mode != "simple" and quota is not None and on_empty == "wait":
         return None  # nobody knows when tokens come back
     delays = _sum_of_caps(config, hint, extra)
     if config.mode != "adaptive":

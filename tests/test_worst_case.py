@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from requests_smithy_retry import RetryConfig, StandardRetryStrategy, TokenBucket
+from requests_smithy_retry import PayoffTokenBucket, RetryConfig, StandardRetryStrategy, TokenBucket
 from requests_smithy_retry.urllib3_rules import Urllib3Rules
 from requests_smithy_retry.worst_case import WorstCase
 
@@ -55,9 +55,10 @@ def test_the_worst_case(options, expected):
     assert expected == RetryConfig(**options).worst_case()
 
 
-def test_a_bucket_of_the_programs_own_goes_by_its_own_rule():
+@pytest.mark.parametrize("quota", [TokenBucket(5), PayoffTokenBucket(), "payoff"])
+def test_a_bucket_of_the_programs_own_goes_by_its_own_rule(quota):
     """A fleet's variable that says otherwise does nothing."""
-    config = RetryConfig(quota=TokenBucket(5)).replace_from({"on_empty": "a variable"}, on_empty="wait")
+    config = RetryConfig(quota=quota).replace_from({"on_empty": "a variable"}, on_empty="wait")
     assert WorstCase(3, 3.0, 240.0, None) == config.worst_case()
 
 

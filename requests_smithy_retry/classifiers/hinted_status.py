@@ -1,4 +1,4 @@
-"""Statuses that a translated urllib3 ``Retry`` retries where the response has a ``Retry-After`` (issue part 3).
+"""Statuses that a translated urllib3 ``Retry`` retries where the response has a ``Retry-After`` (contract 4.2).
 
 This is urllib3's rule, held for those who bring its ``Retry``. Elsewhere a hint makes nothing retryable (contract 3.6).
 """
