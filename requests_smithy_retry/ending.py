@@ -28,7 +28,7 @@ def status_error(response: Response, history: RetryHistory) -> Exception | None:
     """
     if response.status_code < 400 or history.stop_reason not in EXHAUSTED:
         return None
-    error = requests.exceptions.RetryError(history.sentence, request=response.request, response=response)
+    error = requests.exceptions.RetryError(history.sentence, response=response)  # has its request too
     attach(error, history)
     return error
 
