@@ -52,7 +52,7 @@ class Outcome:
         if self.peeked is not None:
             return self.peeked
         try:
-            body = getattr(self.response, "content", None)
+            body: object = self.response.content
         except Exception:  # another library's response, driven by hand, may not give out what was not read
             return b""
         return body[:BODY_PREFIX] if isinstance(body, bytes) else b""

@@ -8,7 +8,16 @@ from typing import Any
 import pytest
 import requests
 
-from requests_smithy_retry import ErrorRetryInfo, HasFault, Outcome, ResponseError, RetryAction, RetryContext
+from requests_smithy_retry import (
+    ErrorKind,
+    ErrorRetryInfo,
+    HasFault,
+    Outcome,
+    ResponseError,
+    RetryAction,
+    RetryContext,
+    RetryReason,
+)
 from requests_smithy_retry.outcome import context_of, describe
 from tests.classifiers.test_http_status import outcome_of
 from tests.classifiers.test_modeled import Info
@@ -39,12 +48,21 @@ def test_the_carrier_of_a_response_implements_both_protocols(status: int, fault:
     assert isinstance(error, HasFault)
     assert (error.fault, str(error)) == (fault, f"the server answered {status}")
     assert context_of(error).outcome is outcome
+    assert error.request is outcome.response.request
+
+
+def test_the_carrier_of_a_response_says_nothing_before_the_classifiers_did() -> None:
+    """It has what an error that knows nothing of itself would have."""
+    error = ResponseError(outcome_of(503).response, RetryContext(outcome_of(503)))
+    assert (error.is_retry_safe, error.retry_after) == (None, None)
+    assert (error.is_throttling_error, error.is_timeout_error) == (False, False)
 
 
 def test_an_exception_of_somebodys_code_is_its_own_outcome() -> None:
     """Unless it carries a response that can be judged; one that was not read stays unread."""
     plain, other = OSError(), RuntimeError()
-    assert context_of(plain) == RetryContext(Outcome(error=plain))
+    assert context_of(plain) == RetryContext(Outcome(error=plain), deadline=None, options=None)
+    assert context_of(plain).outcome.attempt == 1
     other.response = {"Error": {"Code": "Throttling"}}  # type: ignore[attr-defined]
     assert context_of(other) == RetryContext(Outcome(error=other))
     unread: Any = requests.Response()
@@ -54,6 +72,28 @@ def test_an_exception_of_somebodys_code_is_its_own_outcome() -> None:
     assert context_of(failed).outcome.body_prefix == b""
     unread._content = b"read"
     assert context_of(failed).outcome.stream is False
+
+
+@pytest.mark.parametrize(
+    ("response", "is_one"),
+    [
+        ({"status_code": 503, "headers": {}}, True),
+        ({"status_code": 503}, False),
+        ({"headers": {}}, False),
+        ({"status_code": "503", "headers": {}}, False),
+        ({}, False),
+    ],
+)
+def test_what_counts_as_a_response_that_an_exception_carries(response: dict[str, Any], is_one: bool) -> None:
+    """Any library's, if it has a number for its status, and headers."""
+    error: Any = RuntimeError()
+    error.response = SimpleNamespace(**response)
+    assert context_of(error).outcome == Outcome(error=error, response=error.response if is_one else None)
+
+
+def test_a_body_is_not_shown_with_its_outcome() -> None:
+    """Nothing of a body gets into a log by way of an outcome."""
+    assert "secret" not in repr(Outcome(peeked=b"secret"))
 
 
 def test_the_beginning_of_a_body() -> None:
@@ -80,9 +120,18 @@ def test_the_beginning_of_a_body() -> None:
 
 def test_an_error_is_made_to_say_what_the_classifiers_said() -> None:
     """Unless it has its own say."""
-    error: Any = OSError()
-    describe(error, RetryAction.throttling_error())
-    assert (error.is_retry_safe, error.is_throttling_error, error.is_timeout_error) == (True, True, False)
+
+    def told(action: RetryAction) -> tuple[Any, ...]:
+        error: Any = OSError()
+        describe(error, action)
+        return error.is_retry_safe, error.retry_after, error.is_throttling_error, error.is_timeout_error
+
+    assert told(RetryAction.throttling_error()) == (True, None, True, False)
+    assert told(RetryAction.transient_error()) == (True, None, False, False)
+    late = RetryReason(ErrorKind.TRANSIENT, retry_after=2.5, timeout=True)
+    assert told(RetryAction.retry_indicated(late)) == (True, 2.5, False, True)
+    assert told(RetryAction.retry_forbidden()) == (False, None, False, False)
+    assert told(RetryAction.no_action_indicated()) == (None, None, False, False)
     describe(own := Info(None), RetryAction.throttling_error())
     assert own.is_retry_safe is None
     carrier = ResponseError(outcome_of(500).response, RetryContext(outcome_of(500)))
