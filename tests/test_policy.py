@@ -46,9 +46,10 @@ def test_its_classifiers_can_be_replaced_and_its_last_word_overridden() -> None:
 
     class Mine(StandardRetryPolicy):
         def evaluate_other_exceptions(self, error: Exception) -> RetryDirective | None:
-            return RetryDirective.RetryError(RetryErrorType.ClientSide)
+            return RetryDirective.RetryError(RetryErrorType.ClientSide) if isinstance(error, RuntimeError) else None
 
     assert Mine().evaluate(Result(error=RuntimeError())) == RetryDirective.RetryError(RetryErrorType.ClientSide)
+    assert Mine().evaluate(Result(error=LookupError())) is FAIL
     assert Mine().evaluate(Result(error=Info(False))) is FAIL
     expired = classifier(lambda outcome: RetryAction.client_error())
     assert StandardRetryPolicy([expired]).evaluate(Result(error=RuntimeError())) == RetryDirective.RetryError(
@@ -58,8 +59,19 @@ def test_its_classifiers_can_be_replaced_and_its_last_word_overridden() -> None:
 
 def test_the_words_of_the_two_designs() -> None:
     """Each error type has a reason, and comes back from it."""
-    assert {error_type_of(reason_of(kind)) for kind in RetryErrorType} == set(RetryErrorType)
-    assert reason_of(RetryErrorType.Timeout) == RetryReason(ErrorKind.TRANSIENT, timeout=True)
+    assert {error_type: reason_of(error_type) for error_type in RetryErrorType} == {
+        RetryErrorType.ServerSide: RetryReason(ErrorKind.SERVER),
+        RetryErrorType.ClientSide: RetryReason(ErrorKind.CLIENT),
+        RetryErrorType.Throttling: RetryReason(ErrorKind.THROTTLING),
+        RetryErrorType.Timeout: RetryReason(ErrorKind.TRANSIENT, timeout=True),
+    }
+    assert [error_type_of(reason_of(error_type)) for error_type in RetryErrorType] == list(RetryErrorType)
+    assert [error_type.value for error_type in RetryErrorType] == [
+        "server side",
+        "client side",
+        "throttling",
+        "timeout",
+    ]
 
 
 def test_a_result_is_a_value_or_an_exception() -> None:
