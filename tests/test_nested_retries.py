@@ -1,17 +1,26 @@
 """The guard against retries within retries (issue part 7)."""
 
 import warnings
+from types import SimpleNamespace
 
 import pytest
 import requests
 from requests.adapters import HTTPAdapter
-from urllib3.util.retry import Retry
+from urllib3.util.retry import RequestHistory, Retry
 
-from requests_smithy_retry import RetryAdapter, RetryConfigError, RetryConfigWarning, classifier
+from requests_smithy_retry import (
+    RetryAdapter,
+    RetryConfigError,
+    RetryConfigWarning,
+    RetryError,
+    StopReason,
+    classifier,
+)
 from requests_smithy_retry import nested_retries as module
 from requests_smithy_retry.actions import RetryAction
 from requests_smithy_retry.testing import FaultServer, Reply
 from requests_smithy_retry.testing.clock import FakeClock
+from tests.support import URL, ScriptedTransport, scripted, send
 
 pytestmark = pytest.mark.real_time
 
@@ -108,3 +117,85 @@ def test_a_very_deep_stack_is_not_searched_through(monkeypatch):
     monkeypatch.setattr(module, "MAX_FRAMES", 2)
     stacked = around(RetryAdapter(max_attempts=2, clock=FakeClock()), max_attempts=2)
     assert 4 == get(stacked, [Reply(503)] * 5)
+
+
+class Foreign:
+    """A strategy that never says how many attempts it allows; here it allows none after the first."""
+
+    def acquire_initial_retry_token(self, *, token_scope=None):
+        return SimpleNamespace(retry_count=0, retry_delay=0.0)
+
+    def refresh_retry_token_for_retry(self, *, token_to_renew, error):
+        raise RetryError("no", stop_reason=StopReason.STRATEGY_REFUSED)
+
+    def record_success(self, *, token):
+        """Nothing is kept."""
+
+
+def warnings_of(act):
+    """What it warns of, in words."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        act()
+    return [str(item.message) for item in caught if item.category is RetryConfigWarning]
+
+
+@pytest.mark.parametrize(
+    ("outer", "inner", "product"),
+    [
+        ({"max_attempts": 4}, {"max_attempts": 3}, ": up to 4 x 3 = 12 requests"),
+        ({"max_attempts": 2}, {"max_attempts": 2}, ": up to 2 x 2 = 4 requests"),
+        ({"strategy": Foreign()}, {"max_attempts": 2}, ""),
+        ({"max_attempts": 2}, {"strategy": Foreign()}, ""),
+        ({"strategy": Foreign()}, {"strategy": Foreign()}, ""),
+        ({"max_attempts": 1}, {"strategy": Foreign()}, None),
+        ({"strategy": Foreign()}, {"max_attempts": 1}, None),
+        ({"max_attempts": 1}, {"max_attempts": 1}, None),
+    ],
+)
+def test_the_warning_says_who_is_inside_whom_and_what_it_comes_to(outer, inner, product):
+    """The product where both say how many attempts they make; nothing where one of them does not retry."""
+    expected = f"ScriptedAdapter runs inside Stacked, and both retry{product}. Give one of them max_attempts=1"
+    stacked = around(scripted(*[503] * 20, **inner), **outer)
+    assert warnings_of(lambda: send(stacked)) == ([] if product is None else [expected])
+
+
+@pytest.mark.parametrize(
+    ("options", "product"),
+    [({"max_attempts": 2}, ": 2 x 3 = 6 requests or more"), ({"strategy": Foreign()}, "")],
+)
+def test_the_warning_of_a_urllib3_retry_counts_its_requests(options, product):
+    """The product where the strategy says how many attempts there are."""
+
+    class Retried(ScriptedTransport):
+        def send(self, request, **more):
+            response = super().send(request, **more)
+            response.raw.retries = Retry(0, history=[RequestHistory("GET", URL, None, 503, None)] * 2)
+            return response
+
+    expected = f"a urllib3 Retry beneath Stacked made 3 requests of one attempt{product}. "
+    expected += "Let what is beneath send with max_retries=0"
+    assert warnings_of(lambda: send(around(Retried(script=[503, 503]), **options))) == [expected]
+
+
+@pytest.mark.parametrize("differs", [{"method": "PUT"}, {"url": f"{URL}/other"}, {}])
+def test_another_request_within_a_send_is_not_nested(differs):
+    """It differs by its method or by its URL; or it is the same, and so is the adapter."""
+
+    class Beneath(ScriptedTransport):
+        def send(self, request, **more):
+            if not self.sent:
+                super().send(request, **more)
+                send(other, **differs)
+            return super().send(request, **more)
+
+    stacked = around(Beneath(script=[503] * 20), max_attempts=2)
+    other = scripted(*[503] * 20, max_attempts=2) if differs else stacked
+    assert warnings_of(lambda: send(stacked)) == []
+
+
+def test_each_nesting_is_warned_about():
+    """Once for each pair that is inside one another."""
+    pair = around(scripted(*[503] * 20, max_attempts=2), max_attempts=2)
+    other = around(scripted(*[503] * 20, max_attempts=3), max_attempts=2)
+    assert len(warnings_of(lambda: [send(pair), send(other), send(pair), send(other)])) == 2
