@@ -16,17 +16,15 @@ class Answer:
 
     :param response: what came. Below 400, its body was read already where the caller wanted that.
     :param preload: the caller wants the body read.
-    :param is_broken: reading it has failed already.
     """
 
     __slots__ = ("held", "peeked", "preload", "response")
 
-    def __init__(self, response: Response, *, preload: bool, is_broken: bool) -> None:
+    def __init__(self, response: Response, *, preload: bool) -> None:
         self.response: Response = response
         self.preload: bool = preload
         self.peeked: Peeked | None = None
-        is_unread = not is_broken and response.status_code >= 400
-        self.held: HeldConnection | None = HeldConnection(response) if is_unread else None
+        self.held: HeldConnection | None = HeldConnection(response) if response.status_code >= 400 else None
 
     def look(self) -> bool:
         """Look at the beginning of a failed response's body. False: it is short, or close by: read it.

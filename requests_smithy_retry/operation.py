@@ -137,7 +137,7 @@ class Operation:
         answer = None
         if response is not None:
             response.request = self.request
-            answer = Answer(response, preload=self.preload, is_broken=error is not None)
+            answer = Answer(response, preload=self.preload)
         try:
             if answer is not None and error is None and not answer.look():
                 error = answer.read(self.limits)
