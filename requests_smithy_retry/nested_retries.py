@@ -23,12 +23,12 @@ MAX_FRAMES = 200
 """So far up the stack it looks for another adapter."""
 
 
-def refuse_own_max_retries(adapter_class: type, base: type) -> None:
+def refuse_own_max_retries(adapter_class: Any, base: type) -> None:
     """Refuse a subclass that has a ``max_retries`` of its own: urllib3 would retry each of our attempts.
 
     :raises RetryConfigError: naming the class and what its retries would multiply.
     """
-    own = getattr(adapter_class, "max_retries", None)
+    own = adapter_class.max_retries
     if own is not vars(base)["max_retries"]:
         raise RetryConfigError(
             "max_retries",

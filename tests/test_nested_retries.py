@@ -1,11 +1,13 @@
 """The guard against retries within retries (issue part 7)."""
 
+import io
 import warnings
 from types import SimpleNamespace
 
 import pytest
 import requests
 from requests.adapters import HTTPAdapter
+from urllib3 import HTTPResponse
 from urllib3.util.retry import RequestHistory, Retry
 
 from requests_smithy_retry import (
@@ -20,14 +22,16 @@ from requests_smithy_retry import nested_retries as module
 from requests_smithy_retry.actions import RetryAction
 from requests_smithy_retry.testing import FaultServer, Reply
 from requests_smithy_retry.testing.clock import FakeClock
-from tests.support import URL, ScriptedTransport, scripted, send
-
-pytestmark = pytest.mark.real_time
+from tests.support import URL, ScriptedTransport, reset_error, scripted, send
 
 
 @pytest.fixture(autouse=True)
-def _forget(monkeypatch):
-    monkeypatch.setattr(module, "_warned", set())
+def _forget():
+    known = set(module._warned)
+    module._warned.clear()
+    yield
+    module._warned.clear()
+    module._warned.update(known)
 
 
 def around(inner, **options):
@@ -108,7 +112,7 @@ def test_another_request_further_up_is_not_nested():
 def test_a_subclass_with_its_own_max_retries_is_refused():
     """There urllib3 would retry each attempt."""
     own = type("Own", (RetryAdapter,), {"max_retries": Retry(3)})
-    with pytest.raises(RetryConfigError, match=r"class Own.*urllib3 would retry beneath"):
+    with pytest.raises(RetryConfigError, match=r"max_retries=Retry\(total=3.*class Own.*urllib3 would retry beneath"):
         own()
 
 
@@ -176,6 +180,29 @@ def test_the_warning_of_a_urllib3_retry_counts_its_requests(options, product):
     expected = f"a urllib3 Retry beneath Stacked made 3 requests of one attempt{product}. "
     expected += "Let what is beneath send with max_retries=0"
     assert warnings_of(lambda: send(around(Retried(script=[503, 503]), **options))) == [expected]
+
+
+@pytest.mark.parametrize("raw", [None, io.BytesIO(), HTTPResponse(io.BytesIO(), preload_content=False)])
+def test_a_response_need_not_know_of_retries(raw):
+    """Other adapters make theirs of anything."""
+
+    class Beneath(ScriptedTransport):
+        def send(self, request, **more):
+            response = super().send(request, **more)
+            response.raw = raw
+            return response
+
+    assert warnings_of(lambda: send(around(Beneath(script=[404])))) == []
+
+
+def test_an_exception_has_no_retries_of_urllib3():
+    """Nor is there anything to warn of."""
+
+    def attempt():
+        with pytest.raises(requests.ConnectionError):
+            send(around(ScriptedTransport(script=[reset_error()]), max_attempts=1))
+
+    assert warnings_of(attempt) == []
 
 
 @pytest.mark.parametrize("differs", [{"method": "PUT"}, {"url": f"{URL}/other"}, {}])
