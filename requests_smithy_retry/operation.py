@@ -69,14 +69,11 @@ class Operation:
         self.limits: TimeLimits = TimeLimits(self.config, self.options, self.clock)
         self.sees_successes: bool = adapter.sees_successes or any(map(sees_successes, self.options.classifiers))
         self.number: int = 0
-        self.started: float = 0.0
         if observed is None and adapter.listeners is not None:
             observed = ObservedOperation(adapter, request)
             observed.own_max_attempts = self.options.max_attempts
         self.observed: ObservedOperation | None = observed
         self.record: Recorder = Recorder(request, self.scope, self.clock, observed)
-        self.stop_reason: StopReason = StopReason.SUCCESS
-        self.why: str = StopReason.SUCCESS.value
         self.wait: float = 0.0
         self.wait_source: str = "backoff"
         self.ask_permit: Any | None = adapter.ask_permit
@@ -144,7 +141,7 @@ class Operation:
             self.error = error
             waited = self.wait, self.wait_source
             peeked = None if answer is None else answer.peeked
-            classification, again = self._decide(response, error, unwritten, peeked)
+            classification, again = self._decide(response, error, unwritten=unwritten, peeked=peeked)
             if answer is not None and peeked is not None and not again:
                 classification, again = self._read_late(answer, classification)
             self.record.note(response, self.error, started, waited, classification, self.token if again else None)
@@ -171,12 +168,12 @@ class Operation:
         unredeem = getattr(self.token, "unredeem", None)
         if unredeem is not None:
             unredeem()  # the strategy said that the response was none to retry; a cut body is another matter
-        return self._decide(answer.response, error, False)
+        return self._decide(None, error, unwritten=False)
 
     def _decide(
-        self, response: Response | None, error: Exception | None, unwritten: bool, peeked: Peeked | None = None
+        self, response: Response | None, error: Exception | None, *, unwritten: bool, peeked: Peeked | None = None
     ) -> tuple[Classification | None, bool]:
-        self.wait, self.wait_source = 0.0, "backoff"
+        self.wait = 0.0
         if error is not None and is_request_fault(error):
             return self._stop(StopReason.REQUEST_FAULT, StopReason.REQUEST_FAULT.value)
         if isinstance(error, requests.exceptions.UnrewindableBodyError):
