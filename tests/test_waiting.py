@@ -244,6 +244,44 @@ def test_where_nothing_could_ever_bring_the_tokens_waiting_is_refused_at_once(bu
     assert bucket.clock.sleeps == []
 
 
+def test_more_returned_than_taken_is_not_waited_for():
+    """Somebody gives back what nobody took: it is there, and nothing more is out."""
+    bucket = TokenBucket(10, initial=0, on_empty="wait", clock=FakeClock())
+    bucket.release(3)
+    assert bucket.acquire(5) is False
+    assert (bucket.available, bucket.clock.sleeps) == (3, [])
+
+
+@pytest.mark.parametrize(
+    ("amount", "rate"), [(0.1, 0.7), (0.1, 0.9), (0.1, 1.1), (1, 0.7), (1, 1.1), (100, 70), (100, 300), (100, 1100)]
+)
+def test_what_is_missing_by_rounding_alone_is_not_waited_for(amount, rate):
+    """A clock that has run for weeks is too coarse to refill the very last of it."""
+    clock = FakeClock(now=2.0**22 + 0.1)
+    bucket = TokenBucket(amount, initial=0, refill_rate=rate, on_empty="wait", clock=clock)
+    assert bucket.acquire(amount)
+    assert clock.sleeps == [pytest.approx(amount / rate)]
+
+
+def test_who_comes_while_the_first_is_overdue_is_not_asked_to_wait_less_than_nothing(director):
+    """There is enough for both, and the first has not looked yet."""
+    asked = []
+    usual = director.wait
+
+    def wait(condition: threading.Condition, seconds: float) -> None:
+        asked.append(seconds)
+        usual(condition, seconds)
+
+    director.wait = wait
+    bucket = TokenBucket(10, initial=0, refill_rate=1, on_empty="wait", clock=director)
+    said = waiters(director, bucket, 5)
+    director._time = 20.0
+    said_later = waiters(director, bucket, 1)
+    director.run_until(30)
+    assert (said, said_later) == ([(5, True, 20.0)], [(1, True, 20.0)])
+    assert min(asked) >= 0
+
+
 def test_tokens_that_are_written_off_refuse_who_waits_for_nothing_else(director):
     """And serve who is content with what is there."""
     bucket = TokenBucket(10, on_empty="wait", clock=director)
@@ -294,6 +332,7 @@ def test_a_loan_is_settled_or_written_off_once():
     gc.collect()
     assert list(bucket._line._lost) == []
     assert loan_of(TokenBucket(5), 2) is None
+    assert loan_of(object(), 2) is None  # somebody's own bucket, on which nobody waits either
 
 
 def test_a_reward_is_no_return(director):
@@ -339,6 +378,16 @@ def test_an_interrupt_leaves_the_line_in_order():
     assert not bucket._line._line
     assert bucket._line._outstanding == 0
     assert bucket.available == 7
+
+
+def test_tokens_put_back_after_an_interrupt_do_not_overfill_the_bucket():
+    """Others may have filled it meanwhile."""
+    clock = Interrupting()
+    bucket = TokenBucket(10, initial=0, refill_rate=1, on_empty="wait", clock=clock)
+    clock.before = lambda: (clock.advance(5), bucket._line.serve(), clock.advance(9), bucket._refill())
+    with pytest.raises(KeyboardInterrupt):
+        bucket.acquire(5)
+    assert bucket._available == bucket.capacity
 
 
 def test_real_threads_all_get_through_and_nobody_is_overtaken():
