@@ -7,6 +7,7 @@ import os
 import random
 import threading
 import time
+from collections import deque
 
 import pytest
 
@@ -253,7 +254,7 @@ def test_more_returned_than_taken_is_not_waited_for():
 
 
 @pytest.mark.parametrize(
-    ("amount", "rate"), [(0.1, 0.7), (0.1, 0.9), (0.1, 1.1), (1, 0.7), (1, 1.1), (100, 70), (100, 300), (100, 1100)]
+    ("amount", "rate"), [(0.1, 1), (0.1, 1.2), (0.1, 1.5), (1, 0.7), (1, 1.1), (100, 70), (100, 300), (100, 1100)]
 )
 def test_what_is_missing_by_rounding_alone_is_not_waited_for(amount, rate):
     """A clock that has run for weeks is too coarse to refill the very last of it."""
@@ -391,27 +392,30 @@ def test_tokens_put_back_after_an_interrupt_do_not_overfill_the_bucket():
 
 
 def test_real_threads_all_get_through_and_nobody_is_overtaken():
-    """Sixteen threads, real time, 200 tokens a second: served in the order in which they came."""
+    """Sixteen threads, real time, some 200 tokens a second: served in the order in which they came."""
     bucket = TokenBucket(50, initial=0, refill_rate=200, on_empty="wait")
-    served: list[int] = []
+    served: list[float] = []
 
-    def want(number: int) -> None:
-        assert bucket.acquire(2)
-        served.append(number)
+    class Line(deque):
+        def popleft(self):  # what threads say of themselves may come late on a busy machine
+            waiter = super().popleft()
+            served.append(waiter.amount)
+            return waiter
 
+    bucket._line._line = Line()
+    amounts = [2 + number / 100 for number in range(16)]
+    said: list[bool] = []
     threads = []
-    for number in range(16):
-        thread = threading.Thread(target=want, args=(number,))
+    for number, amount in enumerate(amounts):
+        thread = threading.Thread(target=lambda amount=amount: said.append(bucket.acquire(amount)))
         thread.start()
         threads.append(thread)
         while len(bucket._line._line) + len(served) <= number:
             PAUSE.wait(0.0001)
     for thread in threads:
         thread.join(GIVE_UP)
-    assert sorted(served) == list(range(16))
-    assert (
-        sum(abs(place - number) for place, number in enumerate(served)) <= 6
-    )  # appending may be late, granting is not
+    assert said == [True] * 16
+    assert served == amounts
 
 
 def test_real_threads_that_take_and_return_never_hang_nor_invent_tokens():
