@@ -21,6 +21,7 @@ from requests_smithy_retry import (
 from requests_smithy_retry.outcome import context_of, describe
 from tests.classifiers.test_http_status import outcome_of
 from tests.classifiers.test_modeled import Info
+from tests.support import prepare
 
 
 @pytest.mark.parametrize(
@@ -43,12 +44,14 @@ def test_status_and_success(outcome: Outcome, status: int | None, success: bool)
 def test_the_carrier_of_a_response_implements_both_protocols(status: int, fault: str | None) -> None:
     """For strategies that know nothing of HTTP."""
     outcome = outcome_of(status)
+    assert outcome.response is not None
+    outcome.response.request = request = prepare()
     error = ResponseError(outcome.response, RetryContext(outcome))
     assert isinstance(error, ErrorRetryInfo)
     assert isinstance(error, HasFault)
     assert (error.fault, str(error)) == (fault, f"the server answered {status}")
     assert context_of(error).outcome is outcome
-    assert error.request is outcome.response.request
+    assert error.request is request
 
 
 def test_the_carrier_of_a_response_says_nothing_before_the_classifiers_did() -> None:
