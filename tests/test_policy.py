@@ -46,7 +46,7 @@ def test_its_classifiers_can_be_replaced_and_its_last_word_overridden() -> None:
 
     class Mine(StandardRetryPolicy):
         def evaluate_other_exceptions(self, error: Exception) -> RetryDirective | None:
-            return RetryDirective.RetryError(RetryErrorType.ClientSide) if isinstance(error, RuntimeError) else None
+            return None if isinstance(error, LookupError) else RetryDirective.RetryError(RetryErrorType.ClientSide)
 
     assert Mine().evaluate(Result(error=RuntimeError())) == RetryDirective.RetryError(RetryErrorType.ClientSide)
     assert Mine().evaluate(Result(error=LookupError())) is FAIL
