@@ -136,7 +136,7 @@ class Operation:
             response.request = self.request
             answer = Answer(response, preload=self.preload)
         try:
-            if answer is not None and error is None and not answer.look():
+            if answer is not None and not answer.look():
                 error = answer.read(self.limits)
             self.error = error
             waited = self.wait, self.wait_source
