@@ -14,6 +14,7 @@ from urllib3.util.retry import RequestHistory, Retry
 
 from requests_smithy_retry import (
     Outcome,
+    RetryAction,
     RetryAdapter,
     RetryError,
     RetryListener,
@@ -64,6 +65,53 @@ def test_a_first_wait_past_the_deadline_is_not_made(wait: float, time: float) ->
     response = send(scripted(503, clock=clock, strategy=Late(wait), operation_timeout=time))
     assert (response.status_code, clock.sleeps) == (503, [])
     assert retry_history(response).stop_reason is StopReason.DEADLINE
+
+
+def test_a_deadline_that_passed_before_the_first_attempt_is_judged_as_any_failure() -> None:
+    """Where nothing is to be waited for, the strategy and its classifiers have their say."""
+    clock = FakeClock()
+    with retry_options(deadline=1, clock=clock):
+        clock.advance(2)
+        with pytest.raises(requests.exceptions.ConnectTimeout) as caught:
+            send(scripted(clock=clock))
+    history = retry_history(caught.value)
+    assert history.stop_reason is StopReason.DEADLINE
+    assert history.attempts[0].votes != ()
+
+
+@pytest.mark.parametrize(("attempt", "stream"), [(1, False), (2, True)])
+def test_what_is_not_sent_for_want_of_a_permit_names_the_request(attempt: int, stream: bool) -> None:
+    """And how many attempts there could have been."""
+
+    class Stingy(StandardRetryStrategy):
+        def send_permit(self, *, token: Any, deadline: float | None, waited: float) -> None:
+            if token.retry_count + 1 == attempt:
+                raise RetryError("no permit", stop_reason=StopReason.RATE_LIMITED)
+
+    request = prepare()
+    with pytest.raises(requests.exceptions.ConnectTimeout) as caught:
+        scripted(503, strategy=Stingy(clock=FakeClock(), max_attempts=4)).send(request, stream=stream)
+    assert caught.value.request is request
+    assert retry_history(caught.value).max_attempts == 4
+
+
+def test_listeners_are_shown_the_callers_request_and_their_copy_has_what_is_added_to_it() -> None:
+    """In a block with options too: the operation has the caller's request, what is sent has the key."""
+
+    class Looking(RetryListener):
+        def before_attempt(self, event: Any) -> None:
+            requests_seen.append(event.operation.request)
+            event.request.headers["X-Attempt"] = str(event.number)
+
+    requests_seen: list[Any] = []
+    request = prepare("POST")
+    adapter = scripted(503, 200, listeners=[Looking()], idempotency_key=True)
+    with retry_options(max_attempts=2):
+        adapter.send(request)
+    assert [item is request for item in requests_seen] == [True, True]
+    assert [item.headers["X-Attempt"] for item in adapter.sent] == ["1", "2"]
+    assert len({item.headers["Idempotency-Key"] for item in adapter.sent}) == 1
+    assert "Idempotency-Key" not in request.headers
 
 
 def test_a_first_token_that_is_refused_is_not_waited_for() -> None:
@@ -153,16 +201,23 @@ def test_a_long_body_is_classified_by_its_beginning_and_handed_on_whole() -> Non
 
     @classifier
     def looks(outcome: Outcome) -> None:
-        seen.append(outcome.body_prefix)
+        assert outcome.response is not None
+        seen.append((outcome.body_prefix, outcome.response._content is False))  # type: ignore[attr-defined]
 
     script = [Reply(503, body=LONG), Reply(404, body=LONG)]
     with FaultServer(script) as server, at_once(classifiers=[looks]) as made:
         response = made.get(server.url)
         assert (response.status_code, response.content) == (404, LONG)
-        assert seen == [LONG[:65_536]] * 2
+        assert seen == [(LONG[:65_536], True)] * 2
         history = retry_history(response)
     assert [bool(item.votes) for item in history.attempts] == [True, True]
     assert history.stop_reason is StopReason.NOT_RETRYABLE
+
+
+def test_a_failed_answer_whose_body_is_cut_is_an_exception() -> None:
+    """Whatever its status says: a 404 that is cut is retried."""
+    history = retry_history(send(scripted(Scripted(404, body=b"half", cut=True), 200)))
+    assert [(item.status, item.error) for item in history.attempts] == [(None, "ChunkedEncodingError"), (200, None)]
 
 
 def late_cut(status: int) -> CutBody:
@@ -194,6 +249,16 @@ def test_a_late_cut_of_what_was_refused_a_retry_gets_none() -> None:
         assert len(server.requests) == 2
     history = retry_history(caught.value)
     assert (history.stop_reason, history.attempts[-1].error) == (StopReason.MAX_ATTEMPTS, "ChunkedEncodingError")
+
+
+def test_a_late_cut_of_what_must_not_be_retried_is_not_retried() -> None:
+    """A classifier has forbidden it, by what it saw."""
+    forbids = classifier(lambda outcome: RetryAction.retry_forbidden("no") if outcome.status == 400 else None)
+    with nothing_left(), FaultServer([late_cut(400), Reply(200)]) as server, at_once(classifiers=[forbids]) as made:
+        with pytest.raises(requests.exceptions.ChunkedEncodingError) as caught:
+            made.get(server.url)
+        assert len(server.requests) == 1
+    assert retry_history(caught.value).stop_reason is StopReason.FORBIDDEN
 
 
 @pytest.mark.parametrize(("strategy", "status", "connections"), [(None, 429, 1), (None, 503, 2), ("foreign", 503, 2)])
