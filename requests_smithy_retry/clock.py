@@ -9,6 +9,9 @@ import threading
 import time
 from typing import Any, Protocol, runtime_checkable
 
+LONGEST_SLEEP = 1e9
+"""Seconds (31 years). A server may ask for any number of them; what exceeds a platform's clock is an error there."""
+
 
 class Clock(Protocol):
     """Time, as the library sees it."""
@@ -47,8 +50,8 @@ class SystemClock:
         return time.time()
 
     def sleep(self, seconds: float) -> None:
-        """Sleep for real."""
-        time.sleep(seconds)
+        """Sleep for real, :data:`LONGEST_SLEEP` at most."""
+        time.sleep(min(seconds, LONGEST_SLEEP))
 
     def wait(self, condition: threading.Condition, seconds: float) -> None:
         """Wait for real, with the lock released."""

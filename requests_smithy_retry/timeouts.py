@@ -6,6 +6,9 @@ from typing import Any
 
 from urllib3.util import Timeout
 
+LONGEST = 2e6
+"""No deadline gives a socket more seconds than that (23 days): it counts milliseconds in an int of 32 bits."""
+
 
 def shrunk(timeout: Any, left: float) -> Any:
     """The timeout, none of its parts above ``left`` seconds, in the same shape; None becomes a number.
@@ -15,6 +18,7 @@ def shrunk(timeout: Any, left: float) -> Any:
     :param timeout: seconds, a (connect, read) pair, a urllib3 ``Timeout``, or None.
     :param left: seconds, above 0.
     """
+    left = min(left, LONGEST)
     if isinstance(timeout, Timeout):
         copy = timeout.clone()
         copy.total = _least(timeout.total, left)

@@ -145,6 +145,14 @@ def test_the_system_clock_tells_the_machines_time(monkeypatch):
     assert [3] == slept
 
 
+def test_a_wait_beyond_what_the_platform_can_sleep_is_cut(monkeypatch):
+    """With a ``max_retry_after`` without end, no hint of a server raises what is no requests exception."""
+    slept = []
+    monkeypatch.setattr(time, "sleep", slept.append)
+    SystemClock().sleep(1e300)
+    assert [1e9] == slept
+
+
 def test_a_strategy_is_three_methods_with_keywords():
     """The built-in strategies have the protocol's methods, keyword-only as in the design."""
     for kind in (SimpleRetryStrategy, StandardRetryStrategy, RetryStrategy):

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..deadline import Deadline
+from ..timeouts import LONGEST
 
 
 class AttemptState(threading.local):
@@ -33,7 +34,7 @@ class AttemptState(threading.local):
         left = self.deadline.left()
         if left <= 0:
             raise TimeoutError("timed out: the deadline has passed")
-        return left if usual is None else min(usual, left)
+        return min(left, LONGEST) if usual is None else min(usual, left)
 
     @contextmanager
     def ending(self, deadline: Deadline) -> Iterator[None]:
