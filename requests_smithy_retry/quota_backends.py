@@ -21,6 +21,7 @@ def quota_factory(
     refill_rate: float = 0.0,
     on_empty: str = "fail",
     clock: Clock = SYSTEM_CLOCK,
+    source: str = "code",
 ) -> QuotaFactory:
     """What makes the bucket of each scope where a URL says.
 
@@ -34,6 +35,7 @@ def quota_factory(
     :param refill_rate: tokens per second that come back whatever happens.
     :param on_empty: ``"wait"`` is for ``memory://`` alone: who waits on what other processes hold is not told of it.
     :param clock: tells the time.
+    :param source: where the URL came from, for the error.
     :raises RetryConfigError: for a bad URL or setting, or where what it needs is missing; no secret is shown.
     """
     looked_at, why = None, ""
@@ -43,7 +45,7 @@ def quota_factory(
     except (Refused, ValueError, ImportError, OSError, RuntimeError) as error:
         why = str(error)
     if why:
-        raise RetryConfigError("quota_url", url if looked_at is None else looked_at, "configuration", why)
+        raise RetryConfigError("quota_url", url if looked_at is None else looked_at, source, why)
     return make
 
 

@@ -87,6 +87,13 @@ class TestTheFactory:
             with pytest.raises(RetryConfigError, match=r"does not wait: on_empty='fail' is allowed"):
                 scripted(quota_url=url, on_empty="wait")
 
+    def test_what_cannot_be_used_names_the_variable(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A setting in the URL is looked at when the strategy is made, and the error says who set the URL."""
+        variable = "SMITHY_RETRY_QUOTA_URL"
+        monkeypatch.setenv(variable, "memory://?budget=1")
+        with pytest.raises(RetryConfigError, match=rf"^quota_url=.* .from environment variable {variable}.: memory://"):
+            RetryAdapter()
+
     def test_a_platform_without_file_locks_is_told_so_at_once(
         self, shm_url: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:

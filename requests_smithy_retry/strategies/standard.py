@@ -56,6 +56,7 @@ class StandardRetryStrategy(SimpleRetryStrategy):
                     refill_rate=self.config.refill_rate,
                     on_empty=self.config.on_empty,
                     clock=self.clock,
+                    source=self.config.source("quota_url"),
                 ),
                 is_full,
             )
