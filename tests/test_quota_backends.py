@@ -199,13 +199,13 @@ class TestWhatCanBeSeen:
             assert [attempt.quota_source for attempt in history.attempts] == [source, None]
             assert history.to_dict()["attempts"][0]["quota_source"] == source
 
-    def test_an_empty_quota_says_which_bucket_was_empty(self) -> None:
+    def test_a_refusal_says_which_bucket_refused(self) -> None:
         """The sentence of a private bucket stays as short as it was."""
         for url, where in ((None, ""), (DEAD, " (redis, fallen open)")):
             response = send(scripted(503, quota_url=url, quota=5))
             assert (
                 retry_history(response).why
-                == f"the retry quota of https://api.example.com{where} is empty (5 of 5, needs 14)"
+                == f"the retry quota of https://api.example.com{where} is too small (5 of 5, needs 14)"
             )
 
     def test_the_secret_is_nowhere(self, caplog: pytest.LogCaptureFixture) -> None:

@@ -202,7 +202,9 @@ class StandardRetryStrategy(SimpleRetryStrategy):
         whose = "" if scope is None else f" of {shown(scope)}"
         source = getattr(bucket, "source", "memory")
         where = "" if source == "memory" else f" ({source})"
-        return f"the retry quota{whose}{where} is empty ({bucket.available:g} of {bucket.capacity:g}, needs {price:g})"
+        trouble = "too small" if 0 < bucket.capacity < price else "empty"
+        held = f"{bucket.available:g} of {bucket.capacity:g}"
+        return f"the retry quota{whose}{where} is {trouble} ({held}, needs {price:g})"
 
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()

@@ -108,6 +108,16 @@ def test_a_token_says_what_its_operation_spent_and_where():
     assert [(500, 486), (486, 481)] == [(token.quota_before, token.quota_after) for token in (first, second)]
 
 
+@pytest.mark.parametrize(("quota", "trouble"), [(0, "empty"), (1, "too small"), (13.5, "too small"), (14, "empty")])
+def test_a_refusal_says_whether_the_quota_could_ever_do(quota, trouble):
+    """One that never holds the price of a retry is too small, not empty; 0 is both, and called what it is."""
+    of = strategy(quota=quota)
+    if quota == 14:
+        refresh(of, begin(of))
+    held = of.bucket("a").available
+    assert f"the retry quota of a is {trouble} ({held:g} of {quota:g}, needs 14)" == str(refusal(of, begin(of)))
+
+
 def test_all_or_nothing():
     """With less than the price left, nothing is taken and the reason is the quota."""
     of = strategy(quota=20)
