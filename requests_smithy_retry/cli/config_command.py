@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import sys
 
 import click
 
@@ -37,9 +36,8 @@ def config(as_json: bool, aws_config: str | None, options: tuple[str, ...]) -> N
         options = (*options, f"aws_config={aws_config}")
     try:
         resolved = RetryConfig.from_environment(**dict(map(option_of, options)))
-    except RetryConfigError as error:
-        click.echo(f"requests-smithy-retry: {error}", err=True)
-        sys.exit(1)
+    except RetryConfigError as refusal:
+        raise click.UsageError(str(refusal)) from None
     click.echo(as_json_text(resolved) if as_json else as_text(resolved))
 
 

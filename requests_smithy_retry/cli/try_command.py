@@ -77,7 +77,7 @@ def try_url(
         mount(session, config=config)
         try:
             outcome: Any = session.request(method, url, headers=dict(headers), data=data, allow_redirects=False)
-        except requests.exceptions.RequestException as error:
+        except (requests.exceptions.RequestException, ValueError) as error:  # of http.client: a method with a blank
             outcome = error
     history = retry_history(outcome)
     click.echo(_ending(outcome) if history is None else history.sentence)

@@ -80,6 +80,13 @@ def test_a_url_that_is_none_cannot_be_retried() -> None:
     assert (result.exit_code, "MissingSchema" in result.output) == (3, True), result.output
 
 
+@pytest.mark.parametrize("arguments", [("--method", "BAD METHOD"), ("--header", "X-Mine: \u65e5")])
+def test_what_cannot_be_put_on_the_wire_cannot_be_retried(server: FaultServer, arguments: tuple[str, ...]) -> None:
+    """``http.client`` refuses it with an exception that is not one of requests; it is told like those."""
+    result = run(server.url, *arguments)
+    assert (result.exit_code, "Error" in result.output) == (3, True), result.output
+
+
 def test_a_bad_option_is_bad_usage() -> None:
     """Exit status 2."""
     assert run("http://127.0.0.1:1/", "max_attempts=0").exit_code == 2
