@@ -6,6 +6,7 @@ none where nothing is configured that would, which is what most of the condition
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Collection
 from typing import Any
 
@@ -22,7 +23,7 @@ from .observed import ObservedOperation
 from .operation import Operation
 from .operation_options import OperationOptions, current_options
 from .permits import wait_for_permit
-from .wire import attempt, send_plainly, verify_whole
+from .wire import attempt, send_plainly, send_within, verify_whole
 
 
 class SendLoop(HTTPAdapter):
@@ -68,11 +69,10 @@ class SendLoop(HTTPAdapter):
             if options is None and not self._needs_operation and request.body.__class__ in SIMPLE_BODIES:
                 watched = ObservedOperation(self, request)
                 request = watched.begin_first()
-            elif not self._is_enabled(options):
-                plain = super().send
-                return send_plainly(
-                    plain, request, stream=stream, timeout=timeout, verify=verify, cert=cert, proxies=proxies
-                )
+            elif attempt.plain or not self._is_enabled(options):
+                plain, ours = super().send, functools.partial(SendLoop.send, self)
+                how, send = (send_within, ours) if self._is_enabled(options) else (send_plainly, plain)
+                return how(send, request, stream=stream, timeout=timeout, verify=verify, cert=cert, proxies=proxies)
             else:
                 operation = Operation(self, request, stream, options)
                 preload = operation.preload

@@ -8,9 +8,9 @@ meet the adapter in :mod:`state`.
 
 from .decoding import verify_whole
 from .peek import Peeked, peek
-from .plain import send_plainly
+from .plain import send_plainly, send_within
 from .pools import watch
 from .reader import set_read_timeout
 from .state import attempt
 
-__all__ = ["Peeked", "attempt", "peek", "send_plainly", "set_read_timeout", "verify_whole", "watch"]
+__all__ = ["Peeked", "attempt", "peek", "send_plainly", "send_within", "set_read_timeout", "verify_whole", "watch"]

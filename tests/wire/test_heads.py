@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import zlib
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -141,6 +142,24 @@ def test_switched_off_everything_is_taken_as_plain_requests_does(raw: bytes, way
         afterwards = outcome(ours, server.url)
         assert isinstance(afterwards, type) if way == "block" else afterwards == expected
     server.thread.join()
+
+
+def test_a_request_within_one_that_is_switched_off_is_not() -> None:
+    """An adapter that retries looks at heads, also where it is asked by the body that a switched-off one is sending."""
+    cut = OK + b"X: y\r\n"
+    inner, outer = CuttingServer(cut, [len(cut)]), CuttingServer(cut, [len(cut)])
+    seen: list[Any] = []
+
+    with session(max_attempts=1) as ours, session(enabled=False) as off:
+
+        def body() -> Iterator[bytes]:
+            seen.append(outcome(ours, inner.url))
+            yield b"x"
+
+        assert off.post(outer.url, data=body(), timeout=2).headers == {"X": "y"}
+    assert seen == [requests.exceptions.ConnectionError]
+    for server in (inner, outer):
+        server.thread.join()
 
 
 def outcome(by: requests.Session, url: str) -> Any:
