@@ -24,6 +24,7 @@ from .resolve import resolve
 from .scopes import scope_of
 from .sdk_headers import SDK_HEADERS
 from .send_loop import SendLoop
+from .signature import with_options
 from .strategies import strategy_for
 from .strategies.simple import SimpleRetryStrategy
 from .wire import watch
@@ -185,3 +186,7 @@ class RetryAdapter(CopiedAfresh, SendLoop):
         manager = super().proxy_manager_for(proxy, **kwargs)
         watch(manager)
         return manager
+
+
+# A mix-in before us may pass on only what it finds in the signature (requests-ratelimiter does).
+RetryAdapter.__init__.__signature__ = with_options(RetryAdapter.__init__)  # type: ignore[attr-defined]

@@ -200,12 +200,13 @@ class TestRequestsRatelimiter:
                 session.get(server.url)
             assert (1, 3) == (len(server.requests), len(retry_history(caught.value).attempts))
 
-    def test_the_limiter_in_front_drops_options(self, kinds):
-        """It passes on only what the constructor names: a whole configuration gets through."""
+    def test_the_limiter_in_front_passes_options_on(self, kinds):
+        """It looks for their names in our signature. What is None it drops: a configuration brings that through."""
         _, behind, in_front = kinds
-        assert 7 == behind(per_second=1, max_attempts=7).retry_config.max_attempts
-        assert 3 == in_front(per_second=1, max_attempts=7).retry_config.max_attempts
-        assert 7 == in_front(per_second=1, config=RetryConfig(max_attempts=7)).retry_config.max_attempts
+        for kind in (behind, in_front):
+            assert 7 == kind(per_second=1, max_attempts=7).retry_config.max_attempts
+            assert None is kind(per_second=1, config=RetryConfig(quota=None)).retry_config.quota
+        assert 500 == in_front(per_second=1, quota=None).retry_config.quota
 
     def test_a_session_of_its_own_counts_operations(self, kinds):
         """``LimiterSession`` with our adapter sends more than its limit, by the retries."""
