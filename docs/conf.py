@@ -62,6 +62,8 @@ def skip_bare_fields(app: Any, what: str, name: str, obj: Any, skip: bool, optio
 
 def setup(app: Any) -> None:
     """Have Sphinx ask the functions above."""
+    # The options have a table of their own; and autodoc looks for each parameter in the source.
+    del requests_smithy_retry.RetryAdapter.__init__.__signature__
     app.connect("autodoc-skip-member", skip_bare_fields)
     app.connect("autodoc-process-signature", without_idle_arguments)
     app.connect("missing-reference", find_public_name)

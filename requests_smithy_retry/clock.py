@@ -50,7 +50,7 @@ class SystemClock:
         return time.time()
 
     def sleep(self, seconds: float) -> None:
-        """Sleep for real, :data:`LONGEST_SLEEP` at most."""
+        """Sleep for real, 31 years at most."""
         time.sleep(min(seconds, LONGEST_SLEEP))
 
     def wait(self, condition: threading.Condition, seconds: float) -> None:
