@@ -54,6 +54,7 @@ PARTS = {
     "adaptive": Part(("benchmarks/adaptive_loopback.py",), 60),
     "outages": Part(("benchmarks/outage_loopback.py",), 960),
     "picture": Part(("benchmarks/outage_picture.py",), 200),
+    "shared-quota": Part(("benchmarks/shared_quota.py",), 240),
     "simulation": Part(("-m", "benchmarks.simulation", "--seeds", "3"), 500),
 }
 

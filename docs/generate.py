@@ -82,6 +82,7 @@ BLOCKS: dict[tuple[str, str], Callable[[], str]] = {
             ("wire_tables", "reference/exceptions.md", "raised-by-fault"),
             ("measured_tables", "explanation/differences-from-botocore.md", "botocore-facts"),
             ("measured_tables", "explanation/quota-and-limiter.md", "policies"),
+            ("measured_tables", "reference/shared-quota.md", "shared-quota-latency"),
             ("measured_tables", "explanation/why-retries-are-dangerous.md", "collapse"),
         )
     },

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from benchmark_results import RESULTS, result
+from benchmark_results import MISSING, RESULTS, result
 from reference_tables import table
 
 NAMES = {
@@ -87,7 +87,20 @@ def _fact(row: dict[str, Any]) -> str:
     return text
 
 
+def shared_quota_latency() -> str:
+    """What one question to a bucket takes, and what a give-back does."""
+    found = result("shared-quota")
+    if found is None:
+        return MISSING
+    rows = [(name, *(f"{row[key]:.1f} µs" for key in LATENCIES)) for name, row in found["latency"].items()]
+    return table(("bucket", *LATENCIES), rows)
+
+
+LATENCIES = ("take", "give back")
+"""The columns of the table of latencies."""
+
 BLOCKS: dict[str, Callable[[], str]] = {
+    "shared-quota-latency": shared_quota_latency,
     "botocore-facts": botocore_facts,
     "collapse": collapse,
     "policies": policies,
