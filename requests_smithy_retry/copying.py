@@ -20,13 +20,15 @@ class CopiedAfresh:
     _given: bool
 
     def __getstate__(self) -> dict[str, Any]:
-        state = dict(super().__getstate__())  # type: ignore[misc]
+        behind: Any = super()  # type checkers know `object` there, and not what of it which Python has
+        state = dict(behind.__getstate__())
         state.pop("max_retries", None)
         mine = {"clock": self.clock, "retry_config": self.retry_config, "_given": self._given}
         return {**state, **mine, "strategy": self.strategy}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__({name: value for name, value in state.items() if name != "strategy"})  # type: ignore[misc]
+        behind: Any = super()
+        behind.__setstate__({name: value for name, value in state.items() if name != "strategy"})
         strategy = state["strategy"]
         if isinstance(strategy, SimpleRetryStrategy):
             # One bucket, not two: the copy's config means the quota that the copy's strategy spends.

@@ -108,6 +108,9 @@ class ScriptedTransport(HTTPAdapter):
 class ScriptedAdapter(RetryAdapter, ScriptedTransport):  # type: ignore[misc]  # it hands keywords on
     """A :class:`RetryAdapter` with a scripted transport beneath it."""
 
+    clock: FakeClock
+    """What :func:`scripted` gives it, unless it was told to take another."""
+
 
 def scripted(*script: Step, **options: Any) -> ScriptedAdapter:
     """An adapter that plays these steps on a :class:`FakeClock`, without jitter unless asked for.

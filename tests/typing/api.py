@@ -65,6 +65,7 @@ from requests_smithy_retry import (
     uninstall,
     with_priority,
 )
+from requests_smithy_retry.testing import scripted
 from requests_smithy_retry.testing.clock import FakeClock
 
 
@@ -248,6 +249,12 @@ def models_and_priorities() -> None:
 def every_session() -> None:
     assert_type(install(max_attempts=2).config, RetryConfig)
     uninstall()
+
+
+def a_transport_without_sockets() -> None:
+    adapter = scripted(503, 200, max_attempts=2)
+    assert_type(adapter.clock.sleeps, list[float])
+    RetryAdapter(jitter=Jitter.NONE)
 
 
 def a_name_that_there_is_not() -> None:
