@@ -15,6 +15,7 @@ import types
 from collections.abc import Sequence
 from types import TracebackType
 
+from .errors import RetryConfigError
 from .install import install
 
 USAGE = """\
@@ -33,7 +34,7 @@ def run(arguments: Sequence[str]) -> int:
     """Install the adapter and run a program.
 
     :param arguments: ``program args...`` or ``-m module args...``.
-    :returns: 0 when the program has ended, 2 for bad usage.
+    :returns: 0 when the program has ended, 2 for bad usage or a bad policy.
     :raises BaseException: what the program raises, ``SystemExit`` included.
     """
     is_module = arguments[:1] == ["-m"]
@@ -42,7 +43,11 @@ def run(arguments: Sequence[str]) -> int:
         asked = bool(rest) and rest[0] in ("-h", "--help")
         (sys.stdout if asked else sys.stderr).write(USAGE)
         return 0 if asked else 2
-    install()
+    try:
+        install()
+    except RetryConfigError as refusal:
+        sys.stderr.write(f"requests-smithy-retry: {refusal}\n")
+        return 2
     program = rest[0]
     sys.argv[:] = rest
     try:

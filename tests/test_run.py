@@ -157,6 +157,15 @@ def test_run_returns_the_status(arguments, status, folder, monkeypatch, own_proc
         run_module.run(["program.py", "exit"])
 
 
+def test_a_bad_policy_is_told_in_one_line(folder, monkeypatch, own_process, capsys):
+    """As every command tells it; the program does not start."""
+    monkeypatch.setenv("SMITHY_RETRY_MAX_ATTEMPTS", "many")
+    monkeypatch.chdir(folder)
+    assert 2 == run_module.run(["program.py", "x"])
+    refusal = "max_attempts='many' (from environment variable SMITHY_RETRY_MAX_ATTEMPTS): a whole number from 1 on"
+    assert ("", f"requests-smithy-retry: {refusal} is allowed\n") == capsys.readouterr()
+
+
 def test_a_safe_path_is_left_as_it_is(folder, monkeypatch, own_process, capsys):
     """With python -P nothing is put in front of the path."""
     monkeypatch.chdir(folder)
