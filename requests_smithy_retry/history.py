@@ -12,6 +12,7 @@ from typing import Any
 from .actions import RetryForbidden, RetryIndicated
 from .classification import Vote
 from .clock import SYSTEM_CLOCK, Clock
+from .scopes import scope_of, without_secrets
 from .stop_reason import StopReason
 
 ATTRIBUTE = "_retry_history"
@@ -61,7 +62,7 @@ class AttemptRecord:
 class RetryHistory:
     """The attempts of one operation, and why it ended. It can be pickled and holds no request, header or body.
 
-    :param scope: whose quota it spent.
+    :param scope: whose quota it spent; userinfo, query and fragment of a URL are left out.
     :param attempts: in order.
     :param stop_reason: the rule that ended it.
     :param why: that rule's own words.
@@ -73,6 +74,10 @@ class RetryHistory:
     stop_reason: StopReason
     why: str
     max_attempts: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.scope is not None:
+            object.__setattr__(self, "scope", without_secrets(self.scope))
 
     @property
     def sentence(self) -> str:
@@ -163,8 +168,6 @@ def retry_history(response_or_exception: Any) -> RetryHistory | None:
 
 def _of_first_try(response: Any, started: float) -> RetryHistory:
     """The record of a first-try success, of which only the moment of its start was kept."""
-    from .scopes import scope_of
-
     elapsed = response.elapsed.total_seconds() or None
     adapter = response.connection
     clock = getattr(adapter, "clock", SYSTEM_CLOCK)

@@ -56,12 +56,26 @@ def scope_of(url: str) -> str:
     return f"{scheme}://{host}" if port is None else f"{scheme}://{host}:{port}"
 
 
+def without_secrets(scope: str) -> str:
+    """A scope without userinfo, query and fragment, which a function of the user's may have left in (contract 12).
+
+    >>> without_secrets("https://user:secret@api.example.com/v1?key=secret"), without_secrets("who?")
+    ('https://api.example.com/v1', 'who?')
+    """
+    scheme, is_url, rest = scope.partition("://")
+    if not is_url:
+        return scope
+    authority, slash, path = rest.partition("#")[0].partition("?")[0].partition("/")
+    return f"{scheme}://{authority.rpartition('@')[2]}{slash}{path}"
+
+
 def shown(scope: str) -> str:
-    """A scope as people write it: without the port that its scheme has anyway.
+    """A scope as people write it: without the port that its scheme has anyway, and without secrets.
 
     >>> shown("https://api.example.com:443"), shown("http://api.example.com:8080")
     ('https://api.example.com', 'http://api.example.com:8080')
     """
+    scope = without_secrets(scope)
     scheme = scope.partition("://")[0]
     return scope.removesuffix(f":{DEFAULT_PORTS[scheme]}") if scheme in DEFAULT_PORTS else scope
 

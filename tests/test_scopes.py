@@ -261,10 +261,14 @@ def test_a_limiter_that_was_throttled_is_kept_and_idle_ones_go():
         ("https://api.example.com:8443", "https://api.example.com:8443"),
         ("https://a://b:443", "https://a://b"),
         ("my own", "my own"),
+        ("https://user:secret@api.example.com:443?key=secret#secret", "https://api.example.com"),
+        ("https://user:secret@api.example.com/v1/@me?key=secret", "https://api.example.com/v1/@me"),
+        ("https://api.example.com#secret?", "https://api.example.com"),
+        ("why? #1 @home", "why? #1 @home"),
     ],
 )
 def test_a_scope_is_shown_without_the_port_that_its_scheme_has_anyway(scope, expected):
-    """Any other text is shown as it is."""
+    """Nor with what a URL must not show; any other text is shown as it is."""
     assert shown(scope) == expected
 
 

@@ -55,6 +55,14 @@ SCRIPTS: dict[str, tuple[dict[str, Any], tuple[Any, ...]]] = {
     "hint too long": ({}, (Reply(503, {**LEAKY, "Retry-After": "999999"}, BODY),)),
     "cut": ({"max_attempts": 1}, (Reply(200, LEAKY, BODY, cut=True),)),
     "raise_on_status": ({"raise_on_status": True, "max_attempts": 1}, (Reply(503, LEAKY, BODY),)),
+    "scope of one's own": (
+        {"scope": lambda request: request.url, "quota": 20, "max_permit_wait": 0},
+        (Reply(503, LEAKY, BODY), Reply(503, LEAKY, BODY)),
+    ),
+    "scope without a permit": (
+        {"scope": lambda request: request.url, "mode": "adaptive", "max_permit_wait": 0},
+        (Reply(429, LEAKY, BODY),),
+    ),
     "adaptive": ({"mode": "adaptive"}, (Reply(429, LEAKY, BODY), Reply(200, LEAKY, BODY))),
 }
 
