@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import weakref
 from typing import Any
@@ -75,20 +76,21 @@ class QuotaLevels:
 
     def __init__(self, most: int = MAX_VALUES) -> None:
         self._most = most
-        self._strategies: weakref.WeakSet[Any] = weakref.WeakSet()
+        # By identity: a strategy of the user's, a dataclass say, may have no hash.
+        self._strategies: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
         self._lock = threading.Lock()
 
     def watch(self, operation: ObservedOperation) -> None:
         """Look at the operation's strategy from now on, if it can show what it holds."""
         strategy: Any = operation.adapter.strategy
-        if strategy not in self._strategies and hasattr(strategy, "snapshot"):
-            with self._lock:
-                self._strategies.add(strategy)
+        if id(strategy) not in self._strategies and hasattr(strategy, "snapshot"):
+            with self._lock, contextlib.suppress(TypeError):  # one with slots may not allow to be watched
+                self._strategies[id(strategy)] = strategy
 
     def read(self) -> dict[str, float]:
         """Tokens by scope. A scope that several strategies have shows the least; a shared bucket is ``"shared"``."""
         with self._lock:
-            strategies = list(self._strategies)
+            strategies = list(self._strategies.values())
         levels: dict[str, float] = {}
         for strategy in strategies:
             for scope, bucket in getattr(strategy.snapshot(), "buckets", {}).items():

@@ -145,3 +145,32 @@ def test_a_strategy_that_shows_nothing_is_left_out() -> None:
     for strategy in kept:
         levels.watch(operation(strategy))
     assert {} == levels.read()
+
+
+@pytest.mark.parametrize("kind", ["no hash", "no weak reference"])
+def test_any_strategy_goes_with_metrics(kind: str) -> None:
+    """One with an equality of its own, as dataclasses have, has no hash; one with slots cannot be watched."""
+
+    class Three:
+        __slots__ = ()
+
+        def acquire_initial_retry_token(self, *, token_scope: str | None = None) -> Any: ...
+
+        def refresh_retry_token_for_retry(self, *, token_to_renew: Any, error: Exception) -> Any: ...
+
+        def record_success(self, *, token: Any) -> None: ...
+
+        def snapshot(self) -> Any:
+            return SimpleNamespace(buckets={"a": TokenBucket(7).snapshot()})
+
+    class Equal(Three):
+        def __eq__(self, other: object) -> bool:
+            return True
+
+        __hash__ = None  # type: ignore[assignment]
+
+    levels = QuotaLevels()
+    strategy = Equal() if kind == "no hash" else Three()
+    levels.watch(operation(strategy))
+    levels.watch(operation(strategy))
+    assert levels.read() == ({"a": 7} if kind == "no hash" else {})
