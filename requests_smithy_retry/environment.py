@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -26,8 +25,8 @@ VARIABLES: dict[str, str] = {
 
 ENABLED = PREFIX + "ENABLED"
 
-_warned: set[str] = set()
-_warned_lock = threading.Lock()
+_warned: dict[str, object] = {}
+"""What was warned about. It needs no lock, which a forked child could inherit held: ``setdefault`` is atomic."""
 
 
 def source_of(variable: str) -> str:
@@ -68,10 +67,8 @@ def warn_of_typos(environ: Mapping[str, str]) -> None:
     """Warn about variables with our prefix that set nothing: once per process and variable, with the nearest name."""
     for variable in environ:
         if variable.startswith(PREFIX) and variable not in VARIABLES:
-            with _warned_lock:
-                known = variable in _warned
-                _warned.add(variable)
-            if not known:
+            mine = object()
+            if _warned.setdefault(variable, mine) is mine:
                 warnings.warn(_typo(variable), RetryConfigWarning, stacklevel=2)
 
 

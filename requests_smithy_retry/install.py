@@ -7,6 +7,7 @@ subclass that mounts an adapter of its own does so afterwards, and keeps it.
 from __future__ import annotations
 
 import functools
+import os
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -94,6 +95,15 @@ def uninstall() -> None:
 def is_wrapped() -> bool:
     """Whether ``Session.__init__`` is ours. If others wrapped ours in turn, ours stays beneath and does nothing."""
     return requests.Session.__init__ is _wrapper
+
+
+def _renew_lock() -> None:  # pragma: no cover - runs in the child, whose end by os._exit leaves no measurement
+    global _lock
+    _lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):  # pragma: no branch - absent only where there is no fork
+    os.register_at_fork(after_in_child=_renew_lock)  # a child inherits no lock that another thread held
 
 
 def _prepare(config: RetryConfig | None, strategy: RetryStrategy | None, options: dict[str, Any]) -> Installation:

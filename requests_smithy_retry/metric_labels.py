@@ -8,6 +8,7 @@ import weakref
 from typing import Any
 
 from .events import AfterAttempt
+from .forksafe import renew_lock_after_fork
 from .observed import ObservedOperation
 from .scopes import shown
 
@@ -30,6 +31,11 @@ class Bounded:
     def __init__(self, most: int = MAX_VALUES) -> None:
         self._most = most
         self._seen: set[str] = set()
+        self.renew_lock()
+        renew_lock_after_fork(self)
+
+    def renew_lock(self) -> None:
+        """Make the lock anew, after a fork."""
         self._lock = threading.Lock()
 
     def __call__(self, value: str) -> str:
@@ -78,6 +84,11 @@ class QuotaLevels:
         self._most = most
         # By identity: a strategy of the user's, a dataclass say, may have no hash.
         self._strategies: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
+        self.renew_lock()
+        renew_lock_after_fork(self)
+
+    def renew_lock(self) -> None:
+        """Make the lock anew, after a fork."""
         self._lock = threading.Lock()
 
     def watch(self, operation: ObservedOperation) -> None:

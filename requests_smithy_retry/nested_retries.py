@@ -6,7 +6,6 @@ It looks only when an attempt has failed, so it costs nothing while all is well.
 from __future__ import annotations
 
 import sys
-import threading
 import warnings
 from types import FrameType
 from typing import Any
@@ -16,8 +15,8 @@ from requests import PreparedRequest, Response
 from .errors import RetryConfigError, RetryConfigWarning
 from .history import retry_history
 
-_warned: set[str] = set()
-_warned_lock = threading.Lock()
+_warned: dict[str, object] = {}
+"""What was warned about. It needs no lock, which a forked child could inherit held: ``setdefault`` is atomic."""
 
 MAX_FRAMES = 200
 """So far up the stack it looks for another adapter."""
@@ -88,8 +87,6 @@ def _outer_adapter(request: PreparedRequest, own: Any) -> Any:
 
 
 def _warn_once(message: str) -> None:
-    with _warned_lock:
-        known = message in _warned
-        _warned.add(message)
-    if not known:
+    mine = object()
+    if _warned.setdefault(message, mine) is mine:
         warnings.warn(message, RetryConfigWarning, stacklevel=3)

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
+import threading
 import weakref
 
 import pytest
 
 from requests_smithy_retry import AdaptiveRetryStrategy, StandardRetryStrategy, TokenBucket
 from requests_smithy_retry.forksafe import renew_lock_after_fork
+from requests_smithy_retry.metric_labels import Bounded, QuotaLevels
 from requests_smithy_retry.rate_limiter import ClientRateLimiter
 from requests_smithy_retry.scopes import ScopeTable
 
+install_module = sys.modules["requests_smithy_retry.install"]
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 
 
@@ -67,6 +71,32 @@ def test_a_limiter_and_a_table_whose_locks_were_held_work_in_the_child():
     table = ScopeTable(Holder, lambda item: True)
     with limiter._lock, table._lock:
         assert in_child(lambda: limiter.snapshot() is not None and table.get("a") is not None) == 0
+
+
+def test_metrics_whose_locks_were_held_work_in_the_child():
+    """What tells label values apart, and what reads the levels."""
+    labels, levels = Bounded(), QuotaLevels()
+    with labels._lock, levels._lock:
+        assert in_child(lambda: labels("a") == "a" and levels.read() == {}) == 0
+
+
+def test_what_was_being_installed_can_be_installed_in_the_child():
+    """Another thread of the parent was at it."""
+    held, done = threading.Event(), threading.Event()
+
+    def hold():
+        with install_module._lock:
+            held.set()
+            done.wait(10)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    assert held.wait(10)
+    try:
+        assert in_child(lambda: install_module._lock.acquire(blocking=False)) == 0
+    finally:
+        done.set()
+        thread.join()
 
 
 @pytest.mark.parametrize("kind", [StandardRetryStrategy, AdaptiveRetryStrategy])

@@ -27,7 +27,7 @@ from tests.support import URL, ScriptedTransport, reset_error, scripted, send
 
 @pytest.fixture(autouse=True)
 def _forget():
-    known = set(module._warned)
+    known = dict(module._warned)
     module._warned.clear()
     yield
     module._warned.clear()
