@@ -78,7 +78,10 @@ def _without_secrets(option: str, value: object) -> object:
     shown = getattr(value, "without_secrets", None)
     if isinstance(shown, str):
         return shown
-    if not isinstance(value, str) or (option != "quota_url" and "://" not in value):
+    if not isinstance(value, str):
+        hidden = option in ("quota", "quota_url") and "://" in repr(value)  # bytes, say, or a list of URLs
+        return f"<{type(value).__name__}>" if hidden else value
+    if option != "quota_url" and "://" not in value:
         return value
     scheme = value.partition("://")[0]
     return f"{scheme}://..." if scheme in URL_SCHEMES and "://" in value else "..."

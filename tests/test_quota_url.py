@@ -65,7 +65,9 @@ def test_a_url_is_shown_without_secrets(text: str, place: str, settings: dict[st
         "memory://secret",
         "redis://[::1",
         5,
-        b"redis://localhost",
+        b"redis://:secret@localhost",
+        ["redis://:secret@localhost"],
+        {"url": "redis://:secret@localhost"},
     ],
 )
 def test_a_bad_url_is_refused_without_being_shown(text: object) -> None:
@@ -101,6 +103,8 @@ def test_a_url_for_another_option_is_not_shown_either() -> None:
     """A URL that was given as the wrong option is withheld too."""
     with pytest.raises(RetryConfigError, match=r"quota='redis://\.\.\.'"):
         RetryConfig(quota="redis://:secret@localhost")
+    with pytest.raises(RetryConfigError, match=r"quota='<bytes>'"):
+        RetryConfig(quota=b"redis://:secret@localhost")
 
 
 def test_none_and_a_url_that_was_looked_at_are_kept() -> None:
