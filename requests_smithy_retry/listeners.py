@@ -73,7 +73,8 @@ class Listeners:
     def __init__(self, listeners: Iterable[Any]) -> None:
         items = tuple(listeners)
         for name in EVENTS:
-            setattr(self, name, _as_one([getattr(item, name) for item in items if _says(item, name)]))
+            calls = [getattr(item, name) for item in items if _says(item, name)]
+            setattr(self, name, _each(calls) if name == "after_attempt" else _as_one(calls))
 
 
 def _says(listener: Any, name: str) -> bool:
@@ -95,3 +96,24 @@ def _as_one(calls: list[Tell]) -> Tell:
             call(event)
 
     return cast("Tell", tell_all)
+
+
+def _each(calls: list[Tell]) -> Tell:
+    """As one call that reaches every listener, also where an earlier one raises: what began with an attempt ends."""
+    if len(calls) < 2:
+        return _as_one(calls)
+
+    def tell_each(event: Any) -> None:
+        failed: BaseException | None = None
+        for call in calls:
+            try:
+                call(event)
+            except BaseException as error:  # noqa: PERF203 - the others are told first
+                failed = failed or error
+        if failed is not None:
+            try:
+                raise failed
+            finally:
+                del failed  # its traceback refers to this frame
+
+    return cast("Tell", tell_each)

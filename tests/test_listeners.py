@@ -85,6 +85,28 @@ def test_listeners_are_told_in_their_order() -> None:
     assert told[0][1] is told[1][1]
 
 
+class Failing(RetryListener):
+    """Fails once an attempt has ended."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+    def after_attempt(self, event: Any) -> None:
+        raise self.error
+
+
+@pytest.mark.parametrize("script", [(200,), (503,)])
+@pytest.mark.parametrize("error", [KeyError("first"), KeyboardInterrupt()])
+def test_who_heard_of_an_attempt_hears_of_its_end(script: tuple[int, ...], error: BaseException) -> None:
+    """Also behind listeners that fail, of which the caller gets the first one's exception."""
+    log = Log()
+    adapter = scripted(*script, listeners=[Failing(error), Failing(KeyError("second")), log])
+    with session_with(adapter) as session, pytest.raises(type(error)) as caught:
+        session.get("https://example.com")
+    assert (["BeforeAttempt", "AfterAttempt"], error) == (log.names, caught.value)
+    assert caught.value.__context__ is None
+
+
 def test_a_class_of_ones_own_will_do() -> None:
     """A listener needs no base class and no method that it has no use for."""
     only = OnlyAfter()
