@@ -48,6 +48,9 @@ class Operation:
     :param observed: what listeners know of it already, or None.
     """
 
+    stop_reason: StopReason
+    why: str
+
     def __init__(
         self,
         adapter: SendLoop,
