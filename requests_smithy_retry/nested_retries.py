@@ -1,4 +1,4 @@
-"""The guard against retries within retries (issue part 7): three attempts of three attempts are nine requests.
+"""The guard against retries within retries (issue 6.7): three attempts of three attempts are nine requests.
 
 It looks only when an attempt has failed, so it costs nothing while all is well.
 """

@@ -1,4 +1,4 @@
-"""The guard against retries within retries (issue part 7)."""
+"""The guard against retries within retries (issue 6.7)."""
 
 import io
 import warnings

@@ -1,4 +1,4 @@
-"""A urllib3 Retry as options of ours (issue part 3), and the same faults through both."""
+"""A urllib3 Retry as options of ours (contract 4.2), and the same faults through both."""
 
 import _thread
 import sys

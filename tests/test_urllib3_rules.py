@@ -1,4 +1,4 @@
-"""What only a urllib3 ``Retry`` can say, by hand (issue part 3); how one is translated: test_urllib3_retry.py."""
+"""What only a urllib3 ``Retry`` can say, by hand (contract 4.2); how one is translated: test_urllib3_retry.py."""
 
 from __future__ import annotations
 

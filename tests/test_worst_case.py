@@ -1,4 +1,4 @@
-"""What one operation can cost at most, in closed form (issue part 6)."""
+"""What one operation can cost at most, in closed form (issue 6.6)."""
 
 import math
 import sys
