@@ -33,9 +33,8 @@ def verdict_for(
     if error_code is None:
         return RetryAction.no_action_indicated()
     named = errors.get(bare_error_code(error_code), ())
-    if len(named) > 1:
-        named = tuple(error for error in named if error.http_status == status) or named
-    opinions = {(error.retryable, error.throttling) for error in named}
+    namesakes = tuple(error for error in named if error.http_status == status) or named
+    opinions = {(error.retryable, error.throttling) for error in namesakes}
     if opinions == {(True, False)}:
         return _TRANSIENT
     if opinions == {(True, True)}:
