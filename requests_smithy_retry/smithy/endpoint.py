@@ -89,7 +89,8 @@ class SmithyEndpoint:
                 "a fragment and dot segments, is allowed"
             )
         prefixes = {place.host: ""}
-        if ":" not in place.host and not place.host.rpartition(".")[2].isdigit():  # nothing goes before an address
+        # Nothing goes before an IPv4 address; what goes before an IPv6 one makes no host that a URL could have.
+        if not place.host.rpartition(".")[2].isdigit():
             for operation in self.model.operations.values():
                 prefixes.setdefault(operation.host_prefix + place.host, operation.host_prefix)
         object.__setattr__(self, "_place", place)
