@@ -84,8 +84,9 @@ class SmithyEndpoint:
         object.__setattr__(self, "url", _without_userinfo(self.url))
         place = _locate(self.url)
         if place is None or "?" in self.url or "#" in self.url:
+            shown = self.url.rpartition("@")[2]  # where a URL is none, what is before may be userinfo all the same
             raise ValueError(
-                f"endpoint {self.url!r}: an http:// or https:// URL with an ASCII host, and without a query, "
+                f"endpoint {shown!r}: an http:// or https:// URL with an ASCII host, and without a query, "
                 "a fragment and dot segments, is allowed"
             )
         prefixes = {place.host: ""}

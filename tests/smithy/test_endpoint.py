@@ -20,6 +20,10 @@ MODEL = SmithyModel.from_dict(
     )
 )
 API = MODEL.for_endpoint("https://api.example.com/base")
+WEATHER, QUEUE = (
+    SmithyModel.load(HERE / "models" / f"{name}.json").for_endpoint("https://api.example.com/v1")
+    for name in ("weather", "queue")
+)
 
 
 @pytest.mark.parametrize(
@@ -103,6 +107,8 @@ def test_an_endpoint_speaks_for_itself_only(url, expected):
         ("https://user:pw@api.example.com", "https://api.example.com/x", True),
         ("https://xn--bcher-kva.example", "https://xn--bcher-kva.example/x", True),
         ("https://xn--bcher-kva.example", "https://bücher.example/x", False),
+        ("https://api.example.com/a@b", "https://api.example.com/a@b/x", True),
+        ("https://api.example.com/a@b.example", "https://b.example/x", False),
     ],
 )
 def test_hosts_of_every_kind(endpoint, url, expected):
@@ -124,20 +130,26 @@ def test_hosts_of_every_kind(endpoint, url, expected):
         "https://api.example.com:x",
         "https://bücher.example",
         "https://user:secret@api.example.com?x",
+        "user:secret@api.example.com",
+        "https:/user:secret@api.example.com",
+        "https://user:sec/secret@api.example.com",
     ],
 )
 def test_what_is_no_endpoint_is_refused(url):
-    """An endpoint that is no plain URL is refused, and no userinfo gets into the message."""
-    with pytest.raises(ValueError, match="endpoint '") as caught:
+    """An endpoint that is no plain URL is refused, with what is allowed; no userinfo gets into the message."""
+    with pytest.raises(ValueError, match=r"endpoint '.*': an http:// or https:// URL with an ASCII host") as caught:
         MODEL.for_endpoint(url)
+    assert url.rpartition("@")[2] in str(caught.value)
     assert "secret" not in str(caught.value)
 
 
 def test_an_endpoint_shows_no_userinfo():
-    """Userinfo given with an endpoint is dropped, so that it cannot get into a log."""
+    """Userinfo given with an endpoint is dropped, so that it cannot get into a log; nothing else is."""
     found = MODEL.for_endpoint("https://user:secret@api.example.com/base")
     assert repr(found) == "SmithyEndpoint(url='https://api.example.com/base')"
-    assert found == API
+    assert {found} == {API}
+    found = MODEL.for_endpoint("https://user:secret@api.example.com/a@b/c://d@e")
+    assert found.url == "https://api.example.com/a@b/c://d@e"
 
 
 @pytest.mark.parametrize(
@@ -160,6 +172,42 @@ def test_the_prefix_is_taken_off(url, expected):
 
 
 @pytest.mark.parametrize(
+    ("endpoint", "target", "headers", "body", "expected"),
+    [
+        (WEATHER, "/cities?mode=import", {}, None, "ImportCities"),
+        (WEATHER, "/cities?mode=export", {}, None, "CreateCity"),
+        (WEATHER, "/unbound", {}, None, None),
+        (QUEUE, "/", {"X-Amz-Target": "Queue_2024.Send"}, None, "Send"),
+        (QUEUE, "/", {}, b"Action=Receive", "Receive"),
+        (QUEUE, "/?Action=Peek", {}, None, "Peek"),
+        (QUEUE, "/", {}, b"", None),
+    ],
+)
+def test_every_part_of_a_request_is_looked_at(endpoint, target, headers, body, expected):
+    """Query, headers and body tell the operation at an endpoint as they do at the root of a host."""
+    found = endpoint.operation_for("POST", endpoint.url + target, headers, body)
+    assert (None if found is None else found.name) == expected
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "target", "headers", "body", "expected"),
+    [
+        (WEATHER, "/cities/rome/photos/a", {"X-Photo-Token": "1"}, None, True),
+        (WEATHER, "/cities/rome/photos/a", {}, None, False),
+        (WEATHER, "/unbound", {"X-Photo-Token": "1"}, None, False),
+        (QUEUE, "/", {}, b"Action=Send&SendToken=1", True),
+        (QUEUE, "/?Action=Send&SendToken=1", {}, None, True),
+        (QUEUE, "/", {}, b"Action=Send", False),
+        (QUEUE, "/", {"X-Amz-Target": "Queue_2024.Peek"}, None, True),
+        (QUEUE, "/", {}, None, False),
+    ],
+)
+def test_a_token_counts_wherever_it_is(endpoint, target, headers, body, expected):
+    """In a header, in the body or in the query of a request that the model knows."""
+    assert endpoint.may_resend("POST", endpoint.url + target, headers, body) is expected
+
+
+@pytest.mark.parametrize(
     ("url", "body", "expected"),
     [
         ("https://api.example.com/base/other", None, True),
@@ -175,10 +223,9 @@ def test_what_may_be_sent_again(url, body, expected):
 
 def test_an_endpoint_survives_copying():
     """A pickled or copied endpoint answers as before: an adapter carries it along."""
-    weather = SmithyModel.load(HERE / "models" / "weather.json").for_endpoint("https://api.example.com")
-    for same in (pickle.loads(pickle.dumps(weather)), copy.deepcopy(weather), copy.copy(weather)):
-        found = same.operation_for("POST", "https://api.example.com/cities/search", {}, None)
-        assert (same.url, found.name) == (weather.url, "SearchCities")
+    for same in (pickle.loads(pickle.dumps(WEATHER)), copy.deepcopy(WEATHER), copy.copy(WEATHER)):
+        found = same.operation_for("POST", "https://api.example.com/v1/cities/search", {}, None)
+        assert (same.url, found.name) == (WEATHER.url, "SearchCities")
 
 
 @given(st.text(), st.sampled_from(["", "https://", "https://api.example.com", "https://api.example.com/base/"]))
