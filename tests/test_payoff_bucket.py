@@ -187,7 +187,20 @@ def test_a_refusal_says_what_there_was_and_never_shows_it_as_enough(bucket):
     assert not bucket.acquire(1.0)
     sentence = "retries are not paying on https://api.example.com: 0.99 of 1.55 tokens, a time-out costs 1"
     assert sentence == bucket.refusal(RetryCause.TIMEOUT, " on https://api.example.com")
-    assert bucket.refusal(RetryCause.THROTTLING, "").endswith("throttling costs 0.3")
+
+
+@pytest.mark.parametrize(
+    ("cause", "words"),
+    [
+        (RetryCause.TIMEOUT, "a time-out costs 1"),
+        (RetryCause.CONNECT, "a failed connection costs 1"),
+        (RetryCause.ERROR, "an error costs 0.6"),
+        (RetryCause.THROTTLING, "throttling costs 0.3"),
+    ],
+)
+def test_a_refusal_says_what_failed_and_what_its_retry_costs(bucket, cause, words):
+    """Each in words of its own."""
+    assert f"retries are not paying: 1.5 of 1.5 tokens, {words}" == bucket.refusal(cause, "")
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from requests_smithy_retry import (
     mount,
     retry_history,
 )
+from requests_smithy_retry.payoff_quota import PayoffSnapshot
 from requests_smithy_retry.scopes import MAX_SCOPES
 from requests_smithy_retry.testing.clock import FakeClock
 
@@ -246,6 +247,11 @@ def test_a_retry_without_a_permit_is_refunded():
     response = send(adapter)
     assert (429, "RATE_LIMITED") == (response.status_code, retry_history(response).stop_reason.name)
     assert pytest.approx(1.55) == level(adapter).available
+
+
+def test_a_snapshot_made_by_hand_has_no_rate():
+    """Unless one is given."""
+    assert 0.0 == PayoffSnapshot(1.5, 1.5).rate
 
 
 def test_a_404_costs_and_gives_nothing():

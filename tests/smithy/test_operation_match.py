@@ -42,7 +42,16 @@ def name(found):
 )
 def test_rest_goes_by_method_and_pattern(method, target, expected):
     """A REST request is matched by its method and URI pattern, whatever its headers and body say."""
-    assert name(WEATHER.match(method, target, {"X-Amz-Target": "Weather.GetCity"}, b"Action=GetCity")) == expected
+    headers = {"X-Amz-Target": "Weather.GetCity", **CBOR}
+    assert name(WEATHER.match(method, target, headers, b"Action=GetCity")) == expected
+
+
+@pytest.mark.parametrize("protocol", ["aws.protocols#restJson1", "aws.protocols#restXml"])
+def test_both_rest_protocols_go_by_the_pattern(protocol):
+    """Whatever the body is written in; an operation without a binding is no request's."""
+    model = SmithyModel.from_dict(service(operation("Make", http="PUT /things"), operation("Mend"), protocol=protocol))
+    assert name(model.match("PUT", "/things", {}, None)) == "Make"
+    assert model.match("PUT", "/", {}, None) is None
 
 
 @pytest.mark.parametrize(
@@ -123,6 +132,14 @@ def test_a_token_is_bound_as_the_request_speaks():
         (TokenLocation.FORM, "SendToken"),
         (TokenLocation.OPAQUE, "Token"),
     ]
+
+
+@pytest.mark.parametrize(("body", "expected"), [(b"Action=Ask", "Ask"), (b"Action=None", "Root"), (b"", "Root")])
+def test_a_form_that_names_nothing_leaves_the_pattern(body, expected):
+    """In a service that speaks both, a request to the root without a known Action is found by its pattern."""
+    operations = operation("Root", http="POST /"), operation("Ask", http="POST /ask")
+    model = SmithyModel.from_dict(service(*operations, protocol="aws.protocols#restJson1 aws.protocols#awsQuery"))
+    assert name(model.match("POST", "/", {}, body)) == expected
 
 
 def test_http_bindings_do_not_count_for_rpc():

@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from requests.structures import CaseInsensitiveDict
 
-from requests_smithy_retry.smithy import request_parts
 from requests_smithy_retry.smithy.request_parts import (
     body_text,
     header,
@@ -85,11 +84,11 @@ def test_a_body_in_memory_has_text(body, expected):
     assert body_text(body) == expected
 
 
-def test_a_large_body_is_not_looked_at(monkeypatch):
-    """A body above the limit has no text, and one at the limit has."""
-    monkeypatch.setattr(request_parts, "MAX_BODY", 3)
-    assert body_text(b"abc") == "abc"
-    assert body_text(b"abcd") is None
+@pytest.mark.parametrize("letter", ["a", b"a"])
+def test_a_large_body_is_not_looked_at(letter):
+    """A body of 16 MiB has text, which is the largest that DynamoDB takes; a larger one has none."""
+    assert len(body_text(letter * 16_777_216)) == 16_777_216
+    assert body_text(letter * 16_777_217) is None
 
 
 def test_parameters_keep_all_values():
@@ -120,6 +119,7 @@ def test_a_member_of_a_json_body(text, expected):
     [
         ("<r><t>x</t></r>", "x"),
         ("<?xml version='1.0' encoding='UTF-8'?><r xmlns='u'><a/><t>x&amp;y</t></r>", "x&y"),
+        ("<r><a>z</a><t>x</t><b>z</b></r>", "x"),
         ("<r><a><t>x</t></a></r>", ""),
         ("<t>x</t>", ""),
         ("<r><t>x", None),
