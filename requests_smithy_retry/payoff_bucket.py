@@ -228,7 +228,7 @@ class PayoffTokenBucket:
             self._tokens = capacity + (self._tokens - capacity) * exp(-max(0.0, falling))
 
     def _earn(self, amount: float) -> None:
-        self._hold(min(max(self._capacity + self._earnings, self._tokens), self._tokens + amount))
+        self._hold(min(self._capacity + self._earnings, self._tokens + amount))
 
     def _reward(self, worth: float) -> None:
         if self._tokens < self._capacity:
