@@ -204,7 +204,8 @@ class PayoffTokenBucket:
         if self._settling is None:
             given = sum(map(max, map(sub, capacities, [self._capacity, *capacities]), repeat(0.0)))
         else:
-            began = sorted(times)
+            # One that began before the last that was worked out came after no time.
+            began = list(map(max, sorted(times), repeat(since)))
             waits = list(map(sub, began, [since, *began]))
             falling = sum(map(mul, waits, map(lt, rates, [rate, *rates])))
             self._settle(sum(waits) / self._settling, falling / self._settling)
@@ -218,14 +219,11 @@ class PayoffTokenBucket:
         self._hold(max(tokens, self._capacity) if is_whole else tokens)
 
     def _settle(self, ages: float, falling: float) -> None:
-        """Forget what is above the capacity: the mark by all the time that went by, tokens by that of a falling rate.
-
-        An operation that began before the last one that was worked out may have the time run backwards: that is none.
-        """
+        """Forget what is above the capacity: the mark by all the time that went by, tokens by that of a fall."""
         capacity = self._capacity
-        self._mark = capacity + (self._mark - capacity) * exp(-max(0.0, ages))
+        self._mark = capacity + (self._mark - capacity) * exp(-ages)
         if self._tokens > capacity:
-            self._tokens = capacity + (self._tokens - capacity) * exp(-max(0.0, falling))
+            self._tokens = capacity + (self._tokens - capacity) * exp(-falling)
 
     def _earn(self, amount: float) -> None:
         self._hold(min(self._capacity + self._earnings, self._tokens + amount))

@@ -101,6 +101,27 @@ def test_with_settling_what_is_above_the_capacity_is_forgotten_while_the_rate_fa
     assert pytest.approx(2.0 - spent + earned / math.e) == now.available
 
 
+@pytest.mark.parametrize("late", [0.0, 5.0, 30.0])
+def test_with_settling_an_operation_that_ends_late_forgets_nothing(clock, late):
+    """Between the two that are worked out, at 30 and at 40 s, ten seconds went by, whenever another had begun."""
+    bucket = PayoffTokenBucket(clock=clock, **SETTLING)
+    for _ in range(10):
+        bucket.on_operation()
+    bucket.release(1.0)
+    clock.advance(30.0)
+    bucket.on_operation()
+    before = bucket.snapshot()
+    bucket.count(late)
+    assert before.available == pytest.approx(bucket.available, abs=0.02)
+    clock.advance(10.0)
+    bucket.count(late)
+    bucket.count(clock.now())
+    now = bucket.snapshot()
+    assert now.rate < before.rate
+    over = before.available - before.capacity
+    assert pytest.approx(before.capacity + over * math.exp(-0.1), abs=0.02) == now.available
+
+
 def test_with_settling_a_rise_gives_what_no_rise_has_given_before(clock):
     """The capacity falls from 2 to 1.55; rising from there it gives nothing up to the mark, which follows it slowly."""
     fallen = settled(clock, earned=0.0, spent=1.9, waits=[110.0])
