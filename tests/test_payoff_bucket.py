@@ -152,6 +152,23 @@ def test_with_settling_a_rise_gives_what_no_rise_has_given_before(clock):
     assert pytest.approx(0.1 + bucket.capacity - mark) == bucket.available
 
 
+def test_with_settling_a_rise_that_gives_nothing_leaves_a_whole_bucket_whole(clock):
+    """What it spent came back while the capacity was down at 1.55; with that at 1.6, it holds 1.6."""
+    bucket = PayoffTokenBucket(clock=clock, **SETTLING)
+    for _ in range(10):
+        bucket.on_operation()
+    assert bucket.acquire(1.9)
+    clock.advance(110.0)
+    bucket.on_operation()
+    for _ in range(9):
+        succeed(bucket, retries=0)
+    assert pytest.approx((1.55, 1.55)) == (bucket.capacity, bucket.available)
+    for _ in range(11):
+        bucket.on_operation()
+        assert not bucket.wants_worth
+    assert pytest.approx((1.6, 1.6)) == (bucket.capacity, bucket.available)
+
+
 @pytest.mark.parametrize(
     ("cause", "price"),
     [(RetryCause.TIMEOUT, 1), (RetryCause.CONNECT, 1), (RetryCause.ERROR, 0.6), (RetryCause.THROTTLING, 0.3)],
