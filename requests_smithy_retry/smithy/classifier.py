@@ -26,7 +26,8 @@ def verdict_for(
     errors share a code: those with another ``@httpError`` are left out. If the rest disagree, there is no
     opinion.
 
-    :param errors: of a model, by their names: :attr:`.SmithyModel.errors`.
+    :param errors: by name or code, each with all errors that share it; for those of a loaded model use
+        :meth:`.SmithyModel.verdict_for`.
     :param error_code: the code or shape name in the response, decorated or not, or None where it has none.
     :param status: the status of the response, or None.
     """
