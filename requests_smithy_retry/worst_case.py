@@ -62,7 +62,7 @@ def longest_sleep(config: RetryConfig) -> float | None:
 def _longest(config: RetryConfig, hint: float, extra: float) -> float | None:
     quota = config.quota
     # A bucket has its own; the quotas that have a name never wait.
-    on_empty = getattr(quota, "on_empty", "fail") if isinstance(quota, RetryQuota | str) else config.on_empty
+    on_empty = getattr(quota, "on_empty", None) if isinstance(quota, RetryQuota | str) else config.on_empty
     if config.mode != "simple" and quota is not None and on_empty == "wait":
         return None  # nobody knows when tokens come back
     delays = _sum_of_caps(config, hint, extra)

@@ -190,3 +190,10 @@ def test_a_variable_that_sets_nothing_is_warned_about_once(variable, hint):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warn_of_typos({variable: "5"})
+
+
+def test_each_variable_that_sets_nothing_is_warned_about():
+    """A warning about one does not stand for another one."""
+    with pytest.warns(RetryConfigWarning) as caught:
+        warn_of_typos({"SMITHY_RETRY_MODES": "simple", "SMITHY_RETRY_QUOTAS": "5"})
+    assert ["SMITHY_RETRY_MODES", "SMITHY_RETRY_QUOTAS"] == [str(each.message).split()[0].rstrip(":") for each in caught]

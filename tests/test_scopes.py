@@ -264,6 +264,7 @@ def test_a_limiter_that_was_throttled_is_kept_and_idle_ones_go():
         ("https://user:secret@api.example.com:443?key=secret#secret", "https://api.example.com"),
         ("https://user:secret@api.example.com/v1/@me?key=secret", "https://api.example.com/v1/@me"),
         ("https://api.example.com#secret?", "https://api.example.com"),
+        ("https://api.example.com?next=https://user:secret@other", "https://api.example.com"),
         ("why? #1 @home", "why? #1 @home"),
     ],
 )
