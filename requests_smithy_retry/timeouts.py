@@ -38,5 +38,7 @@ def read_part(timeout: Any) -> float | None:
 
 
 def _least(part: Any, left: float) -> Any:
-    # Anything else than a number (urllib3's mark for "the system's default") says nothing that could be compared.
-    return min(part, left) if isinstance(part, (int, float)) and not isinstance(part, bool) else left
+    if part is None or part is Timeout.DEFAULT_TIMEOUT:
+        return left
+    # What is no number is left as it is: urllib3 refuses it, deadline or not.
+    return min(part, left) if isinstance(part, (int, float)) and not isinstance(part, bool) else part

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -81,7 +82,13 @@ def test_a_total_is_what_is_left_of_it_for_reading() -> None:
         timeout.get_connect_duration()
 
 
-def test_a_truth_value_is_no_number_of_seconds() -> None:
-    """It is not taken for 1 s or 0 s: all that is left is allowed."""
-    assert shrunk(True, 2) == 2
-    assert shrunk((False, True), 2) == (2, 2)
+@pytest.mark.parametrize("timeout", [True, False, "3", Decimal("1.5"), b"1", [1, 2], {}, ""])
+def test_what_is_no_timeout_stays_as_it_is(timeout: Any) -> None:
+    """A deadline does not turn it into a good one: urllib3 gets it, and refuses it as it does without a deadline."""
+    assert shrunk(timeout, 2) is timeout
+    assert shrunk((1, timeout), 2) == (1, timeout)
+
+
+def test_the_systems_default_is_bounded() -> None:
+    """urllib3's mark for it says nothing that could be compared: all that is left is allowed."""
+    assert shrunk((Timeout.DEFAULT_TIMEOUT, 1), 2) == (2, 1)
