@@ -6,7 +6,7 @@ import requests.exceptions
 from requests import PreparedRequest, Response
 
 from .bodies import BodyChanged
-from .discarded import HeldConnection
+from .discarded import HeldConnection, close_pooled
 from .time_limits import TimeLimits, as_body_failure
 from .wire import Peeked, peek, verify_whole
 
@@ -58,15 +58,19 @@ class Answer:
         """
         if self.held is not None:
             self.held.discard(keep=keep)
+        elif not keep:
+            close_pooled(self.response.raw)
         self.response.close()
 
-    def hand_on(self, limits: TimeLimits, *, is_broken: bool) -> None:
+    def hand_on(self, limits: TimeLimits, *, is_broken: bool, is_raised: bool = False) -> None:
         """It is the last one: ready it for the caller.
 
         :param limits: the operation's, which end here for a body that the caller reads.
         :param is_broken: reading it failed, so that the caller gets the exception.
+        :param is_raised: the caller gets an exception that carries it. Whoever wanted to stream it never enters the
+            ``with`` block that would have let go of its connection.
         """
-        if is_broken:
+        if is_broken or (is_raised and not self.preload and not self._is_read_at_once(limits)):
             self.close()
             return
         if not self.preload:
@@ -77,10 +81,17 @@ class Answer:
             else:
                 self.held.return_to_response()
 
+    def _is_read_at_once(self, limits: TimeLimits) -> bool:
+        """Read an unwanted body if it is short and there, and say whether that was so."""
+        self.preload = True
+        return not self.look() and self.read(limits) is None
+
     def close(self) -> None:
         """Let it go with its connection."""
         if self.held is not None:
             self.held.close()
+        else:
+            close_pooled(self.response.raw)
         self.response.close()
 
 

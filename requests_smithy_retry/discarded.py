@@ -6,6 +6,7 @@ Before a wait, the connection goes back to its pool or is closed; none is held w
 from __future__ import annotations
 
 import http.client
+from contextlib import nullcontext
 from typing import Any
 
 from requests import Response
@@ -82,6 +83,25 @@ class HeldConnection:
                 return _read_up(original, until)
         finally:
             socket.settimeout(timeout)
+
+
+def close_pooled(raw: Any) -> None:
+    """Close the connection that a response was read over, where it lies in its pool again.
+
+    urllib3 puts it back once the last byte was read, which is before a body turns out not to be decodable. Whom the
+    pool gave it to meanwhile keeps it: nothing is closed under another thread.
+
+    :param raw: the urllib3 response.
+    """
+    original: Any = getattr(raw, "_original_response", None)
+    queue: Any = getattr(getattr(raw, "_pool", None), "pool", None)
+    if original is None or queue is None:
+        return
+    with getattr(queue, "mutex", None) or nullcontext():  # gevent's queue has none, and needs none
+        for connection in getattr(queue, "queue", ()):
+            # A connection knows the last response that it read, until it sends the next request.
+            if getattr(connection, "_HTTPConnection__response", None) is original:
+                connection.close()
 
 
 def _read_up(original: Any, until: Deadline) -> bool:

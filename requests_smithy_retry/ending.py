@@ -20,13 +20,22 @@ EXHAUSTED = frozenset(
 """The reasons for which ``raise_on_status`` raises: a retry was wanted and could not be had."""
 
 
+def is_raised(response: Response, stop_reason: StopReason) -> bool:
+    """Whether ``raise_on_status`` means this response.
+
+    :param response: the last one.
+    :param stop_reason: of its operation.
+    """
+    return response.status_code >= 400 and stop_reason in EXHAUSTED
+
+
 def status_error(response: Response, history: RetryHistory) -> Exception | None:
     """The exception of ``raise_on_status``, which is urllib3's habit; None where the response is what is wanted.
 
     :param response: the last one; the exception carries it.
     :param history: of its operation.
     """
-    if response.status_code < 400 or history.stop_reason not in EXHAUSTED:
+    if not is_raised(response, history.stop_reason):
         return None
     error = requests.exceptions.RetryError(history.sentence, response=response)  # has its request too
     attach(error, history)

@@ -13,7 +13,7 @@ from requests import PreparedRequest, Response
 from .answer import Answer, as_requests_error
 from .classification import Classification
 from .classifier import sees_successes
-from .ending import held_back, status_error
+from .ending import held_back, is_raised, status_error
 from .errors import RetryError
 from .given_strategy import check_for_foreign
 from .history import attach
@@ -126,8 +126,7 @@ class Operation:
         :param error: what was raised while sending or reading the body, or None.
         :param started: when the attempt began, on the clock.
         """
-        self.number += 1
-        self.started = started
+        self.number, self.started = self.number + 1, started
         unwritten = error is not None and (attempt_state.connecting or never_left(error))
         if error is not None:
             error = as_requests_error(error, response, self.limits, self.request)
@@ -151,7 +150,8 @@ class Operation:
             if answer is not None and again:
                 answer.discard(keep=classification is not None and classification.is_throttling)
             elif answer is not None:
-                answer.hand_on(self.limits, is_broken=self.error is not None)
+                raised = self.config.raise_on_status and is_raised(answer.response, self.stop_reason)
+                answer.hand_on(self.limits, is_broken=self.error is not None, is_raised=raised)
         except BaseException:
             # A bug in a classifier, or Ctrl-C: the connection goes, the caller gets the exception.
             if answer is not None:

@@ -7,14 +7,17 @@ from typing import Any
 
 import pytest
 import requests
+import urllib3
 from urllib3 import HTTPConnectionPool
 
+from requests_smithy_retry import Outcome, RetryAction, RetryAdapter, classifier
 from requests_smithy_retry.answer import Answer, as_requests_error
 from requests_smithy_retry.bodies import BodyChanged
 from requests_smithy_retry.clock import SYSTEM_CLOCK
 from requests_smithy_retry.config import RetryConfig
+from requests_smithy_retry.discarded import close_pooled
 from requests_smithy_retry.operation_options import NOTHING
-from requests_smithy_retry.testing import FaultServer, Reply
+from requests_smithy_retry.testing import CutBody, FaultServer, Reply
 from requests_smithy_retry.testing.clock import FakeClock
 from requests_smithy_retry.time_limits import TimeLimits
 from tests.support import prepare, read_timeout
@@ -178,6 +181,93 @@ def test_time_that_is_up_is_named_as_requests_names_it() -> None:
     bound.end()
     assert type(error) is requests.exceptions.ReadTimeout
     assert error.request is request
+
+
+@pytest.mark.parametrize(("body", "expected", "kept"), [(b"why", b"why", 1), (b"x" * 300_000, b"", 0)])
+def test_an_unread_answer_that_an_exception_carries_holds_no_connection(
+    body: bytes, expected: bytes, kept: int
+) -> None:
+    """Nobody has a response to close: what is short and there is read, anything else is closed unread."""
+    with FaultServer(Reply(503, body=body)) as server, requests.Session() as session:
+        session.mount("http://", RetryAdapter(max_attempts=1, pool_block=True, pool_maxsize=1, raise_on_status=True))
+        for _ in range(2):
+            with pytest.raises(requests.exceptions.RetryError) as caught:
+                session.get(server.url, stream=True, timeout=5)
+        response = caught.value.response
+        assert response is not None
+        assert (response.content, idle(response)) == (expected, kept)
+
+
+def test_an_unread_answer_that_is_raised_is_closed_where_it_is_cut() -> None:
+    """The exception is that of its status."""
+    with FaultServer(CutBody(Reply(503, body=b"why not"))) as server, requests.Session() as session:
+        session.mount("http://", RetryAdapter(max_attempts=1, raise_on_status=True))
+        with pytest.raises(requests.exceptions.RetryError) as caught:
+            session.get(server.url, stream=True, timeout=5)
+        response = caught.value.response
+        assert response is not None
+        assert idle(response) == 0
+
+
+def coded(body: bytes) -> Reply:
+    return Reply(200, {"Content-Encoding": "gzip"}, body)
+
+
+UNDECODABLE = {"cut": gzip.compress(b"whole")[:-4], "garbage": b"no gzip at all"}
+
+
+@pytest.mark.parametrize("body", UNDECODABLE.values(), ids=UNDECODABLE)
+def test_a_retry_after_an_undecodable_body_takes_a_fresh_path(body: bytes) -> None:
+    """urllib3 had put its connection back before it was known that the body is bad; it is closed there."""
+    with FaultServer([coded(body), Reply(body=b"fine")]) as server, requests.Session() as session:
+        session.mount("http://", RetryAdapter(initial_backoff=0))
+        assert session.get(server.url).content == b"fine"
+        assert [item.connection_id for item in server.requests] == [0, 1]
+
+
+def test_an_undecodable_body_that_is_the_last_one_closes_its_connection_too() -> None:
+    """The next request does not go where bodies get lost."""
+    with FaultServer([coded(b"no gzip"), Reply(body=b"fine")]) as server, requests.Session() as session:
+        session.mount("http://", RetryAdapter(max_attempts=1))
+        with pytest.raises(requests.exceptions.ContentDecodingError):
+            session.get(server.url)
+        assert session.get(server.url).content == b"fine"
+        assert [item.connection_id for item in server.requests] == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("verdict", "connections"),
+    [(RetryAction.transient_error(), [0, 1]), (RetryAction.throttling_error(), [0, 0])],
+)
+def test_a_success_that_is_none_is_let_go_like_any_failure(verdict: RetryAction, connections: list[int]) -> None:
+    """An error inside a 200: after a transient one the connection is closed, after throttling it is kept."""
+
+    @classifier(sees_successes=True)
+    def inside(outcome: Outcome, previous: RetryAction) -> RetryAction | None:
+        return verdict if outcome.body_prefix == b"error" else None
+
+    with FaultServer([Reply(body=b"error"), Reply(body=b"fine")]) as server, requests.Session() as session:
+        session.mount("http://", RetryAdapter(classifiers=[inside], initial_backoff=0, throttling_backoff=0))
+        assert session.get(server.url).content == b"fine"
+        assert [item.connection_id for item in server.requests] == connections
+
+
+def test_the_connections_of_others_stay_open() -> None:
+    """Of what lies in the pool, only the connection that the response came over is closed."""
+    with FaultServer(Reply(body=b"fine")) as server, requests.Session() as session:
+        session.mount("http://", RetryAdapter())
+        first, second = (session.get(server.url, stream=True) for _ in range(2))
+        first.content, second.content  # noqa: B018 - reads them, so that both connections are idle
+        close_pooled(first.raw)
+        session.get(server.url)
+        session.get(server.url)
+        assert [item.connection_id for item in server.requests] == [0, 1, 1, 1]
+
+
+@pytest.mark.parametrize("raw", [None, urllib3.HTTPResponse(b"")])
+def test_a_response_of_no_pool_has_nothing_to_close(raw: object) -> None:
+    """A recording, say."""
+    close_pooled(raw)
 
 
 def test_a_body_that_changed_is_named_as_requests_names_it() -> None:
