@@ -10,6 +10,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
+from .finite import is_finite, shown
 from .stop_reason import StopReason
 
 
@@ -85,8 +86,8 @@ class RetryAction:
 
         :raises ValueError: if the delay is not a finite number of seconds from 0 on.
         """
-        if not 0 <= retry_after < float("inf"):
-            raise ValueError(f"retry_after={retry_after!r}: a finite number of seconds from 0 on is allowed")
+        if not is_finite(retry_after) or retry_after < 0:
+            raise ValueError(f"retry_after={shown(retry_after)}: a finite number of seconds from 0 on is allowed")
         return RetryIndicated(RetryReason(kind, float(retry_after), "classifier"))
 
     @staticmethod

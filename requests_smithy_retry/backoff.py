@@ -9,6 +9,8 @@ import random as _random
 from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
+from .finite import is_finite, shown
+
 
 class Jitter(enum.Enum):
     """How a delay is spread, so that clients that failed together do not come back together."""
@@ -66,8 +68,8 @@ class ExponentialRetryBackoffStrategy:
         random: Callable[[], float] = _module_random,
     ) -> None:
         for name, value in (("backoff_scale_value", backoff_scale_value), ("max_backoff", max_backoff)):
-            if not 0 <= value < float("inf"):
-                raise ValueError(f"{name}={value!r}: a finite number of seconds from 0 on is allowed")
+            if not is_finite(value) or value < 0:
+                raise ValueError(f"{name}={shown(value)}: a finite number of seconds from 0 on is allowed")
         self.backoff_scale_value: float = float(backoff_scale_value)
         self.max_backoff: float = float(max_backoff)
         self.jitter_type: Jitter = Jitter(jitter_type)

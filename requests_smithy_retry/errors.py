@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .finite import shown
 from .stop_reason import StopReason
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class RetryConfigError(ValueError):
 
     def __init__(self, option: str, value: object, source: str, allowed: str) -> None:
         value = _without_secrets(option, value)
-        super().__init__(f"{option}={value!r} (from {source}): {allowed}")
+        super().__init__(f"{option}={shown(value)} (from {source}): {allowed}")
         self.option = option
         self.value = value
         self.source = source
@@ -75,11 +76,11 @@ def _without_secrets(option: str, value: object) -> object:
 
     An object that knows what of it may be shown says so by ``without_secrets``.
     """
-    shown = getattr(value, "without_secrets", None)
-    if isinstance(shown, str):
-        return shown
+    own = getattr(value, "without_secrets", None)
+    if isinstance(own, str):
+        return own
     if not isinstance(value, str):
-        hidden = option in ("quota", "quota_url") and "://" in repr(value)  # bytes, say, or a list of URLs
+        hidden = option in ("quota", "quota_url") and "://" in shown(value)  # bytes, say, or a list of URLs
         return f"<{type(value).__name__}>" if hidden else value
     if option != "quota_url" and "://" not in value:
         return value

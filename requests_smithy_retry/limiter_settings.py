@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, fields
 
 from .cubic import BETA, SCALE
+from .finite import is_finite
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,8 +37,7 @@ class RateLimiterSettings:
     def __post_init__(self) -> None:
         for item in fields(self):
             value = getattr(self, item.name)
-            is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-            if not is_number or not abs(value) <= sys.float_info.max:  # an int may be more than a float holds
+            if not is_finite(value):
                 raise ValueError(f"{item.name}={value!r}: a finite number is allowed")
             if item.name in ("min_capacity", "max_rate_scale"):
                 allowed, is_allowed = "a number from 1 on", value >= 1

@@ -7,13 +7,13 @@ value and where it came from.
 from __future__ import annotations
 
 import enum
-import sys
 from collections.abc import Callable, Collection, Iterable
-from typing import Any, TypeGuard
+from typing import Any
 
 from urllib3.util import Timeout
 
 from .classifier import RetryClassifier, is_classifier
+from .finite import is_finite
 from .limiter_settings import RateLimiterSettings
 from .listeners import EVENTS, is_listener
 from .payoff_numbers import PAYOFF_NUMBERS
@@ -22,6 +22,9 @@ from .urllib3_rules import Urllib3Rules
 
 TOKEN_CHARACTERS = frozenset("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 """RFC 9110 5.6.2: what a method or a field name is made of."""
+
+MOST_BITS = 10_000
+"""A whole number of more could not be written into a message: Python refuses to turn it into text."""
 
 Parse = Callable[[Any], Any]
 
@@ -34,16 +37,11 @@ def whole_number(lowest: int) -> Parse:
     """Accept an int from ``lowest`` on (a bool is none)."""
 
     def parse(value: Any) -> int:
-        if isinstance(value, bool) or not isinstance(value, int) or value < lowest:
+        if isinstance(value, bool) or not isinstance(value, int) or value < lowest or value.bit_length() > MOST_BITS:
             raise Refused(f"a whole number from {lowest} on is allowed")
         return value
 
     return parse
-
-
-def is_finite(value: object) -> TypeGuard[float]:
-    """Whether it is an int or a float (a bool is none) and no larger than a float can be, as an int may be."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
 def number(*, above: float | None = None, unit: str = "seconds", none: bool = False) -> Parse:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 from .clock import SYSTEM_CLOCK, Clock
+from .finite import is_finite, shown
 from .forksafe import renew_lock_after_fork
 from .waiting import WaitingLine
 
@@ -86,12 +87,14 @@ class TokenBucket:
         on_empty: str = "fail",
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
-        if not 0 <= capacity < float("inf"):
-            raise ValueError(f"capacity={capacity!r}: a finite number from 0 on is allowed")
-        if initial is not None and not 0 <= initial <= capacity:
-            raise ValueError(f"initial={initial!r}: a number from 0 to the capacity {capacity!r} is allowed")
-        if not 0 <= refill_rate < float("inf"):
-            raise ValueError(f"refill_rate={refill_rate!r}: a finite number of tokens per second from 0 on is allowed")
+        if not is_finite(capacity) or capacity < 0:
+            raise ValueError(f"capacity={shown(capacity)}: a finite number from 0 on is allowed")
+        if initial is not None and not (is_finite(initial) and 0 <= initial <= capacity):
+            raise ValueError(f"initial={shown(initial)}: a number from 0 to the capacity {capacity!r} is allowed")
+        if not is_finite(refill_rate) or refill_rate < 0:
+            raise ValueError(
+                f"refill_rate={shown(refill_rate)}: a finite number of tokens per second from 0 on is allowed"
+            )
         if on_empty not in ("fail", "wait"):
             raise ValueError(f"on_empty={on_empty!r}: 'fail' or 'wait' is allowed")
         self.capacity = capacity
