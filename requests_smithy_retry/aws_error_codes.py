@@ -7,6 +7,7 @@ restXml). Whatever the bytes are, nothing here raises.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -68,7 +69,7 @@ def code_in_body(body: bytes) -> str | None:
     """The error code in a JSON or an XML body, or None."""
     text = body.removeprefix(b"\xef\xbb\xbf").lstrip(b" \t\r\n")
     if text.startswith(b"{"):
-        found = _code_in_json(text)
+        found = _code_in_json(text, is_cut=len(body) >= MAX_ERROR_BODY)
     elif text.startswith(b"<"):
         found = _code_in_xml(text)
     else:
@@ -76,15 +77,40 @@ def code_in_body(body: bytes) -> str | None:
     return bare_error_code(found) or None
 
 
-def _code_in_json(text: bytes) -> str:
-    """The first member that is a text, of those that name the code in one protocol or another."""
+def _code_in_json(text: bytes, *, is_cut: bool) -> str:
+    """The first member that is a text, of those that name the code in one protocol or another.
+
+    :param is_cut: the text is the beginning of one that is too long to be looked at whole.
+    """
     try:
         # Turning thousands of digits into a number takes long, and no number is a code: their count will do.
-        document = json.loads(text, parse_int=len)
+        document = _members(text.decode(errors="ignore")) if is_cut else json.loads(text, parse_int=len)
     except (ValueError, RecursionError):
         return ""
     values = [document.get(name) for name in JSON_MEMBERS]
     return next((value for value in values if isinstance(value, str) and value.strip()), "")
+
+
+def _members(text: str) -> dict[str, Any]:
+    """The members of a JSON object that are there whole, up to where the text ends or is none."""
+    members: dict[str, Any] = {}
+    at = 1
+    while (name := _NAME.match(text, at)) is not None:
+        try:
+            value, end = _DECODER.raw_decode(text, name.end())
+        except (ValueError, RecursionError):
+            break
+        members[name[1]] = value
+        comma = _COMMA.match(text, end)
+        if comma is None:
+            break
+        at = comma.end()
+    return members
+
+
+_DECODER = json.JSONDecoder(parse_int=len)
+_NAME = re.compile(r'\s*"([^"\\]*(?:\\.[^"\\]*)*)"\s*:\s*')
+_COMMA = re.compile(r"\s*,")
 
 
 class _Found(Exception):
