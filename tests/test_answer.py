@@ -54,6 +54,15 @@ def test_a_discarded_response_keeps_its_connection_only_where_that_is_wanted(kee
         assert idle(response) == expected
 
 
+@pytest.mark.parametrize(("size", "expected"), [(65_536, 1), (65_537, 0)])
+def test_64_kib_of_a_discarded_body_are_read_and_no_more(size: int, expected: int) -> None:
+    """To keep its connection."""
+    with FaultServer(Reply(429, body=b"x" * size)) as server, requests.Session() as session:
+        response = session.get(server.url, stream=True)
+        Answer(response, preload=False).discard(keep=True)
+        assert idle(response) == expected
+
+
 def test_an_unread_answer_that_is_handed_on_has_its_connection_back() -> None:
     """The caller of a stream reads the body as if nobody had held it; nobody else has the connection before."""
     with FaultServer(Reply(404, body=b"not here")) as server, session(max_attempts=1) as made:
