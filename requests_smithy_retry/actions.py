@@ -57,6 +57,10 @@ class RetryAction:
 
     __slots__ = ()
 
+    def __init_subclass__(cls) -> None:
+        if cls.__module__ != __name__:
+            raise TypeError("RetryAction is a closed union: no action indicated, retry indicated, retry forbidden")
+
     @staticmethod
     def no_action_indicated() -> NoActionIndicated:
         """No opinion: the verdict so far stands."""

@@ -33,13 +33,19 @@ class RetryClassifierPriority:
 
     @classmethod
     def run_before(cls, other: RetryClassifierPriority) -> RetryClassifierPriority:
-        """Just earlier than ``other``, which may therefore overrule it."""
-        return cls(_path=(*other._path, -1))
+        """Just earlier than ``other``, which may therefore overrule it.
+
+        :raises TypeError: if ``other`` is no priority.
+        """
+        return cls(_path=(*_path_of(other), -1))
 
     @classmethod
     def run_after(cls, other: RetryClassifierPriority) -> RetryClassifierPriority:
-        """Just later than ``other``, which it may therefore overrule."""
-        return cls(_path=(*other._path, 1))
+        """Just later than ``other``, which it may therefore overrule.
+
+        :raises TypeError: if ``other`` is no priority.
+        """
+        return cls(_path=(*_path_of(other), 1))
 
     @classmethod
     def http_status_code_classifier(cls) -> RetryClassifierPriority:
@@ -81,6 +87,12 @@ class RetryClassifierPriority:
 
     def __reduce__(self) -> tuple[object, tuple[tuple[int, ...]]]:
         return _priority, (self._path,)
+
+
+def _path_of(other: object) -> tuple[int, ...]:
+    if not isinstance(other, RetryClassifierPriority):
+        raise TypeError(f"a priority is made relative to another RetryClassifierPriority, not to {other!r}")
+    return other._path
 
 
 def _priority(path: tuple[int, ...]) -> RetryClassifierPriority:

@@ -73,3 +73,10 @@ def test_a_retry_may_be_forbidden_without_a_word() -> None:
     """Then there is none, not an empty one."""
     assert RetryForbidden().why is None
     assert RetryForbidden() == RetryAction.retry_forbidden()
+
+
+@pytest.mark.parametrize("base", [RetryAction, RetryIndicated, RetryForbidden])
+def test_the_union_is_closed(base: type) -> None:
+    """There is no fourth verdict, and no special kind of one of the three."""
+    with pytest.raises(TypeError, match="closed union"):
+        type("Maybe", (base,), {"__slots__": (), "__module__": "elsewhere"})

@@ -80,3 +80,11 @@ def test_priorities_are_equal_by_their_place() -> None:
     assert after != default
     assert after != Priority.run_before(default)
     assert len({after, default, Priority.run_after(default)}) == 2
+
+
+@pytest.mark.parametrize("other", [None, 3, "http_status_code_classifier"])
+def test_a_priority_is_made_relative_to_a_priority_only(other: object) -> None:
+    """Anything else is refused with a sentence."""
+    for make in (Priority.run_before, Priority.run_after):
+        with pytest.raises(TypeError, match="relative to another RetryClassifierPriority"):
+            make(other)  # type: ignore[arg-type]
