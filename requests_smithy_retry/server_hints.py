@@ -7,6 +7,7 @@ an HTTP-date, RFC 9110 10.2.3). A malformed one is passed over and the next is l
 from __future__ import annotations
 
 import re
+from calendar import monthrange
 from collections.abc import Mapping
 from email.utils import mktime_tz, parsedate_tz
 from typing import NamedTuple
@@ -92,14 +93,14 @@ def parse_http_date(text: str) -> float | None:
     if _HTTP_DATE.fullmatch(text) is None:
         return None
     parsed = parsedate_tz(text)
-    if parsed is None or not _is_a_time(*parsed[2:6]):
+    if parsed is None or not _is_a_time(*parsed[:6]):
         return None
     return float(mktime_tz(parsed))
 
 
-def _is_a_time(day: int, hour: int, minute: int, second: int) -> bool:
+def _is_a_time(year: int, month: int, day: int, hour: int, minute: int, second: int) -> bool:
     """Whether a calendar can hold it: the parser looks only at the month's name."""
-    return 1 <= day <= 31 and hour <= 23 and minute <= 59 and second <= 60
+    return 1 <= day <= monthrange(year, month)[1] and hour <= 23 and minute <= 59 and second <= 60
 
 
 def delay_for(computed: float, hint: Hint | None) -> float:

@@ -105,6 +105,8 @@ def test_the_three_formats_of_a_date(text):
         "Sun, 06 Abc 1994 08:49:37 GMT",
         "Sun, 00 Nov 1994 08:49:37 GMT",
         "Sun, 32 Nov 1994 08:49:37 GMT",
+        "Thu, 31 Nov 1994 08:49:37 GMT",
+        "Wed, 29 Feb 2023 08:49:37 GMT",
         "Sun, 06 Nov 1994 24:49:37 GMT",
         "Sun, 06 Nov 1994 08:60:37 GMT",
         "Sun, 06 Nov 1994 08:49:61 GMT",
