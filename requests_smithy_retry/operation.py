@@ -126,18 +126,18 @@ class Operation:
         :param error: what was raised while sending or reading the body, or None.
         :param started: when the attempt began, on the clock.
         """
-        self.number, self.started = self.number + 1, started
-        unwritten = error is not None and (attempt_state.connecting or never_left(error))
-        if error is not None:
-            error = as_requests_error(error, response, self.limits, self.request)
-        attempt_state.connecting = False  # an attempt whose body made this one shall not take it for its own
-        if isinstance(error, requests.exceptions.RequestException):
-            error.request = self.request  # not the copy that a watched body was sent with
         answer = None
-        if response is not None:
-            response.request = self.request
-            answer = Answer(response, preload=self.preload)
         try:
+            self.number, self.started = self.number + 1, started
+            unwritten = error is not None and (attempt_state.connecting or never_left(error))
+            if error is not None:
+                error = as_requests_error(error, response, self.limits, self.request)
+            attempt_state.connecting = False  # an attempt whose body made this one shall not take it for its own
+            if isinstance(error, requests.exceptions.RequestException):
+                error.request = self.request  # not the copy that a watched body was sent with
+            if response is not None:
+                response.request = self.request
+                answer = Answer(response, preload=self.preload)
             if answer is not None and not answer.look():
                 error = answer.read(self.limits)
             self.error = error
@@ -154,8 +154,8 @@ class Operation:
                 answer.hand_on(self.limits, is_broken=self.error is not None, is_raised=raised)
         except BaseException:
             # A bug in a classifier, or Ctrl-C: the connection goes, the caller gets the exception.
-            if answer is not None:
-                answer.close()
+            if response is not None:
+                (answer or response).close()
             raise
         finally:
             self.limits.end()
