@@ -60,7 +60,7 @@ class Answer:
             self.held.discard(keep=keep)
         elif not keep:
             close_pooled(self.response.raw)
-        self.response.close()
+        self._close_response()
 
     def hand_on(self, limits: TimeLimits, *, is_broken: bool, is_raised: bool = False) -> None:
         """It is the last one: ready it for the caller.
@@ -92,7 +92,11 @@ class Answer:
             self.held.close()
         else:
             close_pooled(self.response.raw)
-        self.response.close()
+        self._close_response()
+
+    def _close_response(self) -> None:
+        if self.response.raw is not None:  # one that a mix-in or a test made by hand need not have any
+            self.response.close()
 
 
 def as_requests_error(

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import requests
 import urllib3
+from requests.adapters import HTTPAdapter
 from urllib3 import HTTPConnectionPool
 
 from requests_smithy_retry import Outcome, RetryAction, RetryAdapter, classifier
@@ -285,3 +286,20 @@ def test_a_body_that_changed_is_named_as_requests_names_it() -> None:
     error: Any = as_requests_error(BodyChanged("less than before"), None, limits(), request)
     assert type(error) is requests.exceptions.UnrewindableBodyError
     assert (str(error), error.request) == ("less than before", request)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_response_that_was_made_by_hand_may_have_no_body_at_all(stream: bool) -> None:
+    """A mix-in below the adapter, or a test, answers with a bare ``Response``."""
+    statuses = [503, 200]
+
+    class Below(HTTPAdapter):
+        def send(self, *args: Any, **options: Any) -> requests.Response:
+            response = requests.Response()
+            response.status_code = statuses.pop(0)
+            return response
+
+    class Made(RetryAdapter, Below):
+        pass
+
+    assert Made(initial_backoff=0).send(prepare(), stream=stream).status_code == 200
