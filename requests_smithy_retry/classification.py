@@ -42,6 +42,12 @@ class Classification:
         return isinstance(action, RetryIndicated) and action.reason.kind is ErrorKind.THROTTLING
 
 
+def classification_of(token: object) -> Classification | None:
+    """What led to a token, where it says so: somebody else's may use the name for something of its own."""
+    said = getattr(token, "classification", None)
+    return said if isinstance(said, Classification) else None
+
+
 def fold_of(own: tuple[RetryClassifier, ...], options: OperationOptions) -> tuple[RetryClassifier, ...]:
     """Who is asked about one operation, lowest priority first; the resend rule is always the last (contract 3.4).
 

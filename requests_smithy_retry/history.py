@@ -140,7 +140,7 @@ def attach(target: Any, history: RetryHistory) -> None:
     """
     setattr(target, ATTRIBUTE, history)
     pickled = getattr(target, "__attrs__", None)
-    if pickled is not None and ATTRIBUTE not in pickled:
+    if isinstance(pickled, list) and ATTRIBUTE not in pickled:
         target.__attrs__ = [*pickled, ATTRIBUTE, "__attrs__"]
     if hasattr(target, "add_note"):
         target.add_note(history.sentence)
@@ -159,7 +159,7 @@ def retry_history(response_or_exception: Any) -> RetryHistory | None:
     if isinstance(history, RetryHistory):
         return history
     started = getattr(response_or_exception, STARTED, None)
-    if started is not None:
+    if isinstance(started, (int, float)):
         return _of_first_try(response_or_exception, started)
     if isinstance(response_or_exception, BaseException):
         return retry_history(getattr(response_or_exception, "response", None))

@@ -11,7 +11,7 @@ import requests.exceptions
 from requests import PreparedRequest, Response
 
 from .answer import Answer, as_requests_error
-from .classification import Classification
+from .classification import Classification, classification_of
 from .classifier import sees_successes
 from .ending import held_back, is_raised, status_error
 from .errors import RetryError
@@ -213,10 +213,10 @@ class Operation:
             del carrier.retry_context
         if self.limits.forbids(token.retry_delay):  # a strategy of somebody else's need not look at the deadline
             self._stop(StopReason.DEADLINE, f"the next wait of {token.retry_delay:.3g} s would not end in time")
-            return getattr(token, "classification", None), False
+            return classification_of(token), False
         self.token, self.wait = token, token.retry_delay
         self.wait_source = getattr(token, "delay_source", "strategy")
-        return getattr(token, "classification", None), True
+        return classification_of(token), True
 
     def _succeed(self) -> tuple[None, bool]:
         if self.token is not None:

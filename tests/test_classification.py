@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -25,6 +26,7 @@ from requests_smithy_retry import (
     retry_options,
     with_priority,
 )
+from requests_smithy_retry.classification import classification_of
 from requests_smithy_retry.classifier import in_order
 from tests.support import Reply, prepare, scripted, send
 
@@ -354,3 +356,12 @@ def test_throttling_is_told_from_all_other_verdicts(verdict: RetryAction) -> Non
     classification = Classification(verdict)
     assert classification.is_throttling is (verdict == RetryAction.throttling_error())
     assert classification.votes == ()
+
+
+@pytest.mark.parametrize("said", [None, "gold", 3])
+def test_somebody_elses_token_may_use_the_name_for_something_of_its_own(said: object) -> None:
+    """Only a classification is taken for one."""
+    assert classification_of(SimpleNamespace(classification=said)) is None
+    assert classification_of(object()) is None
+    verdict = Classification(RetryAction.transient_error())
+    assert classification_of(SimpleNamespace(classification=verdict)) is verdict

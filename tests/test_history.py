@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import requests
@@ -398,3 +399,11 @@ def test_any_story_can_be_told(script: list[int]) -> None:
     assert history.explain().endswith(history.sentence)
     assert len(history.attempts) == len(history.to_dict()["attempts"]) <= 3
     assert str(last.status) in history.explain().splitlines()[-2]
+
+
+def test_a_stand_in_that_has_every_attribute_has_no_record() -> None:
+    """A test's mock of a response, say; and it can be given one."""
+    stand_in = Mock(status_code=503)
+    assert retry_history(stand_in) is None
+    attach(stand_in, made := RetryHistory("scope", (), StopReason.SUCCESS, "why"))
+    assert retry_history(stand_in) is made
