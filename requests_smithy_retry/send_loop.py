@@ -109,7 +109,11 @@ class SendLoop(HTTPAdapter):
                     if watched:
                         request = watched.succeeded_at_once(response, started)
                     if self._owed:
-                        self._book(request, started, timeout)
+                        try:
+                            self._book(request, started, timeout)
+                        except BaseException:
+                            response.close()  # a bug in the caller's function for the scope
+                            raise
                     if may_log(10, True):
                         log_first_try(request.method, request.url, response.status_code, self.clock.now() - started)
                     response._retry_started = started  # type: ignore[attr-defined]
