@@ -70,7 +70,7 @@ class Answer:
         :param is_raised: the caller gets an exception that carries it. Whoever wanted to stream it never enters the
             ``with`` block that would have let go of its connection.
         """
-        if is_broken or (is_raised and not self.preload and not self._is_read_at_once(limits)):
+        if is_broken or (is_raised and not self.preload and not self.is_read_at_once(limits)):
             self.close()
             return
         if not self.preload:
@@ -81,7 +81,7 @@ class Answer:
             else:
                 self.held.return_to_response()
 
-    def _is_read_at_once(self, limits: TimeLimits) -> bool:
+    def is_read_at_once(self, limits: TimeLimits) -> bool:
         """Read an unwanted body if it is short and there, and say whether that was so."""
         self.preload = True
         return not self.look() and self.read(limits) is None

@@ -80,6 +80,7 @@ class Operation:
         self.wait: float = 0.0
         self.wait_source: str = "backoff"
         self.ask_permit: Any | None = adapter.ask_permit
+        self.is_lost: bool = False
         self._acquire()
 
     def _acquire(self) -> None:
@@ -97,11 +98,6 @@ class Operation:
     def hold_back(self, refusal: RetryError) -> None:
         """Take note that the strategy gives no leave to send (contract 9)."""
         self._stop(refusal.stop_reason, str(refusal))
-
-    @property
-    def is_held_back_unread(self) -> bool:
-        """Whether so late that the last response is closed, while the caller wanted to read it."""
-        return self.stop_reason is StopReason.RATE_LIMITED and not self.preload
 
     def never_sent(self) -> Exception:
         """The exception for an operation that was held back before its first attempt."""
@@ -148,6 +144,8 @@ class Operation:
                 classification, again = self._read_late(answer, classification)
             self.record.note(response, self.error, started, waited, classification, self.token if again else None)
             if answer is not None and again:
+                # A permit may be refused after the wait, when there is nothing left to read.
+                self.is_lost = bool(self.ask_permit) and not (self.preload or answer.is_read_at_once(self.limits))
                 answer.discard(keep=classification is not None and classification.is_throttling)
             elif answer is not None:
                 raised = self.config.raise_on_status and is_raised(answer.response, self.stop_reason)
@@ -243,7 +241,7 @@ class Operation:
             attach(self.error, history)
             return self.error
         assert response is not None
-        if self.is_held_back_unread:
+        if self.is_lost and self.stop_reason is StopReason.RATE_LIMITED:
             return held_back(self.request, history)
         attach(response, history)
         self.record.fill_urllib3_history(response)

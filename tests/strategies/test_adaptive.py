@@ -21,9 +21,11 @@ from requests_smithy_retry import (
     classifier,
     retry_history,
 )
+from requests_smithy_retry.testing import FaultServer
+from requests_smithy_retry.testing import Reply as WireReply
 from requests_smithy_retry.testing.clock import FakeClock
 from tests.strategies.test_simple import in_context, response
-from tests.support import URL, Reply, scripted
+from tests.support import URL, Reply, scripted, session_with
 
 SCOPE = "https://api.example.com:443"
 
@@ -190,11 +192,24 @@ def test_a_retry_held_back_after_an_exception_raises_that_exception(clock):
     assert retry_history(broken).stop_reason is StopReason.RATE_LIMITED
 
 
-def test_an_unread_response_that_was_let_go_is_not_handed_on(clock):
-    """With stream=True its body is gone by the time the permit is refused: the exception says that nothing was sent."""
+def test_a_short_unread_response_is_kept_for_who_is_held_back(clock):
+    """With stream=True, too, the last outcome is handed on: what is short and there was read before the wait."""
     adapter = scripted(Reply(429, body=b"slow down"), mode="adaptive", clock=clock, max_permit_wait=0.5)
-    with pytest.raises(requests.exceptions.ConnectTimeout, match="not sent") as caught:
-        send(adapter, stream=True)
+    response = send(adapter, stream=True)
+    assert (response.status_code, response.content) == (429, b"slow down")
+    assert retry_history(response).stop_reason is StopReason.RATE_LIMITED
+
+
+@pytest.mark.real_time
+def test_an_unread_response_that_was_let_go_is_not_handed_on(clock):
+    """With stream=True a long body is gone by the time the permit is refused: the exception says what happened."""
+    adapter = RetryAdapter(mode="adaptive", clock=clock, max_permit_wait=0.5)
+    with (
+        FaultServer(WireReply(429, body=b"x" * 300_000)) as server,
+        session_with(adapter) as session,
+        pytest.raises(requests.exceptions.ConnectTimeout, match="not sent") as caught,
+    ):
+        session.get(server.url, stream=True)
     assert len(retry_history(caught.value).attempts) == 1
 
 
