@@ -2,7 +2,8 @@
 
 A strategy may offer ``send_permit(*, token, deadline, waited)``. It returns None: send; or something whose
 ``rest(clock)`` waits a while, after which it is asked again; or it raises
-:class:`~requests_smithy_retry.RetryError`: there is no leave in time. A strategy without it is not asked.
+:class:`~requests_smithy_retry.RetryError`: there is no leave in time. A strategy without it is not asked; one that
+returns anything else is told so by a ``TypeError``.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ def wait_for_permit(operation: Operation) -> bool:
             if wait is None:
                 operation.record.permit_wait = now() - began
                 return True
+            if not hasattr(type(wait), "rest"):  # asking it for ever would be no wait (a Mock has any attribute)
+                raise TypeError(f"send_permit of {operation.strategy!r}: None or an object to rest on, not {wait!r}")
             wait.rest(operation.clock)
     except RetryError as refusal:
         operation.hold_back(refusal)

@@ -196,4 +196,5 @@ def test_each_variable_that_sets_nothing_is_warned_about():
     """A warning about one does not stand for another one."""
     with pytest.warns(RetryConfigWarning) as caught:
         warn_of_typos({"SMITHY_RETRY_MODES": "simple", "SMITHY_RETRY_QUOTAS": "5"})
-    assert ["SMITHY_RETRY_MODES", "SMITHY_RETRY_QUOTAS"] == [str(each.message).split()[0].rstrip(":") for each in caught]
+    named = [str(warning.message).split()[0].rstrip(":") for warning in caught]
+    assert ["SMITHY_RETRY_MODES", "SMITHY_RETRY_QUOTAS"] == named

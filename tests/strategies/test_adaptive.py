@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import pickle
+from unittest.mock import Mock
 
 import pytest
 import requests
@@ -280,6 +281,15 @@ def test_a_strategy_of_ones_own_may_offer_the_hook():
     adapter = scripted(503, 200, strategy=Mine())
     assert send(adapter).status_code == 200
     assert asked == [0.0, 0.25, 0.5] * 2
+
+
+@pytest.mark.parametrize("given", [True, 1.0, object(), Mock()])
+def test_what_is_no_permit_and_cannot_be_rested_on_is_refused(given):
+    """Asking again at once, for ever, would hang: a strategy that is a bare Mock would do that."""
+    strategy = StandardRetryStrategy(clock=FakeClock())
+    strategy.send_permit = lambda **_: given
+    with pytest.raises(TypeError, match=r"^send_permit of StandardRetryStrategy.*: None or an object to rest on, not "):
+        send(scripted(200, strategy=strategy))
 
 
 def test_a_first_try_success_is_measured(clock):
