@@ -289,7 +289,7 @@ def test_what_is_no_permit_and_cannot_be_rested_on_is_refused(given):
     strategy = AdaptiveRetryStrategy(clock=FakeClock())
     strategy.send_permit = lambda **_: given
     with pytest.raises(TypeError, match=r"^send_permit of AdaptiveRetryStrategy.*: None or an object to rest on, not "):
-        send(scripted(200, strategy=strategy))
+        send(scripted(503, 200, strategy=strategy))
 
 
 def test_a_first_try_success_is_measured(clock):
