@@ -53,6 +53,17 @@ class Pair:
 '''
 
 
+def test_an_explanation_names_a_change_of_a_module_that_is_tried() -> None:
+    """It has the text as it was and a sentence, and maybe what became of it."""
+    toml = pytest.importorskip("tomllib", reason="Python 3.11")
+    listed = toml.loads((FOLDER / "modules.toml").read_text(encoding="utf-8"))["modules"]
+    for module, explanations in toml.loads((FOLDER / "accepted.toml").read_text(encoding="utf-8")).items():
+        assert module in listed
+        for explanation in explanations:
+            assert {"was", "why"} <= set(explanation) <= {"was", "now", "why"}
+            assert explanation["why"].endswith(".")
+
+
 def test_every_survivor_of_the_report_has_an_explanation() -> None:
     """And the counts add up."""
     results = json.loads((FOLDER.parent / "results" / "mutation.json").read_text(encoding="utf-8"))

@@ -288,7 +288,9 @@ def test_what_is_no_permit_and_cannot_be_rested_on_is_refused(given):
     """Asking again at once, for ever, would hang: a strategy that is a bare Mock would do that."""
     strategy = AdaptiveRetryStrategy(clock=FakeClock())
     strategy.send_permit = lambda **_: given
-    with pytest.raises(TypeError, match=r"^send_permit of <AdaptiveRetryStrategy.*: None or an object to rest on, not "):
+    with pytest.raises(
+        TypeError, match=r"^send_permit of <AdaptiveRetryStrategy.*: None or an object to rest on, not "
+    ):
         send(scripted(503, 200, strategy=strategy))
 
 
