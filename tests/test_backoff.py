@@ -80,8 +80,8 @@ def test_decorrelated_jitter_spreads_at_least_its_own_base():
 @pytest.mark.parametrize("value", [-1, -0.001, float("inf"), float("nan")])
 @pytest.mark.parametrize("name", ["backoff_scale_value", "max_backoff"])
 def test_bad_numbers_are_refused(name, value):
-    """A number that is no finite duration is refused by name."""
-    with pytest.raises(ValueError, match=f"^{name}="):
+    """A number that is no finite duration is refused by name, and shown."""
+    with pytest.raises(ValueError, match=f"^{name}={value!r}: a finite number of seconds from 0 on is allowed$"):
         ExponentialRetryBackoffStrategy(**{name: value})
 
 

@@ -86,6 +86,7 @@ def test_a_total_is_what_is_left_of_it_for_reading() -> None:
 def test_what_is_no_timeout_stays_as_it_is(timeout: Any) -> None:
     """A deadline does not turn it into a good one: urllib3 gets it, and refuses it as it does without a deadline."""
     assert shrunk(timeout, 2) is timeout
+    assert shrunk(timeout, 0.5) is timeout
     assert shrunk((1, timeout), 2) == (1, timeout)
 
 
