@@ -11,9 +11,13 @@ from collections.abc import Iterable
 from typing import Any
 from urllib.parse import urlsplit
 
-from opentelemetry import context, metrics, propagate, trace
-from opentelemetry.metrics import CallbackOptions, MeterProvider, Observation
-from opentelemetry.trace import Span, SpanKind, Status, StatusCode, TracerProvider
+try:
+    from opentelemetry import context, metrics, propagate, trace
+    from opentelemetry.metrics import CallbackOptions, MeterProvider, Observation
+    from opentelemetry.trace import Span, SpanKind, Status, StatusCode, TracerProvider
+except ImportError as error:
+    _missing = "OpenTelemetryListener needs opentelemetry-api: pip install 'requests-smithy-retry[otel]'"
+    raise ImportError(_missing, name=error.name) from error
 
 from .events import AfterAttempt, BeforeAttempt, GaveUp, RetryScheduled, Throttled
 from .listeners import RetryListener

@@ -9,9 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from prometheus_client import REGISTRY, CollectorRegistry, Counter, Histogram
-from prometheus_client.core import GaugeMetricFamily
-from prometheus_client.registry import Collector
+try:
+    from prometheus_client import REGISTRY, CollectorRegistry, Counter, Histogram
+    from prometheus_client.core import GaugeMetricFamily
+    from prometheus_client.registry import Collector
+except ImportError as error:
+    _missing = "PrometheusListener needs prometheus-client: pip install 'requests-smithy-retry[prometheus]'"
+    raise ImportError(_missing, name=error.name) from error
 
 from .events import AfterAttempt, GaveUp, RetryScheduled, Throttled
 from .listeners import RetryListener
