@@ -6,6 +6,7 @@ import copy
 import math
 import pickle
 import random
+import re
 import threading
 
 import pytest
@@ -144,22 +145,31 @@ def test_what_is_returned_is_no_longer_out():
     assert clock.sleeps == []
 
 
+FINITE = "a finite number from 0 on is allowed"
+UP_TO = "a number from 0 to the capacity 500 is allowed"
+RATE = "a finite number of tokens per second from 0 on is allowed"
+
+
 @pytest.mark.parametrize(
-    ("arguments", "name"),
+    ("arguments", "allowed"),
     [
-        ({"capacity": -1}, "capacity"),
-        ({"capacity": math.inf}, "capacity"),
-        ({"capacity": math.nan}, "capacity"),
-        ({"initial": -1}, "initial"),
-        ({"initial": 501}, "initial"),
-        ({"refill_rate": -1}, "refill_rate"),
-        ({"refill_rate": math.inf}, "refill_rate"),
-        ({"on_empty": "sleep"}, "on_empty"),
+        ({"capacity": -1}, FINITE),
+        ({"capacity": math.inf}, FINITE),
+        ({"capacity": math.nan}, FINITE),
+        ({"capacity": "5"}, FINITE),
+        ({"initial": -1}, UP_TO),
+        ({"initial": 501}, UP_TO),
+        ({"initial": True}, UP_TO),
+        ({"initial": "5"}, UP_TO),
+        ({"refill_rate": -1}, RATE),
+        ({"refill_rate": math.inf}, RATE),
+        ({"on_empty": "sleep"}, "'fail' or 'wait' is allowed"),
     ],
 )
-def test_a_number_out_of_range_is_refused_by_name(arguments, name):
-    """The error names the argument."""
-    with pytest.raises(ValueError, match=f"^{name}="):
+def test_a_number_out_of_range_is_refused_by_name(arguments, allowed):
+    """The error names the argument, shows it and says what is allowed."""
+    ((name, value),) = arguments.items()
+    with pytest.raises(ValueError, match=f"^{name}={re.escape(repr(value))}: {allowed}$"):
         TokenBucket(**arguments)
 
 
