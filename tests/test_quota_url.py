@@ -107,6 +107,12 @@ def test_a_url_for_another_option_is_not_shown_either() -> None:
         RetryConfig(quota=b"redis://:secret@localhost")
 
 
+def test_another_option_is_shown_though_there_is_a_url_in_it() -> None:
+    """Only where a quota's URL may stand is a value withheld that is no text."""
+    with pytest.raises(RetryConfigError, match=r"allowed_methods=\['http://example\.com'\]"):
+        RetryConfig(allowed_methods=["http://example.com"])
+
+
 def test_none_and_a_url_that_was_looked_at_are_kept() -> None:
     """None means no sharing; a parsed URL is taken as it is."""
     url = QuotaUrl("shm://name")
