@@ -49,6 +49,7 @@ def test_the_header_of_rest_json(header: object, expected: str | None) -> None:
         (b'{ "n" : 12 , "o":{"code":"x"},\r\n"code" : "SlowDown","stack":["', "SlowDown"),
         (b'{"\\"q":1,"Code":"SlowDown","stack":"\\"', "SlowDown"),
         (b'\xef\xbb\xbf {"code":"One","__type":"Two","":"\xc3', "Two"),
+        (b'{"n":' + b"1" * 5000 + b',"code":"SlowDown","stack":"', "SlowDown"),
         (b'{"stack":"', None),
         (b'{"code":"SlowDown', None),
         (b'{"code":nonsense,"Code":"SlowDown","', None),
