@@ -82,7 +82,9 @@ class Answer:
                 self.held.return_to_response()
 
     def is_read_at_once(self, limits: TimeLimits) -> bool:
-        """Read an unwanted body if it is short and there, and say whether that was so."""
+        """Read an unwanted body if it is short and there, and say whether that was so, as of one that was wanted."""
+        if self.preload:
+            return self.peeked is None
         self.preload = True
         return not self.look() and self.read(limits) is None
 

@@ -145,7 +145,7 @@ class Operation:
             self.record.note(response, self.error, started, waited, classification, self.token if again else None)
             if answer is not None and again:
                 # A permit may be refused after the wait, when there is nothing left to read.
-                self.is_lost = bool(self.ask_permit) and not (self.preload or answer.is_read_at_once(self.limits))
+                self.is_lost = bool(self.ask_permit) and not answer.is_read_at_once(self.limits)
                 answer.discard(keep=classification is not None and classification.is_throttling)
             elif answer is not None:
                 raised = self.config.raise_on_status and is_raised(answer.response, self.stop_reason)

@@ -37,8 +37,8 @@ class StopReason(enum.Enum):
     """The bucket of this scope has too few tokens (contract 6). The caller gets the last response or exception."""
     RATE_LIMITED = "no send permit in time"
     """The client's own rate limiter had no permit before the deadline or within ``max_permit_wait`` (contract 9). The
-    caller gets the last response or exception; a ``ConnectTimeout`` where there was none yet, or where, with
-    ``stream=True``, it was long and is lost."""
+    caller gets the last response or exception; a ``ConnectTimeout`` where there was none yet, or where its body was
+    long and is lost."""
     STRATEGY_REFUSED = "the retry strategy refused"
     """A strategy raised :class:`~requests_smithy_retry.RetryError` without a reason of its own. The caller gets the
     last response or exception."""

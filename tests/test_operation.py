@@ -32,6 +32,7 @@ from .support import URL, ScriptedAdapter, ScriptedTransport, prepare, reset_err
 from .support import Reply as Scripted
 from .wire.support import nothing_left
 
+LONG = b"x" * 300_000
 BOTH = pytest.mark.parametrize("step", [503, reset_error()], ids=["response", "exception"])
 
 
@@ -92,6 +93,84 @@ def test_what_is_not_sent_for_want_of_a_permit_names_the_request(stream: bool) -
         scripted(503, strategy=Stingy(clock=FakeClock(), max_attempts=4)).send(request, stream=stream)
     assert caught.value.request is request
     assert retry_history(caught.value).max_attempts == 4
+
+
+class Stinting(StandardRetryStrategy):
+    """It lets nobody send a second attempt."""
+
+    def send_permit(self, *, token: Any, deadline: float | None, waited: float) -> None:
+        if token.retry_count:
+            raise RetryError("no permit", stop_reason=StopReason.RATE_LIMITED)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("status", [200, 503])
+def test_a_last_answer_that_was_let_go_for_a_permit_is_handed_on_where_it_is_short(status: int, stream: bool) -> None:
+    """It was read before the wait; of one that is long nothing is handed on, and the exception names the request."""
+    verdict = classifier(lambda outcome: RetryAction.transient_error(), sees_successes=True)
+    for body, is_kept in ((b"why", status == 503 or not stream), (LONG, status == 200 and not stream)):
+        strategy = Stinting(clock=FakeClock(), classifiers=[verdict], max_attempts=4)
+        with FaultServer(Reply(status, body=body)) as server, session_with(RetryAdapter(strategy=strategy)) as made:
+            request = made.prepare_request(requests.Request("GET", server.url))
+            try:
+                ended: Any = made.send(request, stream=stream)
+            except requests.exceptions.ConnectTimeout as error:
+                ended = error
+            history = retry_history(ended)
+            assert (history.stop_reason, len(history.attempts)) == (StopReason.RATE_LIMITED, 1)
+            assert is_kept == isinstance(ended, requests.Response)
+            assert ended.request is request
+            if is_kept:
+                assert (ended.status_code, ended.content) == (status, body)
+            else:
+                assert str(ended) == "not sent: no permit"
+
+
+@pytest.mark.parametrize(
+    ("status", "raises", "expected"), [(503, True, None), (503, False, LONG), (404, True, LONG), (200, True, LONG)]
+)
+def test_a_long_answer_is_closed_only_where_an_exception_carries_it(
+    status: int, raises: bool, expected: bytes | None
+) -> None:
+    """With ``stream=True`` nobody else would: one after the other, requests find the only connection free."""
+    with (
+        FaultServer(Reply(status, body=LONG)) as server,
+        at_once(max_attempts=1, raise_on_status=raises, pool_block=True, pool_maxsize=1) as made,
+    ):
+        for _ in range(2):
+            if expected is None:
+                with pytest.raises(requests.exceptions.RetryError):
+                    made.get(server.url, stream=True, timeout=5)
+            else:
+                with made.get(server.url, stream=True, timeout=5) as response:
+                    assert response._content is False  # type: ignore[attr-defined]
+                    assert response.content == expected
+
+
+@pytest.mark.parametrize("is_judged", [False, True])
+def test_an_interrupt_closes_the_answer_whenever_it_comes(is_judged: bool) -> None:
+    """Before there is anything to judge, and while a classifier looks."""
+
+    class Interrupting(ScriptedAdapter):
+        def build_response(self, *arguments: Any) -> requests.Response:
+            response = super().build_response(*arguments)
+            if not is_judged:
+                response.__class__ = Closing
+            return response
+
+    class Closing(requests.Response):
+        def __setattr__(self, name: str, value: Any) -> None:
+            if name == "request" and hasattr(self, "connection"):
+                raise KeyboardInterrupt
+            super().__setattr__(name, value)
+
+    def look(outcome: Outcome) -> None:
+        raise KeyboardInterrupt
+
+    adapter = Interrupting(script=[Scripted(503, body=b"x")], clock=FakeClock(), classifiers=[classifier(look)])
+    with pytest.raises(KeyboardInterrupt):
+        send(adapter)
+    assert [response.raw.closed for response in adapter.responses] == [True]
 
 
 def test_listeners_are_shown_the_callers_request_and_their_copy_has_what_is_added_to_it() -> None:
@@ -184,9 +263,6 @@ def test_a_late_cut_is_a_failure_for_a_foreign_strategy_too() -> None:
         with pytest.raises(requests.RequestException) as caught:
             made.get(server.url, timeout=5)
         assert retry_history(caught.value).attempts[0].error is not None
-
-
-LONG = b"x" * 300_000
 
 
 def at_once(**options: Any) -> Any:
