@@ -20,6 +20,7 @@ from .forksafe import renew_lock_after_fork
 from .payoff_numbers import check_number, shared
 from .payoff_quota import PayoffSnapshot, RetryCause
 from .payoff_rate import TrafficRate
+from .payoff_worth import worth_of, written
 
 MAX_PENDING = 64
 """So many first-try successes are only written down, until they are worked out together. A scope stays below 2 KiB."""
@@ -139,7 +140,7 @@ class PayoffTokenBucket:
 
     def on_success(self, *, retries: int, spent: float, latency: float | None, timeout: float | None) -> None:
         """Take note that an operation succeeded, as :meth:`PayoffQuota.on_success` says; unmeasured means instant."""
-        worth = _worth(latency, timeout)
+        worth = worth_of(latency, timeout)
         with self._lock:
             self._work_off()
             if retries:
@@ -149,7 +150,7 @@ class PayoffTokenBucket:
 
     def first_try(self, started: float, timeout: float | None) -> None:
         """Take note of a whole operation: it began at ``started`` and succeeded now, at the first try."""
-        worth = _worth(self._now() - started, timeout)
+        worth = worth_of(self._now() - started, timeout)
         with self._lock:
             self._work_off()
             self._count_in((started,))
@@ -168,7 +169,7 @@ class PayoffTokenBucket:
         """Why a retry was refused that would have answered this; ``where`` is ``" on <scope>"`` or nothing."""
         now, cost = self.snapshot(), self.price_of(cause)
         return (
-            f"retries are not paying{where}: {_below(cost, now.available)} of {now.capacity:.3g} tokens, "
+            f"retries are not paying{where}: {written(now.available, cost)} of {now.capacity:.3g} tokens, "
             f"{cause.value} costs {cost:g}"
         )
 
@@ -243,19 +244,6 @@ class PayoffTokenBucket:
     def __repr__(self) -> str:
         now = self.snapshot()
         return f"<{type(self).__name__} {now.available:.3g} of {now.capacity:.3g}>"
-
-
-def _worth(latency: float | None, timeout: float | None) -> float:
-    """1 for a success at once, 0 for one at the last moment."""
-    if latency is None or timeout is None:
-        return 1.0
-    return max(0.0, 1.0 - latency / timeout) if timeout > 0 else 0.0
-
-
-def _below(cost: float, tokens: float) -> str:
-    """Rounded down, so that what is refused is never shown as enough; 0.3999... is 0.4 where that is not enough."""
-    about = tokens + 1e-9
-    return f"{int((about if about < cost else tokens) * 100) / 100:g}"
 
 
 def _bucket(cls: type[PayoffTokenBucket], numbers: dict[str, Any], clock: Clock) -> PayoffTokenBucket:

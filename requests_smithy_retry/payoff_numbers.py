@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from math import inf
 from typing import Any
+
+from .finite import is_finite, shown
 
 PAYOFF = "payoff"
 """The option ``quota`` by this name: each scope has a :class:`~requests_smithy_retry.PayoffTokenBucket`."""
@@ -37,6 +38,6 @@ def check_number(name: str, value: float | None, least: float) -> None:
     if name == "settling" and value is None:
         return
     lowest, is_above = least if name == "most" else 0.0, name in ("memory", "shortest", "settling")
-    if value is None or not lowest <= value < inf or (is_above and value == 0):
+    if not is_finite(value) or value < lowest or (is_above and value == 0):
         span = "above 0" if is_above else f"from {lowest:g} on"
-        raise ValueError(f"{name}={value!r}: a finite number {span} is allowed")
+        raise ValueError(f"{name}={shown(value)}: a finite number {span} is allowed")
