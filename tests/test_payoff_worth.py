@@ -12,6 +12,7 @@ from requests_smithy_retry.payoff_worth import worth_of, written
     [
         (0.0, 2.0, 1.0),
         (0.5, 2.0, 0.75),
+        (0.25, 0.5, 0.5),
         (2.0, 2.0, 0.0),
         (9.0, 2.0, 0.0),
         (0.0, 0.0, 0.0),
