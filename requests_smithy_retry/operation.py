@@ -50,6 +50,7 @@ class Operation:
 
     stop_reason: StopReason
     why: str
+    is_lost: bool
 
     def __init__(
         self,
@@ -80,7 +81,6 @@ class Operation:
         self.wait: float = 0.0
         self.wait_source: str = "backoff"
         self.ask_permit: Any | None = adapter.ask_permit
-        self.is_lost: bool = False
         self._acquire()
 
     def _acquire(self) -> None:
@@ -148,6 +148,7 @@ class Operation:
                 self.is_lost = bool(self.ask_permit) and not answer.is_read_at_once(self.limits)
                 answer.discard(keep=classification is not None and classification.is_throttling)
             elif answer is not None:
+                self.is_lost = False
                 raised = self.config.raise_on_status and is_raised(answer.response, self.stop_reason)
                 answer.hand_on(self.limits, is_broken=self.error is not None, is_raised=raised)
         except BaseException:
@@ -241,7 +242,7 @@ class Operation:
             attach(self.error, history)
             return self.error
         assert response is not None
-        if self.is_lost and self.stop_reason is StopReason.RATE_LIMITED:
+        if self.is_lost:
             return held_back(self.request, history)
         attach(response, history)
         self.record.fill_urllib3_history(response)

@@ -126,6 +126,44 @@ def test_a_last_answer_that_was_let_go_for_a_permit_is_handed_on_where_it_is_sho
                 assert str(ended) == "not sent: no permit"
 
 
+@pytest.mark.parametrize("reason", [StopReason.RATE_LIMITED, StopReason.DEADLINE, StopReason.STRATEGY_REFUSED])
+def test_nothing_lost_is_handed_on_whatever_the_reason_and_what_came_after_it_is(reason: StopReason) -> None:
+    """A long answer was let go before the first wait; the second one is the last, for all that it is refused alike."""
+
+    class Choosy(StandardRetryStrategy):
+        def send_permit(self, *, token: Any, deadline: float | None, waited: float) -> None:
+            if token.retry_count == permits:
+                raise RetryError("no", stop_reason=reason)
+
+        def refresh_retry_token_for_retry(self, **options: Any) -> Any:
+            if options["token_to_renew"].retry_count == 1:
+                raise RetryError("no", stop_reason=reason)
+            return super().refresh_retry_token_for_retry(**options)
+
+    for permits in (1, 9):
+        adapter = RetryAdapter(strategy=Choosy(clock=FakeClock()))
+        with FaultServer([Reply(503, body=LONG), Reply(503, body=LONG)]) as server, session_with(adapter) as made:
+            if permits == 1:
+                with pytest.raises(requests.exceptions.ConnectTimeout, match=r"^not sent: no\b") as caught:
+                    made.get(server.url)
+                assert retry_history(caught.value).stop_reason is reason
+            else:
+                response = made.get(server.url)
+                assert (retry_history(response).stop_reason, response.content) == (reason, LONG)
+
+
+def test_a_short_answer_that_cannot_be_decoded_is_lost_too() -> None:
+    """Reading it for who may be held back is no reason to fail in another way."""
+    bad = Reply(503, {"Content-Encoding": "gzip"}, b"no gzip at all")
+    adapter = RetryAdapter(strategy=Stinting(clock=FakeClock()))
+    with (
+        FaultServer(bad) as server,
+        session_with(adapter) as made,
+        pytest.raises(requests.exceptions.ConnectTimeout, match=r"^not sent: no permit\b"),
+    ):
+        made.get(server.url, stream=True)
+
+
 @pytest.mark.parametrize(
     ("status", "raises", "expected"), [(503, True, None), (503, False, LONG), (404, True, LONG), (200, True, LONG)]
 )
@@ -171,6 +209,25 @@ def test_an_interrupt_closes_the_answer_whenever_it_comes(is_judged: bool) -> No
     with pytest.raises(KeyboardInterrupt):
         send(adapter)
     assert [response.raw.closed for response in adapter.responses] == [True]
+
+
+def test_an_interrupt_while_an_answer_is_judged_frees_its_place_in_the_pool() -> None:
+    """The connection, which was kept from its pool meanwhile, is closed."""
+    interrupts = [KeyboardInterrupt()]
+
+    @classifier
+    def look(outcome: Outcome) -> None:
+        if interrupts:
+            raise interrupts.pop()
+
+    with (
+        FaultServer(Reply(503, body=LONG)) as server,
+        at_once(classifiers=[look], max_attempts=1, pool_block=True, pool_maxsize=1) as made,
+    ):
+        with pytest.raises(KeyboardInterrupt):
+            made.get(server.url)
+        assert made.get(server.url, timeout=5).content == LONG
+        assert server.connections == 2
 
 
 def test_listeners_are_shown_the_callers_request_and_their_copy_has_what_is_added_to_it() -> None:
