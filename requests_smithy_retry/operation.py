@@ -51,6 +51,7 @@ class Operation:
     stop_reason: StopReason
     why: str
     is_lost: bool
+    started: float
 
     def __init__(
         self,

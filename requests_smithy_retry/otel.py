@@ -15,9 +15,9 @@ try:
     from opentelemetry import context, metrics, propagate, trace
     from opentelemetry.metrics import CallbackOptions, MeterProvider, Observation
     from opentelemetry.trace import Span, SpanKind, Status, StatusCode, TracerProvider
-except ImportError as error:
+except ImportError as _error:
     _missing = "OpenTelemetryListener needs opentelemetry-api: pip install 'requests-smithy-retry[otel]'"
-    raise ImportError(_missing, name=error.name) from error
+    raise ImportError(_missing, name=_error.name) from _error
 
 from .events import AfterAttempt, BeforeAttempt, GaveUp, RetryScheduled, Throttled
 from .listeners import RetryListener

@@ -13,9 +13,9 @@ try:
     from prometheus_client import REGISTRY, CollectorRegistry, Counter, Histogram
     from prometheus_client.core import GaugeMetricFamily
     from prometheus_client.registry import Collector
-except ImportError as error:
+except ImportError as _error:
     _missing = "PrometheusListener needs prometheus-client: pip install 'requests-smithy-retry[prometheus]'"
-    raise ImportError(_missing, name=error.name) from error
+    raise ImportError(_missing, name=_error.name) from _error
 
 from .events import AfterAttempt, GaveUp, RetryScheduled, Throttled
 from .listeners import RetryListener
