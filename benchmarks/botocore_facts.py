@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import io
-import json
 import random
 import ssl
 from pathlib import Path
@@ -25,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 import botocore
 import botocore.endpoint
 import botocore.session
+import command
 import requests
 import trustme
 import urllib3
@@ -160,7 +160,7 @@ def run_case(peer: type, name: str, tls: ssl.SSLContext | None = None) -> dict[s
 
 def main() -> None:
     """Run every case, print, and write what was asked for."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--json", type=Path, metavar="FILE")
     options = parser.parse_args()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -173,8 +173,7 @@ def main() -> None:
         row = {peer.__name__.lower(): run_case(peer, name, tls) for peer in (Botocore, Ours)}
         result["cases"][name] = row
         print(name, *(f"  {peer}: {found}" for peer, found in row.items()), sep="\n")
-    if options.json:
-        options.json.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+    command.write(result, options.json)
 
 
 if __name__ == "__main__":

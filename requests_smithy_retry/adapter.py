@@ -57,6 +57,7 @@ class RetryAdapter(CopiedAfresh, SendLoop):
         self,
         pool_connections: int = 10,
         pool_maxsize: int = 10,
+        # The mark for "not given" is no value to give, so the type does not name it.
         max_retries: int | Retry | None = UNSET,  # type: ignore[assignment]
         pool_block: bool = False,
         *,
