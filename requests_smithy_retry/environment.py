@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from .errors import RetryConfigWarning
+from .once import is_first
 from .options import OPTIONS
 from .suggestion import suggestion
 from .text_values import parse_text
@@ -26,7 +27,7 @@ VARIABLES: dict[str, str] = {
 ENABLED = PREFIX + "ENABLED"
 
 _warned: dict[str, object] = {}
-"""What was warned about. It needs no lock, which a forked child could inherit held: ``setdefault`` is atomic."""
+"""What was warned about."""
 
 
 def source_of(variable: str) -> str:
@@ -66,10 +67,8 @@ def from_environment(
 def warn_of_typos(environ: Mapping[str, str]) -> None:
     """Warn about variables with our prefix that set nothing: once per process and variable, with the nearest name."""
     for variable in environ:
-        if variable.startswith(PREFIX) and variable not in VARIABLES:
-            mine = object()
-            if _warned.setdefault(variable, mine) is mine:
-                warnings.warn(_typo(variable), RetryConfigWarning, stacklevel=2)
+        if variable.startswith(PREFIX) and variable not in VARIABLES and is_first(_warned, variable):
+            warnings.warn(_typo(variable), RetryConfigWarning, stacklevel=2)
 
 
 def _typo(variable: str) -> str:

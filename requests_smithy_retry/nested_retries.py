@@ -14,9 +14,10 @@ from requests import PreparedRequest, Response
 
 from .errors import RetryConfigError, RetryConfigWarning
 from .history import retry_history
+from .once import is_first
 
 _warned: dict[str, object] = {}
-"""What was warned about. It needs no lock, which a forked child could inherit held: ``setdefault`` is atomic."""
+"""What was warned about."""
 
 MAX_FRAMES = 200
 """So far up the stack it looks for another adapter."""
@@ -87,6 +88,5 @@ def _outer_adapter(request: PreparedRequest, own: Any) -> Any:
 
 
 def _warn_once(message: str) -> None:
-    mine = object()
-    if _warned.setdefault(message, mine) is mine:
+    if is_first(_warned, message):
         warnings.warn(message, RetryConfigWarning, stacklevel=3)
