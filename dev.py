@@ -54,7 +54,7 @@ def in_newer_python(arguments):
 
 
 def is_working(python):
-    """Whether an executable is a Python that starts and is new enough; a shim of pyenv may be neither."""
+    """Return True if an executable is a Python that starts and is new enough; a shim of pyenv may be neither."""
     return run_quietly([python, "-c", f"import sys; sys.exit(sys.version_info < {OLDEST})"])[0] == 0
 
 

@@ -3,10 +3,11 @@
     python -m pip install -r benchmarks/requirements.txt
     python -m benchmarks [--quick] [--only NAME] [--to FOLDER]
 
-Writes `benchmarks/results/NAME.json` (what was found, on which machine, when, by which command) and draws the
-documentation's pictures; `python docs/generate.py` then writes its tables. The whole takes about 20 minutes on two
-cores, and half an hour at most. `--quick` takes two minutes, shows whether everything works, and keeps
-nothing unless `--to` says where. Exit status 1: a part failed, took too long, or called its own figures invalid.
+Writes `benchmarks/results/NAME.json` (by which command, when, on which machine, and of what was found the part
+that is printed or drawn: `kept.py`) and draws the pictures; `python docs/generate.py` then writes the tables.
+The whole takes about 20 minutes on two cores, and half an hour at most. `--quick` takes two minutes, shows whether
+everything works, and keeps nothing unless `--to` says where. Exit status 1: a part failed, took too long, or called its
+own figures invalid.
 
 To add a part, write a script that has `--json FILE` and `--quick`, and give it a line in `PARTS`.
 """
@@ -28,6 +29,7 @@ from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+from kept import KEPT, pruned
 from machine import describe, forget_settings
 
 HERE = Path(__file__).resolve().parent
@@ -39,7 +41,7 @@ class Part(NamedTuple):
 
     :param command: arguments of the interpreter.
     :param bound: seconds after which it is ended.
-    :param quick: what makes it quick.
+    :param quick: the arguments that make it quick.
     """
 
     command: tuple[str, ...]
@@ -52,17 +54,18 @@ PARTS = {
     "footprint": Part(("benchmarks/footprint.py",), 300),
     "faults": Part(("benchmarks/fault_table.py",), 120),
     "adaptive": Part(("benchmarks/adaptive_loopback.py",), 60),
-    "outages": Part(("benchmarks/outage_loopback.py",), 960),
+    "outages": Part(("benchmarks/outage_loopback.py",), 720),
     "picture": Part(("benchmarks/outage_picture.py",), 200),
     "shared-quota": Part(("benchmarks/shared_quota.py",), 240),
     "simulation": Part(("-m", "benchmarks.simulation", "--seeds", "3"), 500),
+    "waiting": Part(("-m", "benchmarks.outage_tables", "--table", "short", "--table", "weak", "--seeds", "3"), 900),
 }
 
 
 def run(name: str, folder: Path, *, quick: bool) -> str:
     """Run one part and keep what it found.
 
-    :returns: what went wrong; empty if nothing did.
+    :returns: the trouble, as a sentence; empty if there was none.
     """
     part = PARTS[name]
     command = [*part.command, *(part.quick if quick else ())]
@@ -87,7 +90,7 @@ def run(name: str, folder: Path, *, quick: bool) -> str:
         "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(),
         "seconds": round(time.monotonic() - began),
         "machine": describe(),
-        "result": found,
+        "result": pruned(found, KEPT.get(name)),
     }
     (folder / f"{name}.json").write_text(_readable(document), encoding="utf-8")
     return f"ended with status {status}, its figures are kept" if status else ""
@@ -121,7 +124,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _draw() -> Callable[[], list[str]]:
-    """What draws; imported first, so that a missing matplotlib is not found out after 20 minutes."""
+    """Return the function that draws. Called first, so that a missing matplotlib is not found out after 20 minutes."""
     from plots import draw
 
     return draw

@@ -1,4 +1,4 @@
-"""What the scripts of this folder have in common as commands: a quick way, and a file for the figures."""
+"""The options that the scripts of this folder share: a quick way, and a file for the figures."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def parser(description: str | None, quick: str) -> argparse.ArgumentParser:
     """A parser of ``--quick`` and ``--json``, to which a script adds its own.
 
     :param description: the script's docstring; its first line is shown.
-    :param quick: what ``--quick`` leaves out.
+    :param quick: a phrase for the effect of ``--quick``.
     """
     made = argparse.ArgumentParser(description=(description or "").partition("\n")[0])
     made.add_argument("--quick", action="store_true", help=quick)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Counts(NamedTuple):
-    """What one call executed."""
+    """The counts of one call."""
 
     bytecodes: int
     python_calls: int

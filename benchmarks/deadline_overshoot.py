@@ -1,4 +1,4 @@
-"""How late operations end that a deadline must end, for each kind of stall, on real sockets on loopback.
+"""The delay with which a deadline ends an operation, for each kind of stall, on real sockets on loopback.
 
     python benchmarks/deadline_overshoot.py [--deadline SECONDS] [--rounds N] [--only PART]
 
@@ -147,7 +147,7 @@ def _remounted(session: requests.Session, url: str, **options: Any) -> Iterator[
 
 
 UNSENT = ("backoff", "quota wait", "permit wait")
-"""What ends between attempts, so that the last answer is handed on."""
+"""The stalls that end between attempts, so that the last answer is handed on."""
 
 STALLS: dict[str, Callable[[], Any]] = {
     "connect, full backlog": full_backlog,
@@ -211,7 +211,7 @@ def _sockets() -> int:
 
 def main() -> int:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description="How late operations end that a deadline must end.")
+    parser = argparse.ArgumentParser(description="The delay with which a deadline ends an operation.")
     parser.add_argument("--deadline", type=float, default=0.3, metavar="SECONDS")
     parser.add_argument("--rounds", type=int, default=3, metavar="N")
     parser.add_argument("--only", default="", metavar="PART", help="only stalls whose name has this in it")

@@ -1,4 +1,4 @@
-"""Who is compared in the fault table, each set up as its documentation shows, with three attempts where it retries.
+"""The clients of the fault table, each set up as its documentation shows, with three attempts where it retries.
 
 A client is made for one server. It is called with a method, a path and what to upload, and returns status and body of
 what it got, or raises. Read time-out 1 s, connect time-out 2 s for all. The decorators (tenacity, stamina, backoff,

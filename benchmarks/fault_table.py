@@ -64,7 +64,7 @@ class Script:
 
 
 def judge(fault: Fault, told: tuple[int, bytes] | None, accepted: Sequence[bytes]) -> str:
-    """What it came to.
+    """Return the verdict on a client's outcome.
 
     :param told: status and body that the client was told of; None where it raised.
     :param accepted: the uploads that the server acted on.

@@ -36,8 +36,8 @@ GOOD = Reply(body=BODY)
 class Fault:
     """One row.
 
-    :param best: what a careful client can come to.
-    :param first: what the server does with its first requests.
+    :param best: the best outcome for a careful client.
+    :param first: the behaviours of the server for its first requests.
     :param always: the last of `first` goes on for ever.
     :param lasts: the last of `first` goes on for so many seconds from the first request on.
     :param upload: `bytes`, `file` or `generator`.

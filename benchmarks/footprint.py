@@ -1,4 +1,4 @@
-"""What the package takes up: time to import it, memory of a scope, and whether many origins slow a send.
+"""The footprint of the package: time to import it, memory of a scope, and the effect of many origins on a send.
 
     python -m pip install -r benchmarks/requirements.txt
     python benchmarks/footprint.py [--quick] [--json FILE]

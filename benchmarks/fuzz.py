@@ -31,7 +31,7 @@ import requests
 from requests.structures import CaseInsensitiveDict
 
 from requests_smithy_retry import RetryAdapter
-from requests_smithy_retry.server_hints import read_hint
+from requests_smithy_retry.pacing.server_hints import read_hint
 
 DEADLINE = 0.5
 SLOW = DEADLINE + 0.3
@@ -114,7 +114,7 @@ def mutated(data: bytes, draw: random.Random) -> bytes:
 
 
 def hints(draw: random.Random) -> str | None:
-    """What is wrong with what the parser of hints made of some nonsense, or None."""
+    """Return the fault in the hint that was parsed from some nonsense, or None."""
     headers = CaseInsensitiveDict(
         {name.decode(): mutated(draw.choice(TOKENS), draw).decode("latin-1") for name in HINTS}
     )
@@ -127,7 +127,7 @@ def hints(draw: random.Random) -> str | None:
 
 
 def ask(url: str, adapter: RetryAdapter) -> tuple[str, float]:
-    """What came of a request, in a word, and how long it took."""
+    """Return the outcome of a request, in a word, and the seconds that it took."""
     began = time.monotonic()
     with requests.Session() as session:
         session.trust_env = False

@@ -1,4 +1,4 @@
-"""How long the package takes to import above `import requests`: CPU time, each time in a process of its own."""
+"""The time to import the package above `import requests`: CPU time, each time in a process of its own."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PROGRAMS = {
     "mounted": "from requests_smithy_retry import mount; mount(requests.Session())",
     **{name: f"import {name}" for name in PEERS},
 }
-"""What is timed, after requests was imported: the package alone; with what the first mount loads; peers."""
+"""The programs that are timed, after requests was imported: the package alone; with the first mount; peers."""
 
 
 def import_times(rounds: int) -> dict[str, Any]:

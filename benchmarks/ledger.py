@@ -1,4 +1,4 @@
-"""How often a server applied each of thousands of POSTs that something went wrong with: never more than once.
+"""A count of the times that a server applied each of thousands of failing POSTs: never more than once.
 
 A ledger server writes down each request that it acts on, and then fails in one of many ways; the client retries. Run
 ``python -m benchmarks.ledger 20000`` for as many; the tests run fewer.
@@ -39,18 +39,18 @@ AFTER_APPLYING = [
     BadStatusLine(b"SSH-2.0-OpenSSH_9.6"),
     *(Reply(status) for status in (200, 500, 502, 503, 504)),
 ]
-"""What the server does after it acted on a request."""
+"""The ways in which the server goes on after it acted on a request."""
 REFUSED = [Reply(status) for status in (429, 408, 425)]
-"""What it does instead of acting."""
+"""The answers that it gives instead of acting."""
 PROXY_FAULTS = [ResetAfterRequest(), CloseAfterRequest(), Reply(502), Reply(504), BadStatusLine(b"nonsense")]
 
 
 @dataclass
 class Ledger:
-    """What became of each request.
+    """The fate of each request.
 
-    :param applied: how often the server acted on it, by its name.
-    :param seen: how often it came to the server.
+    :param applied: the number of times that the server acted on it, by its name.
+    :param seen: the number of times that it came to the server.
     :param refused: the names of those that the server refused at first.
     :param ended: the status or the exception that the client got.
     """

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 Get = Any
-"""What makes one operation of a URL and returns a response or raises."""
+"""A function that makes one operation of a URL and returns a response or raises."""
 
 
 def _mounted(make: Callable[..., HTTPAdapter]) -> Callable[[int], Callable[[], Get]]:
@@ -42,36 +42,54 @@ def _urllib3(**pool: Any) -> HTTPAdapter:
     return HTTPAdapter(max_retries=Retry(2, backoff_factor=0.1, status_forcelist=[429, 503]), **pool)
 
 
-def _tenacity(pool: int) -> Callable[[], Get]:
-    from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_random_exponential
+def _decorated(decorator: Callable[[], Any]) -> Callable[[int], Callable[[], Get]]:
+    """A client of a plain adapter, whose threads each retry a function that raises for a status."""
 
-    thread = _mounted(HTTPAdapter)(pool)
+    def client(pool: int) -> Callable[[], Get]:
+        thread = _mounted(HTTPAdapter)(pool)
 
-    def wrapped() -> Get:
-        get = thread()
+        def wrapped() -> Get:
+            get = thread()
 
-        @retry(
-            stop=stop_after_attempt(3),
-            wait=wait_random_exponential(multiplier=0.1, max=20),
-            retry=retry_if_exception_type(requests.RequestException),
-            reraise=True,
-        )
-        def fetch(url: str, timeout: float) -> requests.Response:
-            response = get(url, timeout=timeout)
-            response.raise_for_status()
-            return response
+            def fetch(url: str, timeout: float) -> requests.Response:
+                response: requests.Response = get(url, timeout=timeout)
+                response.raise_for_status()
+                return response
 
-        return fetch
+            return decorator()(fetch)
 
-    return wrapped
+        return wrapped
+
+    return client
+
+
+def _tenacity() -> Any:
+    from tenacity import retry, retry_if_exception_type, stop_after_delay, wait_random_exponential
+
+    return retry(
+        stop=stop_after_delay(30),
+        wait=wait_random_exponential(max=60),
+        retry=retry_if_exception_type(requests.RequestException),
+        reraise=True,
+    )
+
+
+def _stamina() -> Any:
+    import stamina
+
+    return stamina.retry(on=requests.RequestException)
 
 
 POLICIES: dict[str, tuple[str, Callable[[int], Callable[[], Get]]]] = {
     "no retry": ("HTTPAdapter()", _mounted(HTTPAdapter)),
     "urllib3 Retry": ("Retry(2, backoff_factor=0.1, status_forcelist=[429, 503])", _mounted(_urllib3)),
-    "tenacity": ("stop_after_attempt(3), wait_random_exponential(multiplier=0.1, max=20)", _tenacity),
-    "standard": ("RetryAdapter()", _mounted(RetryAdapter)),
-    "adaptive": ('RetryAdapter(mode="adaptive")', _mounted(lambda **pool: RetryAdapter(mode="adaptive", **pool))),
-    "payoff": ('RetryAdapter(quota="payoff")', _mounted(lambda **pool: RetryAdapter(quota="payoff", **pool))),
+    "tenacity": ("retry(stop=stop_after_delay(30), wait=wait_random_exponential(max=60))", _decorated(_tenacity)),
+    "stamina": ("retry(on=requests.RequestException)", _decorated(_stamina)),
+    "AWS 2.1": ('RetryAdapter(retry_spec="2.1")', _mounted(lambda **pool: RetryAdapter(retry_spec="2.1", **pool))),
+    "default": ("RetryAdapter()", _mounted(RetryAdapter)),
+    "patient": (
+        "RetryAdapter(operation_timeout=30)",
+        _mounted(lambda **pool: RetryAdapter(operation_timeout=30, **pool)),
+    ),
 }
-"""By name: how it is made, as one would write it, and its client. All make three attempts at most."""
+"""By name: how it is made, as one would write it, and its client."""

@@ -1,10 +1,11 @@
 """An HTTP server on loopback that has outages on command, in a process of its own.
 
-It works off requests one after the other at a finite rate, as the simulation's queue does, and has a second's worth of
-queue, twice the clients' time-out: what they have given up is done all the same. Its trouble is chosen by lines on
-standard input: `well`, `reset` (of each connection on which a request comes), `hole` (no answer), `throttle R` (429
-beyond R a second), `errors P` (503 with probability P). When standard input closes it prints, as JSON, when each
-request came, in seconds since the epoch, and ends. Only requests without a body are understood.
+It works off requests one after the other at a finite rate, as the simulation's queue does, and has two seconds' worth
+of queue, twice the clients' time-out: what they have given up is done all the same; beyond it, 503. Its trouble is
+chosen by lines on standard input: `well`, `refuse` (no connection is accepted, and those there are end), `hole` (no
+answer), `dead P` (no answer with probability P), `errors P` (503 with probability P), `brownout` (half of its rate).
+When standard input closes it prints, as JSON, when each request came, in seconds since the epoch, and ends. Only
+requests without a body are understood.
 """
 
 from __future__ import annotations
@@ -14,14 +15,11 @@ import json
 import random
 import selectors
 import socket
-import struct
 import sys
 import time
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
-RESET = struct.pack("ii", 1, 0)  # a close that does not linger is a reset
 ERROR = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n"
-THROTTLED = b"HTTP/1.1 429 Too Many Requests\r\nContent-Length: 0\r\n\r\n"
 
 
 class Server:
@@ -34,36 +32,23 @@ class Server:
         self.rate = rate
         self.trouble = ["well"]
         self.free_at = 0.0
-        self.tokens, self.at = 5.0, time.monotonic()
         self.due: list[tuple[float, int, socket.socket, bytes]] = []
         self.seen: list[float] = []
 
-    def answer(self, connection: socket.socket) -> bool:
-        """One request came: decide what becomes of it, and when; false if it is a reset."""
+    def answer(self, connection: socket.socket) -> None:
+        """One request came: decide what becomes of it, and when."""
         now = time.monotonic()
         self.seen.append(time.time())
-        kind = self.trouble[0]
-        if kind == "reset":
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
-            return False
-        if kind == "hole":
-            return True
+        kind, *much = self.trouble
+        is_hit = random.random() < float(much[0]) if much else False
+        if kind == "hole" or (kind == "dead" and is_hit):
+            return
         begin = max(now, self.free_at)
-        if kind == "throttle" and self._is_throttled(now, float(self.trouble[1])):
-            self._later(now, connection, THROTTLED)
-        elif (kind == "errors" and random.random() < float(self.trouble[1])) or begin - now > 1.0:
+        if (kind == "errors" and is_hit) or begin - now > 2.0:
             self._later(now, connection, ERROR)
         else:
-            self.free_at = begin + 1 / self.rate
+            self.free_at = begin + (2 if kind == "brownout" else 1) / self.rate
             self._later(self.free_at, connection, OK)
-        return True
-
-    def _is_throttled(self, now: float, rate: float) -> bool:
-        self.tokens, self.at = min(5.0, self.tokens + (now - self.at) * rate), now
-        if self.tokens < 1:
-            return True
-        self.tokens -= 1
-        return False
 
     def _later(self, at: float, connection: socket.socket, answer: bytes) -> None:
         heapq.heappush(self.due, (at, len(self.seen), connection, answer))
@@ -79,13 +64,56 @@ class Server:
         return max(0.0, self.due[0][0] - time.monotonic()) if self.due else None
 
 
+class Door:
+    """Where clients come in: it can be shut, which ends every connection, and opened again.
+
+    :param selector: told of what is to be read.
+    """
+
+    def __init__(self, selector: selectors.BaseSelector) -> None:
+        self.selector = selector
+        self.listener: socket.socket | None = None
+        self.port = 0
+        self.connections: set[socket.socket] = set()
+        self.open()
+
+    def open(self) -> None:
+        """Listen, on the port that was the first."""
+        if self.listener is None:
+            self.listener = socket.create_server(("127.0.0.1", self.port), backlog=1024)
+            self.port = self.listener.getsockname()[1]
+            self.selector.register(self.listener, selectors.EVENT_READ)
+
+    def shut(self) -> None:
+        """Refuse whoever comes, and hang up on whoever is there."""
+        if self.listener is not None:
+            self.selector.unregister(self.listener)
+            self.listener.close()
+            self.listener = None
+        for connection in tuple(self.connections):
+            self.hang_up(connection)
+
+    def accept(self) -> None:
+        """Let one in."""
+        assert self.listener is not None
+        connection, _ = self.listener.accept()
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.connections.add(connection)
+        self.selector.register(connection, selectors.EVENT_READ)
+
+    def hang_up(self, connection: socket.socket) -> None:
+        """End one connection."""
+        self.connections.discard(connection)
+        self.selector.unregister(connection)
+        connection.close()
+
+
 def serve(rate: float) -> None:
     """Answer until standard input closes."""
     server, selector = Server(rate), selectors.DefaultSelector()
-    listener = socket.create_server(("127.0.0.1", 0), backlog=1024)
-    selector.register(listener, selectors.EVENT_READ)
+    door = Door(selector)
     selector.register(sys.stdin, selectors.EVENT_READ)
-    print(listener.getsockname()[1], flush=True)
+    print(door.port, flush=True)
     while True:
         for key, _ in selector.select(server.send_due()):
             if key.fileobj is sys.stdin:
@@ -94,18 +122,21 @@ def serve(rate: float) -> None:
                     print(json.dumps(server.seen))
                     return
                 server.trouble = line.split()
-            elif key.fileobj is listener:
-                connection, _ = listener.accept()
-                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                selector.register(connection, selectors.EVENT_READ)
-            else:
+                if server.trouble == ["refuse"]:
+                    door.shut()
+                    break  # what else was ready is shut
+                door.open()
+            elif key.fileobj is door.listener:
+                door.accept()
+            elif isinstance(key.fileobj, socket.socket):
                 try:
                     data = key.fileobj.recv(65536)
                 except OSError:
                     data = b""
-                if not data or not server.answer(key.fileobj):
-                    selector.unregister(key.fileobj)
-                    key.fileobj.close()
+                if data:
+                    server.answer(key.fileobj)
+                else:
+                    door.hang_up(key.fileobj)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What a first-try success costs over a plain `requests.adapters.HTTPAdapter`, ours beside its peers.
+"""The cost of a first-try success over a plain `requests.adapters.HTTPAdapter`, ours beside its peers.
 
     python -m pip install -r benchmarks/requirements.txt
     python benchmarks/overhead.py [--quick] [--json FILE] [--only NAME]

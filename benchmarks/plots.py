@@ -2,7 +2,7 @@
 
 Nothing is measured here. `FOLDER` is where `python -m benchmarks` has left its JSON (benchmarks/results); a picture
 whose file is not there is left out. Colours are close to those of Okabe and Ito, which the colour-blind can tell apart;
-lines differ in their style as well, and are named where they run.
+lines differ in their style as well.
 """
 
 from __future__ import annotations
@@ -35,11 +35,13 @@ STYLE = {
 }
 LOOK = {
     "no retry": ("no retries", GREY, (0, (3, 2)), 1.4),
+    "tenacity": ("tenacity, 30 s", "#CC79A7", (0, (4, 1)), 2.0),
+    "stamina": ("stamina", "#E69F00", (0, (1, 1)), 2.2),
     "urllib3 Retry": ("urllib3 Retry", ORANGE, "-", 2.0),
-    "standard": ("RetryAdapter()", BLUE, "-", 2.6),
-    "payoff": ('RetryAdapter(quota="payoff")', GREEN, (0, (2, 0.6)), 2.8),
+    "AWS 2.1": ('RetryAdapter(retry_spec="2.1")', BLUE, "-", 2.2),
+    "default": ("RetryAdapter()", GREEN, "-", 3.0),
 }
-"""By policy: what it is called, colour, style, width."""
+"""By policy: what it is called, colour, style, width. The last is drawn on top."""
 
 
 def save(figure: Any, name: str, folder: Path = PICTURES) -> None:
@@ -51,99 +53,77 @@ def save(figure: Any, name: str, folder: Path = PICTURES) -> None:
 
 BIN = 2
 """Seconds that are averaged for one point: less noise, and still a divisor of the outage's ends."""
-COLUMNS = (
-    ("{few} clients of {each} threads", ("urllib3 Retry", "standard", "no retry")),
-    ("{threads} clients of one thread", ("urllib3 Retry", "standard, 400 clients", "payoff, 400 clients", "no retry")),
-)
-"""Heading, and what is drawn below it, the last on top."""
-LABELS: dict[tuple[str, int, str], tuple[float, float]] = {
-    ("load", 0, "urllib3 Retry"): (44, 262),
-    ("load", 0, "standard"): (14, 128),
-    ("load", 0, "no retry"): (16, 40),
-    ("load", 1, "urllib3 Retry"): (12, 262),
-    ("load", 1, "standard, 400 clients"): (42, 262),
-    ("load", 1, "payoff, 400 clients"): (17, 128),
-    ("load", 1, "no retry"): (16, 40),
-    ("goodput", 0, "standard"): (43, 85),
-    ("goodput", 0, "no retry"): (54, 47),
-    ("goodput", 0, "urllib3 Retry"): (44, 5),
-    ("goodput", 1, "payoff, 400 clients"): (29, 85),
-    ("goodput", 1, "no retry"): (54, 47),
-    ("goodput", 1, "standard, 400 clients"): (44, 18),
-    ("goodput", 1, "urllib3 Retry"): (44, 5),
-}
-"""By panel and line, where its name is written: second, and height."""
-PANELS = (
-    ("load", "requests that reach\nthe server, per second", 320),
-    ("goodput", "operations that succeed,\nper second", 100),
-)
+LOAD, GOODPUT = "requests that reach\nthe server, per second", "operations that succeed,\nper second"
 
 
 def outage(result: dict[str, Any]) -> Any:
-    """Server load above goodput, for clients of many threads and of one."""
+    """Server load above success."""
     setting, lines = result["setting"], result["lines"]
     begin, end = setting["before"], setting["before"] + setting["lasts"] + setting["after"]
-    words = {
-        "few": setting["clients"],
-        "each": setting["threads"] // setting["clients"],
-        "threads": setting["threads"],
-    }
-    figure, axes = pyplot.subplots(2, 2, figsize=(10, 6), sharex=True, sharey="row", layout="constrained")
-    for column, (heading, names) in enumerate(COLUMNS):
-        for row, (what, label, top) in enumerate(PANELS):
-            axis: Axes = axes[row][column]
-            axis.axvspan(begin, begin + setting["lasts"], color="0.93", zorder=0)
-            for name in names:
-                _line(axis, name, lines[name][what], LABELS[what, column, name])
-            axis.set_xlim(0, end)
-            axis.set_ylim(0, top)
-            axis.grid(axis="y", color="0.88", linewidth=0.6)
-            axis.set_axisbelow(True)
-            if not column:
-                axis.set_ylabel(label)
-        above, below = axes[0][column], axes[1][column]
-        above.set_title(heading.format(**words), fontsize=12, loc="left", fontweight="bold")
-        above.text(begin + 1, 312, "the service answers nothing", va="top", fontsize=9.5, color="0.35")
-        above.axhline(setting["rate"], color="0.55", linewidth=0.8, linestyle=":")
-        above.text(end, setting["rate"] + 4, "what the service can do", ha="right", fontsize=9, color="0.35")
-        below.set_xlabel("seconds")
+    figure, axes = pyplot.subplots(2, 1, figsize=(10, 6.4), sharex=True, layout="constrained")
+    above, below = axes
+    for name, look in LOOK.items():
+        line = lines[name]
+        _line(above, _means(line["load"]), look)
+        parts = zip(_means(line["successes"]), _means(line["wanted"]), strict=True)
+        _line(below, [100 * good / max(wanted, 0.5) for good, wanted in parts], look)
+    for axis, label in ((above, LOAD), (below, "operations begun then\nthat succeed, %")):
+        _trouble(axis, begin, begin + setting["lasts"], end)
+        axis.set_ylabel(label)
+        axis.set_ylim(bottom=0)
+    above.axhline(setting["rate"], color="0.45", linewidth=0.9, linestyle=":")
+    above.text(0.3, setting["rate"] + 2, "what the service can do", va="bottom", fontsize=9, color="0.35")
+    above.text(begin + 0.2, above.get_ylim()[1], "the service is silent", va="top", fontsize=9.5, color="0.35")
+    below.set_ylim(0, 105)
+    below.set_xlabel("seconds")
+    _legend(figure, above, 3)
     return figure
 
 
-def _line(axis: Axes, name: str, counts: list[int], place: tuple[float, float]) -> None:
-    title, colour, style, width = LOOK[name.partition(",")[0]]
-    starts = range(0, len(counts) - BIN + 1, BIN)
-    means = [sum(counts[start : start + BIN]) / BIN for start in starts]
-    axis.plot([start + BIN / 2 for start in starts], means, color=colour, linestyle=style, linewidth=width)
-    axis.text(*place, title, color=colour, fontweight="bold", fontsize=10)
+def _means(counts: list[int]) -> list[float]:
+    return [sum(counts[start : start + BIN]) / BIN for start in range(0, len(counts) - BIN + 1, BIN)]
+
+
+def _line(axis: Axes, heights: list[float], look: tuple[Any, ...], width: int = BIN) -> None:
+    title, colour, style, thickness = look
+    places = [(number + 0.5) * width for number in range(len(heights))]
+    axis.plot(places, heights, color=colour, linestyle=style, linewidth=thickness, label=title)
+
+
+def _trouble(axis: Axes, begin: float, end: float, last: float) -> None:
+    axis.axvspan(begin, end, color="0.93", zorder=0)
+    axis.set_xlim(0, last)
+    axis.grid(axis="y", color="0.88", linewidth=0.6)
+    axis.set_axisbelow(True)
+
+
+def _legend(figure: Any, axis: Axes, columns: int) -> None:
+    handles, labels = axis.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncol=columns, frameon=False)
 
 
 def troubles(result: dict[str, Any]) -> Any:
     """Server load above goodput, a column for each kind of trouble, first round."""
-    setting, series = result["setting"], result["series of the first round"]
-    begin, end = setting["before"], setting["before"] + setting["lasts"] + setting["after"]
+    series = result["series of the first round"]
     figure, axes = pyplot.subplots(
-        2, len(series), figsize=(12, 5.2), sharex=True, sharey="row", layout="constrained", squeeze=False
+        2, len(series), figsize=(12, 5.2), sharex="col", sharey="row", layout="constrained", squeeze=False
     )
     for column, (trouble, rows) in enumerate(series.items()):
-        for row, (what, label, _) in enumerate(PANELS):
+        lasting = result["lasting"][trouble]
+        begin, end = lasting["before"], lasting["before"] + lasting["lasts"]
+        for row, (what, label) in enumerate((("load", LOAD), ("goodput", GOODPUT))):
             axis: Axes = axes[row][column]
-            axis.axvspan(begin, begin + setting["lasts"], color="0.93", zorder=0)
-            for name in ("urllib3 Retry", "standard", "payoff", "no retry"):
+            for name, look in LOOK.items():
                 if name in rows:
-                    title, colour, style, width = LOOK[name]
-                    places = [second + 0.5 for second in range(len(rows[name][what]))]
-                    axis.plot(places, rows[name][what], color=colour, linestyle=style, linewidth=width, label=title)
-            axis.set_xlim(0, end)
-            axis.grid(axis="y", color="0.88", linewidth=0.6)
+                    _line(axis, rows[name][what], look, 1)
+            _trouble(axis, begin, end, end + lasting["after"])
             if not column:
                 axis.set_ylabel(label)
         axes[0][column].set_title(trouble, fontsize=11, loc="left", fontweight="bold")
         axes[1][column].set_xlabel("seconds")
     for first, *_ in axes:
         first.set_ylim(bottom=0)  # of the whole row, now that every line is there
-    handles, labels = axes[0][0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncol=len(labels), frameon=False)
+    _legend(figure, axes[0][0], 4)
     return figure
 
 

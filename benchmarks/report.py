@@ -26,7 +26,7 @@ def spread(values: Iterable[float]) -> dict[str, float]:
 
 
 def added_counts(found: dict[str, list[list[Counts]]]) -> dict[str, dict[str, Any]]:
-    """What each subject adds to plain, per kind of count, over all shapes and rounds."""
+    """Return the counts that each subject adds to plain, per kind of count, over all shapes and rounds."""
     added: dict[str, dict[str, Any]] = {}
     for name, shapes in found.items():
         added[name] = {}

@@ -1,4 +1,4 @@
-"""What an origin costs the adapter: bytes, and what a send to it adds, however many origins there are.
+"""The cost of an origin to the adapter: its bytes, and the bytecodes of a send, however many origins there are.
 
 The transport is a fake without sockets, so that what is added shows.
 """
@@ -24,17 +24,16 @@ from requests.adapters import HTTPAdapter
 from urllib3 import HTTPResponse
 
 from requests_smithy_retry import RetryAdapter
-from requests_smithy_retry.payoff_bucket import MAX_PENDING
-from requests_smithy_retry.scopes import MAX_SCOPES
+from requests_smithy_retry.quotas.scopes import MAX_SCOPES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-LIMIT_BYTES = 2048
+LIMIT_BYTES = 2560
 ORIGINS = 10_000
-MODES: dict[str, dict[str, Any]] = {"standard": {}, "adaptive": {"mode": "adaptive"}, "payoff": {"quota": "payoff"}}
-FILLINGS = {"standard": 1, "adaptive": 31, "payoff": MAX_PENDING - 1}
-"""So many successes leave as much written down as there ever is; with one more it is worked off."""
+MODES: dict[str, dict[str, Any]] = {"standard": {}, "adaptive": {"mode": "adaptive"}}
+FILLINGS = {"standard": 1, "adaptive": 31}
+"""The successes that leave as much written down as there ever is; with one more it is worked off."""
 
 
 class FakeTransport(HTTPAdapter):
@@ -100,7 +99,7 @@ def scope_memory(origins: int) -> dict[str, Any]:
 
 
 def added_counts(options: dict[str, Any]) -> dict[str, int]:
-    """What a send adds to a plain adapter: to a known origin, a new one, and new ones while all slots are taken."""
+    """Count what a send adds to a plain adapter: to a known origin, a new one, and new ones with all slots taken."""
     plain, ours = session_with(FakeTransport()), session_with(Ours(initial_backoff=0, **options))
     numbers = itertools.count()
 

@@ -1,4 +1,4 @@
-"""What a quota costs that processes share, and what it is for: memory, shared memory and Redis side by side.
+"""The cost and the use of a quota that processes share: memory, shared memory and Redis side by side.
 
     python -m pip install -r benchmarks/requirements.txt     # and a redis-server on the PATH
     python benchmarks/shared_quota.py [--quick] [--json FILE]
@@ -41,12 +41,12 @@ from machine import forget_settings
 
 from requests_smithy_retry import TokenBucket, mount, retry_history
 from requests_smithy_retry.quotas.redis import RedisTokenBucket
-from requests_smithy_retry.quotas.shared_file import own_directory
 from requests_smithy_retry.quotas.shared_memory import SharedMemoryTokenBucket
+from requests_smithy_retry.quotas.shared_memory.file import own_directory
 
 PROCESSES, OPERATIONS = 8, 60
 PATIENT = "?budget=5&connect_timeout=5"
-"""What is counted shall not depend on a busy machine."""
+"""Time enough on a busy machine: it shall not change what is counted."""
 
 
 def main() -> int:
@@ -172,7 +172,7 @@ def mount_session(quota_url: str | None) -> Any:
 
 
 def retries_of(quota_url: str, service: str) -> int:
-    """How many retries one process makes of so many operations against a dead service."""
+    """Return the number of retries that one process makes in so many operations against a dead service."""
     import requests
 
     session, retries = mount_session(quota_url), 0

@@ -1,4 +1,4 @@
-"""How long a Smithy model takes to load, and what it costs to match a request (issue 3.4).
+"""The time to load a Smithy model, and to match a request.
 
 Run it with the path of a model: ``python benchmarks/smithy_matching.py model.json``; without one, only
 matching is measured. Every figure is the best of several runs. The models for matching are made here: REST
@@ -57,7 +57,7 @@ def requests_of(size: int, protocol: str) -> list[tuple[str, dict[str, str]]]:
 
 
 def microseconds(size: int, protocol: str) -> float:
-    """What it costs to ask an endpoint about one request."""
+    """Return the time to ask an endpoint about one request."""
     endpoint, sent = synthetic(size, protocol), requests_of(size, protocol)
     for index, (url, headers) in enumerate(sent):
         found = endpoint.operation_for("POST", url, headers, b"{}")
@@ -73,7 +73,7 @@ def microseconds(size: int, protocol: str) -> float:
 
 
 def load_milliseconds(path: str) -> float:
-    """How long a model takes to load."""
+    """Return the time to load a model."""
     return min(timeit.repeat(lambda: SmithyModel.load(path), number=1, repeat=5)) * 1000
 
 

@@ -1,4 +1,4 @@
-"""What is compared: each subject is one callable that makes one whole `session.get(url)`.
+"""The subjects of the comparison: each is one callable that makes one whole `session.get(url)`.
 
 Every subject has a session of its own with a warm connection pool. The wrappers (tenacity, stamina,
 backoff, retryhttp) wrap `session.get` itself, their cheapest form: real code adds `raise_for_status()`
@@ -52,11 +52,20 @@ def _ours(**options: Any) -> Callable[..., HTTPAdapter]:
     return make
 
 
+def _unheard(**pool: Any) -> HTTPAdapter:
+    package = importlib.import_module("requests_smithy_retry")
+
+    class Idle(package.RetryListener):  # type: ignore[name-defined,misc]
+        """Overrides nothing."""
+
+    return package.RetryAdapter(**pool, listeners=[Idle()])
+
+
 def _listened(**pool: Any) -> HTTPAdapter:
     package = importlib.import_module("requests_smithy_retry")
 
     class Idle(package.RetryListener):  # type: ignore[name-defined,misc]
-        """Hears of every event and does nothing; a method that is not overridden would cost nothing at all."""
+        """Hears of every event and does nothing; a method that is not overridden costs nothing at all."""
 
         def before_attempt(self, event: Any) -> None: ...
 
@@ -114,11 +123,15 @@ ADAPTERS: dict[str, tuple[str, Callable[..., HTTPAdapter]]] = {
     "subclass": ("a subclass whose send only calls super().send", EmptySubclass),
     "urllib3": ("HTTPAdapter(max_retries=Retry(3, ...))", _urllib3),
     "ours": ("RetryAdapter(), standard mode", _ours()),
-    "ours-listener": ("RetryAdapter(listeners=[...]), one that does nothing", _listened),
+    "ours-idle-listener": ("RetryAdapter(listeners=[...]), one that overrides nothing", _unheard),
+    "ours-listener": ("RetryAdapter(listeners=[...]), one that hears all and does nothing", _listened),
     "ours-adaptive": ('RetryAdapter(mode="adaptive")', _ours(mode="adaptive")),
-    "ours-payoff": ('RetryAdapter(quota="payoff")', _ours(quota="payoff")),
-    "ours-adaptive-payoff": ('RetryAdapter(mode="adaptive", quota="payoff")', _ours(mode="adaptive", quota="payoff")),
+    "ours-timeout": ("RetryAdapter(timeout=5)", _ours(timeout=5)),
     "ours-deadline": ("RetryAdapter(operation_timeout=30)", _ours(operation_timeout=30)),
+    "ours-max-retries": (
+        "RetryAdapter(max_retries=Retry(3, ...))",
+        _ours(max_retries=Retry(3, status_forcelist=[503], backoff_factor=0.1)),
+    ),
 }
 WRAPPERS: dict[str, tuple[str, Callable[[requests.Session], Any]]] = {
     "backoff": ("@backoff.on_exception(expo, max_tries=3)", _backoff),

@@ -81,7 +81,7 @@ def serve(rate: float, burst: float) -> None:
 
 
 def _read(connection: socket.socket) -> int | None:
-    """How many request heads came (small ones, in one piece); None when the client is gone."""
+    """Return the number of request heads that came (small ones, in one piece); None when the client is gone."""
     try:
         data = connection.recv(65536)
     except OSError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmark_results import MISSING, OURS, OUTCOMES, result, worst
+from benchmark_results import MISSING, OURS, OUTCOMES, late, result, worst
 
 
 def not_best() -> str:
@@ -41,23 +41,23 @@ def _safer() -> list[str]:
 
 
 def _outlived() -> list[str]:
-    """Rows of ours that another row beats by more than five points of success."""
+    """Rows of ours that another row beats by more than five points of success, or after which a service is late."""
     found = result("outages")
     lines = []
     for trouble, rows in (found["troubles"] if found else {}).items():
+        ours = [row for row in rows if row.startswith(("AWS", "default", "patient"))]
         for key, words in (("success", "while it lasts"), ("success after", "after it")):
             middle = {row: each[key]["median"] for row, each in rows.items()}
-            best = max(middle, key=lambda row: middle[row])
-            behind = [
-                f"{value:.0f} % with {row}"
-                for row, value in middle.items()
-                if row.startswith(("standard", "adaptive", "payoff")) and value < middle[best] - 5
-            ]
+            best = max((row for row in rows if row not in ours), key=lambda row: middle[row])
+            behind = [f"{middle[row]:.0f} % with {row}" for row in ours if middle[row] < middle[best] - 5]
             if behind:
                 lines.append(f"{trouble}: {middle[best]:.0f} % success {words} with {best}; {', '.join(behind)}.")
+        slow = [f"{seconds} s with {row}" for row in ours if (seconds := late(found, trouble, row)) != "0"]
+        if slow:
+            lines.append(f"{trouble}: recovery later than without retries: {', '.join(slow)}.")
     lines += [
         f"{line['figures']['success after']:.0f} % success after the outage of the picture with {name}."
         for name, line in ((result("picture") or {}).get("lines", {})).items()
-        if name.startswith(("standard", "payoff")) and line["figures"]["success after"] < 95
+        if name.startswith(("AWS", "default")) and line["figures"]["success after"] < 95
     ]
     return lines

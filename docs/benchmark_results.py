@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 RESULTS = Path(__file__).parent.parent / "benchmarks" / "results"
-PARTS = ("overhead", "footprint", "faults", "adaptive", "outages", "picture", "simulation")
+PARTS = ("overhead", "footprint", "faults", "adaptive", "outages", "picture", "simulation", "waiting")
 OUTCOMES = ("intact", "error", "applied twice", "wrong body", "hang")
 """Of the fault table, from the best to the worst."""
 HARM = OUTCOMES[2:]
@@ -23,7 +23,7 @@ def load(name: str) -> dict[str, Any] | None:
 
 
 def result(name: str) -> Any:
-    """What one part found; None where there is nothing."""
+    """Return the result of one part; None where there is none."""
     document = load(name)
     return None if document is None else document["result"]
 
@@ -31,3 +31,10 @@ def result(name: str) -> Any:
 def worst(outcomes: Sequence[str]) -> str:
     """The worst outcome of a cell's rounds."""
     return max(outcomes, key=OUTCOMES.index)
+
+
+def late(found: dict[str, Any], trouble: str, row: str) -> str:
+    """Return the seconds that a service takes to recover beyond those that it takes without retries."""
+    own, usual = (found["troubles"][trouble][each]["recovery"]["median"] for each in (row, "no retry"))
+    most = found["lasting"][trouble]["after"]
+    return f"over {most - usual:g}" if own >= most > usual else f"{max(0.0, own - usual):.0f}"

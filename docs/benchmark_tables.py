@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import collections
 import json
-from collections.abc import Iterable, Sequence
+import statistics
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from benchmark_not_best import not_best
-from benchmark_results import HARM, MISSING, PARTS, load, result, worst
+from benchmark_results import HARM, MISSING, PARTS, late, load, result, worst
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -23,7 +24,7 @@ def _spread(figures: dict[str, float], form: str, low: str = "min", high: str = 
 
 
 def machine() -> str:
-    """Who measured, when, and how long it took."""
+    """Describe the machine that measured, with the date and the duration."""
     documents = [document for name in PARTS if (document := load(name)) is not None]
     if not documents:
         return MISSING
@@ -45,7 +46,7 @@ def machine() -> str:
 
 
 def overhead() -> str:
-    """What a first-try success costs."""
+    """Tabulate the cost of a first-try success."""
     found = result("overhead")
     if found is None:
         return MISSING
@@ -93,40 +94,71 @@ def _cell(outcomes: Sequence[str]) -> str:
 
 
 def fault_setups() -> str:
-    """How each client of the fault table is set up."""
+    """Tabulate the set-up of each client of the fault table."""
     found = result("faults")
     return MISSING if found is None else _table(["client", "set up as"], found["setup"].items())
 
 
 def outages() -> str:
-    """Attempts, success in the trouble and success after it, for real clients."""
+    """Success, attempts, peak, lateness, threads and latency, for real clients."""
     found = result("outages")
     if found is None:
         return MISSING
-    what = (
-        ("amplification", "{:.2f}", "attempts per operation"),
-        ("success", "{:.0f}", "success while it lasts, %"),
-        ("success after", "{:.0f}", "success in the {after:g} s after it, %"),
+    troubles = found["troubles"]
+    names = list(troubles)
+    rows = list(troubles[names[0]])
+    what: tuple[tuple[str, Callable[[str, str], str]], ...] = (
+        ("success while it lasts, %", lambda name, row: _spread(troubles[name][row]["success"], "{:.0f}")),
+        ("attempts per operation while it lasts", lambda name, row: _attempts(troubles[name][row], row, name)),
+        ("most requests of a second in the first 5 s after it, over what the service can do", _of(found, "peak", 2)),
+        ("seconds late: recovery later than without retries", lambda name, row: late(found, name, row)),
+        ("threads held while it lasts, mean", _of(found, "held", 0)),
     )
-    tables = []
-    for key, form, title in what:
-        rows = [
-            [row, *(_spread(each[row][key], form) for each in found["troubles"].values())]
-            for row in next(iter(found["troubles"].values()))
-        ]
-        tables.append(_table([title.format(**found["setting"]), *found["troubles"]], rows))
-    return "\n\n".join([*tables, _validity(found)])
+    tables = [
+        _table(
+            [title, *names],
+            [[row, *(cell(name, row) if row in troubles[name] else "-" for name in names)] for row in rows],
+        )
+        for title, cell in what
+    ]
+    health = [[row, f"{1000 * latency(found, row):.1f}"] for row in rows]
+    return "\n\n".join([*tables, _table(["median latency in health, ms", ""], health), _validity(found)])
+
+
+def _of(found: dict[str, Any], key: str, digits: int) -> Callable[[str, str], str]:
+    return lambda name, row: _spread(found["troubles"][name][row][key], f"{{:.{digits}f}}")
+
+
+def _attempts(figures: dict[str, Any], row: str, trouble: str) -> str:
+    """With the bound, for those who have the default's bucket, where nearly all retries are in vain."""
+    text = _spread(figures["amplification"], "{:.2f}")
+    is_bound = row.startswith(("default", "patient")) and not trouble.startswith(PAYING)
+    return f"{text}; {figures['bound']['median']:.2f}" if is_bound else text
+
+
+PAYING = ("errors", "1 of 4")
+"""Troubles in which retries pay, so that the default allows more of them."""
+
+
+def latency(found: dict[str, Any], row: str) -> float:
+    """The median of all episodes."""
+    return statistics.median(each[row]["latency"]["median"] for each in found["troubles"].values() if row in each)
 
 
 def _validity(found: dict[str, Any]) -> str:
     cells = [(trouble, row, each) for trouble, rows in found["troubles"].items() for row, each in rows.items()]
     late = max(each["late"] for _, _, each in cells)
-    text = (
-        f"Median and extremes of {found['rounds']} interleaved rounds. The load generator was late by "
-        f"{1000 * late:.0f} ms at most (99th of a hundred operations, worst episode)."
+    rounds = found["rounds"]
+    text = "One round." if rounds == 1 else f"Median and extremes of {rounds} interleaved rounds."
+    text += (
+        f" The load generator was late by {1000 * late:.0f} ms at most (99th of a hundred operations, worst episode)."
     )
     if invalid := [f"{row} in {trouble}" for trouble, row, each in cells if not each["valid"]]:
         text += f" **Invalid, the load generator was late:** {', '.join(invalid)}."
+    short = [(f"{row} in {trouble}", each["no thread"]) for trouble, row, each in cells if each["no thread"] > 0.005]
+    if short:
+        turned = ", ".join(f"{100 * part:.0f} % of {name}" for name, part in short)
+        text += f" Operations that were turned away because all {found['setting']['threads']} threads waited: {turned}."
     return text
 
 
@@ -138,30 +170,46 @@ def picture() -> str:
     rows = [
         [
             name,
+            f"`{found['setup'][name]}`",
             f"{line['figures']['amplification']:.2f}",
-            f"{line['figures']['success']:.1f} %",
-            f"{line['figures']['success after']:.1f} %" + ("" if line["valid"] else " (invalid: late)"),
+            f"{line['figures']['success']:.0f} %",
+            f"{line['figures']['success after']:.0f} %" + ("" if line["valid"] else " (invalid: late)"),
         ]
         for name, line in found["lines"].items()
     ]
-    setting = found["setting"]
-    return _table(
-        ["", "attempts per operation", "success in the outage", f"success in the {setting['after']:g} s after it"], rows
-    )
+    after = found["setting"]["after"]
+    head = ["", "", "attempts per operation", "success in the outage", f"success in the {after:g} s after it"]
+    return _table(head, rows)
 
 
 def outage_caption() -> str:
-    """The picture's figures in two sentences, for the README."""
+    """The picture's figures in a sentence, for the README."""
     found = result("picture")
     if found is None:
         return MISSING
-    few, many, after = found["setting"]["clients"], found["setting"]["threads"], found["setting"]["after"]
-    said = {name: _said(line["figures"]) for name, line in found["lines"].items()}
+    named = {
+        "urllib3 Retry": "urllib3's `Retry`",
+        "tenacity": "tenacity",
+        "stamina": "stamina",
+        "AWS 2.1": '`RetryAdapter(retry_spec="2.1")`',
+        "default": "`RetryAdapter()`",
+        "no retry": "no retries",
+    }
+    said = "; ".join(f"{words} {_said(found['lines'][name]['figures'])}" for name, words in named.items())
+    after = found["setting"]["after"]
+    return f"Requests per operation while the service was down, and success in the {after:g} s after it: {said}."
+
+
+def outage_success() -> str:
+    """Return the cost of a short restart, in a sentence for the README."""
+    found = (result("outages") or {}).get("troubles", {}).get("restart, 3 s")
+    if found is None:
+        return MISSING
+    good = {name: f"{each['success']['median']:.0f} %" for name, each in found.items()}
     return (
-        f"Requests per operation while the service was down, and success in the {after:g} s after it: "
-        f"urllib3's `Retry` {said['urllib3 Retry']}; `RetryAdapter()` {said['standard']} with {few} clients, "
-        f"{said['standard, 400 clients']} with {many} clients of one thread each, which never spend their quota; "
-        f'`RetryAdapter(quota="payoff")` {said["payoff, 400 clients"]} with these; no retries {said["no retry"]}.'
+        f"Of a restart of three seconds, in which connections are refused, `RetryAdapter()` brings {good['default']} "
+        f"of the operations through; urllib3's `Retry` {good['urllib3 Retry']}, stamina {good['stamina']}, tenacity "
+        f"{good['tenacity']}."
     )
 
 
@@ -170,7 +218,7 @@ def _said(figures: dict[str, float]) -> str:
 
 
 def overhead_sentence() -> str:
-    """What a first-try success costs, in a sentence for the README."""
+    """State the cost of a first-try success, in a sentence for the README."""
     found = result("overhead")
     if found is None:
         return MISSING
@@ -215,7 +263,7 @@ def adaptive() -> str:
 
 
 def footprint() -> str:
-    """What importing adds, what a scope costs, what many origins add to a send."""
+    """Tabulate the cost of importing, of a scope, and of many origins to a send."""
     found = result("footprint")
     if found is None:
         return MISSING
@@ -260,8 +308,9 @@ BLOCKS = {
     "adaptive": adaptive,
     "footprint": footprint,
     "outage-caption": outage_caption,
+    "outage-success": outage_success,
     "overhead-sentence": overhead_sentence,
 }
 """By name of the block."""
-README = ("outage-caption", "overhead-sentence")
+README = ("outage-caption", "outage-success", "overhead-sentence")
 """Those that are not on the page, but in the README."""

@@ -18,13 +18,13 @@ from urllib3.util.ssl_match_hostname import CertificateError
 
 from requests_smithy_retry import RetryAdapter, RetryIndicated, StopReason, retry_history
 from requests_smithy_retry.testing.clock import FakeClock
-from requests_smithy_retry.wire import attempt
+from requests_smithy_retry.wire import this_thread
 
 URL = "https://api.example.com/things"
 HEAD = """# Classification of every outcome
 
 This page is generated from the code by `python docs/generate.py`; a test holds that it is up to date.
-Each row was sent through a `RetryAdapter` with default options.
+Each row was sent through a `RetryAdapter` with default classifiers and without a quota.
 
 - *verdict*: what the default classifiers say. A **request fault** is never classified nor retried.
 - *GET*, *POST*: whether it is sent again. A POST is, where no byte of it can have been written; that is seen on the
@@ -55,7 +55,7 @@ class _Scripted(HTTPAdapter):
     def send(self, request: Any, **options: Any) -> Any:  # noqa: ARG002
         self.sent += 1
         if isinstance(self.ending, BaseException):
-            attempt.connecting = hasattr(self.ending, "unwritten")
+            this_thread.connecting = hasattr(self.ending, "unwritten")
             raise self.ending
         response = requests.Response()
         response.status_code, response.request, response._content = self.ending, request, b""
@@ -68,8 +68,8 @@ class _Adapter(RetryAdapter, _Scripted):
 
 
 def outcome_of(ending: Any, method: str, *, keyed: bool = False) -> tuple[bool, str, str]:
-    """Whether a request that ends so is sent again, the verdict, and the reason why it ends."""
-    adapter = _Adapter(ending=ending, max_attempts=2, clock=FakeClock())
+    """Return True if a request that ends so is sent again, with the verdict and the stop reason."""
+    adapter = _Adapter(ending=ending, max_attempts=2, quota=500, clock=FakeClock())
     headers = {"Idempotency-Key": '"1"'} if keyed else None
     try:
         came: Any = adapter.send(requests.Request(method, URL, headers=headers).prepare())
@@ -204,7 +204,7 @@ def build() -> str:
     parts: list[Callable[[], list[str]]] = [
         lambda: ["## Statuses\n", "| status | verdict | GET | POST | POST with a key | why not |", f"{head} --- |"],
         status_rows,
-        lambda: ["\n## What happens on the wire, as `requests` raises it\n"],
+        lambda: ["\n## Faults of the wire, as `requests` raises them\n"],
         lambda: ["| outcome | verdict | GET | POST | why not |", head],
         lambda: exception_rows(iter(wrapped().items())),
         lambda: ["\n## Every exception class by itself\n", "A wrapper is judged by its cause; here it has none.\n"],

@@ -1,4 +1,4 @@
-"""How Sphinx builds the documentation: warnings are errors, and every name that is referred to must exist."""
+"""The settings of Sphinx: warnings are errors, and every name that is referred to must exist."""
 
 from __future__ import annotations
 
@@ -33,9 +33,16 @@ nitpick_ignore_regex = [
     # The same, imported for type checkers alone, so that Sphinx sees no module before the name.
     (r"py:class", r"Path|PreparedRequest|Response|Retry|CollectorRegistry|MeterProvider|TracerProvider"),
     # Type variables and aliases of unions: nothing is written about them.
-    (r"py:class", r"(requests_smithy_retry\.[a-z_]+\.)?(R|R_co|S)|Steps?"),
+    (r"py:class", r"(requests_smithy_retry\.[a-z_.]+\.)?(R|R_co|S)|Steps?"),
     # Types of values that pass through public signatures and that nobody outside makes or looks into.
-    (r"py:class", r"(requests_smithy_retry\.[a-z0-9_]+\.)?(Deadline|FailureKind|Loan|QuotaUrl|SendLoop)"),
+    (
+        r"py:class",
+        (
+            r"(requests_smithy_retry\.[a-z0-9_.]+\.)?"
+            r"(BlockOptions|Contradiction|Deadline|FailureKind|FirstTryHook|Loan|OperationKeywords|QuotaUrl|SendLoop"
+            r"|Sender|Standing|Terms|_Entry)"
+        ),
+    ),
 ]
 
 
@@ -64,6 +71,7 @@ def setup(app: Any) -> None:
     """Have Sphinx ask the functions above."""
     # The options have a table of their own; and autodoc looks for each parameter in the source.
     del requests_smithy_retry.RetryAdapter.__init__.__signature__
+    del requests_smithy_retry.retry_options.__signature__
     app.connect("autodoc-skip-member", skip_bare_fields)
     app.connect("autodoc-process-signature", without_idle_arguments)
     app.connect("missing-reference", find_public_name)

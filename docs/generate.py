@@ -12,8 +12,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from requests_smithy_retry.operation_options import OPERATION_OPTIONS
-from requests_smithy_retry.options import OPTIONS, allowed_values
+from requests_smithy_retry.config.retry_config import OPTIONS
+from requests_smithy_retry.config.retry_options import OPERATION_OPTIONS
 
 DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS))  # for the modules beside this one, wherever it is run from
@@ -29,19 +29,17 @@ def options_table() -> str:
 
     lines = ["| option | default | allowed | meaning |", "| --- | --- | --- | --- |"]
     for name, option in OPTIONS.items():
-        allowed = _cell(allowed_values(name).rstrip(","))
+        allowed = _cell(option.allowed.rstrip(","))
         lines.append(f"| `{name}` | {default_cell(option)} | {allowed} | {_cell(option.meaning)} |")
     return "\n".join(lines)
 
 
 def operation_options_table() -> str:
-    """What ``retry_options`` takes."""
-    lines = ["| option | allowed |", "| --- | --- |"]
-    for name, parse in OPERATION_OPTIONS.items():
-        try:
-            parse(object())
-        except ValueError as refusal:  # noqa: PERF203 - the refusal is what is wanted
-            lines.append(f"| `{name}` | {_cell(str(refusal).partition(' is allowed')[0])} |")
+    """Tabulate the options that ``retry_options`` takes."""
+    lines = ["| option | allowed | meaning |", "| --- | --- | --- |"]
+    lines += [
+        f"| `{name}` | {_cell(item.allowed)} | {_cell(item.meaning)} |" for name, item in OPERATION_OPTIONS.items()
+    ]
     return "\n".join(lines)
 
 
@@ -83,12 +81,14 @@ BLOCKS: dict[tuple[str, str], Callable[[], str]] = {
             ("measured_tables", "explanation/differences-from-botocore.md", "botocore-facts"),
             ("measured_tables", "explanation/quota-and-limiter.md", "policies"),
             ("measured_tables", "reference/shared-quota.md", "shared-quota-latency"),
+            ("measured_tables", "howto/riding-out-an-outage.md", "short-outages"),
+            ("measured_tables", "howto/riding-out-an-outage.md", "weak-corners"),
             ("measured_tables", "explanation/why-retries-are-dangerous.md", "collapse"),
         )
     },
     **{
         ("../README.md", name): from_module("benchmark_tables", name)
-        for name in ("outage-caption", "overhead-sentence")
+        for name in ("outage-caption", "outage-success", "overhead-sentence")
     },
     ("reference/options.md", "options"): options_table,
     ("reference/options.md", "operation-options"): operation_options_table,
@@ -108,16 +108,6 @@ BLOCKS: dict[tuple[str, str], Callable[[], str]] = {
             "simulation",
         )
     },
-    **{
-        ("explanation/payoff-quota.md", name): from_module("payoff_tables", name)
-        for name in ("compared", "payoff-by-size", "bounds", "after-an-hour", "settling", "held-out")
-    },
-    **{
-        ("reference/payoff-figures.md", name): from_module("payoff_tables", name)
-        for name in ("clients-1000", "clients-200", "clients-10", "clients-1")
-    },
-    ("explanation/mutation-report.md", "mutation"): from_module("mutation_tables", "mutation"),
-    ("explanation/mutation-report.md", "mutation-survivors"): from_module("mutation_tables", "mutation-survivors"),
 }
 """By page and name of the block."""
 

@@ -11,12 +11,12 @@ from reference_tables import table
 
 NAMES = {
     "urllib3 Retry": "urllib3 `Retry`",
-    "payoff": "payoff quota",
     "shared 2.1": "standard 2.1, one quota for all",
     "gRPC throttling": "gRPC retry throttling",
     "ratio budget": "10 % ratio budget",
+    "default": "default: the line",
 }
-"""How the simulation's policies are called in prose."""
+"""The names of the simulation's policies in prose."""
 
 SHOWN = (
     "no retry",
@@ -25,10 +25,10 @@ SHOWN = (
     "standard 2.1",
     "shared 2.1",
     "adaptive",
-    "payoff",
     "gRPC throttling",
     "ratio budget",
     "circuit breaker",
+    "default",
 )
 """The policies of the table, in its order."""
 
@@ -46,10 +46,10 @@ def _recovery(seconds: float) -> str:
 
 
 def collapse() -> str:
-    """What retries do to an outage and to a flood: for the page on why they are dangerous."""
+    """Tabulate the effect of retries on an outage and on a flood, for the page on why they are dangerous."""
     hole, spike, errors = (_scenarios()[name] for name in ("black hole", "spike x3", "errors 10 %"))
     rows = []
-    for policy in ("no retry", "urllib3 Retry", "standard 2.1", "payoff"):
+    for policy in ("no retry", "urllib3 Retry", "standard 2.1", "default"):
         each = [f"{row[policy]['amplification']:.2f}, {_recovery(row[policy]['recovery'])}" for row in (hole, spike)]
         rows.append((NAMES.get(policy, policy), *each, f"{errors[policy]['success']:.1f} %"))
     head = ("policy", "outage: attempts per operation, recovery", "load x3: the same", "10 % errors: success")
@@ -88,12 +88,25 @@ def _fact(row: dict[str, Any]) -> str:
 
 
 def shared_quota_latency() -> str:
-    """What one question to a bucket takes, and what a give-back does."""
+    """Tabulate the time of one question to a bucket, and of a give-back."""
     found = result("shared-quota")
     if found is None:
         return MISSING
     rows = [(name, *(f"{row[key]:.1f} µs" for key in LATENCIES)) for name, row in found["latency"].items()]
     return table(("bucket", *LATENCIES), rows)
+
+
+def _waiting(name: str) -> Callable[[], str]:
+    """A table that the simulation of waiting made."""
+
+    def make() -> str:
+        found = result("waiting")
+        if found is None:
+            return MISSING
+        head, *rows = found[name]
+        return table(tuple(head), rows)
+
+    return make
 
 
 LATENCIES = ("take", "give back")
@@ -104,5 +117,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "botocore-facts": botocore_facts,
     "collapse": collapse,
     "policies": policies,
+    "short-outages": _waiting("short"),
+    "weak-corners": _waiting("weak"),
 }
 """By name of the block."""

@@ -22,27 +22,30 @@ class _Records(logging.Handler):
 
 
 def log_records() -> str:
-    """What one operation that gives up writes: sent through an adapter on a clock that does not run."""
+    """List the log records of an operation that waits for its service and gives up, on a clock that does not run."""
     handler, logger = _Records(), logging.getLogger("requests_smithy_retry")
     level = logger.level
     logger.setLevel(logging.DEBUG)
     logger.addHandler(handler)
     try:
         session = requests.Session()
-        session.mount("https://", scripted(503, 503, max_attempts=2))
+        session.mount("https://", scripted(*[503] * 9))
         session.get("https://api.example.com/things?secret=1")
     finally:
         logger.removeHandler(handler)
         logger.setLevel(level)
     rows = []
-    for record in [handler.records[0], handler.records[1], handler.records[-1]]:
+    kinds: dict[str, logging.LogRecord] = {}
+    for record in handler.records:
+        kinds.setdefault(record.msg, record)
+    for record in sorted(kinds.values(), key=lambda record: record.levelno):
         fields = ", ".join(f"`{name}`" for name in vars(record) if name.startswith("retry_"))
         rows.append((record.levelname, f"`{record.getMessage()}`", fields))
     return table(("level", "message", "in the record besides"), rows)
 
 
 def prometheus_metrics() -> str:
-    """What a PrometheusListener registers."""
+    """List the metrics that a PrometheusListener registers."""
     from prometheus_client import CollectorRegistry
 
     from requests_smithy_retry.prometheus import PrometheusListener
@@ -59,7 +62,7 @@ def prometheus_metrics() -> str:
 
 
 def otel_metrics() -> str:
-    """What an OpenTelemetryListener creates."""
+    """List the instruments that an OpenTelemetryListener creates."""
     from requests_smithy_retry.otel import OpenTelemetryListener
 
     rows: list[tuple[str, ...]] = []

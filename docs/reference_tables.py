@@ -13,13 +13,16 @@ from pathlib import Path
 from typing import Any
 
 import requests_smithy_retry
-from requests_smithy_retry import StopReason, aws_settings, stop_reason
-from requests_smithy_retry.ending import EXHAUSTED
-from requests_smithy_retry.environment import VARIABLES
-from requests_smithy_retry.log import QUIET_ENDINGS
-from requests_smithy_retry.options import OPTIONS, Option, allowed_values
+from requests_smithy_retry import StopReason
+from requests_smithy_retry import errors as stop_reason
+from requests_smithy_retry.config import aws_settings
+from requests_smithy_retry.config.options import Option
+from requests_smithy_retry.config.retry_config import OPTIONS
+from requests_smithy_retry.config.sources import VARIABLES
+from requests_smithy_retry.config.text_values import parse_text
+from requests_smithy_retry.observing.log import QUIET_ENDINGS
 from requests_smithy_retry.quotas.settings import RedisSettings, SharedQuotaSettings
-from requests_smithy_retry.text_values import parse_text
+from requests_smithy_retry.sending.caller_errors import EXHAUSTED
 
 API = Path(__file__).parent / "reference" / "api"
 
@@ -33,6 +36,7 @@ EXAMPLES = {
     "jitter": "equal",
     "quota": "none",
     "quota_url": "shm://my-service",
+    "patience": "10s",
     "refill_rate": "0.5",
     "on_empty": "wait",
     "success_reward": "2",
@@ -52,15 +56,15 @@ EXAMPLES = {
     "sdk_headers": "on",
     "aws_config": "my-profile",
 }
-"""A value for each variable. Each is read by the code before it is shown."""
+"""Examples by option, where one says more than :func:`example_of` can guess."""
 
 INNER = {
-    "bodies.BodyChanged": "the caller gets requests' UnrewindableBodyError",
-    "option_types.Refused": "the caller gets RetryConfigError",
-    "policy_loop.DirectedError": "told to a strategy, never raised",
-    "quotas.redis_pool.UnreachableError": "a bucket in memory stands in",
-    "quotas.redis_script.NonsenseError": "a bucket in memory stands in",
-    "quotas.shared_file.BusyError": "a bucket in memory stands in",
+    "sending.replay.BodyChanged": "the caller gets requests' UnrewindableBodyError",
+    "checks.Refused": "the caller gets RetryConfigError",
+    "policy.DirectedError": "told to a strategy, never raised",
+    "quotas.redis.script.NonsenseError": "a bucket in memory stands in",
+    "quotas.shared_memory.file.BusyError": "a bucket in memory stands in",
+    "quotas.shared_memory.file.CrowdedError": "a bucket in memory stands in",
 }
 """Classes that never leave the package, with what comes of them."""
 
@@ -118,18 +122,26 @@ def default_cell(option: Option) -> str:
     return f"`{value!r}`" if isinstance(value, (bool, int, float, str, type(None))) else "the published numbers"
 
 
+def example_of(name: str) -> str:
+    """Return an example of a variable's value. The code reads it before it is shown."""
+    item = OPTIONS[name]
+    by_kind = {bool: "no" if item.default is True else "yes"}.get(type(item.default), "10s")
+    example = EXAMPLES.get(name, by_kind)
+    parse_text(name, example, "this page")
+    return example
+
+
 def environment() -> str:
     """Each variable of :data:`VARIABLES`."""
     rows = []
     for variable, name in VARIABLES.items():
-        parse_text(name, EXAMPLES[name], "this page")
-        allowed = cell(allowed_values(name).rstrip(","))
-        rows.append((f"`{variable}`<br>`{name}`", allowed, default_cell(OPTIONS[name]), f"`{EXAMPLES[name]}`"))
+        allowed = cell(OPTIONS[name].allowed.rstrip(","))
+        rows.append((f"`{variable}`<br>`{name}`", allowed, default_cell(OPTIONS[name]), f"`{example_of(name)}`"))
     return table(("variable, option", "form", "default", "example"), rows)
 
 
 def aws() -> str:
-    """What ``aws_config`` reads."""
+    """Tabulate the settings that ``aws_config`` reads."""
     rows = []
     for variable, option in aws_settings.VARIABLES.items():
         keys = [f"`{key}`" for key, own in aws_settings.KEYS.items() if own == option]
@@ -158,7 +170,7 @@ def stop_reasons() -> str:
             raise ValueError(f"{reason.name} does not say what the caller gets")
         counts = "no" if reason in QUIET_ENDINGS else "yes, and raises" if reason in EXHAUSTED else "yes"
         rows.append((f"`{reason.name}`", f"*{reason.value}*: {meaning}", gets.removesuffix("."), counts))
-    return table(("name", "phrase and meaning", "the caller gets", "a giving up"), rows)
+    return table(("name", "phrase and meaning", "the caller gets", "gives up"), rows)
 
 
 def own_exceptions() -> dict[str, type[BaseException]]:
@@ -191,7 +203,7 @@ def exceptions() -> str:
 
 
 def shared_quota_settings() -> str:
-    """What can be tuned on a quota that processes share, from the docstrings of the two classes."""
+    """Tabulate the settings of a quota that processes share, from the docstrings of the two classes."""
     rows = []
     for cls, whose in ((SharedQuotaSettings, ""), (RedisSettings, "Redis: ")):
         params = re.findall(r"^:param (\w+): (.*?)(?=^:)", f"{inspect.getdoc(cls)}\n:", re.MULTILINE | re.DOTALL)

@@ -1,4 +1,4 @@
-"""What each fault on the wire raises: every one of the catalogue is sent through an adapter, on a real socket."""
+"""The exception of each fault on the wire: all of the catalogue go through an adapter, on a real socket."""
 
 from __future__ import annotations
 

@@ -1,51 +1,58 @@
 """The retry layer for ``requests``: a mountable adapter with Smithy retry strategies.
 
-Start with :func:`mount` or :class:`RetryAdapter`. Everything here is handed on from the file that owns it; most of it
-when it is first asked for, so that importing the package costs little.
+Start with :func:`mount` or :class:`RetryAdapter`. Most names are imported on first use, so that importing the package
+costs little.
 """
 
 from typing import TYPE_CHECKING
 
-from .classifier import RetryClassifier, classifier, with_priority
-from .install import install, uninstall
-from .mount import mount
+from .classifiers.protocol import RetryClassifier, RetryClassifierPriority, classifier, with_priority
+from .mounting import install, mount, uninstall
 from .version import __version__
 
 if TYPE_CHECKING:
-    from .actions import ErrorKind, NoActionIndicated, RetryAction, RetryForbidden, RetryIndicated, RetryReason
     from .adapter import RetryAdapter
-    from .backoff import ExponentialRetryBackoffStrategy, Jitter, RetryBackoffStrategy
-    from .classification import Classification, Vote, classify
-    from .classifiers import (
-        AwsErrorCodeClassifier,
-        HttpStatusCodeClassifier,
-        IdempotencyKeyClassifier,
-        ModeledAsRetryableClassifier,
-        SmithyModelClassifier,
-        TransientErrorClassifier,
-        default_classifiers,
+    from .classifiers.actions import (
+        ErrorKind,
+        NoActionIndicated,
+        RetryAction,
+        RetryForbidden,
+        RetryIndicated,
+        RetryReason,
     )
+    from .classifiers.aws import AwsErrorCodeClassifier
+    from .classifiers.fold import Classification, Vote, classify
+    from .classifiers.modeled import ModeledAsRetryableClassifier
+    from .classifiers.outcome import ErrorRetryInfo, HasFault, Outcome, ResponseError, RetryContext
+    from .classifiers.statuses import HttpStatusCodeClassifier, IdempotencyKeyClassifier
+    from .classifiers.transport_faults import TransientErrorClassifier
     from .clock import Clock, SystemClock
-    from .config import RetryConfig
-    from .error_info import ErrorRetryInfo, HasFault
-    from .errors import RetryConfigError, RetryConfigWarning, RetryError, TokenError
-    from .events import AfterAttempt, BeforeAttempt, GaveUp, RetryScheduled, Succeeded, Throttled
-    from .history import AttemptRecord, RetryHistory, retry_history
-    from .interfaces import RetryStrategy
-    from .limiter_settings import RateLimiterSettings
-    from .listeners import RetryListener
-    from .observed import ObservedOperation
-    from .operation_options import retry_options
-    from .outcome import Outcome, ResponseError, RetryContext
-    from .payoff_bucket import PayoffTokenBucket
-    from .priority import RetryClassifierPriority
-    from .quota import RetryQuota, TokenBucket, TokenBucketSnapshot
-    from .rate_limiter import ClientRateLimiter, PermitWait, RateLimiterSnapshot
+    from .config.retry_config import RetryConfig
+    from .config.retry_options import retry_options
+    from .errors import RetryConfigError, RetryConfigWarning, RetryError, StopReason, TokenError
+    from .observing.events import (
+        AfterAttempt,
+        BeforeAttempt,
+        GaveUp,
+        RetryListener,
+        RetryScheduled,
+        Succeeded,
+        Throttled,
+    )
+    from .observing.history import AttemptRecord, RetryHistory, retry_history
+    from .observing.observed_operation import ObservedOperation
+    from .pacing.backoff import ExponentialRetryBackoffStrategy, Jitter, RetryBackoffStrategy
+    from .pacing.limiter_settings import RateLimiterSettings
+    from .pacing.rate_limiter import ClientRateLimiter, PermitWait, RateLimiterSnapshot
+    from .quotas.bucket import RetryQuota, TokenBucket, TokenBucketSnapshot
+    from .quotas.payoff import PayoffTokenBucket
     from .smithy import SmithyEndpoint, SmithyModel, SmithyModelError
-    from .stop_reason import StopReason
-    from .strategies import SimpleRetryStrategy, StandardRetryStrategy
+    from .smithy.model_classifier import SmithyModelClassifier
     from .strategies.adaptive import AdaptiveRetryStrategy
-    from .tokens import RetryToken, StandardRetryToken
+    from .strategies.default_classifiers import default_classifiers
+    from .strategies.protocol import RetryStrategy, RetryToken, StandardRetryToken
+    from .strategies.simple import SimpleRetryStrategy
+    from .strategies.standard import StandardRetryStrategy
 
 __all__ = [
     "AdaptiveRetryStrategy",
@@ -121,47 +128,71 @@ __all__ = [
 ]
 
 _HOMES = {
-    "actions": ("ErrorKind", "NoActionIndicated", "RetryAction", "RetryForbidden", "RetryIndicated", "RetryReason"),
     "adapter": ("RetryAdapter",),
-    "backoff": ("ExponentialRetryBackoffStrategy", "Jitter", "RetryBackoffStrategy"),
-    "classification": ("Classification", "Vote", "classify"),
-    "classifiers": (
-        "AwsErrorCodeClassifier",
-        "HttpStatusCodeClassifier",
-        "IdempotencyKeyClassifier",
-        "ModeledAsRetryableClassifier",
-        "SmithyModelClassifier",
-        "TransientErrorClassifier",
-        "default_classifiers",
+    "classifiers.actions": (
+        "ErrorKind",
+        "NoActionIndicated",
+        "RetryAction",
+        "RetryForbidden",
+        "RetryIndicated",
+        "RetryReason",
     ),
+    "classifiers.aws": ("AwsErrorCodeClassifier",),
+    "classifiers.fold": ("Classification", "Vote", "classify"),
+    "classifiers.modeled": ("ModeledAsRetryableClassifier",),
+    "classifiers.outcome": ("ErrorRetryInfo", "HasFault", "Outcome", "ResponseError", "RetryContext"),
+    "classifiers.statuses": ("HttpStatusCodeClassifier", "IdempotencyKeyClassifier"),
+    "classifiers.transport_faults": ("TransientErrorClassifier",),
     "clock": ("Clock", "SystemClock"),
-    "config": ("RetryConfig",),
-    "error_info": ("ErrorRetryInfo", "HasFault"),
-    "errors": ("RetryConfigError", "RetryConfigWarning", "RetryError", "TokenError"),
-    "events": ("AfterAttempt", "BeforeAttempt", "GaveUp", "RetryScheduled", "Succeeded", "Throttled"),
-    "history": ("AttemptRecord", "RetryHistory", "retry_history"),
-    "interfaces": ("RetryStrategy",),
-    "limiter_settings": ("RateLimiterSettings",),
-    "listeners": ("RetryListener",),
-    "observed": ("ObservedOperation",),
-    "operation_options": ("retry_options",),
-    "outcome": ("Outcome", "ResponseError", "RetryContext"),
-    "payoff_bucket": ("PayoffTokenBucket",),
-    "priority": ("RetryClassifierPriority",),
-    "quota": ("RetryQuota", "TokenBucket", "TokenBucketSnapshot"),
-    "rate_limiter": ("ClientRateLimiter", "PermitWait", "RateLimiterSnapshot"),
-    "smithy": ("SmithyEndpoint", "SmithyModel", "SmithyModelError"),
-    "stop_reason": ("StopReason",),
-    "strategies": ("SimpleRetryStrategy", "StandardRetryStrategy"),
+    "config.retry_config": ("RetryConfig",),
+    "config.retry_options": ("retry_options",),
+    "errors": ("RetryConfigError", "RetryConfigWarning", "RetryError", "StopReason", "TokenError"),
+    "observing.events": (
+        "AfterAttempt",
+        "BeforeAttempt",
+        "GaveUp",
+        "RetryListener",
+        "RetryScheduled",
+        "Succeeded",
+        "Throttled",
+    ),
+    "observing.history": ("AttemptRecord", "RetryHistory", "retry_history"),
+    "observing.observed_operation": ("ObservedOperation",),
+    "pacing.backoff": (
+        "ExponentialRetryBackoffStrategy",
+        "Jitter",
+        "RetryBackoffStrategy",
+    ),
+    "pacing.limiter_settings": ("RateLimiterSettings",),
+    "pacing.rate_limiter": (
+        "ClientRateLimiter",
+        "PermitWait",
+        "RateLimiterSnapshot",
+    ),
+    "quotas.payoff": ("PayoffTokenBucket",),
+    "quotas.bucket": (
+        "RetryQuota",
+        "TokenBucket",
+        "TokenBucketSnapshot",
+    ),
+    "smithy": (
+        "SmithyEndpoint",
+        "SmithyModel",
+        "SmithyModelError",
+    ),
+    "smithy.model_classifier": ("SmithyModelClassifier",),
     "strategies.adaptive": ("AdaptiveRetryStrategy",),
-    "tokens": ("RetryToken", "StandardRetryToken"),
+    "strategies.default_classifiers": ("default_classifiers",),
+    "strategies.protocol": ("RetryStrategy", "RetryToken", "StandardRetryToken"),
+    "strategies.simple": ("SimpleRetryStrategy",),
+    "strategies.standard": ("StandardRetryStrategy",),
 }
-"""The file of each name that is handed on when it is asked for."""
+"""The module of each name that is imported on first use."""
 
-if not TYPE_CHECKING:  # pragma: no branch - a checker, which runs nothing, would take any name for one of ours
+if not TYPE_CHECKING:  # pragma: no branch - a type checker would accept any name
 
     def __getattr__(name: str) -> object:
-        """Import the file of a name, and keep the name for the next time."""
+        """Import a name from its module, and keep it."""
         from importlib import import_module
 
         for home, names in _HOMES.items():

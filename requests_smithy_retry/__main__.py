@@ -1,4 +1,4 @@
-"""``python -m requests_smithy_retry``: the command line, under another name; ``run`` needs no extra."""
+"""``python -m requests_smithy_retry``: the command line. Its command ``run`` needs no extra."""
 
 from __future__ import annotations
 

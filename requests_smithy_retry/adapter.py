@@ -1,63 +1,77 @@
-"""The transport adapter (contract 1): its options, its strategy, its pools. How it sends is in :mod:`send_loop`."""
+"""The transport adapter (contract 1): its options, its strategy, its pools. Sending is in :mod:`send_loop`."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
+from sys import _getframe
 from typing import TYPE_CHECKING, Any
 
 from requests import PreparedRequest
 from requests.adapters import HTTPAdapter
 
-from .classifier import RetryClassifier, sees_successes
+from .adapter_copies import CopiedAfresh
 from .clock import SYSTEM_CLOCK, Clock
-from .config import RetryConfig, RetryOptions
-from .copying import CopiedAfresh
+from .config.max_retries import (
+    INNER_RETRY,
+    UNSET,
+    ChangedOr,
+    ShownRetry,
+    translate,
+    with_changes,
+    with_translated,
+)
+from .config.retry_config import ADAPTER_OPTIONS, OPTIONS, RetryConfig, RetryOptions, unknown_option, with_options
+from .config.sources import resolve
+from .config.urllib3_retry import SOURCE, TRANSLATED, UNLIMITED, OptionsRetry
 from .errors import RetryConfigError
-from .first_tries import book_of, owed
-from .given_strategy import check_beside_strategy, foreign_fold, gives_free_first_token
-from .interfaces import RetryStrategy
-from .listeners import Listeners
-from .max_retries import INNER_RETRY, UNSET, translate, with_translated
-from .nested_retries import refuse_own_max_retries
-from .options import ADAPTER_OPTIONS, OPTIONS, unknown_option
-from .resolve import resolve
-from .scopes import scope_of
-from .sdk_headers import SDK_HEADERS
-from .send_loop import SendLoop
-from .signature import with_options
-from .strategies import strategy_for
-from .strategies.simple import SimpleRetryStrategy
-from .wire import watch
+from .observing.events import SDK_HEADERS, Listeners
+from .sending.nested_retries import refuse_own_max_retries
+from .sending.send_loop import SendLoop, is_within_send
+from .strategies.first_tries import nothing_known, nothing_to_tell
+from .strategies.foreign import StrategyPort, adapt, check_beside_strategy
+from .strategies.modes import strategy_for
+from .strategies.protocol import RetryStrategy
+from .strategies.simple import SimpleRetryStrategy, is_built_in
+from .urls import scope_of
+from .wire import use_our_pools
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
     from urllib3.util.retry import Retry
 
+PLAIN_SEND = getattr(HTTPAdapter.send, "__code__", None)
+"""The code that passes ``max_retries`` to urllib3."""
+
+POOL_DEFAULTS: dict[str, int] = {"pool_connections": 10, "pool_maxsize": 10, "pool_block": False}
+"""The defaults of ``HTTPAdapter``."""
+
 
 class RetryAdapter(CopiedAfresh, SendLoop):
     """A ``requests`` adapter that retries. Mount it, and call sites stay as they are.
 
-    Each send is one operation: its attempts are decided by a :class:`RetryStrategy`, and what the caller gets is the
-    last attempt's own response or exception.
+    Each send is one operation. A :class:`RetryStrategy` decides on its attempts, and the caller gets the last attempt's
+    response or exception.
 
     :param pool_connections: as in ``HTTPAdapter``.
     :param pool_maxsize: as in ``HTTPAdapter``.
-    :param max_retries: ``0`` or ``False``: one attempt; an int: so many retries; a urllib3 ``Retry``: translated. Not
-        together with ``max_attempts``.
+    :param max_retries: the number of retries; ``False`` is 0; a urllib3 ``Retry`` is translated. Not together with
+        ``max_attempts``.
     :param pool_block: as in ``HTTPAdapter``.
     :param config: the policy, in place of options; options given beside it override it.
     :param strategy: any object with the three methods of :class:`RetryStrategy`, in place of ``mode``.
     :param clock: tells the time and sleeps; by default the built-in strategy's own, or the machine's.
     :param options: any option of :class:`RetryConfig`.
-    :raises RetryConfigError: for a bad option or options that contradict each other.
-    :raises TypeError: for an option that there is not.
+    :raises RetryConfigError: for a bad option, or options that contradict each other.
+    :raises TypeError: for an unknown option.
     """
+
+    _is_shared = False
 
     def __init__(
         self,
         pool_connections: int = 10,
         pool_maxsize: int = 10,
-        # The mark for "not given" is no value to give, so the type does not name it.
+        # The type does not name UNSET, because callers do not pass it.
         max_retries: int | Retry | None = UNSET,  # type: ignore[assignment]
         pool_block: bool = False,
         *,
@@ -67,20 +81,22 @@ class RetryAdapter(CopiedAfresh, SendLoop):
         **options: Unpack[RetryOptions],
     ) -> None:
         known, others = self._own_options(dict(options))
-        translated = translate(max_retries)
-        if translated and "max_attempts" in known:
-            raise RetryConfigError(
-                "max_retries", max_retries, "code", "only one of max_retries and max_attempts is allowed"
-            )
         own = strategy.clock if isinstance(strategy, SimpleRetryStrategy) else SYSTEM_CLOCK
         self.clock: Clock = own if clock is None else clock
         self._given = strategy is not None
-        self._configure(config, strategy, known, translated)
-        super().__init__(pool_connections=pool_connections, pool_maxsize=pool_maxsize, pool_block=pool_block, **others)
-        watch(self.poolmanager)  # a subclass may have made one without asking us
+        self._configure(config, strategy, known, max_retries)
+        self.__dict__.pop("max_retries", None)  # set before us, which with HTTPAdapter says nothing from here on
+        pools: dict[str, Any] = {
+            "pool_connections": pool_connections,
+            "pool_maxsize": pool_maxsize,
+            "pool_block": pool_block,
+        }
+        # A mix-in behind us may have other defaults, or not know these names.
+        super().__init__(**{name: value for name, value in pools.items() if value != POOL_DEFAULTS[name]}, **others)
+        self._use_our_pools()  # a subclass may have made its own
 
     def _own_options(self, options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Our options, and those of a mix-in behind us (contract 11.4)."""
+        """Separate our options from those of a mix-in behind us (contract 11.4)."""
         known = {name: value for name, value in options.items() if name in OPTIONS}
         others = {name: value for name, value in options.items() if name not in OPTIONS}
         following = getattr(super().__init__, "__func__", None)
@@ -93,101 +109,200 @@ class RetryAdapter(CopiedAfresh, SendLoop):
         config: RetryConfig | None,
         strategy: RetryStrategy | None,
         options: dict[str, Any],
-        translated: dict[str, Any],
+        max_retries: Any,
     ) -> None:
+        translated = translate(max_retries)
+        if translated and "max_attempts" in options:
+            raise RetryConfigError(SOURCE, max_retries, "code", "only one of max_retries and max_attempts is allowed")
         if strategy is not None:
-            check_beside_strategy(strategy, config, {**translated, **options})
+            check_beside_strategy(strategy, config, options)
+            if translated:
+                raise _owned_by(strategy, max_retries)
         if not isinstance(config, RetryConfig | None):
             raise RetryConfigError("config", config, "code", "a RetryConfig is allowed")
         refuse_own_max_retries(type(self), RetryAdapter)
         base = strategy.config if isinstance(strategy, SimpleRetryStrategy) else config or RetryConfig()
         base = with_translated(base, translated).replace(**options)
-        # A strategy has its own policy, whoever made it; the environment can say how the adapter treats it.
+        # A given strategy has its own policy; the environment only sets the adapter's own options.
         self.retry_config: RetryConfig = resolve(base, names=OPTIONS if strategy is None else ADAPTER_OPTIONS)
         self._use(strategy_for(self.retry_config, self.clock) if strategy is None else strategy)
+        if translated:
+            self._show(ShownRetry.of(max_retries, translated) or self._options_as_shown())
 
     def _use(self, strategy: RetryStrategy) -> None:
-        """Adopt a strategy, and work out once what each send needs to know of it."""
-        if "poolmanager" in self.__dict__:
-            watch(self.poolmanager)  # unpickled just now, and made without asking us
+        """Adopt a strategy, and compute once what each send needs to know of it."""
+        self._use_our_pools()  # unpickling has made new ones
         self._strategy = strategy
         config = self.retry_config
-        self.foreign_fold: tuple[RetryClassifier, ...] | None = None
-        if isinstance(strategy, SimpleRetryStrategy):
-            self.sees_successes: bool = strategy.sees_successes
-        else:
-            self.foreign_fold = foreign_fold(config)
-            self.sees_successes = any(map(sees_successes, self.foreign_fold))
+        self.port: StrategyPort = adapt(strategy, config)
         # A first attempt that goes well needs nothing of all this where the strategy's first token is free.
-        self._needs_operation: Collection[Any] | bool = (
-            not gives_free_first_token(strategy)
-            or self.sees_successes
-            or not config.enabled
-            or not config.preload_content
-            or config.timeout is not None
-            or config.idempotency_key is not False
-            or config.operation_timeout is not None
-            or config.operation_attempt_timeout is not None
-            # Empty until a server throttles; from then on each attempt needs a permit.
-            or getattr(strategy, "throttled", hasattr(strategy, "send_permit"))
-        )
-        self.ask_permit: Any | None = getattr(strategy, "send_permit", None)
-        # Read on each first-try success: empty where there is nothing to book.
-        self._owed = owed(strategy)
-        self._book = book_of(strategy, self.scope_of, by_url=config.scope is None)
+        is_special = not config.enabled or config.idempotency_key is not False
+        self._needs_operation: Collection[Any] | bool = is_special or self.port.needs_operation
+        # Asked on each first-try success. Where scopes are not origins, nothing is remembered.
+        self._by_origin = not self._has_own_scopes() and is_built_in(strategy, "bucket", "limiter")
+        hooks = strategy.hooks if isinstance(strategy, SimpleRetryStrategy) else None
+        self._hook_at = nothing_to_tell if hooks is None else hooks.get if self._by_origin else nothing_known
         items = (SDK_HEADERS, *config.listeners) if config.sdk_headers else config.listeners
         self.listeners: Any = Listeners(items) if items else None
-        self._in_full = self.listeners is not None or self._needs_operation
+        self._hears_attempts = self.listeners is not None and self.listeners.hears_attempts
+        self._show(self._shown)
+
+    def _has_own_scopes(self) -> bool:
+        own = getattr(self.scope_of, "__func__", None)
+        return self.retry_config.scope is not None or own is not RetryAdapter.scope_of
+
+    def _show(self, shown: ShownRetry | None) -> None:
+        """Let ``max_retries`` return this ``Retry``, whose changes take effect; None: one that is made on demand."""
+        config = self.retry_config
+        self._has_limits = config.operation_timeout is not None or config.operation_attempt_timeout is not None
+        # Each has the first attempt made by a longer way, though not by way of an operation.
+        is_special = config.timeout is not None or self._hears_attempts or not config.preload_content
+        in_full: Collection[Any] | ChangedOr | bool = self._has_limits or is_special or self._needs_operation
+        if shown is None:
+            self.__dict__.pop("_shown", None)
+        else:
+            self._shown = shown
+            if in_full is not True:
+                in_full = ChangedOr(shown, in_full if isinstance(in_full, Collection) else ())
+        self._in_full = in_full
+
+    def _adopt(self, config: RetryConfig) -> None:
+        """Adopt another policy. The strategy's quotas stay as they are, unless other sessions share it."""
+        strategy = self._strategy
+        if isinstance(strategy, SimpleRetryStrategy) and not self._is_shared:
+            strategy = strategy.under(config)
+        else:
+            strategy = strategy_for(config, self.clock)
+        self.retry_config = config
+        self._is_shared = False
+        self._use(strategy)
+
+    def _heed_changes(self) -> bool:
+        """Translate ``max_retries`` again if it was changed in place; return True if it was."""
+        shown = self._shown
+        if shown is None or not shown.is_changed():
+            return False
+        if self._given:
+            raise _owned_by(self.strategy, shown.retry)
+        now = shown.translated_anew()
+        self._adopt(with_changes(self.retry_config, shown.options, now.options))
+        self._show(now)  # only now: until then other threads translate it themselves
+        return True
+
+    def share_strategy(self) -> None:
+        """Mark the strategy as shared with other sessions: setting ``max_retries`` replaces it for this one."""
+        self._given, self._is_shared = False, True
+
+    def _options_as_shown(self) -> ShownRetry:
+        strategy = self.port.strategy
+        config: RetryConfig = strategy.config if isinstance(strategy, SimpleRetryStrategy) else self.retry_config
+        options = {name: getattr(self.retry_config if name in ADAPTER_OPTIONS else config, name) for name in TRANSLATED}
+        options["max_attempts"] = (strategy.max_attempts or UNLIMITED) if self.retry_config.enabled else 1
+        return ShownRetry(OptionsRetry.saying(options, transient_base=config.transient_base), options)
 
     def scope_of(self, request: PreparedRequest) -> str:
-        """The scope of a request: the target's origin, or what the option ``scope`` says.
+        """Return the scope of a request: the target's origin, or the result of the option ``scope``.
 
-        :raises RetryConfigError: if the function gives something that is no text.
+        :raises RetryConfigError: if that function returns anything but a string.
         """
         if self.retry_config.scope is None:
             return scope_of(str(request.url))
         scope = self.retry_config.scope(request)
         if not isinstance(scope, str):
-            raise RetryConfigError("scope", scope, "the function's result", "a text is allowed")
+            raise RetryConfigError("scope", scope, "the function's result", "a string is allowed")
         return scope
 
     @property
     def strategy(self) -> RetryStrategy:
-        """Who decides. Another strategy may be assigned; operations under way go on with theirs."""
+        """The strategy. Another one may be assigned; operations under way go on with theirs."""
         return self._strategy
 
     @strategy.setter
     def strategy(self, strategy: RetryStrategy) -> None:
         check_beside_strategy(strategy, None, {})
-        self._given = True
+        self._given, self._is_shared = True, False
+        self.__dict__.pop("_original", None)
         self._use(strategy)
+        self._show(None)
 
     @property
     def max_retries(self) -> Retry:
-        """What urllib3 is given: a ``Retry`` that retries nothing. Assigning translates, as the constructor does."""
-        return INNER_RETRY
+        """The adapter's own ``Retry``: the one it was given, or one that expresses the options in force.
+
+        A change in place takes effect with the next send. An assigned value is translated, as in the constructor; on
+        an adapter that :func:`install` made, it gives this session a policy of its own. urllib3 itself always gets
+        another one, which retries nothing.
+
+        :raises RetryConfigError: on assignment, if the value cannot be translated, or beside a given ``strategy``.
+        """
+        caller = _getframe(1)
+        if caller.f_code is PLAIN_SEND or is_within_send(self, caller):
+            return INNER_RETRY
+        shown = self._shown
+        if shown is None:
+            if "_strategy" not in self.__dict__:
+                return self._set_too_early()
+            # setdefault: threads that read it at the same moment get the same one.
+            shown = self.__dict__.setdefault("_shown", self._options_as_shown())
+            self._show(shown)
+        return shown.retry
 
     @max_retries.setter
     def max_retries(self, value: Any) -> None:
-        # HTTPAdapter's constructor assigns its own default before there are pools; that says nothing.
-        if "poolmanager" in self.__dict__:
-            translated = translate(value)
-            if self._given:
-                check_beside_strategy(self.strategy, None, translated)
-            self.retry_config = with_translated(self.retry_config, translated)
-            self._use(strategy_for(self.retry_config, self.clock))
+        # HTTPAdapter's constructor assigns its own default before anything else.
+        if "proxy_manager" not in self.__dict__:
+            if "_strategy" not in self.__dict__:
+                self.__dict__["max_retries"] = value
+            return
+        if self._given:
+            raise _owned_by(self.strategy, value)
+        options = translate(value)
+        config = with_translated(self.retry_config, options)
+        self.__dict__.setdefault("_original", (self._strategy, self.retry_config, self._shown, self._is_shared))
+        self._adopt(config)
+        self._show(ShownRetry.of(value, options) or self._options_as_shown())
+
+    @max_retries.deleter
+    def max_retries(self) -> None:
+        # unittest.mock deletes it after a patch: this restores the policy from before the assignment.
+        if "_original" in self.__dict__:
+            strategy, self.retry_config, shown, self._is_shared = self.__dict__.pop("_original")
+            self._use(strategy)
+            self._show(shown)
+
+    def _set_too_early(self) -> Retry:
+        """Return what a subclass assigned before it called our constructor, to hand it to that."""
+        try:
+            retry: Retry = self.__dict__["max_retries"]
+        except KeyError:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute 'max_retries'") from None
+        return retry
+
+    def _use_our_pools(self) -> None:
+        # Missing during construction, and for ever if init_poolmanager makes none.
+        use_our_pools(getattr(self, "poolmanager", None))
 
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
-        """Make the pool manager, with pools that see what happens on the wire (contract 14.1)."""
+        """Make the pool manager, with our own pools (contract 14.1)."""
         super().init_poolmanager(*args, **kwargs)
-        watch(self.poolmanager)
+        self._use_our_pools()
 
     def proxy_manager_for(self, proxy: str, **kwargs: Any) -> Any:
-        """The pool manager for a proxy, likewise."""
+        """Return the pool manager for a proxy, with our own pools (contract 14.1)."""
         manager = super().proxy_manager_for(proxy, **kwargs)
-        watch(manager)
+        use_our_pools(manager)
         return manager
 
 
-# A mix-in before us may pass on only what it finds in the signature (requests-ratelimiter does).
+def _owned_by(strategy: RetryStrategy, value: Any) -> RetryConfigError:
+    return RetryConfigError(
+        SOURCE,
+        value,
+        "code",
+        f"the policy belongs to the strategy that this adapter was given, strategy={strategy!r}: only one of the two "
+        "is allowed. Give the strategy other options, or give the adapter config= in its place",
+    )
+
+
+# A mix-in before us (requests-ratelimiter) may pass on only the options in the signature.
 RetryAdapter.__init__.__signature__ = with_options(RetryAdapter.__init__)  # type: ignore[attr-defined]

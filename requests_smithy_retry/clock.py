@@ -1,4 +1,4 @@
-"""The one place that knows the time (contract 8.5).
+"""The clocks and deadlines (contract 8.5).
 
 Everything that measures or waits is given a :class:`Clock`; nothing else in the package imports :mod:`time`.
 """
@@ -7,63 +7,63 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 LONGEST_SLEEP = 1e9
-"""Seconds (31 years). A server may ask for any number of them; what exceeds a platform's clock is an error there."""
+"""The longest sleep in seconds (31 years): a server may ask for more than a platform's clock can sleep."""
 
 
 class Clock(Protocol):
-    """Time, as the library sees it."""
+    """A clock as the library uses it."""
 
     def now(self) -> float:
-        """Seconds on a clock that never goes back; its zero means nothing."""
+        """Return seconds on a clock that never goes back; its zero is arbitrary."""
         ...
 
     def wall(self) -> float:
-        """Seconds since the epoch, for dates that a server sends and for logs; it may be set back."""
+        """Return seconds since the epoch, for servers' dates and for logs; it may be set back."""
         ...
 
     def sleep(self, seconds: float) -> None:
-        """Wait. Interruptible by a signal's exception."""
+        """Wait. A signal handler's exception interrupts it."""
         ...
 
 
 @runtime_checkable
 class WaitingClock(Clock, Protocol):
-    """A clock whose waits can be cut short from another thread. Optional: :func:`wait_on` makes do without it."""
+    """A clock whose waits another thread can end early. Optional: see :func:`wait_on`."""
 
     def wait(self, condition: threading.Condition, seconds: float) -> None:
-        """Wait until the condition is notified, at most so long. The caller holds the condition's lock."""
+        """Wait until the condition is notified, at most ``seconds``. The caller holds the condition's lock."""
         ...
 
 
 class SystemClock:
-    """The machine's clocks. ``sleep`` is looked up at call time, so that gevent's patch (and a test's) is seen."""
+    """The machine's clocks. ``sleep`` is looked up at call time, so that gevent's patch takes effect."""
 
     __slots__ = ()
 
     now: staticmethod[[], float] = staticmethod(time.monotonic)
 
     def wall(self) -> float:
-        """Read the wall clock."""
+        """Return seconds since the epoch."""
         return time.time()
 
     def sleep(self, seconds: float) -> None:
-        """Sleep for real, 31 years at most."""
+        """Sleep, 31 years at most."""
         time.sleep(min(seconds, LONGEST_SLEEP))
 
     def wait(self, condition: threading.Condition, seconds: float) -> None:
-        """Wait for real, with the lock released."""
+        """Wait with the lock released."""
         condition.wait(min(seconds, threading.TIMEOUT_MAX))
 
 
 def wait_on(clock: Clock, condition: threading.Condition, seconds: float) -> None:
     """Wait on a condition whose lock is held, by the clock's own ``wait``, or else by its ``sleep``.
 
-    A clock that can only sleep is not woken early: whoever waits looks again when the time is over.
+    A clock that can only sleep is not woken early.
 
-    :param seconds: at most so long.
+    :param seconds: the longest wait.
     """
     own: Any = getattr(clock, "wait", None)
     if own is not None:
@@ -77,4 +77,35 @@ def wait_on(clock: Clock, condition: threading.Condition, seconds: float) -> Non
 
 
 SYSTEM_CLOCK = SystemClock()
-"""The clock used where none is given."""
+"""The default clock."""
+
+
+class Deadline(NamedTuple):
+    """A moment on a clock.
+
+    :param at: the moment, in seconds on the clock.
+    :param clock: measures it.
+    """
+
+    at: float
+    clock: Clock = SYSTEM_CLOCK
+
+    def left(self) -> float:
+        """Return the seconds left; negative once the moment has passed."""
+        return self.at - self.clock.now()
+
+    def on(self, clock: Clock) -> Deadline:
+        """Return the same moment on another clock, as if the two ran alike from now on."""
+        return self if clock is self.clock else Deadline(clock.now() + self.left(), clock)
+
+
+def after(seconds: float | None, clock: Clock = SYSTEM_CLOCK) -> Deadline | None:
+    """Return the moment ``seconds`` from now; None for no limit."""
+    return None if seconds is None else Deadline(clock.now() + seconds, clock)
+
+
+def earliest(one: Deadline | None, other: Deadline | None) -> Deadline | None:
+    """Return the deadline with less time left; None if there is none."""
+    if one is None:
+        return other
+    return one if other is None or one.left() <= other.left() else other

@@ -1,27 +1,121 @@
-"""The library's own exceptions, all on one screen.
+"""The library's exceptions, the reasons why an operation ends, and the text of errors without secrets.
 
-A caller of ``requests`` meets none of them from a send: there the last attempt's own exception comes through
-(contract 2). They are for those who drive a strategy by hand, and for bad configuration.
+A send raises none of these exceptions, but the last attempt's own (contract 2). They are for code that drives a
+strategy by hand, and for bad configuration.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import contextlib
+import enum
+import errno
 
-from .finite import shown
-from .stop_reason import StopReason
+from .checks import safe_repr
 
-if TYPE_CHECKING:
-    from .classification import Classification
+MOST_CAUSES = 8
+"""The most exceptions of a chain that are followed."""
+
+
+def safe_error(error: BaseException | None) -> str:
+    """Return the types of an exception and its causes; their text may quote the URL, a header or a body.
+
+    >>> safe_error(ConnectionError("Max retries exceeded with url: /?token=secret"))
+    'ConnectionError'
+    """
+    return " from ".join(_name_of(cause) for cause in causes_of(error)) or repr(error)
+
+
+def without_text_of(error: BaseException | None, text: str) -> str:
+    """Return a text in which the quoted text of an exception is replaced by its type.
+
+    :param error: the exception that the text may quote.
+    :param text: for instance the reason why a strategy refused a retry.
+    """
+    for cause in causes_of(error):
+        for quote in (repr, str):
+            with contextlib.suppress(Exception):  # the exception's own __str__ may raise
+                quoted = quote(cause)
+                text = text.replace(quoted, _name_of(cause)) if quoted != "" else text
+    return text
+
+
+def causes_of(error: BaseException | None) -> list[BaseException]:
+    """Return an exception and its causes, as requests, urllib3 and Python record them."""
+    seen: list[BaseException] = []
+    # Without generators: one that a signal's handler interrupts while it is closed complains.
+    while isinstance(error, BaseException) and id(error) not in map(id, seen) and len(seen) < MOST_CAUSES:
+        seen.append(error)
+        told = (getattr(error, "reason", None), *error.args, error.__cause__, error.__context__)
+        causes = [cause for cause in told if isinstance(cause, BaseException)]
+        error = causes[0] if causes else None
+    return seen
+
+
+def is_unresolved(error: BaseException | None) -> bool:
+    """The name of the service was not found."""
+    from socket import gaierror  # whoever has such an error has loaded it already
+
+    return bool([cause for cause in causes_of(error) if isinstance(cause, gaierror)])
+
+
+def _name_of(error: BaseException) -> str:
+    code = errno.errorcode.get(error.errno or 0) if isinstance(error, OSError) else None
+    return type(error).__name__ + ("" if code is None else f" ({code})")
+
+
+class StopReason(enum.Enum):
+    """The reason why no further attempt was made. ``value`` is the phrase used in histories and logs."""
+
+    SUCCESS = "it succeeded"
+    """The last attempt was a success. The caller gets the response."""
+    NOT_RETRYABLE = "no classifier asked for a retry"
+    """A retry would not help, as with a 404. The caller gets the response or the exception."""
+    FORBIDDEN = "a classifier forbade a retry"
+    """A classifier ruled out a retry. The caller gets the response or the exception."""
+    NOT_RESENDABLE = "the request may have been applied and is not idempotent"
+    """Sending it again might do the work twice (contract 4). The caller gets the response or the exception."""
+    BODY_NOT_REPLAYABLE = "the body cannot be replayed"
+    """The body was read and cannot be read again (contract 5). The caller gets the first response or exception; an
+    ``UnrewindableBodyError`` if the body gave less at a retry than before."""
+    REQUEST_FAULT = "the request itself is at fault"
+    """An invalid URL, a bad certificate or the like; nothing was classified (contract 2). The caller gets the
+    exception."""
+    MAX_ATTEMPTS = "no attempts are left"
+    """``max_attempts`` attempts that count were made (contract 6.2). The caller gets the last response or exception."""
+    HINT_TOO_LONG = "the server asked for a longer wait than max_retry_after"
+    """Such a wait is neither slept nor shortened (contract 7.3). The caller gets the response at once, with its
+    hint."""
+    DEADLINE = "the wait would not end before the deadline"
+    """A wait that would pass the deadline is not begun, and one for a service that is down ends there (contract 8). The
+    caller gets the last response or exception; a ``ConnectTimeout`` if not even the first attempt could begin in
+    time."""
+    QUOTA_EXCEEDED = "the retry quota is empty"
+    """The bucket of this scope has too few tokens, and there is no waiting: ``patience=0``, a published bucket, or a
+    response too long to be let go (contract 6). The caller gets the last response or exception."""
+    PATIENCE = "the service has been down for longer than patience allows"
+    """Without a deadline, an operation waits for a service that is down while the outage is younger than ``patience``
+    (contract 6.2). The caller gets the last response or exception."""
+    LINE_FULL = "too many operations are waiting for the service already"
+    """Only so many wait for one service at a time (contract 6.2). The caller gets the last response or exception."""
+    RATE_LIMITED = "no send permit in time"
+    """The client's own rate limiter had no permit before the deadline or within ``max_permit_wait`` (contract 9). The
+    caller gets the last response or exception; a ``ConnectTimeout`` if there was none yet, or if its body was long
+    and is lost."""
+    STRATEGY_REFUSED = "the retry strategy refused"
+    """A strategy raised :class:`~requests_smithy_retry.RetryError` without a reason of its own. The caller gets the
+    last response or exception."""
+    DISABLED = "retries are switched off"
+    """``enabled=False``: the adapter behaves as a plain ``HTTPAdapter``. The caller gets its response or exception;
+    only :func:`~requests_smithy_retry.testing.watched_attempts` records a history."""
 
 
 class RetryError(Exception):
-    """No further attempt: what a strategy raises instead of giving a token (contract 1).
+    """Raised by a strategy that refuses another attempt (contract 1).
 
     :param message: one sentence.
-    :param stop_reason: the rule that said no.
-    :param delay: for long polling, the seconds to wait before the outcome is handed on; else None.
-    :param classification: the verdict behind the refusal, where there is one.
+    :param stop_reason: the rule that refused.
+    :param delay: for long polling, the seconds to wait before the outcome is returned; else None.
+    :param classification: the verdict behind the refusal, or None.
     """
 
     def __init__(
@@ -30,7 +124,7 @@ class RetryError(Exception):
         *,
         stop_reason: StopReason = StopReason.STRATEGY_REFUSED,
         delay: float | None = None,
-        classification: Classification | None = None,
+        classification: object | None = None,
     ) -> None:
         super().__init__(message or stop_reason.value)
         self.stop_reason = stop_reason
@@ -43,17 +137,17 @@ class TokenError(ValueError):
 
 
 class RetryConfigError(ValueError):
-    """A bad option. The message names the option, the value, where it came from, and what is allowed.
+    """A bad option. The message names the option, its value, the value's source, and what is allowed.
 
     :param option: the option's name.
-    :param value: what was given.
-    :param source: where it came from.
-    :param allowed: what is allowed instead.
+    :param value: the value given.
+    :param source: where the value came from.
+    :param allowed: the values that are allowed instead, as a phrase.
     """
 
     def __init__(self, option: str, value: object, source: str, allowed: str) -> None:
         value = _without_secrets(option, value)
-        super().__init__(f"{option}={shown(value)} (from {source}): {allowed}")
+        super().__init__(f"{option}={safe_repr(value)} (from {source}): {allowed}")
         self.option = option
         self.value = value
         self.source = source
@@ -64,23 +158,23 @@ class RetryConfigError(ValueError):
 
 
 class RetryConfigWarning(UserWarning):
-    """Something in the configuration is very likely not what was meant, or cannot be honoured."""
+    """A configuration that is probably a mistake, or cannot be honoured."""
 
 
 URL_SCHEMES = ("http", "https", "redis", "rediss", "unix", "shm", "memory")
-"""What may be shown of a refused URL."""
+"""The schemes that may be shown of a refused URL."""
 
 
 def _without_secrets(option: str, value: object) -> object:
-    """The value, unless it looks like a URL: that may hold a password, in a part that cannot be told when it is bad.
+    """Return the value as it may be shown. A URL may hold a password, and an invalid one anywhere in it.
 
-    An object that knows what of it may be shown says so by ``without_secrets``.
+    An object may provide its own text in an attribute ``without_secrets``.
     """
     own = getattr(value, "without_secrets", None)
     if isinstance(own, str):
         return own
     if not isinstance(value, str):
-        hidden = option in ("quota", "quota_url") and "://" in shown(value)  # bytes, say, or a list of URLs
+        hidden = option in ("quota", "quota_url") and "://" in safe_repr(value)  # bytes, say, or a list of URLs
         return f"<{type(value).__name__}>" if hidden else value
     if option != "quota_url" and "://" not in value:
         return value

@@ -8,10 +8,10 @@ from typing import Protocol
 
 
 class HoldsLock(Protocol):
-    """Something that owns a lock."""
+    """An object that owns a lock."""
 
     def renew_lock(self) -> None:
-        """Make the lock anew; called in the child, where no other thread is."""
+        """Replace the lock; called in the child, which has no other thread."""
         ...
 
 
@@ -19,7 +19,7 @@ _holders: weakref.WeakSet[HoldsLock] = weakref.WeakSet()
 
 
 def renew_lock_after_fork(holder: HoldsLock) -> None:
-    """Have ``holder`` renew its lock in every child that is forked from now on. Holds no strong reference."""
+    """Have ``holder`` renew its lock in every child forked from now on; keep no strong reference to it."""
     _holders.add(holder)
 
 

@@ -19,30 +19,29 @@ except ImportError as _error:
     _missing = "OpenTelemetryListener needs opentelemetry-api: pip install 'requests-smithy-retry[otel]'"
     raise ImportError(_missing, name=_error.name) from _error
 
-from .events import AfterAttempt, BeforeAttempt, GaveUp, RetryScheduled, Throttled
-from .listeners import RetryListener
-from .metric_labels import KNOWN_METHODS, MAX_VALUES, Labels, QuotaLevels
-from .observed import ObservedOperation
-from .scopes import DEFAULT_PORTS
+from .observing.events import AfterAttempt, BeforeAttempt, GaveUp, RetryListener, RetryScheduled, Throttled
+from .observing.metric_labels import KNOWN_METHODS, MAX_VALUES, Labels, QuotaLevels
+from .observing.observed_operation import ObservedOperation
+from .urls import DEFAULT_PORTS
 from .version import __version__
 
 NAME = "requests_smithy_retry"
 
 SUPPRESS = ("suppress_instrumentation", getattr(context, "_SUPPRESS_INSTRUMENTATION_KEY", "suppress_instrumentation"))
-"""Set in the context by exporters: what they send themselves is not to be traced."""
+"""Set in the context by exporters, whose own requests are not to be traced."""
 
 
 class OpenTelemetryListener(RetryListener):
-    """Records attempts as spans and counts them.
+    """Records attempts as spans, and metrics of them.
 
-    A span has the attributes of the semantic conventions for HTTP clients, ``http.request.resend_count`` among them,
-    from the second attempt on; it is current while the attempt goes on, and its context is sent in the attempt's own
-    headers. What is scheduled and given up becomes an event on the caller's span. URLs go without userinfo and query,
-    and no exception's text is recorded, because it may hold either.
+    A span has the attributes of the semantic conventions for HTTP clients, with ``http.request.resend_count`` for
+    retries. It is current during the attempt, and its context is sent in the attempt's headers. A scheduled retry and
+    giving up are events on the caller's span. URLs have no userinfo and no query. The text of exceptions is not
+    recorded, because it may hold either.
 
     :param tracer_provider: in place of the global one.
     :param meter_provider: in place of the global one.
-    :param max_scopes: so many scopes are told apart in metrics.
+    :param max_scopes: the most scopes with metrics of their own.
     """
 
     def __init__(
@@ -56,16 +55,19 @@ class OpenTelemetryListener(RetryListener):
         self._labels = Labels(max_scopes)
         self._levels = QuotaLevels(max_scopes)
         meter = metrics.get_meter(NAME, __version__, meter_provider)
-        self._attempts = meter.create_counter(f"{NAME}.attempts", "{attempt}", "Attempts, by what they ended with")
-        self._duration = meter.create_histogram(f"{NAME}.attempt.duration", "s", "How long attempts took")
+        self._attempts = meter.create_counter(f"{NAME}.attempts", "{attempt}", "Attempts, by outcome")
+        self._duration = meter.create_histogram(f"{NAME}.attempt.duration", "s", "Duration of attempts")
         self._retries = meter.create_counter(f"{NAME}.retries", "{retry}", "Retries that were scheduled")
-        self._delay = meter.create_histogram(f"{NAME}.retry.delay", "s", "What was waited before retries")
+        self._delay = meter.create_histogram(f"{NAME}.retry.delay", "s", "Delay before retries")
+        self._line_wait = meter.create_histogram(f"{NAME}.line.wait", "s", "Wait for a service to be back, in vain too")
         self._throttled = meter.create_counter(f"{NAME}.throttled", "{attempt}", "Attempts that a server throttled")
         self._give_ups = meter.create_counter(f"{NAME}.give_ups", "{operation}", "Operations given up, by reason")
-        meter.create_observable_gauge(f"{NAME}.quota", [self._read_levels], "{token}", "What the retry quota holds")
+        meter.create_observable_gauge(f"{NAME}.quota", [self._read_levels], "{token}", "Tokens in the retry quota")
+        said = "Operations that wait for a service now"
+        meter.create_observable_gauge(f"{NAME}.waiting", [self._read_waiting], "{operation}", said)
 
     def before_attempt(self, event: BeforeAttempt, /) -> None:
-        """Begin a span, and send its context along."""
+        """Begin a span, and send its context in the headers."""
         if any(context.get_value(key) for key in SUPPRESS):
             return
         operation = event.operation
@@ -96,28 +98,36 @@ class OpenTelemetryListener(RetryListener):
         if event.number > 1:
             span.set_attribute(f"{NAME}.delay", event.record.delay)
             span.set_attribute(f"{NAME}.delay_source", event.record.delay_source)
+            if event.record.line_wait:
+                span.set_attribute(f"{NAME}.line_wait", event.record.line_wait)
         span.end()
         labels = {**self._common(event.operation), "outcome": self._labels.outcome(event)}
         self._attempts.add(1, labels)
         self._duration.record(event.duration, labels)
-        self._levels.watch(event.operation)
+        self._levels.observe(event.operation)
 
     def retry_scheduled(self, event: RetryScheduled, /) -> None:
-        """Count the retry, and note it on the caller's span."""
+        """Count the retry, and add an event to the caller's span."""
         labels = self._common(event.operation)
         self._retries.add(1, labels)
         self._delay.record(event.delay, labels)
         note: dict[str, Any] = {"attempt": event.number, "ending": event.record.ending, "delay": event.delay}
+        if event.line_wait:
+            self._line_wait.record(event.line_wait, labels)
+            note |= {"line_wait": event.line_wait, "line_why": event.line_why}
         trace.get_current_span().add_event("retry scheduled", {**note, "delay_source": event.delay_source})
 
     def throttled(self, event: Throttled, /) -> None:
-        """Count it."""
+        """Count the throttling."""
         self._throttled.add(1, self._common(event.operation))
 
     def gave_up(self, event: GaveUp, /) -> None:
-        """Count it by its reason, and note it on the caller's span."""
+        """Count the reason, and add an event to the caller's span."""
         reason = event.history.stop_reason.name.lower()
-        self._give_ups.add(1, {**self._common(event.operation), "reason": reason})
+        labels = self._common(event.operation)
+        self._give_ups.add(1, {**labels, "reason": reason})
+        if event.history.line_wait:
+            self._line_wait.record(event.history.line_wait, labels)
         trace.get_current_span().add_event("gave up", {"reason": reason, "sentence": event.history.sentence})
 
     def _common(self, operation: ObservedOperation) -> dict[str, str]:
@@ -126,9 +136,12 @@ class OpenTelemetryListener(RetryListener):
     def _read_levels(self, options: CallbackOptions) -> Iterable[Observation]:  # noqa: ARG002
         return [Observation(level, {"scope": scope}) for scope, level in self._levels.read().items()]
 
+    def _read_waiting(self, options: CallbackOptions) -> Iterable[Observation]:  # noqa: ARG002
+        return [Observation(count, {"scope": scope}) for scope, count in self._levels.waiting().items()]
+
 
 def _attributes(operation: ObservedOperation) -> dict[str, Any]:
-    """What the conventions ask for of the target."""
+    """Return the target's attributes by the semantic conventions."""
     parts = urlsplit(operation.url)
     attributes: dict[str, Any] = {"url.full": operation.url}
     if parts.hostname is not None:

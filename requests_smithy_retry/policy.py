@@ -1,26 +1,30 @@
-"""Policies of the smithy-kotlin retry design: what they see, what they may say, and the standard one. Values only.
-
-The loop that asks a policy is in :mod:`policy_loop`. The names are those of that design.
-"""
+"""Policies of the smithy-kotlin design, and a retry loop for any block of code."""
 
 from __future__ import annotations
 
+import dataclasses
 import enum
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import ClassVar, Generic, Protocol, TypeVar
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
-from .actions import ErrorKind, NoActionIndicated, RetryIndicated, RetryReason
-from .classification import classify
-from .classifier import RetryClassifier, in_order
-from .outcome import context_of
+from .checks import is_finite, safe_repr
+from .classifiers.actions import ErrorKind, NoActionIndicated, RetryAction, RetryIndicated, RetryReason
+from .classifiers.fold import classify
+from .classifiers.outcome import Fault, Outcome, RetryContext, context_of, floor_of
+from .classifiers.protocol import RetryClassifier, in_order
+from .clock import SYSTEM_CLOCK, Clock
+from .config.retry_options import NOTHING, current_options
+from .errors import RetryError, StopReason, TokenError
+from .strategies.protocol import RetryStrategy, RetryToken, delay_of, rest_until_permitted
+from .strategies.simple import SimpleRetryStrategy
 
 R_co = TypeVar("R_co", covariant=True)
 R_contra = TypeVar("R_contra", contravariant=True)
 
 
 class RetryErrorType(enum.Enum):
-    """What sort of error was seen; a strategy may price and delay them differently."""
+    """The sort of an error; a strategy may price and delay them differently."""
 
     ServerSide = "server side"
     ClientSide = "client side"
@@ -28,12 +32,17 @@ class RetryErrorType(enum.Enum):
     Timeout = "timeout"
 
 
+def _check_reason(reason: object) -> None:
+    if not isinstance(reason, RetryErrorType):
+        raise TypeError(f"reason={safe_repr(reason)}: a RetryErrorType is allowed")
+
+
 @dataclass(frozen=True, slots=True)
 class Result(Generic[R_co]):
-    """What a block of code came to: a value, or an exception.
+    """The result of a block of code: a value, or an exception.
 
-    :param value: what it returned.
-    :param error: what it raised; None if it returned.
+    :param value: the returned value.
+    :param error: the raised exception; None if the block returned.
     """
 
     value: R_co | None = None
@@ -41,12 +50,12 @@ class Result(Generic[R_co]):
 
     @property
     def is_success(self) -> bool:
-        """Whether it returned."""
+        """Return True if the block returned."""
         return self.error is None
 
 
 class RetryDirective:
-    """What a policy wants, one of three.
+    """The decision of a policy, one of three.
 
     >>> RetryDirective.RetryError(RetryErrorType.Throttling).reason
     <RetryErrorType.Throttling: 'throttling'>
@@ -55,16 +64,17 @@ class RetryDirective:
     __slots__ = ()
 
     TerminateAndSucceed: ClassVar[RetryDirective]
-    """Hand the value on; None, where an exception is what was waited for."""
+    """Return the value; None if the block raised an exception that the policy takes for success."""
     TerminateAndFail: ClassVar[RetryDirective]
     """Raise the exception."""
 
     @staticmethod
     def RetryError(reason: RetryErrorType) -> RetryOnError:
-        """Run the block again, if the strategy allows.
+        """Run the block again, if the strategy allows it.
 
-        :param reason: what sort of error it was.
+        :param reason: the sort of error.
         """
+        _check_reason(reason)
         return RetryOnError(reason)
 
 
@@ -88,20 +98,22 @@ class RetryPolicy(Protocol[R_contra]):
     """Judges each result of a block."""
 
     def evaluate(self, result: Result[R_contra], /) -> RetryDirective:
-        """Say how to go on."""
+        """Return the decision."""
         ...
 
 
 class StandardRetryPolicy:
-    """Any value is a success; an exception is judged by classifiers. Override :meth:`evaluate_other_exceptions`.
+    """Takes any value for a success, and judges an exception by classifiers.
+
+    Override :meth:`evaluate_other_exceptions` for exceptions on which no classifier has an opinion.
 
     :param classifiers: in place of the default ones.
     """
 
     def __init__(self, classifiers: Iterable[RetryClassifier] | None = None) -> None:
         if classifiers is None:
-            # Imported here: only the default classifiers know an HTTP library.
-            from .classifiers import default_classifiers
+            # Imported here, because only the default classifiers import an HTTP library.
+            from .strategies.default_classifiers import default_classifiers
 
             classifiers = default_classifiers()
         self.classifiers: tuple[RetryClassifier, ...] = in_order(classifiers)
@@ -112,29 +124,291 @@ class StandardRetryPolicy:
             return RetryDirective.TerminateAndSucceed
         action = classify(self.classifiers, context_of(result.error).outcome).action
         if isinstance(action, RetryIndicated):
-            return RetryDirective.RetryError(error_type_of(action.reason))
+            return RetryDirective.RetryError(error_type_of(action.reason, getattr(result.error, "fault", None)))
         other = self.evaluate_other_exceptions(result.error) if isinstance(action, NoActionIndicated) else None
         return RetryDirective.TerminateAndFail if other is None else other
 
     def evaluate_other_exceptions(self, error: Exception) -> RetryDirective | None:  # noqa: ARG002
-        """What to do about an exception of which no classifier has an opinion; None: fail."""
+        """Judge an exception on which no classifier has an opinion; None means failure."""
         return None
 
 
-def error_type_of(reason: RetryReason) -> RetryErrorType:
-    """The design's word for a reason."""
+def error_type_of(reason: RetryReason, fault: object = None) -> RetryErrorType:
+    """Return the design's error type for a reason.
+
+    :param fault: ``"client"`` if the error says that the client is at fault.
+    """
     if reason.kind is ErrorKind.THROTTLING:
         return RetryErrorType.Throttling
     if reason.timeout:
         return RetryErrorType.Timeout
-    return RetryErrorType.ClientSide if reason.kind is ErrorKind.CLIENT else RetryErrorType.ServerSide
+    is_client = reason.kind is ErrorKind.CLIENT or fault == "client"
+    return RetryErrorType.ClientSide if is_client else RetryErrorType.ServerSide
 
 
 def reason_of(error_type: RetryErrorType) -> RetryReason:
-    """What a strategy is told for each of the design's words."""
+    """Return the reason that a strategy gets for an error type."""
     return {
         RetryErrorType.ServerSide: RetryReason(ErrorKind.SERVER),
         RetryErrorType.ClientSide: RetryReason(ErrorKind.CLIENT),
         RetryErrorType.Throttling: RetryReason(ErrorKind.THROTTLING),
         RetryErrorType.Timeout: RetryReason(ErrorKind.TRANSIENT, timeout=True),
     }[error_type]
+
+
+R = TypeVar("R")
+
+
+class RetryFailure(RetryError):
+    """Raised at the end of the retries if the last try returned a value.
+
+    :param value: the value that the block returned last.
+    :param refusal: the reason why there is no further try.
+    """
+
+    def __init__(self, value: object, refusal: RetryError) -> None:
+        super().__init__(str(refusal), stop_reason=refusal.stop_reason, classification=refusal.classification)
+        self.value = value
+
+
+class DirectedError(Exception):
+    """Carries a policy's decision to a strategy, as ``ErrorRetryInfo`` and ``HasFault``.
+
+    The options of a surrounding ``retry_options`` block hold as well, except its classifiers: the policy judges.
+
+    :param reason: the policy's error type.
+    :param error: the exception that the policy judged; None for a value.
+    :param deadline: on the strategy's clock, or None; it includes that of the block.
+    """
+
+    is_retry_safe: bool | None = True
+
+    def __init__(self, reason: RetryErrorType, error: Any, deadline: float | None) -> None:
+        super().__init__(f"the policy asks for a retry: {reason.value}")
+        self.is_throttling_error: bool = reason is RetryErrorType.Throttling
+        self.is_timeout_error: bool = reason is RetryErrorType.Timeout
+        self.retry_after: float | None = floor_of(error)
+        self.fault: Fault = "client" if reason is RetryErrorType.ClientSide else "server"
+        outcome = Outcome() if error is None else context_of(error).outcome
+        directed = _Directed(reason, self.retry_after)
+        around = current_options.get() or NOTHING
+        options = dataclasses.replace(around, classifiers=(directed,), default_classifiers=False)
+        self.retry_context: RetryContext = RetryContext(outcome, deadline, options)
+
+
+@dataclass(frozen=True, slots=True)
+class _Directed:
+    """The only classifier of the operation, which repeats the policy's decision."""
+
+    reason: RetryErrorType
+    retry_after: float | None
+    name: str = "retry policy"
+
+    def classify_retry(self, outcome: Outcome, previous: RetryAction) -> RetryAction:  # noqa: ARG002
+        source = None if self.retry_after is None else "error"
+        reason = dataclasses.replace(reason_of(self.reason), retry_after=self.retry_after, retry_after_source=source)
+        return RetryAction.retry_indicated(reason)
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyToken:
+    """The token of one try. Call exactly one of its three methods, once.
+
+    :param strategy: the strategy that issued the token.
+    :param token: the strategy's own token.
+    """
+
+    strategy: RetryStrategy = field(repr=False)
+    token: RetryToken
+    _unused: list[None] = field(default_factory=lambda: [None], repr=False, compare=False)
+
+    @property
+    def retry_delay(self) -> float:
+        """The seconds to wait before the try.
+
+        :raises TypeError: if the strategy's own token tells no such number.
+        """
+        return delay_of(self.token, self.strategy)
+
+    def notify_success(self) -> None:
+        """Report a success: the quota gets back the price of the try.
+
+        :raises TokenError: if the token was used before.
+        """
+        self._resolve()
+        self.strategy.record_success(token=self.token)
+
+    def notify_failure(self) -> None:
+        """Report a final failure: the token is dropped, and its price is not given back.
+
+        :raises TokenError: if the token was used before.
+        """
+        self._resolve()
+
+    def schedule_retry(
+        self, reason: RetryErrorType, *, error: Exception | None = None, deadline: float | None = None
+    ) -> PolicyToken:
+        """Return a token for another try; its ``retry_delay`` comes first.
+
+        :param reason: the sort of error.
+        :param error: the exception, whose ``retry_after`` is a floor for the delay.
+        :param deadline: the moment, on the strategy's clock, by which the wait must end. The deadline of a surrounding
+            ``retry_options`` block holds as well.
+        :raises RetryError: if there is no further try.
+        :raises TokenError: if the token was used before.
+        :raises TypeError: for a reason that is none.
+        """
+        _check_reason(reason)
+        self._resolve()
+        own_clock = getattr(self.strategy, "clock", SYSTEM_CLOCK)
+        directed = DirectedError(reason, error, _until(deadline, own_clock))
+        return PolicyToken(
+            self.strategy, self.strategy.refresh_retry_token_for_retry(token_to_renew=self.token, error=directed)
+        )
+
+    def _resolve(self) -> None:
+        try:
+            self._unused.pop()
+        except IndexError:
+            raise TokenError("this token was used before: it is good for one call") from None
+
+
+def acquire_token(strategy: RetryStrategy, token_scope: str | None = None) -> PolicyToken:
+    """Return a token for the first try.
+
+    :raises RetryError: if the strategy refuses one.
+    """
+    return PolicyToken(strategy, strategy.acquire_initial_retry_token(token_scope=token_scope))
+
+
+def retry(
+    policy: RetryPolicy[R],
+    block: Callable[[], R],
+    *,
+    strategy: RetryStrategy,
+    max_time: float | None = None,
+    token_scope: str | None = None,
+    clock: Clock = SYSTEM_CLOCK,
+) -> R | None:
+    """Run a block until its policy is satisfied, or the strategy allows no further try.
+
+    :param policy: judges each result.
+    :param block: run at least once; never interrupted.
+    :param strategy: counts, prices and delays the retries. With ``max_time``, give it the same clock.
+    :param max_time: the most seconds for all tries and waits. A wait that would not end in time is not begun. The
+        deadline, ``max_attempts`` and ``enabled`` of a surrounding ``retry_options`` block hold as well.
+    :param token_scope: operations with the same scope share a quota.
+    :param clock: tells the time and sleeps.
+    :returns: the value of the last try.
+    :raises RetryFailure: if the last try returned a value that the policy took for a failure.
+    :raises RetryError: if the strategy's rate limiter has no permit for the first try in time.
+    :raises Exception: the exception of the last try.
+    """
+    deadline = _until(_end_of(max_time, clock), clock)
+    token: PolicyToken | None = None
+    refusal = RetryError("the policy wants no retry", stop_reason=StopReason.FORBIDDEN)
+    try:
+        token = acquire_token(strategy, token_scope)
+    except RetryError as no:
+        refusal = no  # one try is still made, as in the adapter
+    tries = 1
+    if token is not None:
+        _wait(token, deadline, clock)
+    while True:
+        result = _run(block)
+        directive = _directive(policy, result)
+        if directive is RetryDirective.TerminateAndSucceed:
+            if token is not None:
+                token.notify_success()
+            return result.value
+        try:
+            _check_block(directive, tries, strategy)
+            token = _next_token(token, directive, result.error, deadline, clock)
+            if token is None:
+                break
+            _wait(token, deadline, clock)
+        except RetryError as no:
+            refusal = no
+            break
+        tries += 1
+    raise RetryFailure(result.value, refusal) if result.error is None else result.error
+
+
+def _directive(policy: RetryPolicy[R], result: Result[R]) -> RetryDirective:
+    directive = policy.evaluate(result)
+    if not isinstance(directive, RetryDirective):
+        raise TypeError(f"evaluate of {policy!r} returned {safe_repr(directive)}: a RetryDirective is allowed")
+    return directive
+
+
+def _end_of(max_time: float | None, clock: Clock) -> float | None:
+    if max_time is None:
+        return None
+    if not (is_finite(max_time) and max_time > 0):
+        raise ValueError(f"max_time={safe_repr(max_time)}: a finite number of seconds above 0 or None is allowed")
+    return clock.now() + max_time
+
+
+def _until(deadline: float | None, clock: Clock) -> float | None:
+    """Return the earlier of a deadline and that of the surrounding ``retry_options`` block, on a clock."""
+    around = (current_options.get() or NOTHING).deadline
+    if around is None:
+        return deadline
+    at = around.on(clock).at
+    return at if deadline is None else min(deadline, at)
+
+
+def _check_block(directive: RetryDirective, tries: int, strategy: RetryStrategy) -> None:
+    """Apply the surrounding ``retry_options`` block, which a foreign strategy does not know.
+
+    A built-in strategy reads ``max_attempts`` itself: it knows which tries count (contract 6.2).
+
+    :raises RetryError: if the block allows no further try.
+    """
+    around = current_options.get()
+    if around is None or not isinstance(directive, RetryOnError):
+        return
+    if around.enabled is False:
+        raise RetryError(stop_reason=StopReason.DISABLED)
+    most = None if isinstance(strategy, SimpleRetryStrategy) else around.max_attempts
+    if most is not None and tries >= most:
+        raise RetryError(stop_reason=StopReason.MAX_ATTEMPTS)
+
+
+def _wait(token: PolicyToken, deadline: float | None, clock: Clock) -> None:
+    """Wait before a try: the backoff first, then for the limiter's permit, as in the adapter.
+
+    :raises RetryError: if there is no permit in time.
+    """
+    if (delay := token.retry_delay) > 0:
+        clock.sleep(delay)
+    ask = getattr(token.strategy, "send_permit", None)
+    if ask is not None:
+        rest_until_permitted(ask, token.strategy, token.token, deadline, clock)
+
+
+def _run(block: Callable[[], R]) -> Result[R]:
+    try:
+        return Result(value=block())
+    except Exception as error:
+        return Result(error=error)
+
+
+def _next_token(
+    token: PolicyToken | None,
+    directive: RetryDirective,
+    error: Exception | None,
+    deadline: float | None,
+    clock: Clock,
+) -> PolicyToken | None:
+    """Return a token for another try; None if the policy wants no other, or if there never was a token."""
+    if token is None:
+        return None
+    if not isinstance(directive, RetryOnError):
+        token.notify_failure()
+        return None
+    renewed = token.schedule_retry(directive.reason, error=error, deadline=deadline)
+    # A foreign strategy may not know the deadline.
+    if deadline is not None and clock.now() + renewed.retry_delay >= deadline:
+        raise RetryError(stop_reason=StopReason.DEADLINE)
+    return renewed

@@ -17,9 +17,8 @@ except ImportError as _error:
     _missing = "PrometheusListener needs prometheus-client: pip install 'requests-smithy-retry[prometheus]'"
     raise ImportError(_missing, name=_error.name) from _error
 
-from .events import AfterAttempt, GaveUp, RetryScheduled, Throttled
-from .listeners import RetryListener
-from .metric_labels import MAX_VALUES, Labels, QuotaLevels
+from .observing.events import AfterAttempt, GaveUp, RetryListener, RetryScheduled, Throttled
+from .observing.metric_labels import MAX_VALUES, Labels, QuotaLevels
 
 PREFIX = "requests_smithy_retry"
 
@@ -28,70 +27,76 @@ COMMON = ("method", "scope")
 
 
 class PrometheusListener(RetryListener):
-    """Counts attempts, retries, throttling and giving up, and shows what the retry quota holds.
+    """Counts attempts, retries, waits, throttling and giving up, and shows the retry quota and who waits for a service.
 
-    Each label has few values whatever servers answer: methods are the known ones, statuses three digits, and of scopes
-    and exception types the first ``max_scopes`` are told apart. The rest is ``_OTHER``.
+    Each label has few values, whatever servers answer: known methods, statuses of three digits, and the first
+    ``max_scopes`` scopes and exception types. The rest is ``_OTHER``.
 
     :param registry: in place of the default one.
-    :param max_scopes: so many scopes are told apart.
+    :param max_scopes: the most scopes with labels of their own.
     """
 
     def __init__(self, *, registry: CollectorRegistry = REGISTRY, max_scopes: int = MAX_VALUES) -> None:
         self._labels = Labels(max_scopes)
         self._levels = QuotaLevels(max_scopes)
-        self._attempts = Counter(
-            f"{PREFIX}_attempts", "Attempts, by what they ended with", (*COMMON, "outcome"), registry=registry
-        )
+        self._attempts = Counter(f"{PREFIX}_attempts", "Attempts, by outcome", (*COMMON, "outcome"), registry=registry)
         self._duration = Histogram(
-            f"{PREFIX}_attempt_duration_seconds", "How long attempts took", COMMON, registry=registry
+            f"{PREFIX}_attempt_duration_seconds", "Duration of attempts", COMMON, registry=registry
         )
         self._retries = Counter(f"{PREFIX}_retries", "Retries that were scheduled", COMMON, registry=registry)
-        self._delay = Histogram(
-            f"{PREFIX}_retry_delay_seconds", "What was waited before retries", COMMON, registry=registry
+        self._delay = Histogram(f"{PREFIX}_retry_delay_seconds", "Delay before retries", COMMON, registry=registry)
+        self._line_wait = Histogram(
+            f"{PREFIX}_line_wait_seconds", "Wait for a service to be back, in vain too", COMMON, registry=registry
         )
         self._throttled = Counter(f"{PREFIX}_throttled", "Attempts that a server throttled", COMMON, registry=registry)
         self._give_ups = Counter(
             f"{PREFIX}_give_ups", "Operations given up, by reason", (*COMMON, "reason"), registry=registry
         )
-        registry.register(_QuotaGauge(self._levels))
+        registry.register(_Gauges(self._levels))
 
     def after_attempt(self, event: AfterAttempt, /) -> None:
         """Count the attempt."""
         method, scope = self._labels.method(event.operation), self._labels.scope(event.operation)
         self._attempts.labels(method, scope, self._labels.outcome(event)).inc()
         self._duration.labels(method, scope).observe(event.duration)
-        self._levels.watch(event.operation)
+        self._levels.observe(event.operation)
 
     def retry_scheduled(self, event: RetryScheduled, /) -> None:
         """Count the retry."""
         method, scope = self._labels.method(event.operation), self._labels.scope(event.operation)
         self._retries.labels(method, scope).inc()
         self._delay.labels(method, scope).observe(event.delay)
+        if event.line_wait:
+            self._line_wait.labels(method, scope).observe(event.line_wait)
 
     def throttled(self, event: Throttled, /) -> None:
-        """Count it."""
+        """Count the throttling."""
         self._throttled.labels(self._labels.method(event.operation), self._labels.scope(event.operation)).inc()
 
     def gave_up(self, event: GaveUp, /) -> None:
-        """Count it by its reason."""
+        """Count the reason."""
         method, scope = self._labels.method(event.operation), self._labels.scope(event.operation)
         self._give_ups.labels(method, scope, event.history.stop_reason.name.lower()).inc()
+        if event.history.line_wait:
+            self._line_wait.labels(method, scope).observe(event.history.line_wait)
 
 
-class _QuotaGauge(Collector):
-    """Reads the levels when it is scraped, so that they are never stale."""
+class _Gauges(Collector):
+    """Gauges that read the levels when they are scraped."""
 
     def __init__(self, levels: QuotaLevels) -> None:
         self._levels = levels
 
     def describe(self) -> Iterator[GaugeMetricFamily]:
-        """Name it without reading."""
-        yield GaugeMetricFamily(f"{PREFIX}_quota_tokens", "What the retry quota holds", labels=("scope",))
+        """Describe the gauges without reading the levels."""
+        yield GaugeMetricFamily(f"{PREFIX}_quota_tokens", "Tokens in the retry quota", labels=("scope",))
+        yield GaugeMetricFamily(f"{PREFIX}_waiting", "Operations that wait for a service now", labels=("scope",))
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """Read it."""
-        for family in self.describe():
-            for scope, level in self._levels.read().items():
-                family.add_metric((scope,), level)
-            yield family
+        """Read the levels."""
+        tokens, waiting = self.describe()
+        for scope, level in self._levels.read().items():
+            tokens.add_metric((scope,), level)
+        for scope, count in self._levels.waiting().items():
+            waiting.add_metric((scope,), count)
+        yield from (tokens, waiting)

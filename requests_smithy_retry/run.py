@@ -1,54 +1,73 @@
-"""Running a program that is not changed (contract 10.5): ``python -m requests_smithy_retry run [-m] program args...``.
+"""Running an unchanged program (contract 10.5): ``python -m requests_smithy_retry run [-m] program args...``.
 
 It behaves as ``python program args...`` does: ``sys.argv``, ``sys.path[0]``, ``__main__``, the exit status, tracebacks
-without a line of ours, and signals. The standard library does the running; no extra is needed.
+without a line of ours, and signals. No extra is needed.
 """
 
 from __future__ import annotations
 
 import builtins
+import functools
 import io
 import os
+import pkgutil
 import runpy
 import sys
 import types
 from collections.abc import Sequence
 from types import TracebackType
+from typing import Any
 
 from .errors import RetryConfigError
-from .install import install
+from .first_import import after_import
 
 USAGE = """\
 usage: python -m requests_smithy_retry run program [argument ...]
        python -m requests_smithy_retry run -m module [argument ...]
 
-Runs a Python program, with retries in every requests session that it makes. The policy comes from the
-environment: SMITHY_RETRY_MAX_ATTEMPTS=5 and so on.
+Run a Python program, with retries in every requests session that it makes. The policy comes from the environment:
+SMITHY_RETRY_MAX_ATTEMPTS=5 and so on. It also holds in processes that the program starts with multiprocessing.
+"""
+
+SPAWNING = ("multiprocessing.spawn", "loky.backend.spawn", "joblib.externals.loky.backend.spawn")
+"""The modules that start processes without fork."""
+
+BEGIN = """\
+import sys
+found, sys.path[:] = sys.path[:], path
+try:
+    from requests_smithy_retry.run import install_when_needed
+except ImportError:
+    pass
+else:
+    install_when_needed()
+finally:
+    sys.path[:] = found
 """
 
 KEPT: list[types.ModuleType] = []
-"""Our own ``__main__``, which is still running while the program has that name."""
+"""Our own ``__main__`` module, kept alive while the program has that name."""
 
 
 def run(arguments: Sequence[str]) -> int:
     """Install the adapter and run a program.
 
     :param arguments: ``program args...`` or ``-m module args...``.
-    :returns: 0 when the program has ended, 2 for bad usage or a bad policy.
-    :raises BaseException: what the program raises, ``SystemExit`` included.
+    :returns: 0 after the program's end, 2 for bad usage or a bad policy.
+    :raises BaseException: the program's own exception, ``SystemExit`` included.
     """
     is_module = arguments[:1] == ["-m"]
     rest = list(arguments[1:] if is_module else arguments)
-    if not rest or rest[0] in ("-h", "--help") or (not is_module and rest[0].startswith("-")):
-        asked = bool(rest) and rest[0] in ("-h", "--help")
-        (sys.stdout if asked else sys.stderr).write(USAGE)
-        return 0 if asked else 2
-    try:
-        install()
-    except RetryConfigError as refusal:
-        sys.stderr.write(f"requests-smithy-retry: {refusal}\n")
+    program = rest[0] if rest else ""
+    if program in ("-h", "--help"):
+        sys.stdout.write(USAGE)
+        return 0
+    if not program or (not is_module and program.startswith("-")):
+        sys.stderr.write(USAGE)
         return 2
-    program = rest[0]
+    if not _is_good_policy():
+        return 2
+    install_when_needed()
     sys.argv[:] = rest
     try:
         if is_module:
@@ -58,11 +77,7 @@ def run(arguments: Sequence[str]) -> int:
             if not os.path.exists(program):
                 sys.stderr.write(f"{sys.executable}: can't open file {os.path.abspath(program)!r}: no such file\n")
                 return 2
-            if os.path.isdir(program) or not _is_source(program):
-                runpy.run_path(program, run_name="__main__")
-            else:
-                _first_on_path(os.path.dirname(os.path.realpath(program)))
-                _run_source(program)
+            return _run_file(program)
     except SystemExit:
         raise
     except BaseException:
@@ -71,37 +86,123 @@ def run(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _is_source(program: str) -> bool:
-    """Whether it is text, not compiled code or a zip file."""
-    with open(program, "rb") as file:
-        return b"\0" not in file.read(1024)
+def install_when_needed() -> None:
+    """Install the adapter once the program has imported requests, here and in processes started without fork.
+
+    Nothing is imported earlier, because a program may have to patch the standard library first, as for gevent.
+    """
+    after_import("requests", _install)
+    for name in SPAWNING:
+        after_import(name, _cover_children)
 
 
-def _run_source(program: str) -> None:
-    """Run a file as ``__main__`` and leave it there, for what the program does while the interpreter ends."""
+def _install(requests: Any) -> None:
+    # A module of this name may be the program's own.
+    if hasattr(requests, "sessions"):
+        from .mounting import install_later
+
+        install_later(_refuse)
+
+
+def _refuse(refusal: RetryConfigError) -> None:
+    _tell(refusal)
+    sys.exit(2)
+
+
+def _is_good_policy() -> bool:
+    """Check the environment before the program starts."""
+    if not any(name.startswith("SMITHY_RETRY_") for name in os.environ):
+        return True
+
+    from .config.retry_config import RetryConfig
+
+    try:
+        RetryConfig.from_environment()
+    except RetryConfigError as refusal:
+        _tell(refusal)
+        return False
+    return True
+
+
+def _tell(refusal: RetryConfigError) -> None:
+    sys.stderr.write(f"requests-smithy-retry: {refusal}\n")
+
+
+def _cover_children(spawning: Any) -> None:
+    """Make each process that is started without fork begin with :func:`install_when_needed`.
+
+    :param spawning: ``multiprocessing.spawn``, or a module like it; a child first reads the result of its
+        ``get_preparation_data``.
+    """
+    plain = spawning.get_preparation_data
+
+    @functools.wraps(plain)
+    def get_preparation_data(*args: Any, **kwargs: Any) -> Any:
+        data = plain(*args, **kwargs)
+        data["requests_smithy_retry"] = _Begin(list(sys.path))
+        return data
+
+    spawning.get_preparation_data = get_preparation_data
+
+
+class _Begin:
+    """Runs :data:`BEGIN` in a child when it is unpickled; does nothing if the child cannot import this library.
+
+    :param path: the parent's ``sys.path``, which the child itself gets only later.
+    """
+
+    def __init__(self, path: list[str]) -> None:
+        self._path = path
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return exec, (BEGIN, {"path": self._path})
+
+
+def _run_file(program: str) -> int:
+    """Run a file, or the ``__main__`` of a folder or an archive, with the same ``sys.path`` as python."""
     path = os.path.abspath(program)
+    importer: Any = pkgutil.get_importer(path)
+    if importer is not None:
+        spec = importer.find_spec("__main__")
+        if spec is None:
+            sys.stderr.write(f"{sys.executable}: can't find '__main__' module in {path!r}\n")
+            return 1
+        _first_on_path(path)
+        names = {"__file__": spec.origin, "__cached__": spec.cached, "__spec__": spec, "__loader__": spec.loader}
+        _run_code(spec.loader.get_code("__main__"), __package__="", **names)
+        return 0
+    _first_on_path(os.path.dirname(os.path.realpath(program)))
     with io.open_code(path) as file:
-        code = compile(file.read(), path, "exec", dont_inherit=True)
+        code = pkgutil.read_code(file)  # compiled code; anything else gives None
+    if code is None:
+        with io.open_code(path) as file:
+            code = compile(file.read(), path, "exec", dont_inherit=True)
+    _run_code(code, __file__=path, __cached__=None)
+    return 0
+
+
+def _run_code(code: types.CodeType, **names: object) -> None:
+    """Run code as ``__main__``, and leave the module there for the interpreter's exit."""
     main = types.ModuleType("__main__")
-    main.__dict__.update(__file__=path, __builtins__=builtins, __cached__=None)
+    main.__dict__.update(__builtins__=builtins, **names)
     KEPT.append(sys.modules["__main__"])
     sys.modules["__main__"] = main
     exec(code, main.__dict__)
 
 
 def _first_on_path(folder: str) -> None:
-    """Do as ``python`` does; it has put the current folder there for ``-m requests_smithy_retry``."""
+    """Set ``sys.path[0]`` as ``python`` does; now it is the current folder, from ``-m requests_smithy_retry``."""
     if not _has_safe_path():
         sys.path[0] = folder
 
 
 def _has_safe_path() -> bool:
-    """Whether python runs with -P, which there is from 3.11 on."""
+    """Return True if python runs with -P (3.11 and later)."""
     return getattr(sys.flags, "safe_path", False)
 
 
 def _show_without_our_frames() -> None:
-    """Have the traceback of what is on its way to the top begin in the program, whoever prints it."""
+    """Make the traceback of an uncaught exception begin in the program."""
     hook = sys.excepthook
 
     def shorter(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
@@ -113,7 +214,7 @@ def _show_without_our_frames() -> None:
 
 
 def _beyond_ours(trace: TracebackType | None) -> TracebackType | None:
-    # Whatever started us, a console script say, stands above.
+    # The frames above are those of our own caller, a console script say.
     begin = trace
     while begin is not None and begin.tb_frame.f_code.co_filename != __file__:
         begin = begin.tb_next

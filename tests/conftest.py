@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import time
 
@@ -20,12 +21,15 @@ else:
 
 pytest_plugins = ["requests_smithy_retry_pytest"]
 
+if "PYTEST_XDIST_WORKER" in os.environ:
+    # This process is measured; the programs that tests start are not, which would take them long.
+    os.environ.pop("COVERAGE_PROCESS_CONFIG", None)
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A test on real sockets and real time gets a second chance: a machine may be too busy for any margin."""
-    for item in items:
-        if item.get_closest_marker("real_time") is not None:
-            item.add_marker(pytest.mark.flaky(reruns=1))
+
+def pytest_collection_finish() -> None:
+    """Spare each collection of garbage a look at what was imported and collected, which is there to the end."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

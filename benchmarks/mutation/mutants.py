@@ -29,7 +29,7 @@ class Mutant:
 
     :param line: where it begins.
     :param was: the lines that change, without their margins.
-    :param now: what they become.
+    :param now: the lines that they become.
     :param source: the whole module, changed.
     """
 
@@ -134,13 +134,13 @@ def _is_case_only(node: Any, changed: Any) -> bool:
 
 
 def _is_false(node: Any) -> bool:
-    """Whether a truth value becomes None: another operator turns it round."""
+    """True if a truth value becomes None: another operator turns it round."""
     values = m.Name("True") | m.Name("False")
     return isinstance(node, (cst.Assign, cst.AnnAssign)) and m.matches(node.value, values)
 
 
 def _says_less(node: cst.CSTNode, changed: Any) -> bool:
-    """Whether words are replaced by None or left out."""
+    """True if words are replaced by None or left out."""
     kinds = (cst.BaseString, cst.FormattedString)
     if not isinstance(node, cst.Call) or not isinstance(changed, cst.Call):
         return False

@@ -93,12 +93,10 @@ class Trial:
         self.usual = LIMIT
         self.slow: list[str] = []
 
-    def outcomes(self, sources: Sequence[str], explained: Sequence[bool]) -> list[str]:
+    def outcomes(self, sources: Sequence[str]) -> list[str]:
         """Run the tests against each mutant: ``"killed"``, ``"survived"`` or ``"timed out"``.
 
         :param sources: of the mutants.
-        :param explained: which of them need not be tried with the module imported anew.
-
         :raises SystemExit: if they fail without any change.
         """
         for _ in range(3):  # a busy machine may fail a test on threads
@@ -111,7 +109,7 @@ class Trial:
             raise SystemExit(f"{self.name}: the tests fail without any change: {' '.join(self.arguments)}")
         self.usual, self.slow, outcomes = said["usual"], said["slow"], said["outcomes"]
         for number, outcome in enumerate(outcomes):
-            if outcome == "survived" and not self.wide and not explained[number]:
+            if outcome == "survived" and not self.wide:
                 outcomes[number] = self._anew(sources[number])
         return outcomes
 
@@ -208,7 +206,7 @@ def _put_in(name: str, source: str) -> None:
 def _watched(body: Callable[[], int], seconds: float) -> str:
     """Run something in a child that ends with its exit code.
 
-    :param seconds: how long it may take; half of it on the processor.
+    :param seconds: the longest that it may take; half of it on the processor.
     """
     begun = time.monotonic()
     pid = os.fork()

@@ -18,11 +18,12 @@ from typing import Any
 
 from .clients import simulate
 from .metrics import measure, per_second
+from .patience import patient
 from .policies import POLICIES
 from .scenarios import SCENARIOS
 from .shared import SharedQuota
 
-POLICIES = {**POLICIES, "shared 2.1": SharedQuota}
+POLICIES = {**POLICIES, "shared 2.1": SharedQuota, "default": patient()}
 LOAD, CAPACITY = 70.0, 100.0
 COLUMNS = {
     "amplification": ("attempts/op", "{:.2f}"),

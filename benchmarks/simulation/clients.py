@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
+from collections import deque
 from random import Random
 from typing import TYPE_CHECKING, NamedTuple
 
 from .engine import Loop
-from .policies import CLIENT_TIMEOUT
-from .scenarios import STOP
+from .policies import CLIENT_TIMEOUT, Parked
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,56 +44,88 @@ class _Client:
         self.world = world
         self.arrivals = Random(f"{world.seed}/{number}/arrivals")
         self.policy = world.make(world.loop.clock, Random(f"{world.seed}/{number}/policy"))
+        self.free = world.threads
+        self.queue: deque[float] = deque()
         self._next(0.0)
 
     def _next(self, now: float) -> None:
         # Thinning: candidates at three times the rate, so that every policy meets the very same arrivals.
         time = now
-        warm_up = self.world.warm_up
-        while time < STOP + warm_up:
+        warm_up, stop = self.world.warm_up, self.world.scenario.stop
+        while time < stop + warm_up:
             time += self.arrivals.expovariate(3 * self.world.rate)
             if self.arrivals.random() < self.world.scenario.load(time - warm_up) / 3:
                 break
-        if time < STOP + warm_up:
+        if time < stop + warm_up:
             self.world.loop.at(time, self._begin)
 
     def _begin(self) -> None:
         now = self.world.loop.clock.time
         self._next(now)
         self.world.begun += 1
-        self._try(now, self.policy.begin(), 0, now)
+        self.queue.append(now)
+        self._start()
+
+    def _start(self) -> None:
+        """Begin what waits for a thread, as far as there are free ones; it counts from when it was wanted."""
+        while self.free and self.queue:
+            self.free -= 1
+            self._try(self.queue.popleft(), self.policy.begin(), 0, self.world.loop.clock.time)
+
+    def _done(self, began: float, ok: bool, attempts: int) -> None:
+        self.world.done(began, ok, attempts)
+        self.free += 1
+        self._start()
 
     def _try(self, began: float, state: object, attempts: int, asked: float) -> None:
         world, now = self.world, self.world.loop.clock.time
         wait = self.policy.permit(state, now - asked)
         if wait is None or now - asked > LONGEST_PERMIT_WAIT:
-            world.done(began, False, attempts)
+            self._done(began, False, attempts)
         elif wait > 0:
             world.loop.at(now + wait, self._try, began, state, attempts, asked)
         else:
             world.attempts.append(now - world.warm_up)
             kind, at = world.server.answer(now - world.warm_up, world.random)
             took = at + world.warm_up - now
-            if took > CLIENT_TIMEOUT:
-                kind, took = "timeout", CLIENT_TIMEOUT
+            allowed = self.policy.allowed(state, world.timeout)
+            if took > allowed:
+                kind, took = "timeout", allowed
             world.loop.at(now + took, self._answered, began, state, attempts + 1, now, kind)
 
     def _answered(self, began: float, state: object, attempts: int, sent: float, kind: str) -> None:
         now = self.world.loop.clock.time
         if kind == "ok":
             self.policy.succeeded(state, now - sent)
-            self.world.done(began, True, attempts)
+            self._done(began, True, attempts)
             return
         again = self.policy.failed(state, kind)
-        if again is None:
-            self.world.done(began, False, attempts)
+        if isinstance(again, Parked):
+            again.changed = lambda: self.world.loop.at(self.world.loop.clock.time, self._look, again, began, attempts)
+            self._look(again, began, attempts)
         else:
-            at = now + again[0]
+            self._go_on(again, began, attempts)
+
+    def _look(self, parked: Parked, began: float, attempts: int) -> None:
+        """See what came of one who waits; a look that is no longer due finds it gone."""
+        if not parked.is_over:
+            seen = parked.look()
+            if isinstance(seen, float):
+                self.world.loop.at(seen, self._look, parked, began, attempts)
+            else:
+                parked.is_over = True
+                self._go_on(seen, began, attempts)
+
+    def _go_on(self, again: tuple[float, object] | None, began: float, attempts: int) -> None:
+        if again is None:
+            self._done(began, False, attempts)
+        else:
+            at = self.world.loop.clock.time + again[0]
             self.world.loop.at(at, self._try, began, again[1], attempts, at)
 
 
 class _World:
-    """What all clients share."""
+    """The parts that all clients share."""
 
     def __init__(
         self,
@@ -102,6 +135,8 @@ class _World:
         rate: float,
         seed: int,
         warm_up: float,
+        timeout: float,
+        threads: float,
     ) -> None:
         self.loop = Loop()
         self.scenario = scenario
@@ -110,6 +145,8 @@ class _World:
         self.rate = rate
         self.seed = seed
         self.warm_up = warm_up
+        self.timeout = timeout
+        self.threads = threads
         self.random = Random(f"{seed}/server")
         self.operations: list[Done] = []
         self.attempts: list[float] = []
@@ -129,18 +166,22 @@ def simulate(
     capacity: float,
     seed: int,
     warm_up: float = 0.0,
+    timeout: float = CLIENT_TIMEOUT,
+    threads: float = math.inf,
 ) -> Run:
     """Run one scenario with one policy.
 
     :param make: makes a client's policy.
-    :param clients: how many there are.
+    :param clients: the number of clients.
     :param load: operations per second, of all together.
     :param capacity: requests per second that the service can do.
     :param seed: the same seed gives the same run.
     :param warm_up: seconds that everything is up before the scenario's time begins; what happens in them has
         negative times.
+    :param timeout: seconds after which an attempt counts as failed.
+    :param threads: of each client; operations for which none is free wait for one.
     """
-    world = _World(scenario, scenario.server(capacity), make, load / clients, seed, warm_up)
+    world = _World(scenario, scenario.server(capacity), make, load / clients, seed, warm_up, timeout, threads)
     for number in range(clients):
         _Client(world, number)
     world.loop.run()

@@ -1,11 +1,11 @@
-"""What is read off a run."""
+"""The measures that are read off a run."""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING
 
-from .scenarios import BEGIN, END, STOP
+from .scenarios import SCENARIOS, STOP
 
 if TYPE_CHECKING:
     from .clients import Done, Run
@@ -21,7 +21,7 @@ def measure(run: Run, scenario: Scenario) -> dict[str, float]:
     that of the whole run without its warm-up. Recovery is the time from the end of trouble to the end of the last
     second in which more operations begun fail than ten in a hundred above the usual.
     """
-    first, last = (WARM, STOP) if scenario.lasts else (BEGIN, END)
+    first, last = (WARM, scenario.stop) if scenario.lasts else (scenario.begin, scenario.end)
     inside = [done for done in run.operations if first <= done.began < last]
     counted = [done for done in run.operations if done.began >= 0]
     all_ok = sum(done.ok for done in counted)
@@ -32,23 +32,25 @@ def measure(run: Run, scenario: Scenario) -> dict[str, float]:
         "success inside": 100 * sum(done.ok for done in inside) / max(1, len(inside)),
         "goodput": sum(done.ok and first <= done.ended < last for done in run.operations) / (last - first),
         "p99": times[math.ceil(0.99 * len(times)) - 1] if times else 0.0,
-        "recovery": math.nan if scenario.lasts else recovery(counted),
+        "recovery": math.nan if scenario.lasts else recovery(counted, scenario),
     }
 
 
-def recovery(operations: list[Done]) -> float:
+def recovery(operations: list[Done], scenario: Scenario = SCENARIOS["black hole"]) -> float:
     """Seconds from the end of trouble until it is over for good."""
-    total, failed = [0] * int(STOP), [0] * int(STOP)
+    begin, end, stop = scenario.begin, scenario.end, scenario.stop
+    total, failed = [0] * math.ceil(stop), [0] * math.ceil(stop)
     for done in operations:
         total[int(done.began)] += 1
         failed[int(done.began)] += not done.ok
-    usual = sum(failed[int(WARM) : int(BEGIN)]) / max(1, sum(total[int(WARM) : int(BEGIN)]))
-    bad = [second for second in range(int(END), int(STOP)) if failed[second] > (usual + 0.1) * total[second]]
-    return bad[-1] + 1 - END if bad else 0.0
+    usual = sum(failed[int(WARM) : int(begin)]) / max(1, sum(total[int(WARM) : int(begin)]))
+    after = range(math.ceil(end), math.ceil(stop))
+    bad = [second for second in after if failed[second] > (usual + 0.1) * total[second]]
+    return bad[-1] + 1 - end if bad else 0.0
 
 
 def per_second(times: list[float]) -> list[int]:
-    """How many fall into each second from 0 to STOP."""
+    """Count the times that fall into each second from 0 to STOP."""
     counts = [0] * int(STOP)
     for time in times:
         if 0 <= time < STOP:

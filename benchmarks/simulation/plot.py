@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 SMOOTH = 3
 STYLES = ("-", "-", "-", "--", "-", "-", "-.", ":")
-BROAD = "payoff"
+BROAD = "standard 2.1"
 """Drawn as a broad line behind the others, which lie on it where it does as well as they do."""
 
 

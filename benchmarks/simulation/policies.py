@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib3.exceptions import MaxRetryError, ReadTimeoutError
 from urllib3.util.retry import Retry
 
-from requests_smithy_retry import AdaptiveRetryStrategy, PayoffTokenBucket, RetryError, StandardRetryStrategy
+from requests_smithy_retry import AdaptiveRetryStrategy, RetryError, StandardRetryStrategy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +26,7 @@ CLIENT_TIMEOUT = 1.0
 
 
 class Failure(Exception):
-    """What a failed attempt is to a strategy: code's own error, without any HTTP."""
+    """The error of a failed attempt, as code would raise it: without any HTTP."""
 
     is_retry_safe = True
     retry_after = None
@@ -39,6 +39,18 @@ class Failure(Exception):
 
 class Refused(Failure, ConnectionRefusedError):
     """The same of a connection that was refused."""
+
+
+class Parked:
+    """One who waits for something else than the clock.
+
+    :param look: sees what came of it: when to look again, a delay and a new state, or None for giving up.
+    """
+
+    def __init__(self, look: Callable[[], float | tuple[float, Any] | None]) -> None:
+        self.look = look
+        self.changed: Callable[[], None] = lambda: None
+        self.is_over = False
 
 
 class Policy:
@@ -60,7 +72,11 @@ class Policy:
         """Before each attempt: 0 to send, seconds after which to ask again, or None to fail without sending."""
         return 0.0
 
-    def failed(self, state: Any, kind: str) -> tuple[float, Any] | None:  # noqa: ARG002
+    def allowed(self, state: Any, timeout: float) -> float:  # noqa: ARG002
+        """Return the seconds that its next attempt may take."""
+        return timeout
+
+    def failed(self, state: Any, kind: str) -> tuple[float, Any] | Parked | None:  # noqa: ARG002
         """After an ``error``, ``throttled``, ``refused`` or ``timeout``: the delay and the new state, or None."""
         return None
 
@@ -139,7 +155,7 @@ class Counting(Policy):
         return self.random.random() * base * 2 ** (state[0] - 1), [state[0] + 1]
 
     def may_retry(self) -> bool:
-        """Whether the budget has room; if so, it is used."""
+        """True if the budget has room; if so, it is used."""
         return True
 
 
@@ -180,7 +196,7 @@ class RatioBudget(Counting):
 
     def _decay(self) -> None:
         now = self.clock.now()
-        # What is above one retry's worth is forgotten; a slow client could never retry otherwise.
+        # More than one retry's worth is forgotten; a slow client could never retry otherwise.
         self.balance = max(min(self.balance, 1.0), self.balance * 0.5 ** ((now - self.at) / self.SECONDS))
         self.at = now
 
@@ -210,13 +226,6 @@ class CircuitBreaker(Counting):
         self.in_a_row = 0
 
 
-def aged(clock: Clock, random: Random) -> Policy:
-    """The payoff quota as it is after hours of health: all that can be earned above the capacity was earned."""
-    bucket = PayoffTokenBucket(clock=clock)
-    bucket.release(bucket.capacity + 100)
-    return Smithy(clock, random, StandardRetryStrategy, quota=bucket)
-
-
 def smithy(make: Callable[..., Any], **options: Any) -> Callable[[Clock, Random], Policy]:
     """A policy from a strategy class and its options."""
     return lambda clock, random: Smithy(clock, random, make, **options)
@@ -227,11 +236,8 @@ POLICIES: dict[str, Callable[[Clock, Random], Policy]] = {
     "unrestricted": smithy(StandardRetryStrategy, quota=None),
     "urllib3 Retry": Urllib3,
     "standard 2.0": smithy(StandardRetryStrategy, retry_spec="2.0"),
-    "standard 2.1": smithy(StandardRetryStrategy),
-    "adaptive": smithy(AdaptiveRetryStrategy),
-    "payoff": smithy(StandardRetryStrategy, quota="payoff"),
-    "payoff, aged": aged,
-    "payoff, settling": smithy(StandardRetryStrategy, quota="payoff-settling"),
+    "standard 2.1": smithy(StandardRetryStrategy, quota=500),
+    "adaptive": smithy(AdaptiveRetryStrategy, quota=500),
     "gRPC throttling": GrpcThrottling,
     "ratio budget": RatioBudget,
     "circuit breaker": CircuitBreaker,

@@ -1,4 +1,4 @@
-"""What happens to the service, and when. To add a scenario, add a line to :data:`SCENARIOS`."""
+"""The scenarios: the troubles of the service and their times. To add one, add a line to :data:`SCENARIOS`."""
 
 from __future__ import annotations
 
@@ -32,13 +32,19 @@ class Scenario(NamedTuple):
     """A service and how much it is asked for.
 
     :param server: makes the model, from the service's rate.
-    :param load: what the usual arrival rate is multiplied with, at a moment.
+    :param load: the factor of the usual arrival rate, at a moment.
     :param lasts: it is the same all the time: there is no recovery to measure.
+    :param begin: when trouble begins.
+    :param end: when it ends.
+    :param stop: until when operations are begun.
     """
 
     server: Callable[[float], Server]
     load: Callable[[float], float] = always(1.0)
     lasts: bool = False
+    begin: float = BEGIN
+    end: float = END
+    stop: float = STOP
 
 
 def queue(rate: float) -> QueueServer:

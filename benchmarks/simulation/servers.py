@@ -17,7 +17,7 @@ LATENCY = 0.02
 
 
 class Answer(NamedTuple):
-    """What an attempt comes to: ``ok``, ``error``, ``throttled`` or ``refused``, and when; NEVER: no answer."""
+    """The end of an attempt: ``ok``, ``error``, ``throttled`` or ``refused``, and its time; NEVER: no answer."""
 
     kind: str
     at: float
@@ -27,7 +27,7 @@ class Server(Protocol):
     """A model of the service."""
 
     def answer(self, now: float, random: Random) -> Answer:
-        """What an attempt that arrives now will come to."""
+        """Return the end of an attempt that arrives now."""
         ...
 
 
@@ -35,7 +35,7 @@ class QueueServer:
     """Works off one request after the other at a finite rate; a full queue is answered with an error at once.
 
     :param rate: requests per second.
-    :param queue: so many may wait.
+    :param queue: the most requests that may wait.
     """
 
     def __init__(self, rate: float, queue: int) -> None:
@@ -57,7 +57,7 @@ class ThrottlingServer:
 
     :param server: answers what is let through.
     :param rate: requests per second that are let through, at a moment.
-    :param burst: so many at once.
+    :param burst: the most requests that are let through at once.
     """
 
     def __init__(self, server: Server, rate: Callable[[float], float], burst: float) -> None:

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from requests_smithy_retry import StandardRetryStrategy
+from requests_smithy_retry.config.retry_config import PUBLISHED_CAPACITY
 from requests_smithy_retry.quotas.redis import RedisTokenBucket
-from requests_smithy_retry.quotas.redis_link import LinkHandle, RedisLink
-from requests_smithy_retry.quotas.redis_script import Reply
+from requests_smithy_retry.quotas.redis.link import Account, LinkHandle, RedisLink
+from requests_smithy_retry.quotas.scope_quota import PricedQuota
 from requests_smithy_retry.quotas.settings import RedisSettings
 
 from .policies import Smithy
@@ -26,45 +27,44 @@ SCOPE = "service"
 
 
 class ModelServer:
-    """What the script does, in Python; it answers at once. Also the pool, and the one connection in it."""
-
-    served = True
-    posted_at = float("-inf")
+    """The script of the quota on Redis, in Python; it answers at once."""
 
     def __init__(self) -> None:
         self.levels: dict[str, float] = {}
         self.exchanges = 0
 
-    def call(self, _until: float, key: str, arguments: tuple[str, ...]) -> Reply:
-        """One run of the script."""
+    def run(self, account: Account, give: float, take: float) -> bool:
+        """One run of the script; the account is told the level."""
         self.exchanges += 1
-        capacity, _, give, take = map(float, arguments[:4])
-        level = min(capacity, self.levels.get(key, capacity) + give)
+        level = min(account.capacity, self.levels.get(account.key, account.capacity) + give)
         granted = level >= take
-        self.levels[key] = level - take if granted else level
-        return Reply(granted, self.levels[key])
+        account.level = self.levels[account.key] = level - take if granted else level
+        return granted
 
-    def post(self, _patience: float, commands: list[Any]) -> None:
-        """The answers come at once."""
-        for key, arguments, on_reply in commands:
-            on_reply(self.call(0.0, key, arguments))
 
-    def settle(self, _until: float) -> None:
-        """Nothing is owed."""
+class ModelLink(RedisLink):
+    """A link that talks to a model, in the model's time: no thread, and nobody waits.
 
-    def take(self, _until: float, **_: Any) -> ModelServer:
-        """The connection."""
-        return self
+    :param server: the model.
+    :param clock: that of the run.
+    """
 
-    def take_idle(self) -> ModelServer:
-        """The connection."""
-        return self
+    def __init__(self, server: ModelServer, clock: Clock) -> None:
+        super().__init__("", "model", RedisSettings(), clock)
+        self.server = server
+        self._send_at = 0.0
 
-    def put(self, _connection: ModelServer) -> None:
-        """It is always there."""
+    def take(self, account: Account, amount: float, deadline: float | None = None) -> bool:  # noqa: ARG002 - at once
+        """Give back what is pending, and take."""
+        self._send_at = self.clock.now() + self.settings.flush_interval
+        give, account.pending = account.pending, 0.0
+        return self.server.run(account, give, amount)
 
-    def close_idle(self) -> None:
-        """Nothing to close."""
+    def give_back(self, account: Account, amount: float) -> None:
+        """Gather, and send once per interval."""
+        account.pending = min(account.capacity, account.pending + amount)
+        if self.clock.now() >= self._send_at:
+            self.take(account, 0)
 
 
 _servers: WeakKeyDictionary[Any, ModelServer] = WeakKeyDictionary()
@@ -78,17 +78,11 @@ class SharedQuota(Smithy):
     """
 
     def __init__(self, clock: Clock, random: Random, **options: Any) -> None:
-        super().__init__(clock, random, StandardRetryStrategy, quota_url="memory://", **options)
-        link = RedisLink("", "model", RedisSettings(), clock)
-        link._pool = _servers.setdefault(clock, ModelServer())  # type: ignore[assignment]
-        handle = LinkHandle(link)
-        quota = self.strategy.config.quota
+        super().__init__(clock, random, StandardRetryStrategy, quota=PUBLISHED_CAPACITY, **options)
+        handle = LinkHandle(ModelLink(_servers.setdefault(clock, ModelServer()), clock))
+        config = self.strategy.config
         # What quota_url=redis://... would have made.
-        self.strategy._scopes._make_named = lambda scope: RedisTokenBucket.on(
-            handle, scope, capacity=quota, refill_rate=self.strategy.config.refill_rate
+        self.strategy._quotas._make_named = lambda scope: PricedQuota(
+            RedisTokenBucket.on(handle, scope, capacity=PUBLISHED_CAPACITY, refill_rate=config.refill_rate),
+            reward=config.success_reward,
         )
-
-    def succeeded(self, state: Any, latency: float) -> None:
-        """As the adapter does: a first-try success is recorded only while something is known to be spent."""
-        if state.retry_count or self.strategy.spent_scopes:
-            super().succeeded(state, latency)

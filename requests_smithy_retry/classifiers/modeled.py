@@ -1,29 +1,26 @@
-"""Errors that say themselves whether they may be retried (contract 3.4)."""
+"""The classifier of errors that say themselves whether they may be retried (contract 3.4)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ..actions import ErrorKind, RetryAction, RetryReason
-from ..error_info import HasFault
-from ..outcome import Outcome
-from ..priority import RetryClassifierPriority
+from ..checks import safe_repr
+from .actions import ErrorKind, RetryAction, RetryReason
+from .outcome import HasFault, Outcome, floor_of
+from .protocol import RetryClassifierPriority
 
 if TYPE_CHECKING:
     from requests import Response
 
-LONGEST = 1e15
-"""A floor of more seconds is past any limit, and its number may be too large to be reckoned with."""
-
 
 class ModeledAsRetryableClassifier:
-    """Asks the error itself: the one that was raised, or the one that ``error_parser`` makes from a response.
+    """Judges by what an error says of itself: the one raised, or the one ``error_parser`` makes from a response.
 
     ``is_retry_safe`` True means transient or throttling, False means forbidden. None is no opinion, unless the error
     is the server's fault. The error's ``retry_after`` is a floor for the delay.
 
-    :param error_parser: makes an exception from a response of 400 or above, or None where it knows nothing.
+    :param error_parser: takes a response of 400 or above; returns an exception, or None if it does not know the error.
     """
 
     name = "ModeledAsRetryableClassifier"
@@ -33,7 +30,7 @@ class ModeledAsRetryableClassifier:
         self.error_parser = error_parser
 
     def classify_retry(self, outcome: Outcome, previous: RetryAction) -> RetryAction:  # noqa: ARG002
-        """Judge by what the error says of itself."""
+        """Judge by the attributes of the error."""
         return verdict_of(self._error_of(outcome))
 
     def _error_of(self, outcome: Outcome) -> BaseException | None:
@@ -42,15 +39,14 @@ class ModeledAsRetryableClassifier:
             return error
         if self.error_parser is None or outcome.is_success:
             return None
-        return self.error_parser(response)
+        parsed: object = self.error_parser(response)
+        if parsed is not None and not isinstance(parsed, BaseException):
+            raise TypeError(f"error_parser returned {safe_repr(parsed)}: an exception or None is allowed")
+        return parsed
 
 
 def verdict_of(error: BaseException | None) -> RetryAction:
-    """The verdict that an error gives on itself.
-
-    What it does not say of :class:`ErrorRetryInfo` has the protocol's default: older designs have no
-    ``is_timeout_error``.
-    """
+    """Return the verdict that an error implies. A missing attribute of :class:`ErrorRetryInfo` has its default."""
     safe = getattr(error, "is_retry_safe", None)
     if error is not None and safe is False:
         return RetryAction.retry_forbidden(f"{type(error).__name__} says that a retry is not safe")
@@ -63,9 +59,7 @@ def verdict_of(error: BaseException | None) -> RetryAction:
 
 
 def _indicated(kind: ErrorKind, error: BaseException, *, safe: bool) -> RetryAction:
-    # An error made from a response may carry whatever the server wrote; only a sensible number is a floor.
-    after = getattr(error, "retry_after", None)
-    floor = float(min(after, LONGEST)) if isinstance(after, (int, float)) and 0 <= after < float("inf") else None
+    floor = floor_of(error)
     source = None if floor is None else "error"
     timeout = getattr(error, "is_timeout_error", False) is True
     return RetryAction.retry_indicated(RetryReason(kind, floor, source, not_applied=safe, timeout=timeout))

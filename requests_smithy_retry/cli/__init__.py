@@ -1,4 +1,4 @@
-"""The command line. Only :func:`main` lives here, and it imports what the extra ``cli`` brings only when called."""
+"""The command line. :func:`main` imports the libraries of the extra ``cli`` only when called."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import NoReturn
 from ..run import run as run_program
 
 EXTRA = frozenset({"click", "rich"})
-"""What the extra ``cli`` installs."""
+"""The libraries of the extra ``cli``."""
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line, as ``requests-smithy-retry`` and ``python -m requests_smithy_retry`` do.
 
-    :param arguments: without the program's name; by default those of the process.
-    :raises SystemExit: always. Its code is 0 if all is well, 1 if a command found something bad, 2 for bad usage and
-        when the extra ``cli`` is not installed.
+    :param arguments: the arguments without the program's name; by default those of the process.
+    :raises SystemExit: always. Its code is 0 on success, 1 if a command found a problem, 2 for bad usage or if the
+        extra ``cli`` is not installed.
     """
     given = sys.argv[1:] if arguments is None else list(arguments)
     if given[:1] == ["run"]:

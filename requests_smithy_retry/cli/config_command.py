@@ -1,4 +1,4 @@
-"""``requests-smithy-retry config``: the policy of an adapter made here, its sources, and what it can cost."""
+"""``requests-smithy-retry config``: the policy of an adapter made here, its sources, and its worst case."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import json
 
 import click
 
-from ..config import RetryConfig
-from ..config_report import as_table
-from ..environment import VARIABLES
+from ..config.report import WorstCase, as_table, waits_for_service
+from ..config.retry_config import RetryConfig
+from ..config.sources import VARIABLES
+from ..config.text_values import parse_text
 from ..errors import RetryConfigError
-from ..text_values import parse_text
-from ..worst_case import WorstCase
+from ..quotas.line import Terms
 
 LINES = {
     "attempts": "most attempts",
@@ -20,12 +20,14 @@ LINES = {
     "sleep": "longest sleep in all, with a server's hints",
     "wall_time": "longest wall time",
 }
-"""The worst case in words."""
+"""The labels of the worst case."""
+
+LINE = "longest wait for a service that is down"
 
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("--aws-config", metavar="PROFILE", is_flag=False, flag_value="true", help="Also go by the AWS settings.")
+@click.option("--aws-config", metavar="PROFILE", is_flag=False, flag_value="true", help="Also read the AWS settings.")
 @click.argument("options", nargs=-1, metavar="[OPTION=VALUE]...")
 def config(as_json: bool, aws_config: str | None, options: tuple[str, ...]) -> None:
     """Show the effective policy, the source of every value, and the worst case.
@@ -42,30 +44,45 @@ def config(as_json: bool, aws_config: str | None, options: tuple[str, ...]) -> N
 
 
 def as_text(resolved: RetryConfig) -> str:
-    """The policy and its worst case as tables."""
+    """Return the policy and its worst case as tables."""
     worst = resolved.worst_case()
-    width = max(map(len, LINES.values()))
-    lines = [f"{words:<{width}}  {_amount(worst, name)}" for name, words in LINES.items()]
+    rows = [*((words, _amount(worst, name)) for name, words in LINES.items()), (LINE, _line_text(resolved))]
+    width = max(len(words) for words, _ in rows)
+    lines = [f"{words:<{width}}  {value}" for words, value in rows]
     return "\n".join([as_table(resolved.settings()), "", "worst case of one operation", *lines])
 
 
 def as_json_text(resolved: RetryConfig) -> str:
-    """The policy and its worst case as JSON; null stands for no bound."""
+    """Return the policy and its worst case as JSON; null means no bound."""
     options = {item.name: {"value": item.plain, "source": item.source} for item in resolved.settings()}
-    return json.dumps({"options": options, "worst_case": dataclasses.asdict(resolved.worst_case())}, indent=2)
+    worst = {**dataclasses.asdict(resolved.worst_case()), "line_wait": longest_line_wait(resolved)}
+    return json.dumps({"options": options, "worst_case": worst}, indent=2)
+
+
+def longest_line_wait(resolved: RetryConfig) -> float:
+    """Return the most seconds for which one operation waits for a service that is down, all such waits together."""
+    terms = Terms(resolved.max_attempts, resolved.patience, resolved.operation_timeout)
+    return terms.in_all(0.0) if waits_for_service(resolved) else 0.0
+
+
+def _line_text(resolved: RetryConfig) -> str:
+    seconds = longest_line_wait(resolved)
+    if resolved.operation_timeout is not None or not seconds:
+        return f"{seconds:g} s"
+    return f"{seconds:g} s; none once it has been down for {resolved.patience:g} s"
 
 
 def _amount(worst: WorstCase, name: str) -> str:
     value = getattr(worst, name)
     if value is None:
-        return "no bound; operation_timeout sets one"
+        return f"no bound; {'patience=0' if name == 'attempts' else 'operation_timeout'} sets one"
     return str(value) if name == "attempts" else f"{value:g} s"
 
 
 def option_of(text: str) -> tuple[str, object]:
-    """The name and the value in ``OPTION=VALUE``.
+    """Split ``OPTION=VALUE``, and parse the value.
 
-    :raises click.BadParameter: for what is none.
+    :raises click.BadParameter: for an unknown option, or a text of another form.
     """
     name, equals, value = text.partition("=")
     name = name.strip().lower()

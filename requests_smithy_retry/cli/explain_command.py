@@ -1,4 +1,4 @@
-"""``requests-smithy-retry explain``: what the policy makes of one outcome."""
+"""``requests-smithy-retry explain``: the policy's decision on one outcome."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from ..config import RetryConfig
+from ..config.retry_config import RetryConfig
 from ..errors import RetryConfigError
 from .config_command import option_of
 from .explanation import Explanation, Question, exception_named, explain_outcome, read_body
 
 
 def header_of(_context: Any, _parameter: Any, lines: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-    """The name and the value of each header line.
+    """Split each header line into name and value.
 
     :raises click.BadParameter: for a line without a colon.
     """
@@ -47,7 +47,7 @@ def explain(
     as_json: bool,
     options: tuple[str, ...],
 ) -> None:
-    """Show what becomes of an outcome: votes, verdict, whether the request is sent again and why, and the delays.
+    """Show the decision on an outcome: votes, verdict, whether the request is sent again and why, and the delays.
 
     Each OPTION=VALUE stands for an option given in code, for instance max_attempts=5. Nothing is sent.
     """
@@ -70,8 +70,8 @@ def show(answer: Explanation, console: Console) -> None:
     """Print an explanation as tables."""
     if answer.votes:
         votes = Table("classifier", "says", title="votes, in the order of asking", title_justify="left")
-        for name, said in answer.votes:
-            votes.add_row(name, said)
+        for name, verdict in answer.votes:
+            votes.add_row(name, verdict)
         console.print(votes)
     console.print(f"verdict: {answer.verdict}", highlight=False)
     console.print(f"sent again: {'yes' if answer.is_retried else 'no'}", highlight=False)
@@ -80,4 +80,6 @@ def show(answer: Explanation, console: Console) -> None:
         for number, (least, most) in enumerate(answer.delays, start=1):
             delays.add_row(str(number), f"{least:.3g} s", f"{most:.3g} s")
         console.print(delays)
+    if answer.then:
+        console.print(f"then: {answer.then}", highlight=False)
     console.print(f"if every attempt ends so: {answer.why}", highlight=False)

@@ -1,9 +1,10 @@
-"""What the policy makes of one outcome, found out by letting an adapter live through it without sockets or sleeping."""
+"""The policy's decision on one outcome, found by running an adapter without sockets and without sleeping."""
 
 from __future__ import annotations
 
 import builtins
 import contextlib
+import itertools
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,32 +14,36 @@ import requests.exceptions
 import urllib3.exceptions
 from requests import PreparedRequest
 
-from ..actions import RetryForbidden, RetryIndicated
-from ..config import RetryConfig
-from ..history import RetryHistory, retry_history
-from ..stop_reason import StopReason
+from ..classifiers.actions import RetryForbidden, RetryIndicated
+from ..config.retry_config import RetryConfig
+from ..errors import StopReason
+from ..observing.history import AttemptRecord, RetryHistory, retry_history
 from ..testing.scripted import ScriptedAdapter, ScriptedReply, scripted
-from ..wire import attempt
+from ..wire import this_thread
 
 URL = "https://example.invalid/"
 
 NEVER_WRITTEN = frozenset(
     {"ConnectTimeout", "ConnectTimeoutError", "ConnectionRefusedError", "NameResolutionError", "NewConnectionError"}
 )
-"""What is raised before a connection stands. On a real connection it is seen whether a byte was written."""
+"""The exceptions raised before a connection is made. On a real connection, the adapter sees what was written."""
+
+
+MOST_UNCOUNTED = 100
+"""More attempts than an operation makes that count for none, because nobody succeeds."""
 
 
 @dataclass(frozen=True)
 class Question:
     """One outcome of one request.
 
-    :param status: of the response; None: there is none.
-    :param error: the name of an exception of requests, urllib3 or Python; None: there is a response.
-    :param method: of the request.
-    :param headers: of the response.
-    :param body: of the response.
-    :param request_headers: of the request.
-    :param unwritten: no byte of the request was written when the exception came.
+    :param status: the response's status; None without a response.
+    :param error: the name of an exception of requests, urllib3 or Python; None with a response.
+    :param method: the request's method.
+    :param headers: the response's headers.
+    :param body: the response's body.
+    :param request_headers: the request's headers.
+    :param unwritten: True if the exception came before any byte of the request was written.
     """
 
     status: int | None = None
@@ -50,22 +55,23 @@ class Question:
     unwritten: bool = False
 
     def step(self, request: PreparedRequest) -> ScriptedReply | Exception:  # noqa: ARG002
-        """What an attempt ends with."""
+        """Return the outcome of an attempt."""
         if self.error is None:
             return ScriptedReply(self.status or 200, dict(self.headers), self.body)
-        attempt.connecting = self.unwritten or self.error.rpartition(".")[2] in NEVER_WRITTEN
+        this_thread.connecting = self.unwritten or self.error.rpartition(".")[2] in NEVER_WRITTEN
         return exception_named(self.error)
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """The answer.
+    """The answer to a :class:`Question`.
 
-    :param votes: what each classifier said, in the order of asking.
-    :param verdict: what they said together.
-    :param is_retried: whether another attempt is made.
-    :param why: in one sentence, how it ends.
-    :param delays: the least and the most that is waited before each retry, in seconds.
+    :param votes: the verdict of each classifier, in the order of asking.
+    :param verdict: the verdict of all together.
+    :param is_retried: True if another attempt is made.
+    :param why: the end of the operation, in one sentence.
+    :param delays: the shortest and the longest wait before each retry that the quota pays for, in seconds.
+    :param then: a sentence on an operation that finds the quota empty; an empty text if none does, or nothing follows.
     """
 
     votes: tuple[tuple[str, str], ...]
@@ -73,11 +79,12 @@ class Explanation:
     is_retried: bool
     why: str
     delays: tuple[tuple[float, float], ...]
+    then: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values, for JSON."""
+        """Return plain values, for JSON."""
         return {
-            "votes": [{"classifier": name, "verdict": said} for name, said in self.votes],
+            "votes": [{"classifier": name, "verdict": verdict} for name, verdict in self.votes],
             "verdict": self.verdict,
             "is_retried": self.is_retried,
             "why": self.why,
@@ -85,31 +92,49 @@ class Explanation:
                 {"retry": number, "least": least, "most": most}
                 for number, (least, most) in enumerate(self.delays, start=1)
             ],
+            "then": self.then,
         }
 
 
 def explain_outcome(question: Question, config: RetryConfig) -> Explanation:
-    """What becomes of an outcome, if every attempt ends with it.
+    """Explain the decision if every attempt ends with this outcome.
 
-    :param config: the policy. A shared quota is not touched: an own bucket of the same size stands in.
-    :raises LookupError: for the name of no exception.
+    :param config: the policy. A shared quota is replaced by a bucket of the same size.
+    :raises LookupError: for an unknown exception.
     """
     least, most = (_history(question, config, random) for random in (0.0, 1.0))
     first = most.to_dict()["attempts"][0]
-    delays = [(quick.delay, slow.delay) for quick, slow in zip(least.attempts[1:], most.attempts[1:], strict=True)]
+    paid = zip(_paid(least), _paid(most), strict=False)  # with longer delays the outage may be too old for the last
+    delays = [(quick.delay, slow.delay) for quick, slow in paid]
     return Explanation(
         votes=tuple((vote["classifier"], vote["verdict"]) for vote in first["votes"]),
         verdict=_verdict(most),
         is_retried=len(most.attempts) > 1,
         why=most.sentence,
         delays=tuple(delays),
+        then=_then(config) if _waits(least) else "",
     )
 
 
-def exception_named(name: str) -> Exception:
-    """An exception of this name, as requests would raise it.
+def _paid(history: RetryHistory) -> list[AttemptRecord]:
+    """Return the retries before the operation waits for its service."""
+    return list(itertools.takewhile(lambda attempt: not attempt.line_why, history.attempts[1:]))
 
-    :raises LookupError: if requests, urllib3 and Python have none of this name.
+
+def _waits(history: RetryHistory) -> bool:
+    return history.line_wait > 0 or len(_paid(history)) < len(history.attempts) - 1
+
+
+def _then(config: RetryConfig) -> str:
+    limit = config.operation_timeout
+    until = f"the outage is {config.patience:g} s old" if limit is None else f"the deadline of {limit:g} s is over"
+    return f"the quota is empty; waits until another request succeeds, and asks by itself now and then, until {until}"
+
+
+def exception_named(name: str) -> Exception:
+    """Make an exception of this name, as requests would raise it.
+
+    :raises LookupError: if requests, urllib3 and Python have no exception of this name.
     """
     for module in (requests.exceptions, urllib3.exceptions, builtins):
         kind = getattr(module, name.rpartition(".")[2], None)
@@ -119,7 +144,7 @@ def exception_named(name: str) -> Exception:
 
 
 def read_body(path: str | None) -> bytes:
-    """The bytes of a file; none without a path."""
+    """Return the bytes of a file; empty without a path."""
     return b"" if path is None else Path(path).read_bytes()
 
 
@@ -132,9 +157,11 @@ def _sample(kind: type[Exception]) -> Exception:
 
 
 def _history(question: Question, config: RetryConfig, random: float) -> RetryHistory:
-    """Live through it with a random number that is always the same: 0 gives the least delays, 1 the most."""
-    own = config.replace(quota_url=None, timeout=None, raise_on_status=False, listeners=())
-    adapter: ScriptedAdapter = scripted(*[question.step] * own.max_attempts, config=own, trust_env=False)
+    """Run the operation with a constant random number: 0 gives the shortest delays, 1 the longest."""
+    quota_url = None if config.quota_url is None else "memory://"
+    own = config.replace(quota_url=quota_url, timeout=None, raise_on_status=False, listeners=())
+    steps = [question.step] * (own.max_attempts + MOST_UNCOUNTED)
+    adapter: ScriptedAdapter = scripted(*steps, config=own, trust_env=False)
     strategy: Any = adapter.strategy
     for backoff in (strategy.backoff_strategy, strategy.throttling_backoff_strategy):
         backoff.random = lambda: random

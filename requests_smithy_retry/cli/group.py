@@ -1,11 +1,10 @@
-"""The group of commands. Each command has files of its own, which are imported when it is asked for.
-
-To add a command, add a line to :data:`COMMANDS`.
-"""
+"""The group of commands, each of which is imported on use. To add a command, add a line to :data:`COMMANDS`."""
 
 from __future__ import annotations
 
+import errno
 import importlib
+import sys
 from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
@@ -19,17 +18,20 @@ COMMANDS = {
     "explain": "requests_smithy_retry.cli.explain_command:explain",
     "try": "requests_smithy_retry.cli.try_command:try_url",
 }
-"""Where each command is, as ``module:name``."""
+"""The place of each command, as ``module:name``."""
 
 PROGRAM = "requests-smithy-retry"
 
-EPILOG = f"Retries for a program as it is: {PROGRAM} run app.py"
+UNWRITABLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
+"""The errors of writing to a full or broken disk."""
+
+EPILOG = f"To run an unchanged program with retries: {PROGRAM} run app.py"
 
 
 class LazyGroup(click.Group):
-    """A group that imports a command when it is asked for.
+    """A group that imports a command on use.
 
-    :param places: where each command is, as ``module:name``.
+    :param places: the place of each command, as ``module:name``.
     """
 
     def __init__(self, places: Mapping[str, str]) -> None:
@@ -37,11 +39,11 @@ class LazyGroup(click.Group):
         self.places = places
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        """Name the commands, in the order of the alphabet."""
+        """Return the names of the commands, in alphabetical order."""
         return sorted(self.places)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        """Import a command; None when there is none of that name."""
+        """Import a command; return None if there is none of that name."""
         if cmd_name not in self.places:
             return None
         module, _, name = self.places[cmd_name].partition(":")
@@ -53,9 +55,15 @@ class LazyGroup(click.Group):
 def run(arguments: Sequence[str], commands: Mapping[str, str] = COMMANDS) -> NoReturn:
     """Run one command.
 
-    :param arguments: without the program's name.
-    :param commands: where each command is.
+    :param arguments: the arguments without the program's name.
+    :param commands: the place of each command.
     :raises SystemExit: always, with the exit status.
     """
     group = click.version_option(__version__, prog_name=PROGRAM)(LazyGroup(commands))
-    group.main(list(arguments), prog_name=PROGRAM)
+    try:
+        group.main(list(arguments), prog_name=PROGRAM)
+    except OSError as error:
+        if error.errno not in UNWRITABLE:
+            raise
+        sys.stderr.write(f"{PROGRAM}: the output cannot be written: {error.strerror}\n")
+        sys.exit(1)

@@ -1,4 +1,4 @@
-"""``requests-smithy-retry try``: one real operation, told as it happens."""
+"""``requests-smithy-retry try``: one real operation, reported as it happens."""
 
 from __future__ import annotations
 
@@ -9,42 +9,43 @@ import click
 import requests
 import requests.exceptions
 
-from ..actions import NoActionIndicated
-from ..config import RetryConfig
-from ..errors import RetryConfigError
-from ..events import AfterAttempt, RetryScheduled
-from ..history import RetryHistory, retry_history, said
-from ..listeners import RetryListener
-from ..log import QUIET_ENDINGS
-from ..mount import mount
-from ..stop_reason import StopReason
+from ..classifiers.actions import NoActionIndicated
+from ..config.retry_config import RetryConfig
+from ..errors import RetryConfigError, StopReason
+from ..mounting import mount
+from ..observing.events import AfterAttempt, RetryListener, RetryScheduled
+from ..observing.history import RetryHistory, retry_history, verdict_text, wait_text
+from ..observing.log import QUIET_ENDINGS
 from .config_command import option_of
 from .explain_command import header_of
 
 
 class Exit(enum.IntEnum):
-    """The exit status: how the operation ended."""
+    """The exit status, by the end of the operation."""
 
     SUCCEEDED = 0
     GAVE_UP = 1
-    """A retry was wanted and could not be had."""
+    """A retry was indicated and could not be made."""
     NOT_RETRYABLE = 3
-    """It ended with an answer or an exception that no retry would help."""
+    """A retry would not help against the response or exception."""
 
 
 class Teller(RetryListener):
-    """Prints each attempt when it has ended, and each wait when it begins."""
+    """Prints each attempt at its end, and each wait at its beginning."""
 
     def after_attempt(self, event: AfterAttempt, /) -> None:
         """Print the attempt."""
         click.echo(f"attempt {event.number}: {event.record.ending} in {event.duration:.3f} s")
         for vote in event.record.votes:
             if not isinstance(vote.action, NoActionIndicated):
-                click.echo(f"    {vote.classifier}: {said(vote)}")
+                click.echo(f"    {vote.classifier}: {verdict_text(vote)}")
 
     def retry_scheduled(self, event: RetryScheduled, /) -> None:
-        """Print the wait."""
-        paid = "" if event.record.quota_after is None else f"; the quota holds {event.record.quota_after:g} tokens"
+        """Print the wait: the one that begins, or the one for the service, which is over."""
+        if event.line_why:
+            click.echo(f"    {wait_text(event.operation.scope, event.line_wait, event.line_why)}")
+            return
+        paid = "" if event.record.quota_after is None else f"; tokens left: {event.record.quota_after:g}"
         click.echo(f"    retry in {event.delay:.3f} s ({event.delay_source}){paid}")
 
 
@@ -63,11 +64,10 @@ def try_url(
     url: str,
     options: tuple[str, ...],
 ) -> None:
-    """Make one real request with the resolved policy and tell what happens.
+    """Make one real request with the resolved policy and report what happens.
 
     Each OPTION=VALUE stands for an option given in code, for instance max_attempts=5. Redirects are not followed. The
-    exit status is 0 if it succeeded, 1 if it gave up, 3 if it ended with something that no retry would help, 2 for bad
-    usage.
+    exit status is 0 on success, 1 after giving up, 3 if a retry would not help, 2 for bad usage.
     """
     try:
         config = RetryConfig.from_environment(**dict(map(option_of, options))).replace(listeners=(Teller(),))
@@ -77,7 +77,7 @@ def try_url(
         mount(session, config=config)
         try:
             outcome: Any = session.request(method, url, headers=dict(headers), data=data, allow_redirects=False)
-        except (requests.exceptions.RequestException, ValueError) as error:  # of http.client: a method with a blank
+        except (requests.exceptions.RequestException, ValueError) as error:  # http.client: a method with a blank
             outcome = error
     history = retry_history(outcome)
     click.echo(_ending(outcome) if history is None else history.sentence)
@@ -85,7 +85,7 @@ def try_url(
 
 
 def exit_of(history: RetryHistory | None, outcome: Any) -> Exit:
-    """The exit status for what came of the operation; where retries are off, the outcome itself decides."""
+    """Return the exit status for an operation; with retries off, the outcome itself decides."""
     if history is None:
         return Exit.SUCCEEDED if getattr(outcome, "ok", False) else Exit.NOT_RETRYABLE
     if history.stop_reason is StopReason.SUCCESS:

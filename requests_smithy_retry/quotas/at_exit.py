@@ -1,4 +1,4 @@
-"""What is still to be given back when a process ends is given back then (and not by a thread that waits for it)."""
+"""Giving back, when a process ends, what it still owes. No thread waits for that."""
 
 from __future__ import annotations
 

@@ -1,19 +1,25 @@
-"""Whether a shared bucket answers: when to ask it again, and what is said and counted when it does not."""
+"""The outages of a shared bucket: when to ask it again, and what is logged and counted meanwhile."""
 
 from __future__ import annotations
 
 import logging
+import threading
 
 from .settings import SharedQuotaSettings
 
 logger: logging.Logger = logging.getLogger("requests_smithy_retry")
+
+FAILURES_IN_A_ROW = 3
+"""The number of failures without an answer between them that make an outage; fewer cost the calls that met them."""
+SLICES = 20
+"""A budget is waited for in so many parts."""
 
 
 class Outage:
     """The state of one shared place. The caller tells the time; races of threads cost at most one more question.
 
     :param place: the place's name in the log, without secrets.
-    :param settings: how often to ask again, and how often to log.
+    :param settings: the intervals for asking again and for logging.
     """
 
     def __init__(self, place: str, settings: SharedQuotaSettings) -> None:
@@ -21,12 +27,13 @@ class Outage:
         self.settings = settings
         self.fallen_open: bool = False
         self.failures: int = 0
-        """Questions without an answer, since the start."""
+        """Failures of the shared place, since the start."""
+        self._in_a_row = 0
         self._ask_at = 0.0
         self._log_at = float("-inf")
 
     def may_ask(self, now: float) -> bool:
-        """Whether to ask the shared bucket now. While it is out, one caller at a time may."""
+        """Return True if the shared bucket is to be asked now. While it is out, one caller at a time may."""
         if self.fallen_open:
             if now < self._ask_at:
                 return False
@@ -34,13 +41,15 @@ class Outage:
         return True
 
     def note_failure(self, now: float, why: str) -> None:
-        """It did not answer: fall open.
+        """It failed. After several failures in a row: fall open.
 
         :param why: in a word, without secrets.
         """
         self.failures += 1
-        self.fallen_open = True
-        self._ask_at = now + self.settings.retry_interval
+        self._in_a_row += 1
+        if self._in_a_row >= FAILURES_IN_A_ROW:
+            self.fallen_open = True
+            self._ask_at = now + self.settings.retry_interval
         if now >= self._log_at:
             self._log_at = now + self.settings.log_interval
             logger.warning(
@@ -52,6 +61,13 @@ class Outage:
 
     def note_answer(self) -> None:
         """It answered: come back."""
+        self._in_a_row = 0
         if self.fallen_open:
             self.fallen_open = False
             logger.info("the shared retry quota at %s answers again", self.place)
+
+
+class LastTake(threading.local):
+    """Which bucket answered this thread's last take."""
+
+    was_local: bool = False

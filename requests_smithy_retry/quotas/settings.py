@@ -1,4 +1,4 @@
-"""What can be tuned on a shared quota: frozen values, checked when they are made."""
+"""The settings of shared quotas: frozen values, checked when they are made."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from ..option_types import Parse, Refused, number, whole_number
+from ..checks import Parse, Refused, number
 
 S = TypeVar("S", bound="SharedQuotaSettings")
 
 
 @dataclass(frozen=True, kw_only=True)
 class SharedQuotaSettings:
-    """What every shared quota has.
+    """The settings of every shared quota.
 
     :param budget: no call takes longer, in seconds.
-    :param local_capacity: what the bucket of this process alone holds, by which it goes while the shared one does not
+    :param local_capacity: tokens in the bucket of this process alone, which is used while the shared one does not
         answer. None: the shared one's capacity, at most 500.
-    :param retry_interval: so many seconds after a failure the shared bucket is asked again.
+    :param retry_interval: seconds after a failure until the shared bucket is asked again.
     :param log_interval: a failure is logged at most once in so many seconds.
     :raises ValueError: for a number out of range.
     """
@@ -38,26 +38,24 @@ class SharedQuotaSettings:
                     raise ValueError(f"{name}={getattr(self, name)!r}: {refusal}") from None
 
     def local_bucket_size(self, capacity: float) -> float:
-        """What the local bucket of a shared one of ``capacity`` holds."""
+        """Return the capacity of the local bucket beside a shared one of ``capacity``."""
         return min(capacity, 500) if self.local_capacity is None else self.local_capacity
 
 
 @dataclass(frozen=True, kw_only=True)
 class RedisSettings(SharedQuotaSettings):
-    """What a quota on Redis has beside that.
+    """The settings of a quota on Redis: these, beside those of every shared quota.
 
     :param connect_timeout: an attempt to connect ends after so many seconds. It is made in the background; a call
-        waits for it no longer than ``budget``.
-    :param flush_interval: what is given back goes out with the next take, or else at most once in so many seconds.
+        waits for it no longer than ``budget``, and for the first one of a process no longer than ten times that.
+    :param flush_interval: seconds until tokens that are given back go out, unless a take goes out before.
     :param ttl: a bucket that nobody used for so many seconds is forgotten, and so is full again.
-    :param max_connections: so many connections are kept per process at most.
     :param prefix: the keys are ``prefix:{scope}``.
     """
 
     connect_timeout: float = 1.0
     flush_interval: float = 1.0
     ttl: float = 3600.0
-    max_connections: int = 4
     prefix: str = "requests-smithy-retry"
 
 
@@ -67,18 +65,22 @@ def _text(value: Any) -> str:
     return value
 
 
+LONGEST_CALL = 86_400.0
+"""A socket counts its milliseconds in 32 bits, and some waits are ten budgets long."""
+LONGEST = 1e9
+"""31 years: neither Redis nor a lock counts on for ever."""
+
 PARSERS: dict[str, Parse] = {
-    "budget": number(above=0),
+    "budget": number(above=0, most=LONGEST_CALL),
     "local_capacity": number(unit="tokens", none=True),
-    "retry_interval": number(),
-    "log_interval": number(),
-    "connect_timeout": number(above=0),
-    "flush_interval": number(),
-    "ttl": number(above=0),
-    "max_connections": whole_number(1),
+    "retry_interval": number(most=LONGEST),
+    "log_interval": number(most=LONGEST),
+    "connect_timeout": number(above=0, most=LONGEST_CALL),
+    "flush_interval": number(most=LONGEST),
+    "ttl": number(above=0, most=LONGEST),
     "prefix": _text,
 }
-"""What each setting accepts."""
+"""The parser of each setting."""
 
 
 def settings_from(cls: type[S], query: Mapping[str, str]) -> S:
@@ -102,7 +104,7 @@ def _number(name: str, text: str) -> Any:
     if name == "prefix":
         return text
     try:
-        return int(text) if name == "max_connections" else float(text)
+        return float(text)
     except ValueError:
         pass
     raise ValueError(f"{name}: a number is allowed")

@@ -1,15 +1,18 @@
-"""Smithy models for the retry layer: this file only hands names on."""
+"""Published Smithy models for the retry layer. Each name is imported on first use."""
 
-from ..aws_error_codes import bare_error_code
-from .classifier import verdict_for
-from .endpoint import SmithyEndpoint
-from .errors import SmithyModelError
-from .idempotency_token import IdempotencyToken, TokenLocation
-from .model import SmithyModel
-from .modeled_errors import ModeledError
-from .operations import ModeledOperation
-from .protocols import Protocol
-from .uri_pattern import UriPattern
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..classifiers.aws import bare_error_code
+    from .endpoint import SmithyEndpoint
+    from .errors import SmithyModelError
+    from .idempotency_token import IdempotencyToken, TokenLocation
+    from .model import SmithyModel
+    from .model_classifier import verdict_for
+    from .modeled_errors import ModeledError
+    from .operations import ModeledOperation
+    from .protocols import Protocol
+    from .uri_pattern import UriPattern
 
 __all__ = [
     "IdempotencyToken",
@@ -24,3 +27,29 @@ __all__ = [
     "bare_error_code",
     "verdict_for",
 ]
+
+_HOMES = {
+    "..classifiers.aws": ("bare_error_code",),
+    ".endpoint": ("SmithyEndpoint",),
+    ".errors": ("SmithyModelError",),
+    ".idempotency_token": ("IdempotencyToken", "TokenLocation"),
+    ".model": ("SmithyModel",),
+    ".model_classifier": ("verdict_for",),
+    ".modeled_errors": ("ModeledError",),
+    ".operations": ("ModeledOperation",),
+    ".protocols": ("Protocol",),
+    ".uri_pattern": ("UriPattern",),
+}
+"""The module of each name."""
+
+if not TYPE_CHECKING:  # pragma: no branch - a type checker would accept any name
+
+    def __getattr__(name: str) -> object:
+        """Import the file of a name, and keep the name for the next time."""
+        from importlib import import_module
+
+        for home, names in _HOMES.items():
+            if name in names:
+                value = globals()[name] = getattr(import_module(home, __name__), name)
+                return value
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,8 +1,7 @@
-"""For which requests a model may speak (contract 4): those to the endpoint that the user named, and no
-others.
+"""The endpoint of a model (contract 4): the model speaks for requests to it, and for no others.
 
-A greedy pattern matches almost any path, so this is what keeps a model from unlocking somebody else's POST. A
-URL that two parsers could read differently (a backslash, a control character, a dot segment) is nobody's.
+A greedy pattern matches almost any path, so the endpoint keeps a model from allowing a retry of somebody else's POST.
+A URL that two parsers could read differently (a backslash, a control character, a dot segment) belongs to no endpoint.
 """
 
 from __future__ import annotations
@@ -63,20 +62,18 @@ def _plain_host(host: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class SmithyEndpoint:
-    """A model and the endpoint it speaks for. Made by :meth:`SmithyModel.for_endpoint`.
+    """A model and the endpoint it speaks for, made by :meth:`SmithyModel.for_endpoint`.
 
-    A request is to the endpoint if scheme, host (whatever its case), port and the segments of the path prefix
-    are the same. The host may also have a prefix that the model itself puts before it (``@endpoint``, without
-    labels).
+    A request goes to the endpoint if scheme, host (in any case), port and the segments of the path prefix are the same.
+    The host may have a prefix that the model itself defines (``@endpoint``, without labels).
 
-    :raises ValueError: if the URL is not a plain ``http://`` or ``https://`` URL without a query and a
-        fragment.
+    :raises ValueError: if the URL is not a plain ``http://`` or ``https://`` URL without a query and a fragment.
     """
 
     model: SmithyModel = field(repr=False)
-    """The model that speaks."""
+    """The model."""
     url: str
-    """The endpoint, as the user named it, but without userinfo: this is what an error or a log may show."""
+    """The endpoint as the user named it, but without userinfo."""
     _place: _Place = field(init=False, repr=False, compare=False)
     _prefixes: Mapping[str, str] = field(init=False, repr=False, compare=False)
 
@@ -84,13 +81,13 @@ class SmithyEndpoint:
         object.__setattr__(self, "url", _without_userinfo(self.url))
         place = _locate(self.url)
         if place is None or "?" in self.url or "#" in self.url:
-            shown = self.url.rpartition("@")[2]  # where a URL is none, what is before may be userinfo all the same
+            shown = self.url.rpartition("@")[2]  # even an invalid URL may hold userinfo
             raise ValueError(
                 f"endpoint {shown!r}: an http:// or https:// URL with an ASCII host, and without a query, "
                 "a fragment and dot segments, is allowed"
             )
         prefixes = {place.host: ""}
-        # Nothing goes before an IPv4 address; what goes before an IPv6 one makes no host that a URL could have.
+        # An IPv4 address takes no prefix, and an IPv6 address with one is no valid host.
         if not place.host.rpartition(".")[2].isdigit():
             for operation in self.model.operations.values():
                 prefixes.setdefault(operation.host_prefix + place.host, operation.host_prefix)
@@ -98,13 +95,13 @@ class SmithyEndpoint:
         object.__setattr__(self, "_prefixes", prefixes)
 
     def speaks_for(self, url: str) -> bool:
-        """Whether a request to this URL is one to the endpoint."""
+        """Return True if a request to this URL goes to the endpoint."""
         return self._within(url) is not None
 
     def operation_for(self, method: str, url: str, headers: Mapping[str, Any], body: object) -> ModeledOperation | None:
-        """The operation of a request, or None: it is to another endpoint, or the model does not know it.
+        """Return the operation of a request, or None if it goes elsewhere or the model does not know it.
 
-        :param body: bytes or text; an operation named in anything else is not seen.
+        :param body: bytes or text; an operation named in anything else is not found.
         """
         there = self._within(url)
         if there is None:
@@ -116,7 +113,7 @@ class SmithyEndpoint:
         return operation
 
     def may_resend(self, method: str, url: str, headers: Mapping[str, Any], body: object) -> bool:
-        """Whether the model allows this request to be sent again, whatever its method."""
+        """Return True if the model allows this request to be sent again, whatever its method."""
         operation = self.operation_for(method, url, headers, body)
         return operation is not None and operation.resendable_with(url, headers, body)
 

@@ -1,6 +1,6 @@
-"""Where an operation's ``@idempotencyToken`` travels, and whether a request really has one (contract 4.2).
+"""The place of an operation's ``@idempotencyToken`` in a request (contract 4.2).
 
-A token makes a request resendable only when it is there and not blank: what cannot be looked into has none.
+A token makes a request resendable only if it is found and not blank; a body that cannot be parsed has none.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ EC2_NAME = "aws.protocols#ec2QueryName"
 
 
 class TokenLocation(enum.Enum):
-    """Where in a request a token is bound."""
+    """The place in a request to which a token is bound."""
 
     QUERY = "query"
     """A query parameter."""
     HEADER = "header"
     """A header."""
     LABEL = "label"
-    """A label of the URI: a request that matched has it."""
+    """A label of the URI; every matching request has it."""
     PAYLOAD = "payload"
     """The whole body."""
     JSON = "json"
@@ -40,9 +40,9 @@ class TokenLocation(enum.Enum):
     XML = "xml"
     """A child of the root of the XML body."""
     FORM = "form"
-    """A parameter of the form in the body or of the query string."""
+    """A parameter of the form in the body, or of the query string."""
     OPAQUE = "opaque"
-    """A place that is not looked into (CBOR, an XML attribute): never found."""
+    """A place that is not parsed (CBOR, an XML attribute); the token is never found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +52,15 @@ class IdempotencyToken:
     member: str
     """The member's name in the model."""
     location: TokenLocation
-    """Where it is bound."""
+    """The place to which it is bound."""
     name: str
-    """Its name there: of the parameter, the header, the JSON member, ..."""
+    """The name there: of the parameter, the header, the JSON member, ..."""
 
     def present_in(self, url: str, headers: Mapping[str, Any], body: object) -> bool:
-        """Whether a request that matched the operation has a token that is not blank.
+        """Return True if a request of the operation has a token that is not blank.
 
         :param url: the URL, or the path with the query.
-        :param body: bytes or text; anything else has no token.
+        :param body: bytes or text; in anything else no token is found.
         """
         value = self._value(url, headers, body)
         return value is not None and value.strip() != ""
@@ -89,7 +89,7 @@ def _first(text: str, name: str) -> str | None:
 
 
 def bind_token(member: str, traits: dict[str, Node], protocol: Protocol) -> IdempotencyToken:
-    """Where a protocol puts a token member.
+    """Bind a token member as the protocol does.
 
     :raises SmithyModelError: if a binding trait has no name.
     """

@@ -1,7 +1,6 @@
-"""How a Smithy JSON AST is read: every access is checked here, so that a broken model can only raise
-:class:`SmithyModelError` (contract 3; Smithy 2.0 "JSON AST", "Mixins").
+"""The reader of the Smithy JSON AST (contract 3; Smithy 2.0 "JSON AST", "Mixins").
 
-What a trait *means* is decided elsewhere. Nothing here outlives the loading: the AST is not kept.
+Every access is checked, so a broken model can only raise :class:`SmithyModelError`. The AST is not kept after loading.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _KINDS = {
 
 
 def pointer(keys: tuple[str, ...]) -> str:
-    """A JSON pointer (RFC 6901).
+    """Return a JSON pointer (RFC 6901).
 
     >>> pointer(("shapes", "com.x#Foo", "a/b"))
     '/shapes/com.x#Foo/a~1b'
@@ -44,7 +43,7 @@ class Node:
         self.keys: tuple[str, ...] = keys
 
     def error(self, expected: str) -> SmithyModelError:
-        """The error to raise: what was expected here, and what was found."""
+        """Return the error that names what was expected here and what was found."""
         kind = type(self.value).__name__
         found = _KINDS.get(kind, kind)
         if isinstance(self.value, str):
@@ -52,44 +51,44 @@ class Node:
         return SmithyModelError(self.source, pointer(self.keys), f"expected {expected}, found {found}")
 
     def child(self, key: str) -> Node | None:
-        """The member of this object, or None where it has none."""
+        """Return the member of this object, or None."""
         value = self.object().get(key, self)
         return None if value is self else Node(value, self.source, (*self.keys, key))
 
     def items(self) -> Iterator[tuple[str, Node]]:
-        """The members of this object."""
+        """Yield the members of this object."""
         for key, value in self.object().items():
             if not isinstance(key, str):
                 raise self.error("an object whose keys are strings")
             yield key, Node(value, self.source, (*self.keys, key))
 
     def elements(self) -> Iterator[Node]:
-        """The elements of this array."""
+        """Yield the elements of this array."""
         if not isinstance(self.value, list):
             raise self.error("an array")
         for index, value in enumerate(self.value):
             yield Node(value, self.source, (*self.keys, str(index)))
 
     def object(self) -> dict[Any, Any]:
-        """Give this value as an object."""
+        """Return this value if it is an object."""
         if not isinstance(self.value, dict):
             raise self.error("an object")
         return self.value
 
     def string(self) -> str:
-        """Give this value as a string that is not empty."""
+        """Return this value if it is a string that is not empty."""
         if not isinstance(self.value, str) or self.value == "":
             raise self.error("a string that is not empty")
         return self.value
 
     def integer(self) -> int:
-        """Give this value as an integer."""
+        """Return this value if it is an integer."""
         if not isinstance(self.value, int) or isinstance(self.value, bool):
             raise self.error("an integer")
         return self.value
 
     def boolean(self) -> bool:
-        """Give this value as a boolean."""
+        """Return this value if it is a boolean."""
         if not isinstance(self.value, bool):
             raise self.error("true or false")
         return self.value
@@ -100,7 +99,7 @@ class Node:
             self.object()
 
     def target(self) -> str:
-        """The shape that this reference names."""
+        """Return the shape ID in this reference."""
         target = self.child("target")
         if target is None:
             raise self.error('an object with "target"')
@@ -131,15 +130,15 @@ class Ast:
         self._lineages: dict[str, tuple[str, ...]] = {}
 
     def follow(self, reference: Node, kind: str) -> str:
-        """The shape that a reference names: it must exist, and be of this type."""
+        """Return the shape ID in a reference, which must exist and be of this type."""
         target = reference.target()
         shape = self.shapes.get(target)
         if shape is None or shape.value["type"] != kind:
-            raise reference.error(f"a reference to a shape of type {kind} (there is no such {target!r})")
+            raise reference.error(f"a reference to a shape of type {kind} (there is no {kind} {target!r})")
         return target
 
     def lineage(self, shape_id: str, above: tuple[str, ...] = ()) -> tuple[str, ...]:
-        """The mixins of a shape in the order in which they apply, and the shape itself, last."""
+        """Return the mixins of a shape in the order in which they apply, and last the shape itself."""
         known = self._lineages.get(shape_id)
         if known is not None:
             return known
@@ -156,7 +155,7 @@ class Ast:
         return self._lineages[shape_id]
 
     def traits(self, shape_id: str) -> dict[str, Node]:
-        """The traits of a shape: its mixins' (but for their local ones), then its own."""
+        """Return the traits of a shape: those of its mixins (except local ones), then its own."""
         found: dict[str, Node] = {}
         for ancestor in self.lineage(shape_id):
             own = _traits(self.shapes[ancestor])
@@ -168,7 +167,7 @@ class Ast:
         return found
 
     def members(self, shape_id: str) -> dict[str, dict[str, Node]]:
-        """The members of a structure and the traits of each, applied ones included."""
+        """Return the members of a structure with the traits of each, applied ones included."""
         found: dict[str, dict[str, Node]] = {}
         for ancestor in self.lineage(shape_id):
             members = self.shapes[ancestor].child("members")
@@ -181,7 +180,7 @@ class Ast:
         return found
 
     def references(self, shape_id: str, key: str) -> Iterator[Node]:
-        """The references in a list of a service or resource, its mixins' included."""
+        """Yield the references in a list of a service or resource, those of its mixins included."""
         for ancestor in self.lineage(shape_id):
             listed = self.shapes[ancestor].child(key)
             if listed is not None:
@@ -194,7 +193,7 @@ def _traits(holder: Node) -> dict[str, Node]:
 
 
 def shape_name(shape_id: str) -> str:
-    """The name of a shape without its namespace.
+    """Return the name of a shape without its namespace.
 
     >>> shape_name("com.example#GetThing")
     'GetThing'

@@ -1,7 +1,6 @@
-"""What a published Smithy model knows that a retry needs: its errors and its operations (contract 3, 4).
+"""The errors and operations of a published Smithy model, as far as a retry needs them (contract 3, 4).
 
-A model is read whole and checked once; the AST is not kept. Nothing in here is looked up later, and nothing
-changes.
+A model is read and checked once, and does not change afterwards.
 """
 
 from __future__ import annotations
@@ -12,11 +11,12 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from ..actions import RetryAction
-from .classifier import verdict_for
+from ..classifiers.actions import RetryAction
+from ..copying import PicklesByEveryProtocol
 from .endpoint import SmithyEndpoint
 from .errors import SmithyModelError
 from .json_ast import Ast, Node, pointer, shape_name
+from .model_classifier import verdict_for
 from .modeled_errors import ModeledError, read_errors
 from .operation_match import OperationMatcher
 from .operations import ModeledOperation, bound_operations, read_operation
@@ -24,7 +24,7 @@ from .protocols import Protocol, protocols_of
 from .request_parts import path_segments, split_target
 
 
-class SmithyModel:
+class SmithyModel(PicklesByEveryProtocol):
     """A Smithy model. Make one with :meth:`load`; give it to requests with :meth:`for_endpoint`."""
 
     __slots__ = ("_errors", "_matcher", "_operations", "_protocols", "_service", "_source", "_verdicts")
@@ -56,8 +56,7 @@ class SmithyModel:
 
         :param path: the file.
         :param service: the absolute shape ID of the service, for a model that has several.
-        :raises SmithyModelError: if the file cannot be read, or is not a model; it names the path and the
-            place.
+        :raises SmithyModelError: if the file cannot be read, or is not a model; it names the path and the place.
         """
         source = os.fspath(path)
         try:
@@ -77,9 +76,9 @@ class SmithyModel:
 
     @classmethod
     def from_dict(cls, ast: Any, source: str = "<model>", *, service: str | None = None) -> SmithyModel:
-        """Read a model from an AST that was parsed already.
+        """Read a model from a parsed AST.
 
-        :param source: the name to use for it in errors.
+        :param source: its name in errors.
         :param service: the absolute shape ID of the service, for a model that has several.
         :raises SmithyModelError: if it is not a model; it names the source and the place.
         """
@@ -94,12 +93,12 @@ class SmithyModel:
 
     @property
     def source(self) -> str:
-        """The file it came from."""
+        """The file of the model."""
         return self._source
 
     @property
     def service(self) -> str | None:
-        """The absolute shape ID of the service, or None: such a model has errors only."""
+        """The absolute shape ID of the service; None for a model of errors only."""
         return self._service
 
     @property
@@ -109,26 +108,24 @@ class SmithyModel:
 
     @property
     def errors(self) -> Mapping[str, ModeledError]:
-        """The errors by code: the shape's name, and the code of ``@awsQueryError`` (the first, if several
-        share it).
-        """
+        """The errors by shape name and by the code of ``@awsQueryError``; the first, if several share a code."""
         return MappingProxyType(self._errors)
 
     @property
     def operations(self) -> Mapping[str, ModeledOperation]:
-        """The operations bound to the service by name, their tokens bound as in its first protocol."""
+        """The operations bound to the service, by name, with tokens bound as in its first protocol."""
         return MappingProxyType(self._operations)
 
     def verdict_for(self, error_code: str | None, status: int | None) -> RetryAction:
-        """The verdict on an error: see :func:`~requests_smithy_retry.smithy.verdict_for`."""
+        """Return the verdict on an error; see :func:`~requests_smithy_retry.smithy.verdict_for`."""
         return verdict_for(self._verdicts, error_code, status)
 
     def match(
         self, method: str, url_path_with_query: str, headers: Mapping[str, Any], body: object
     ) -> ModeledOperation | None:
-        """The operation of a request to a service at the root of its host, or None. It looks at no host.
+        """Return the operation of a request to a service at the root of any host, or None.
 
-        :param body: bytes or text; an operation named in anything else is not seen.
+        :param body: bytes or text; an operation named in anything else is not found.
         """
         path, query = split_target(url_path_with_query)
         segments = path_segments(path)
@@ -137,14 +134,14 @@ class SmithyModel:
     def match_segments(
         self, method: str, segments: tuple[str, ...], query: str, headers: Mapping[str, Any], body: object
     ) -> ModeledOperation | None:
-        """As :meth:`match`, for a path that was taken apart already."""
+        """Return what :meth:`match` does, for a path that was split already."""
         return self._matcher.match(method, segments, query, headers, body)
 
     def for_endpoint(self, url: str) -> SmithyEndpoint:
-        """Let this model speak for one endpoint only.
+        """Bind this model to an endpoint.
 
         :param url: such as ``https://api.example.com/base``.
-        :raises ValueError: if it is not an endpoint.
+        :raises ValueError: if the URL is not an endpoint.
         """
         return SmithyEndpoint(self, url)
 

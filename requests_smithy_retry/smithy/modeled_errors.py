@@ -1,7 +1,4 @@
-"""What a model says about its errors (contract 3; Smithy 2.0 ``@error``, ``@retryable``, ``@httpError``).
-
-Only the reading is here: what follows from it for a retry is in ``classifier.py``.
-"""
+"""The errors of a model (contract 3; Smithy 2.0 ``@error``, ``@retryable``, ``@httpError``)."""
 
 from __future__ import annotations
 
@@ -25,23 +22,21 @@ class ModeledError:
     shape_id: str
     """The shape's absolute ID."""
     fault: Literal["client", "server"]
-    """Whose fault it is, from ``@error``."""
+    """The party at fault, from ``@error``."""
     http_status: int | None
-    """The status it comes with, from ``@httpError`` (or ``@awsQueryError``), or None where the model does not
-    say.
-    """
+    """The status, from ``@httpError`` or ``@awsQueryError``, or None."""
     retryable: bool
-    """It has ``@retryable``. An error without it is no opinion, not a "no"."""
+    """True with ``@retryable``. Without it there is no opinion, not a "no"."""
     throttling: bool
-    """It has ``@retryable(throttling: true)``."""
+    """True with ``@retryable(throttling: true)``."""
 
 
 def read_errors(ast: Ast) -> dict[str, tuple[ModeledError, ...]]:
-    """Every error of the model under each code it may come with.
+    """Return the errors of the model by code.
 
-    A code can belong to several errors: of two namespaces, or through ``@awsQueryError``.
+    Several errors can share a code: from two namespaces, or through ``@awsQueryError``.
 
-    :raises SmithyModelError: if a trait has a value it cannot have.
+    :raises SmithyModelError: if a trait has an invalid value.
     """
     found: dict[str, tuple[ModeledError, ...]] = {}
     for shape_id in ast.by_type.get("structure", ()):

@@ -1,7 +1,6 @@
-"""Which operation a request is (contract 3, 4), by whatever the service's protocols say names it.
+"""Matching a request to an operation by the service's protocols (contract 3, 4).
 
-Where a request says two things, or says it in the wrong place, it is no operation: an unknown request unlocks
-nothing.
+A request that names two operations, or names one in the wrong place, matches none.
 """
 
 from __future__ import annotations
@@ -9,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ..copying import PicklesByEveryProtocol
 from .operations import ModeledOperation
 from .protocols import Protocol
 from .request_parts import body_text, header, parameters
@@ -17,11 +17,11 @@ from .uri_pattern import UriTrie
 _FORM_PROTOCOLS = (Protocol.QUERY, Protocol.EC2_QUERY)
 
 
-class OperationMatcher:
+class OperationMatcher(PicklesByEveryProtocol):
     """Finds the operation of a request to one service.
 
     :param service_name: the name of the service shape.
-    :param operations: for each protocol of the service, its operations with their tokens bound for it.
+    :param operations: the operations for each protocol of the service, with tokens bound accordingly.
     """
 
     __slots__ = ("_forms", "_rpc", "_service", "_targets", "_trie")
@@ -41,7 +41,7 @@ class OperationMatcher:
     def match(
         self, method: str, segments: tuple[str, ...], query: str, headers: Mapping[str, Any], body: object
     ) -> ModeledOperation | None:
-        """The operation of a request, or None.
+        """Return the operation of a request, or None.
 
         :param segments: the path below the service's endpoint, from :func:`~.request_parts.path_segments`.
         """

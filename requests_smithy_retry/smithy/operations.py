@@ -1,7 +1,6 @@
-"""What a model says about its operations (contract 4): which may be sent again, and with which token.
+"""The operations of a model (contract 4): which may be sent again, and with which token.
 
-Only operations bound to the service count, through whatever resources. Finding one for a request is done
-elsewhere.
+Only operations bound to the service count, directly or through resources.
 """
 
 from __future__ import annotations
@@ -33,31 +32,30 @@ class ModeledOperation:
     shape_id: str
     """The shape's absolute ID."""
     readonly: bool
-    """It has ``@readonly``."""
+    """True with ``@readonly``."""
     idempotent: bool
-    """It has ``@idempotent``."""
+    """True with ``@idempotent``."""
     idempotency_token: IdempotencyToken | None
-    """The input member with ``@idempotencyToken`` and where this protocol binds it, or None."""
+    """The input member with ``@idempotencyToken`` and its binding in this protocol, or None."""
     long_poll: bool
-    """It has ``@longPoll``."""
+    """True with ``@longPoll``."""
     http_method: str | None
-    """The method of ``@http``, or None where the model has none."""
+    """The method of ``@http``, or None."""
     uri_pattern: UriPattern | None
-    """The URI pattern of ``@http``, or None where the model has none."""
+    """The URI pattern of ``@http``, or None."""
     host_prefix: str = ""
-    """The prefix of the host from ``@endpoint``; empty where there is none or it has labels."""
+    """The prefix of the host from ``@endpoint``; empty if there is none or it has labels."""
 
     @property
     def resendable(self) -> bool:
-        """Any request of this operation may be sent again, whatever its method."""
+        """Return True if any request of this operation may be sent again, whatever its method."""
         return self.readonly or self.idempotent
 
     def resendable_with(self, url: str, headers: Mapping[str, Any], body: object) -> bool:
-        """Whether this request of the operation may be sent again: because any may, or because its token is
-        there.
+        """Return True if this request of the operation may be sent again.
 
         :param url: the URL, or the path with the query.
-        :param body: bytes or text; a token in anything else is not seen.
+        :param body: bytes or text; in anything else no token is found.
         """
         if self.resendable:
             return True
@@ -66,7 +64,7 @@ class ModeledOperation:
 
 
 def bound_operations(ast: Ast, service: str) -> list[str]:
-    """The operations in the closure of a service: its own, and those of its resources and theirs.
+    """Return the operations in the closure of a service: its own, and recursively those of its resources.
 
     :raises SmithyModelError: if a reference leads nowhere.
     """
@@ -86,7 +84,7 @@ def bound_operations(ast: Ast, service: str) -> list[str]:
 
 
 def _operation_references(ast: Ast, holder: str) -> Iterator[Node]:
-    """What a service or resource says its operations are; only a resource has more than the first list."""
+    """Yield the references of a service or resource to its operations; only a resource has more than the first list."""
     yield from ast.references(holder, "operations")
     yield from ast.references(holder, "collectionOperations")
     for ancestor in ast.lineage(holder):
@@ -97,9 +95,9 @@ def _operation_references(ast: Ast, holder: str) -> Iterator[Node]:
 
 
 def read_operation(ast: Ast, shape_id: str, protocol: Protocol) -> ModeledOperation:
-    """One operation, with its token bound as the protocol binds it.
+    """Read one operation, with its token bound as the protocol does.
 
-    :raises SmithyModelError: if a trait has a value it cannot have.
+    :raises SmithyModelError: if a trait has an invalid value.
     """
     traits = ast.traits(shape_id)
     for name in (READONLY, IDEMPOTENT, *LONG_POLL):

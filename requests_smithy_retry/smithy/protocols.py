@@ -1,6 +1,4 @@
-"""Which protocols a service speaks, and what each means for finding an operation (contract 3; the AWS and
-Smithy protocol specifications). A table, and nothing else.
-"""
+"""The protocols of a service (contract 3; the AWS and Smithy protocol specifications)."""
 
 from __future__ import annotations
 
@@ -10,7 +8,7 @@ from .json_ast import Node
 
 
 class Protocol(enum.Enum):
-    """A way in which a request names its operation and carries its input."""
+    """The way in which a request names its operation and carries its input."""
 
     REST_JSON = "rest-json"
     """By ``@http``; a JSON body."""
@@ -23,9 +21,7 @@ class Protocol(enum.Enum):
     EC2_QUERY = "ec2-query"
     """By ``Action=``; a form, with EC2's rule for names."""
     RPC_V2 = "rpc-v2"
-    """By ``/service/Name/operation/Name`` and the ``smithy-protocol`` header; a body that is not looked
-    at.
-    """
+    """By ``/service/Name/operation/Name`` and the ``smithy-protocol`` header; the body is not parsed."""
 
 
 TRAITS = {
@@ -41,8 +37,6 @@ TRAITS = {
 
 
 def protocols_of(service_traits: dict[str, Node]) -> tuple[Protocol, ...]:
-    """The protocols of a service, in the model's order. One that names none of these is taken to use
-    ``@http``.
-    """
+    """Return the protocols of a service, in the model's order; ``@http`` with JSON if it names no known one."""
     named = dict.fromkeys(TRAITS[name] for name in service_traits if name in TRAITS)
     return tuple(named) or (Protocol.REST_JSON,)

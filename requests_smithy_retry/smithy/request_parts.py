@@ -1,6 +1,6 @@
-"""How the parts of a request are looked at (contract 3, 4): nothing here raises, whatever the request holds.
+"""The parts of a request (contract 3, 4). Parsing is bounded and linear, and never raises.
 
-Bounded and linear: a part too large or not understood is "not there", and so unlocks nothing.
+A part that is too large or not understood counts as missing.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from urllib.parse import parse_qsl, unquote
 from xml.parsers import expat
 
 MAX_BODY = 16 * 1024 * 1024
-"""The longest body that is looked at: the largest request that DynamoDB takes, and no upload."""
+"""The longest body that is parsed, in bytes: the largest request of DynamoDB."""
 
 
 def header(headers: Mapping[str, Any], name: str) -> str | None:
-    """The value of a header, whatever the case of its name and whether it is text or bytes."""
+    """Return the value of a header by its name in any case; None if it is missing or neither text nor bytes."""
     value = headers.get(name)
     if value is None:
         wanted = name.lower()
@@ -27,7 +27,7 @@ def header(headers: Mapping[str, Any], name: str) -> str | None:
 
 
 def split_target(target: str) -> tuple[str, str]:
-    """The path and the query of a URL or of a path with a query.
+    """Return the path and the query of a URL or of a path with a query.
 
     >>> split_target("/a/b?c=d#e")
     ('/a/b', 'c=d')
@@ -37,11 +37,10 @@ def split_target(target: str) -> tuple[str, str]:
 
 
 def path_segments(path: str) -> tuple[str, ...] | None:
-    """The decoded segments of an absolute path; None for a path that cannot be trusted to mean one thing.
+    """Return the decoded segments of an absolute path; None for an ambiguous path.
 
-    One slash at the end is ignored, as the Smithy specification has it. An encoded slash does not part
-    segments. A path with a dot segment, plain or encoded, is refused: client, proxy and server may each read
-    it differently.
+    One slash at the end is ignored, as in the Smithy specification. An encoded slash does not separate segments. A path
+    with a dot segment, plain or encoded, is ambiguous: client, proxy and server may each read it differently.
 
     >>> path_segments("/a/b%2Fc/")
     ('a', 'b/c')
@@ -61,7 +60,7 @@ def path_segments(path: str) -> tuple[str, ...] | None:
 
 
 def parameters(text: str) -> dict[str, list[str]]:
-    """The parameters of a query string or of a form, each with all its values."""
+    """Return the parameters of a query string or of a form, each with all its values."""
     found: dict[str, list[str]] = {}
     for name, value in parse_qsl(text, keep_blank_values=True):
         found.setdefault(name, []).append(value)
@@ -69,7 +68,7 @@ def parameters(text: str) -> dict[str, list[str]]:
 
 
 def body_text(body: object) -> str | None:
-    """The text of a body that is in memory, or None: a file or a generator is never read."""
+    """Return the text of a body in memory, or None; a file or a generator is never read."""
     if not isinstance(body, (str, bytes, bytearray)) or len(body) > MAX_BODY:
         return None
     if isinstance(body, str):
@@ -81,7 +80,7 @@ def body_text(body: object) -> str | None:
 
 
 def json_member(text: str, name: str) -> str | None:
-    """A top-level string member of a JSON object, or None."""
+    """Return a top-level string member of a JSON object, or None."""
     try:
         document = json.loads(text)
     except (ValueError, RecursionError):
@@ -91,7 +90,7 @@ def json_member(text: str, name: str) -> str | None:
 
 
 def xml_child(text: str, name: str) -> str | None:
-    """The text of a child of the root element, or None. A document with a DOCTYPE is refused."""
+    """Return the text of a child of the root element, or None for an invalid document or one with a DOCTYPE."""
     parser = expat.ParserCreate()
     path: list[str] = []
     found: list[str] = []

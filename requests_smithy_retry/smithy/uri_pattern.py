@@ -1,20 +1,20 @@
-"""How ``@http`` URI patterns match, and which of several wins (contract 3; Smithy 2.0 "HTTP bindings").
+"""Matching ``@http`` URI patterns, and the precedence among them (contract 3; Smithy 2.0 "HTTP bindings").
 
-A literal segment beats a label, a label beats a greedy label, more segments beat fewer, and last, more query
-literals beat fewer. The patterns of a service make one trie, so that a match costs about the same for 10
-patterns and for 1,000, and never more than linear in the path: no node is visited twice, and there is nothing
-to backtrack over.
+A literal segment beats a label, a label beats a greedy label, more segments beat fewer, and last, more query literals
+beat fewer. The patterns of a service make one trie, so a match costs about the same for 10 patterns and for 1,000, and
+is linear in the path: no node is visited twice.
 """
 
 from __future__ import annotations
 
 import enum
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 from urllib.parse import parse_qsl, unquote
 
+from ..copying import PicklesByEveryProtocol
 from .request_parts import parameters
 
 Value = TypeVar("Value")
@@ -43,22 +43,22 @@ class UriPattern:
     """
 
     text: str
-    """The pattern as the model has it."""
+    """The pattern as in the model."""
     segments: tuple[str | Label, ...]
     """Literal segments, decoded, and labels."""
     query: tuple[tuple[str, str | None], ...]
-    """Query literals; the value is None where only the key is asked for."""
+    """Query literals; the value is None if only the key is required."""
 
     @property
     def rank(self) -> tuple[int, ...]:
-        """What is compared: of two that match the same path, the lower is the more specific."""
+        """The sort key: of two patterns that match the same path, the lower one is more specific."""
         return (*(_RANKS.get(segment, 0) for segment in self.segments), _RANK_OF_THE_END)
 
     @classmethod
     def parse(cls, text: str) -> UriPattern:
         """Read a pattern.
 
-        :raises ValueError: with one phrase that says what a pattern has to look like.
+        :raises ValueError: with one phrase that says what is expected.
         """
         path, asked, query = text.partition("?")
         if not path.startswith("/"):
@@ -87,8 +87,8 @@ def _segment(part: str) -> str | Label:
     return literal
 
 
-class _Routes(Generic[Value]):
-    """The patterns that end at one node: they rank alike and differ in their query literals only."""
+class _Routes(PicklesByEveryProtocol, Generic[Value]):
+    """The patterns that end at one node; they have the same rank and differ only in their query literals."""
 
     __slots__ = ("_pivots", "_plain", "rank")
 
@@ -105,7 +105,7 @@ class _Routes(Generic[Value]):
                 self._pivots.setdefault(rarest, []).append((pattern, value))
 
     def pick(self, query: str) -> list[Value]:
-        """The values of the patterns with the most query literals among those that this query meets."""
+        """Return the values of the matching patterns with the most query literals."""
         best, most = self._plain, 0
         if not self._pivots:
             return best
@@ -122,7 +122,7 @@ class _Routes(Generic[Value]):
         return best
 
 
-class _Node(Generic[Value]):
+class _Node(PicklesByEveryProtocol, Generic[Value]):
     __slots__ = ("greedy", "label", "literals", "routes")
 
     def __init__(self) -> None:
@@ -132,7 +132,7 @@ class _Node(Generic[Value]):
         self.routes: _Routes[Value] | None = None
 
     def step(self, segment: str | Label, left: int) -> _Node[Value]:
-        """The child for a segment, made if needed; ``left`` segments of the pattern come after it."""
+        """Return the child for a segment, made if needed; ``left`` segments of the pattern follow it."""
         if isinstance(segment, str):
             return self.literals.setdefault(segment, _Node())
         if segment is Label.GREEDY:
@@ -142,10 +142,10 @@ class _Node(Generic[Value]):
         return self.label
 
 
-class UriTrie(Generic[Value]):
-    """The patterns of one service, ready to be matched.
+class UriTrie(PicklesByEveryProtocol, Generic[Value]):
+    """The patterns of one service, as a trie.
 
-    :param routes: method, pattern and what to answer with.
+    :param routes: method, pattern and value of each.
     """
 
     __slots__ = ("_roots",)
@@ -162,23 +162,28 @@ class UriTrie(Generic[Value]):
             node.routes = _Routes(ending)
 
     def find(self, method: str, segments: tuple[str, ...], query: str) -> Value | None:
-        """What the most specific matching pattern answers, or None.
+        """Return the value of the most specific matching pattern, or None.
 
-        Two patterns that match equally well (a model may not have them, and some do) answer None: no guess.
+        Two patterns that match equally well give None; a valid model has none, but some models do.
 
         :param segments: from :func:`~.request_parts.path_segments`.
         """
-        end = len(segments)
-        stack = [(self._roots[method], 0)] if method in self._roots else []
         best: list[Value] = []
         best_rank = _WORST
+        for routes in self._routes_of(method, segments):
+            if routes.rank < best_rank and (found := routes.pick(query)):
+                best_rank, best = routes.rank, found
+        return best[0] if len(best) == 1 else None
+
+    def _routes_of(self, method: str, segments: tuple[str, ...]) -> Iterator[_Routes[Value]]:
+        """Yield the routes whose path matches."""
+        end = len(segments)
+        stack = [(self._roots[method], 0)] if method in self._roots else []
         while stack:
             node, at = stack.pop()
             if at == end:
-                if node.routes is not None and node.routes.rank < best_rank:
-                    found = node.routes.pick(query)
-                    if found:
-                        best_rank, best = node.routes.rank, found
+                if node.routes is not None:
+                    yield node.routes
                 continue
             segment = segments[at]
             for after, child in node.greedy.items():
@@ -189,4 +194,3 @@ class UriTrie(Generic[Value]):
                 stack.append((node.label, at + 1))
             if segment in node.literals:
                 stack.append((node.literals[segment], at + 1))
-        return best[0] if len(best) == 1 else None

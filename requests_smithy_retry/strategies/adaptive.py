@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-from ..actions import ErrorKind, NoActionIndicated, RetryIndicated, RetryReason
-from ..classification import Classification
-from ..errors import RetryError
-from ..outcome import RetryContext
-from ..rate_limiter import ClientRateLimiter, PermitWait
-from ..scopes import ScopeTable, shown
-from ..stop_reason import StopReason
-from ..tokens import RetryToken, StandardRetryToken
-from .snapshot import StrategySnapshot
+from ..classifiers.actions import ErrorKind, NoActionIndicated, RetryIndicated, RetryReason
+from ..classifiers.fold import Classification
+from ..classifiers.outcome import RetryContext
+from ..errors import RetryError, StopReason
+from ..pacing.rate_limiter import ClientRateLimiter, PermitWait
+from ..quotas.scopes import ScopeTable
+from ..urls import display_scope
+from .first_tries import FirstTryHook, remember
+from .protocol import RetryToken, StandardRetryToken, StrategySnapshot
+from .simple import is_built_in
 from .standard import StandardRetryStrategy
 
 
@@ -30,29 +34,44 @@ class AdaptiveRetryStrategy(StandardRetryStrategy):
     :raises RetryConfigError: for a bad option.
     """
 
-    measures_rate = True
+    mode = "adaptive"
 
     def _open_books(self) -> None:
         super()._open_books()
         self._limiters: ScopeTable[ClientRateLimiter] = ScopeTable(
             self._new_limiter,
             lambda limiter: limiter.is_spare,
+            clock=self.clock,
             used_at=lambda limiter: limiter.used_at,
             retire=self._retire,
         )
-        self.throttled: set[ClientRateLimiter] = set()
-        """The limiters that have been throttled. While it is empty, nobody needs to ask for a permit."""
 
     def _new_limiter(self) -> ClientRateLimiter:
         return ClientRateLimiter(self.config.rate_limiter, clock=self.clock)
 
     def _retire(self, limiter: ClientRateLimiter) -> None:
         limiter.retired = True
-        self.throttled.discard(limiter)
+        self.busy.discard(limiter)
+        self.hooks.clear()
 
     def limiter(self, token_scope: str | None = None) -> ClientRateLimiter:
-        """The limiter of a scope."""
+        """The limiter of a scope. A subclass may have its own say: it is always asked."""
         return self._limiters.get(token_scope)
+
+    def first_try_hook(self, scope: str, url: str | None = None) -> FirstTryHook:
+        """The quota of a scope with its limiter.
+
+        :param url: have it found in ``hooks`` by the origin of this URL; None: the next one asks again.
+        """
+        quota, limiter = super().first_try_hook(scope), self.limiter(scope)
+        hook = MeasuringHook(quota, limiter)
+        if url is not None and self._may_remember(quota) and limiter is not self._limiters.overflow:
+            remember(self.hooks, url, hook)
+        return hook
+
+    def _limiter_in_use(self, scope: str | None) -> AbstractContextManager[ClientRateLimiter]:
+        """The limiter of a scope, which is not given up inside the block."""
+        return self._limiters.use(scope) if is_built_in(self, "limiter") else nullcontext(self.limiter(scope))
 
     def send_permit(
         self, *, token: RetryToken, deadline: float | None = None, waited: float = 0.0
@@ -66,7 +85,7 @@ class AdaptiveRetryStrategy(StandardRetryStrategy):
         :raises RetryError: if there will be no permit in time; a retry's price is given back then.
         """
         scope = token.token_scope if isinstance(token, StandardRetryToken) else None
-        with self._limiters.use(scope) as limiter:
+        with self._limiter_in_use(scope) as limiter:
             wait = limiter.try_acquire()
         if wait is None:
             return None
@@ -78,7 +97,7 @@ class AdaptiveRetryStrategy(StandardRetryStrategy):
         else:
             return wait
         self._refund(token)
-        whose = "" if scope is None else f" for {shown(scope)}"
+        whose = "" if scope is None else f" for {display_scope(scope)}"
         raise RetryError(
             f"the client's rate limiter has no send permit{whose}: the next one comes in {wait.seconds:.3g} s, {bound}",
             stop_reason=StopReason.RATE_LIMITED,
@@ -106,25 +125,54 @@ class AdaptiveRetryStrategy(StandardRetryStrategy):
         return super()._reason(classification, context, token)
 
     def _record(self, scope: str | None, *, throttled: bool) -> None:
-        with self._limiters.use(scope) as limiter:
+        with self._limiter_in_use(scope) as limiter:
             limiter.record_response(throttled)
             if throttled:
-                self.throttled.add(limiter)
+                self.busy.add(limiter)
 
     def _refund(self, token: RetryToken) -> None:
         """A retry that was paid and not made costs nothing (contract 2.6)."""
         own = self._redeem(token)
         if own.acquired:
-            self._give_back(own.token_scope, own.acquired, own.loan)
+            with self._quota_in_use(own.token_scope) as quota:
+                if quota is not None:
+                    quota.unsent(own.standing)
 
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
-        for name in ("_limiters", "throttled"):
-            del state[name]
+        del state["_limiters"]
         return state
 
 
+class MeasuringHook:
+    """Tells a scope's limiter, too, which measures how fast requests are sent.
+
+    :param hook: the quota.
+    :param limiter: the limiter.
+    """
+
+    __slots__ = ("_hook", "_limiter", "_record")
+
+    def __init__(self, hook: FirstTryHook, limiter: ClientRateLimiter) -> None:
+        self._hook = hook
+        self._limiter = limiter
+        is_own = type(limiter).record_response is not ClientRateLimiter.record_response
+        self._record: Callable[[], object] = (
+            partial(limiter.record_response, False) if is_own else limiter.record_success
+        )
+
+    def first_try(self, attempt: tuple[float, Any]) -> object:
+        """Tell both."""
+        self._hook.first_try(attempt)
+        return self._record()
+
+    @property
+    def retired(self) -> bool:
+        """One of both was given up."""
+        return self._hook.retired or self._limiter.retired
+
+
 def _is_throttled(classification: Classification) -> bool:
-    """Whether the outcome was throttling, also where the request may not be sent again."""
+    """True if the outcome was throttling, also where the request may not be sent again."""
     verdicts = [vote.action for vote in classification.votes if isinstance(vote.action, RetryIndicated)]
     return bool(verdicts) and verdicts[-1].reason.kind is ErrorKind.THROTTLING

@@ -1,44 +1,67 @@
-"""Classify, count, wait: the decision of contract 2.6 without a quota. Pure but for the clock it reads.
-
-The other modes add to it: :mod:`standard` the quota.
-"""
+"""Classify, count, wait: the decision of contract 2.6 without a quota. Pure but for the clock it reads."""
 
 from __future__ import annotations
 
 import copy
+import dataclasses
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NoReturn
 
-from ..actions import ErrorKind, RetryForbidden, RetryIndicated, RetryReason
-from ..backoff import ExponentialRetryBackoffStrategy, RetryBackoffStrategy, takes_previous_delay
-from ..classification import Classification, classify, fold_of
-from ..classifier import RetryClassifier, in_order, sees_successes
+from ..checks import is_seconds, safe_repr
+from ..classifiers.actions import ErrorKind, RetryForbidden, RetryIndicated, RetryReason
+from ..classifiers.fold import Classification, classify, fold_of
+from ..classifiers.outcome import Outcome, RetryContext, context_of
+from ..classifiers.protocol import RetryClassifier, in_order, sees_successes
 from ..clock import SYSTEM_CLOCK, Clock
-from ..config import RetryConfig, RetryOptions
-from ..errors import RetryError, TokenError
-from ..operation_options import NOTHING
-from ..outcome import Outcome, RetryContext
-from ..quota import RetryQuota
-from ..server_hints import AMZ_HEADER, Hint, delay_for, is_too_long, read_hint
-from ..stop_reason import StopReason
-from ..tokens import RetryToken, StandardRetryToken
-from ..urllib3_rules import count_failure, heeds_hints, with_jitter
-from ..waiting import Loan
-from .by_hand import context_around
-from .snapshot import StrategySnapshot
+from ..config.retry_config import RetryConfig, RetryOptions
+from ..config.retry_options import NOTHING, options_in_force
+from ..config.urllib3_rules import count_failure, heeds_hints
+from ..errors import RetryConfigError, RetryError, StopReason, TokenError
+from ..pacing.backoff import RetryBackoffStrategy, is_backoff, takes_previous_delay
+from ..pacing.server_hints import AMZ_HEADER, Hint, delay_for, is_too_long, read_hint
+from ..quotas.bucket import RetryQuota
+from ..quotas.line import Standing, Terms
+from .first_tries import NOTHING_TO_TELL, FirstTryHook
+from .protocol import NEW, RetryToken, StandardRetryToken, StrategySnapshot
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
+    from typing_extensions import Self, Unpack
+
+
+def context_around(error: Exception, clock: Clock) -> RetryContext:
+    """Return the context that an error carries; code without an adapter gets one with the options of the block around.
+
+    :param error: the exception that an attempt raised, or one that carries its response.
+    :param clock: the strategy's, to read the block's deadline on.
+    """
+    context, around = context_of(error), options_in_force()
+    if around is None or context.options is not None:
+        return context
+    deadline = None if around.deadline is None else around.deadline.on(clock).at
+    return dataclasses.replace(context, deadline=deadline, options=around)
 
 
 class Payment(NamedTuple):
-    """What a retry took from the quota."""
+    """The quota's answer to a retry.
 
-    acquired: float = 0
+    :param delay: seconds to wait before it.
+    :param standing: the operation's, from now on.
+    :param terms: the operation's limits.
+    :param before: tokens in the bucket before it was paid; None: nothing was paid.
+    :param after: tokens in it afterwards.
+    :param source: which bucket answered.
+    :param waited: seconds that it waited for the service just now.
+    :param why: the cause that ended that, as a phrase.
+    """
+
+    delay: float
+    standing: Standing = NEW
+    terms: Terms = Terms()
     before: float | None = None
     after: float | None = None
-    loan: Loan | None = None
     source: str | None = None
+    waited: float = 0.0
+    why: str = ""
 
 
 class SimpleRetryStrategy:
@@ -48,17 +71,17 @@ class SimpleRetryStrategy:
     :param backoff_strategy: computes delays in place of the configured backoff, for every kind of failure.
     :param clock: tells the time, for deadlines and dates.
     :param options: any option of :class:`RetryConfig`, on top of ``config``.
-    :raises RetryConfigError: for a bad option.
+    :raises RetryConfigError: for a bad option, and for the ``mode`` of another strategy.
     """
 
-    spent_scopes: Collection[str | None] = ()
-    """Scopes to which a success owes something. While it is empty, a first-try success needs no bookkeeping."""
+    mode: ClassVar[str] = "simple"
+    """The value of the option ``mode`` that stands for it."""
 
-    wants_latency: bool = False
-    """Whether its quota goes by every operation and by how long attempts take."""
+    busy: Collection[Any] = ()
+    """While it is empty, first attempts need no operation."""
 
-    measures_rate: bool = False
-    """Whether it counts every success, to measure how fast requests are sent."""
+    hooks: dict[str, FirstTryHook] | None = None
+    """The hooks for first-try successes, by the origin of the URL; None: no scope has one."""
 
     def __init__(
         self,
@@ -69,17 +92,45 @@ class SimpleRetryStrategy:
         **options: Unpack[RetryOptions],
     ) -> None:
         base = RetryConfig() if config is None else config
-        self.config: RetryConfig = base.replace(**options)
+        if not isinstance(base, RetryConfig):
+            raise RetryConfigError("config", config, "code", "a RetryConfig is allowed")
+        if backoff_strategy is not None and not is_backoff(backoff_strategy):
+            allowed = "an object with compute_next_backoff_delay is allowed"
+            raise RetryConfigError("backoff_strategy", backoff_strategy, "code", allowed)
         self.clock = clock
+        self._go_by(self._in_own_mode(base.replace(**options)), backoff_strategy)
+        self._open_books()
+
+    def _go_by(self, config: RetryConfig, backoff_strategy: RetryBackoffStrategy | None = None) -> None:
+        self.config: RetryConfig = config
         given, bases = backoff_strategy, (self.config.transient_base, self.config.throttling_base)
-        transient, throttling = (self._exponential(base) if given is None else given for base in bases)
+        transient, throttling = (self.config.backoff(base) if given is None else given for base in bases)
         self.backoff_strategy: RetryBackoffStrategy = transient
         self.throttling_backoff_strategy: RetryBackoffStrategy = throttling
         self.classifiers: tuple[RetryClassifier, ...] = in_order(
             (*self._default_classifiers(), *self.config.classifiers)
         )
         self.sees_successes: bool = any(map(sees_successes, self.classifiers))
-        self._open_books()
+
+    def under(self, config: RetryConfig) -> Self:
+        """Return a strategy that goes by another config and has this one's quotas and limiters: spent is spent.
+
+        :param config: with the same options about quotas and limiters.
+        """
+        other = type(self).__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other._go_by(config)
+        return other
+
+    def _in_own_mode(self, config: RetryConfig) -> RetryConfig:
+        """The config with the mode that this strategy is: its class decides, whatever the environment says."""
+        if config.mode == self.mode:
+            return config
+        source = config.source("mode")
+        name = type(self).__name__
+        if source == "code":
+            raise RetryConfigError("mode", config.mode, source, f"{name} is mode {self.mode!r}, no other is allowed")
+        return config.replace_from({"mode": f"strategy {name}"}, mode=self.mode)
 
     def _open_books(self) -> None:
         """Begin to keep what a copy does not take over: quotas and limiters, of which this mode has none."""
@@ -103,7 +154,7 @@ class SimpleRetryStrategy:
         server's hint bearable, is there time, is there quota. A refusal costs no quota.
 
         :param token_to_renew: the failed attempt's token.
-        :param error: what was raised, or what carries the response.
+        :param error: the exception that was raised, or one that carries the response.
         :raises RetryError: with the first rule that said no.
         :raises TokenError: for a token that was used before or is another strategy's.
         """
@@ -113,14 +164,14 @@ class SimpleRetryStrategy:
         if options.enabled is False:
             raise RetryError(stop_reason=StopReason.DISABLED)
         try:
-            classification = classify(fold_of(self.classifiers, options), context.outcome)
+            items = fold_of(self.classifiers, options.classifiers, replaced=options.default_classifiers is False)
+            classification = classify(items, context.outcome)
         except BaseException:
             token.unredeem()
             raise
         reason = self._reason(classification, context, token)
         retry = token.retry_count + 1
-        most = self.max_attempts if options.max_attempts is None else options.max_attempts
-        if retry >= most:
+        if self._is_last(retry, reason, context):
             _refuse(StopReason.MAX_ATTEMPTS, None, classification)
         failures, exceeded = count_failure(self.config.urllib3_rules, token.failures, context.outcome)
         if exceeded is not None:
@@ -130,19 +181,21 @@ class SimpleRetryStrategy:
         delay = delay_for(backoff, hint)
         if context.deadline is not None and self.clock.now() + delay >= context.deadline:
             _refuse(StopReason.DEADLINE, f"the next wait of {delay:.3g} s would not end in time", classification)
-        payment = self._pay(reason, token, context, delay, classification)
+        payment = self._pay(reason, token, context, delay, 0.0 if hint is None else delay, classification)
         return StandardRetryToken(
             issuer=self,
             token_scope=token.token_scope,
             retry_count=retry,
-            retry_delay=delay,
-            acquired=payment.acquired,
-            spent=token.spent + payment.acquired,
+            retry_delay=payment.delay,
+            standing=payment.standing,
+            terms=payment.terms,
+            acquired=payment.standing.acquired,
+            waited=payment.waited,
+            why=payment.why,
             previous_delay=backoff,
-            delay_source=hint.source if hint is not None and delay != backoff else "backoff",
+            delay_source=_source_of(payment.delay, delay, backoff, hint),
             quota_before=payment.before,
             quota_after=payment.after,
-            loan=payment.loan,
             quota_source=payment.source,
             classification=classification,
             failures=failures,
@@ -165,11 +218,30 @@ class SimpleRetryStrategy:
         reason: RetryReason,  # noqa: ARG002
         token: StandardRetryToken,  # noqa: ARG002
         context: RetryContext,  # noqa: ARG002
-        delay: float,  # noqa: ARG002
+        delay: float,
+        hint: float,  # noqa: ARG002
         classification: Classification,  # noqa: ARG002
     ) -> Payment:
-        """Take the retry's price from the quota; without a quota there is none."""
-        return Payment()
+        """Ask the quota for the retry; without a quota there is nothing to pay."""
+        return Payment(delay)
+
+    def _is_last(self, attempts: int, reason: RetryReason, context: RetryContext) -> bool:
+        """True if no attempt may follow so many."""
+        options = context.options or NOTHING
+        most = self.max_attempts if options.max_attempts is None else options.max_attempts
+        is_capped = options.most_sent is not None and attempts >= options.most_sent
+        return is_capped or (attempts >= most and self._counts_attempts(reason, context))
+
+    def _counts_attempts(self, reason: RetryReason, context: RetryContext) -> bool:  # noqa: ARG002
+        """Each attempt counts against ``max_attempts``; a quota may count by itself."""
+        return True
+
+    def first_try_hook(self, scope: str, url: str | None = None) -> FirstTryHook:  # noqa: ARG002
+        """Return the hook for first-try successes in a scope.
+
+        :param url: have it found in ``hooks`` by the origin of this URL; None: the next one asks again.
+        """
+        return NOTHING_TO_TELL
 
     def _reason(self, classification: Classification, context: RetryContext, token: StandardRetryToken) -> RetryReason:
         action = classification.action
@@ -185,8 +257,13 @@ class SimpleRetryStrategy:
     def _backoff(self, kind: ErrorKind, retry: int, previous: float | None) -> float:
         strategy = self.throttling_backoff_strategy if kind is ErrorKind.THROTTLING else self.backoff_strategy
         if takes_previous_delay(strategy):
-            return strategy.compute_next_backoff_delay(retry, previous)  # type: ignore[call-arg]
-        return strategy.compute_next_backoff_delay(retry)
+            delay = strategy.compute_next_backoff_delay(retry, previous)  # type: ignore[call-arg]
+        else:
+            delay = strategy.compute_next_backoff_delay(retry)
+        if not is_seconds(delay) or delay < 0:
+            allowed = "a finite number of seconds from 0 on is allowed"
+            raise TypeError(f"compute_next_backoff_delay of {strategy!r} returned {safe_repr(delay)}: {allowed}")
+        return delay
 
     def _hint(
         self, reason: RetryReason, outcome: Outcome, classification: Classification, backoff: float
@@ -213,16 +290,11 @@ class SimpleRetryStrategy:
         token.redeem(self)
         return token
 
-    def _exponential(self, base: float) -> RetryBackoffStrategy:
-        most, jitter = self.config.max_backoff, self.config.jitter
-        backoff = ExponentialRetryBackoffStrategy(backoff_scale_value=base, max_backoff=most, jitter_type=jitter)
-        return with_jitter(backoff, self.config.urllib3_rules)
-
     def _default_classifiers(self) -> tuple[RetryClassifier, ...]:
         if not self.config.default_classifiers:
             return ()
         # Imported here: the strategy layer knows no HTTP library, only its default classifiers do.
-        from ..classifiers import default_classifiers
+        from .default_classifiers import default_classifiers
 
         return default_classifiers(self.config)
 
@@ -244,6 +316,30 @@ class SimpleRetryStrategy:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} max_attempts={self.max_attempts}>"
+
+
+def is_built_in(strategy: object, *methods: str) -> bool:
+    """True if a strategy is built in, as far as some methods go: it is no subclass that has its own, nor patched.
+
+    :param methods: their names; those that it does not have are no matter.
+    """
+    own = [getattr(strategy, name) for name in methods if hasattr(strategy, name)]
+    package = str(__package__).partition(".")[0]
+    return isinstance(strategy, SimpleRetryStrategy) and all(
+        str(getattr(method, "__module__", None)).partition(".")[0] == package for method in own
+    )
+
+
+def _source_of(paid: float, delay: float, backoff: float, hint: Hint | None) -> str:
+    """Return the name of the rule that made a delay that long.
+
+    :param paid: the delay that the quota made of it: a last retry may come late.
+    :param delay: the delay with the server's hint.
+    :param backoff: the delay without it.
+    """
+    if paid > delay:
+        return "patience"
+    return hint.source if hint is not None and delay != backoff else "backoff"
 
 
 def _refuse(stop_reason: StopReason, why: str | None, classification: Classification) -> NoReturn:

@@ -3,33 +3,44 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-from ..actions import ErrorKind, RetryReason
-from ..classification import Classification
-from ..errors import RetryError
-from ..operation_options import NOTHING
-from ..outcome import RetryContext, context_of
-from ..payoff_numbers import PAYOFF_NUMBERS
-from ..payoff_quota import PayoffQuota, RetryCause
-from ..quota import RetryQuota, TokenBucket, is_full
-from ..scopes import NamedScopeTable, ScopeTable, shown
-from ..stop_reason import StopReason
-from ..tokens import RetryToken, StandardRetryToken
-from ..waiting import Loan, loan_of
-from .retry_cause import cause_of
-from .simple import Payment, SimpleRetryStrategy
-from .snapshot import StrategySnapshot
-from .spent_scopes import SpentScopes
+from ..classifiers.actions import ErrorKind, RetryReason
+from ..classifiers.fold import Classification
+from ..classifiers.outcome import RetryContext, context_of
+from ..config.retry_options import NOTHING
+from ..errors import RetryError, StopReason, is_unresolved
+from ..quotas.bucket import RetryQuota
+from ..quotas.line import Go, Refusal, Refused, Standing, Terms
+from ..quotas.scope_quota import ScopeQuota
+from ..urls import display_scope
+from .first_tries import NOTHING_TO_TELL, FirstTryHook, remember
+from .polling import is_poll, is_value
+from .protocol import RetryToken, StandardRetryToken, StrategySnapshot
+from .quotas import Quotas, price_of, quota_before, quotas_for
+from .simple import Payment, SimpleRetryStrategy, is_built_in
+
+STOP_REASONS = {
+    Refusal.MAX_ATTEMPTS: StopReason.MAX_ATTEMPTS,
+    Refusal.PATIENCE: StopReason.PATIENCE,
+    Refusal.DEADLINE: StopReason.DEADLINE,
+    Refusal.FULL: StopReason.LINE_FULL,
+    Refusal.HELD: StopReason.QUOTA_EXCEEDED,
+    Refusal.EMPTY: StopReason.QUOTA_EXCEEDED,
+}
+"""The stop reason for each refusal of a quota."""
 
 
 class StandardRetryStrategy(SimpleRetryStrategy):
-    """The standard mode of the AWS SDKs (Retries 2.1; the numbers of 2.0 with ``retry_spec="2.0"``).
+    """The standard mode of the AWS SDKs, with a quota that rides out outages.
 
-    Each scope has a bucket of retry tokens. A retry takes some before it is made; a success after retries gives back
-    what its last retry took, a first-try success gives ``success_reward``, a final failure gives nothing. An empty
-    bucket means no retries: an outage is not made worse by them.
+    Each scope has a bucket of two retries, which first-try successes fill and retries that pay enlarge. Who finds it
+    empty waits until somebody's success proves that the service is back, as long as ``patience`` or the deadline
+    allows. With ``retry_spec="2.1"`` or ``"2.0"``, with AWS settings or a number as ``quota``, each scope has the
+    published bucket instead: a retry has its price, and an empty bucket means no retries.
 
     :param config: the policy; or give options by name.
     :param backoff_strategy: computes delays in place of the configured backoff, for every kind of failure.
@@ -38,66 +49,55 @@ class StandardRetryStrategy(SimpleRetryStrategy):
     :raises RetryConfigError: for a bad option.
     """
 
+    mode = "standard"
+
     def _open_books(self) -> None:
         super()._open_books()
-        quota = self.config.quota
-        self._shared = quota if isinstance(quota, RetryQuota) else None
-        self.wants_latency: bool = isinstance(quota, (str, PayoffQuota))
-        self._scopes: ScopeTable[RetryQuota] = ScopeTable(self._new_bucket, is_full)
-        if isinstance(quota, str):
-            self._scopes = ScopeTable(self._new_payoff_bucket, is_full, retire=_retire)
-        if isinstance(quota, (int, float)) and self.config.quota_url is not None:
-            from ..quota_backends import quota_factory
-
-            self._scopes = NamedScopeTable(
-                quota_factory(
-                    self.config.quota_url,
-                    capacity=quota,
-                    refill_rate=self.config.refill_rate,
-                    on_empty=self.config.on_empty,
-                    clock=self.clock,
-                    source=self.config.source("quota_url"),
-                ),
-                is_full,
-            )
-        # A bucket that was passed in may be spent by others, unseen from here: there a success always asks.
-        self.spent_scopes: SpentScopes = SpentScopes(self._scopes)
-        if self._shared is not None and not self.wants_latency:
-            self.spent_scopes.add("shared")
-
-    def _new_bucket(self) -> RetryQuota:
-        capacity = self.config.quota
-        assert isinstance(capacity, (int, float))
-        return TokenBucket(
-            capacity, refill_rate=self.config.refill_rate, on_empty=self.config.on_empty, clock=self.clock
-        )
-
-    def _new_payoff_bucket(self) -> RetryQuota:
-        from ..payoff_bucket import PayoffTokenBucket  # few ask for it
-
-        return PayoffTokenBucket(**PAYOFF_NUMBERS[self.config.quota], clock=self.clock)
+        self._has_own_buckets = not is_built_in(self, "bucket")
+        self.busy: set[Any] = set()
+        """Empty: nobody waits for a service, so first attempts need no operation."""
+        self.hooks: dict[str, FirstTryHook] = {}
+        self._quotas: Quotas = quotas_for(self.config, self.clock, self.busy, self.hooks.clear)
+        shared = self._quotas.get(None) if isinstance(self.config.quota, RetryQuota) else None
+        self.busy = getattr(shared, "lines", self.busy)
 
     def bucket(self, token_scope: str | None = None) -> RetryQuota | None:
-        """The bucket of a scope; None with ``quota=None``."""
-        if self._shared is not None:
-            return self._shared
-        return None if self.config.quota is None else self._scopes.get(token_scope)
+        """The bucket of a scope; None with ``quota=None``. A subclass may have its own say: it is always asked."""
+        quota = self._quotas.get(token_scope)
+        return None if quota is None else quota.plain
+
+    def first_try_hook(self, scope: str, url: str | None = None) -> FirstTryHook:
+        """The quota of a scope.
+
+        :param url: have it found in ``hooks`` by the origin of this URL; None: the next one asks again.
+        """
+        quota = self._own_quota(scope) if self._has_own_buckets else self._quotas.get(scope)
+        hook: FirstTryHook = NOTHING_TO_TELL if quota is None else quota
+        if url is not None and self._may_remember(hook):
+            remember(self.hooks, url, hook)
+        return hook
+
+    def _may_remember(self, hook: FirstTryHook) -> bool:
+        """It is not the one that newcomers share while there is no room."""
+        return hook is not getattr(self._quotas, "overflow", None)
 
     def acquire_initial_retry_token(self, *, token_scope: str | None = None) -> StandardRetryToken:
         """A token for the first attempt: always given, without delay, and free.
 
         :param token_scope: operations with the same scope share a quota.
         """
-        if self.wants_latency:
-            with self._bucket_in_use(token_scope) as bucket:
-                bucket.on_operation()  # type: ignore[union-attr]
-        return super().acquire_initial_retry_token(token_scope=token_scope)
+        standing = None
+        if self.busy:
+            with self._quota_in_use(token_scope) as quota:
+                standing = None if quota is None else quota.begin()
+        token = super().acquire_initial_retry_token(token_scope=token_scope)
+        return replace(token, standing=standing or Standing(self.clock.now()))
 
     def refresh_retry_token_for_retry(self, *, token_to_renew: RetryToken, error: Exception) -> StandardRetryToken:
-        """A token for another attempt, or the reason why there is none; with ``on_empty="wait"`` it may take a while.
+        """A token for another attempt, or the reason why there is none. It may take a while: see ``patience``.
 
         :param token_to_renew: the failed attempt's token.
-        :param error: what was raised, or what carries the response.
+        :param error: the exception that was raised, or one that carries the response.
         :raises RetryError: with the first rule that said no.
         :raises TokenError: for a token that was used before or is another strategy's.
         """
@@ -105,56 +105,51 @@ class StandardRetryStrategy(SimpleRetryStrategy):
             return super().refresh_retry_token_for_retry(token_to_renew=token_to_renew, error=error)
         except RetryError:
             # A final failure gives nothing back, and whoever waits for it shall know.
-            loan = getattr(token_to_renew, "loan", None)
-            if loan is not None and not context_of(error).outcome.is_success:
-                loan.write_off()
+            standing = getattr(token_to_renew, "standing", None)
+            if standing is not None and standing.loan is not None and not context_of(error).outcome.is_success:
+                standing.loan.write_off()
             raise
 
     def record_success(self, *, token: RetryToken) -> None:
-        """Give back what the last retry took, or the reward for a first-try success.
+        """Tell the quota: what the retries took comes back, and who waits may ask again.
 
         :param token: the successful attempt's token.
         :raises TokenError: for a token that was used before or is another strategy's.
         """
         own = self._redeem(token)
-        scope = own.token_scope
-        if self.wants_latency:
-            with self._bucket_in_use(scope) as bucket:
-                bucket.on_success(  # type: ignore[union-attr]
-                    retries=own.retry_count, spent=own.spent, latency=own.latency, timeout=own.timeout
-                )
-            return
-        if own.retry_count:
-            self._give_back(scope, own.acquired, own.loan)
-        elif self._shared is not None or self.spent_scopes.owes(scope):
-            self._give_back(scope, self.config.success_reward, is_reward=True)
+        with self._quota_in_use(own.token_scope) as quota:
+            if quota is not None:
+                quota.succeeded(own.standing, own.terms, latency=own.latency, timeout=own.timeout)
 
-    def _give_back(
-        self, scope: str | None, amount: float, loan: Loan | None = None, *, is_reward: bool = False
-    ) -> None:
-        with self._bucket_in_use(scope) as bucket:
-            if bucket is None:
-                return
-            if loan is not None:
-                loan.settle()
-            if is_reward:
-                getattr(bucket, "reward", bucket.release)(amount)
-            else:
-                bucket.release(amount)
-            if self._shared is None:
-                self.spent_scopes.given_back(scope, bucket)
+    def _quota_in_use(self, scope: str | None) -> AbstractContextManager[ScopeQuota | None]:
+        """The quota of a scope, which is not given up inside the block."""
+        return nullcontext(self._own_quota(scope)) if self._has_own_buckets else self._quotas.use(scope)
 
-    def _bucket_in_use(self, scope: str | None) -> AbstractContextManager[RetryQuota | None]:
-        """The bucket of a scope, which is not given up inside the block."""
-        if self._shared is not None or self.config.quota is None:
-            return nullcontext(self._shared)
-        return self._scopes.use(scope)
+    def _own_quota(self, scope: str | None) -> ScopeQuota | None:
+        bucket = self.bucket(scope)
+        return None if bucket is None else quota_before(bucket, self.config, self.clock)
 
     def snapshot(self) -> StrategySnapshot:
-        """An immutable view of the buckets; a scope that never spent anything has none."""
-        if self._shared is not None:
-            return StrategySnapshot(MappingProxyType({None: self._shared.snapshot()}))
-        return StrategySnapshot(MappingProxyType({scope: bucket.snapshot() for scope, bucket in self._scopes}))
+        """An immutable view of the buckets, and of who waits; a scope that was never used has none."""
+        return StrategySnapshot(MappingProxyType({scope: quota.snapshot() for scope, quota in self._quotas}))
+
+    def _counts_attempts(self, reason: RetryReason, context: RetryContext) -> bool:
+        if self._has_own_buckets or not self._quotas.counts_attempts or self._patience(context) <= 0:
+            return True
+        return self._asks_again(reason, context)
+
+    def _patience(self, context: RetryContext) -> float:
+        own = (context.options or NOTHING).patience
+        return self.config.patience if own is None else own
+
+    def _asks_again(self, reason: RetryReason, context: RetryContext) -> bool:
+        """It did not fail: it asks once more for what is not there yet."""
+        outcome = context.outcome
+        return is_poll(reason, outcome, self.config.urllib3_rules) or is_value(reason, outcome)
+
+    def _terms(self, context: RetryContext) -> Terms:
+        most = (context.options or NOTHING).max_attempts
+        return Terms(self.max_attempts if most is None else most, self._patience(context), context.deadline)
 
     def _pay(
         self,
@@ -162,56 +157,78 @@ class StandardRetryStrategy(SimpleRetryStrategy):
         token: StandardRetryToken,
         context: RetryContext,
         delay: float,
+        hint: float,
         classification: Classification,
     ) -> Payment:
-        scope = token.token_scope
-        if token.loan is not None:
-            token.loan.write_off()
-        with self._bucket_in_use(scope) as bucket:
-            if bucket is None:
-                return Payment()
-            cause = cause_of(reason, context.outcome)
-            price = bucket.price_of(cause) if self.wants_latency else self._price(reason)  # type: ignore[attr-defined]
-            # Whoever waits for tokens still has the backoff before it.
-            until = None if context.deadline is None else context.deadline - delay
-            granted = bucket.acquire(price, deadline=until)
-            if self._shared is None and not self.wants_latency:
-                # Also when it is refused: other processes may have spent a bucket that they share with this one.
-                self.spent_scopes.spent(scope, bucket)
-            source = getattr(bucket, "source", "memory")
-            if granted:
-                after = bucket.available
-                return Payment(price, after + price, after, loan_of(bucket, price), source)
-        long_poll = (context.options or NOTHING).long_poll
+        options = context.options or NOTHING
+        terms, standing = self._terms(context), token.standing
+        if standing.successes is None and context.began is not None:
+            standing = replace(standing, began=context.began)
+        with self._quota_in_use(token.token_scope) as quota:
+            if quota is None:
+                return Payment(delay, standing)
+            if self._asks_again(reason, context):
+                standing = quota.answered(standing)
+                if quota.counts_attempts or is_poll(reason, context.outcome, self.config.urllib3_rules):
+                    return Payment(delay, standing, terms)
+            seen = quota.failed(
+                standing,
+                terms,
+                price=price_of(self.config, quota, reason),
+                delay=delay,
+                hint=hint,
+                throttled=reason.kind is ErrorKind.THROTTLING,
+                unresolved=is_unresolved(context.outcome.error),
+                before_waiting=context.before_waiting and partial(context.before_waiting, classification),
+            )
+            if isinstance(seen, Go):
+                return _payment(seen, terms, quota)
         raise RetryError(
-            self._refusal(bucket, scope, price, cause),
-            stop_reason=StopReason.QUOTA_EXCEEDED,
-            delay=delay if long_poll else None,
+            _told(seen, terms, token.token_scope, standing.waited + seen.waited),
+            stop_reason=_stop_reason(seen, terms),
+            delay=delay if options.long_poll and seen.reason is not Refusal.MAX_ATTEMPTS else None,
             classification=classification,
         )
 
-    def _price(self, reason: RetryReason) -> int:
-        numbers = self.config.numbers
-        if reason.kind is ErrorKind.THROTTLING:
-            return numbers.throttling_cost
-        return numbers.timeout_cost if reason.timeout else numbers.retry_cost
-
-    def _refusal(self, bucket: Any, scope: str | None, price: float, cause: RetryCause) -> str:
-        if self.wants_latency:
-            return str(bucket.refusal(cause, "" if scope is None else f" on {shown(scope)}"))
-        whose = "" if scope is None else f" of {shown(scope)}"
-        source = getattr(bucket, "source", "memory")
-        where = "" if source == "memory" else f" ({source})"
-        trouble = "too small" if 0 < bucket.capacity < price else "empty"
-        held = f"{bucket.available:g} of {bucket.capacity:g}"
-        return f"the retry quota{whose}{where} is {trouble} ({held}, needs {price:g})"
-
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
-        for name in ("_scopes", "_shared", "spent_scopes"):
+        for name in ("_quotas", "busy", "hooks", "_has_own_buckets"):
             del state[name]
         return state
 
 
-def _retire(bucket: Any) -> None:
-    bucket.retire()
+def _payment(go: Go, terms: Terms, quota: ScopeQuota) -> Payment:
+    paid = go.standing.acquired
+    made = Payment(go.delay, go.standing, terms, waited=go.waited, why=go.why)
+    if not paid:
+        return made
+    after = quota.plain.available
+    return made._replace(before=after + paid, after=after, source=getattr(quota.plain, "source", "memory"))
+
+
+def _stop_reason(refused: Refused, terms: Terms) -> StopReason:
+    if refused.reason is Refusal.PATIENCE and terms.patience <= 0:
+        return StopReason.QUOTA_EXCEEDED
+    return STOP_REASONS[refused.reason]
+
+
+def _told(refused: Refused, terms: Terms, scope: str | None, seconds: float) -> str:
+    """Return a plain sentence that says why there is no further attempt; empty where attempts ran out.
+
+    :param seconds: the seconds that the operation waited for the service, in all.
+    """
+    if refused.reason is Refusal.EMPTY:
+        return f"the retry quota{'' if scope is None else f' of {display_scope(scope)}'}{refused.why}"
+    service = "the service" if scope is None else display_scope(scope)
+    waited = f"waited {seconds:.3g} s: " if seconds else ""
+    if refused.reason is Refusal.MAX_ATTEMPTS:
+        return ""
+    if refused.reason is Refusal.PATIENCE and terms.patience <= 0:
+        return f"the retry quota of {service} is empty, and patience is 0"
+    if refused.reason is Refusal.PATIENCE:
+        return f"{waited}{service} has not been answering for longer than patience allows ({terms.patience:g} s)"
+    if refused.reason is Refusal.DEADLINE:
+        return f"{waited}{service} was not answering before the deadline"
+    if refused.reason is Refusal.FULL:
+        return f"too many operations are waiting for {service} already"
+    return f"the response of {service} is too long to be let go, so its operation cannot wait"

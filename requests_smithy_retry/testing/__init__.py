@@ -1,7 +1,7 @@
 """A kit for testing HTTP clients and their retries.
 
-On real sockets: a server, and a proxy, that misbehave as they are told. Without sockets: a transport that plays a
-script. Around code under test: waits that take no time, a log of attempts, and switches for retries.
+On real sockets: a server and a proxy with scripted faults. Without sockets: a transport that plays a script. Around
+code under test: waits that take no time, a log of attempts, and switches for retries.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Asserting on the attempts that code under test made, and on the waits between them."""
+"""Assertions on the attempts of code under test, and on the waits between them."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 from requests import PreparedRequest, Response
 
 from ..adapter import RetryAdapter
-from ..history import AttemptRecord, RetryHistory, retry_history
-from ..stop_reason import StopReason
+from ..errors import StopReason
+from ..observing.history import AttemptRecord, RetryHistory, retry_history
 from .every_send import Send, around_every_send
 
 
 class AttemptLog:
-    """What every operation of the process did since the log was begun."""
+    """The log of every operation of the process since the block was entered."""
 
     def __init__(self) -> None:
         self._histories: list[RetryHistory] = []
@@ -24,22 +24,23 @@ class AttemptLog:
 
     @property
     def histories(self) -> list[RetryHistory]:
-        """The record of each operation, in the order in which they ended: a copy."""
+        """The history of each operation, in the order in which they ended: a copy."""
         with self._lock:
             return list(self._histories)
 
     @property
     def endings(self) -> list[int | str]:
-        """What each attempt ended with: a status, or the name of an exception."""
+        """The outcome of each attempt: a status, or the name of an exception."""
         return [ending_of(record) for history in self.histories for record in history.attempts]
 
     @property
     def delays(self) -> list[float]:
-        """The seconds waited before each retry."""
-        return [record.delay for history in self.histories for record in history.attempts if record.number > 1]
+        """The seconds waited before each retry, for a service that was down too."""
+        records = [record for history in self.histories for record in history.attempts if record.number > 1]
+        return [record.delay + record.line_wait for record in records]
 
     def assert_endings(self, *expected: int | str) -> None:
-        """Hold that these attempts were made, and no others.
+        """Assert that these attempts were made, and no others.
 
         :param expected: a status or the name of an exception for each attempt, such as ``503, "ReadTimeout", 200``.
         :raises AssertionError: with the whole story of every operation.
@@ -48,10 +49,10 @@ class AttemptLog:
             raise AssertionError(f"expected attempts {list(expected)}, got {self.endings}\n{self.explain()}")
 
     def assert_delays(self, *expected: float, within: float = 1e-9) -> None:
-        """Hold that these waits were made before retries, and no others.
+        """Assert that these waits were made before retries, and no others.
 
         :param expected: seconds for each retry. Delays are random unless the adapter has ``jitter="none"``.
-        :param within: how far off, in seconds, each may be.
+        :param within: the tolerance of each, in seconds.
         :raises AssertionError: with the whole story of every operation.
         """
         delays = self.delays
@@ -60,27 +61,27 @@ class AttemptLog:
             raise AssertionError(f"expected delays {list(expected)}, got {delays}\n{self.explain()}")
 
     def explain(self) -> str:
-        """The story of every operation."""
+        """Return the story of every operation."""
         return "\n".join(history.explain() for history in self.histories) or "no operation was made"
 
     def add(self, history: RetryHistory) -> None:
-        """Note the end of an operation."""
+        """Record the end of an operation."""
         with self._lock:
             self._histories.append(history)
 
     def __len__(self) -> int:
-        """How many attempts were made."""
+        """Return the number of attempts."""
         return len(self.endings)
 
 
 def ending_of(record: AttemptRecord) -> int | str:
-    """The status, or the exception's name."""
+    """Return the status, or the exception's name."""
     return record.error if record.status is None else record.status  # type: ignore[return-value]
 
 
 @contextmanager
 def watched_attempts() -> Iterator[AttemptLog]:
-    """Log every operation of every ``RetryAdapter`` in the process inside the block, in every thread.
+    """Log every operation of every ``RetryAdapter`` of the process inside the block, in every thread.
 
     >>> with watched_attempts() as log:
     ...     pass
@@ -103,7 +104,7 @@ def watched_attempts() -> Iterator[AttemptLog]:
 
 
 def _alone(adapter: RetryAdapter, request: PreparedRequest, started: float, **ending: Any) -> RetryHistory:
-    """The record of an operation of an adapter that is switched off, and so keeps none."""
+    """Make the history of an operation with retries switched off, which has none."""
     duration = adapter.clock.now() - started
     record = AttemptRecord(1, adapter.clock.wall() - duration, duration, **ending)
     return RetryHistory(adapter.scope_of(request), (record,), StopReason.DISABLED, StopReason.DISABLED.value, 1)

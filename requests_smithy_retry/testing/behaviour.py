@@ -1,4 +1,4 @@
-"""What a server can be told to do with one request, and the reply that most faults are a distortion of."""
+"""The behaviour of a server for one request, and the well-formed reply that most faults distort."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .wire import Wire
 DEFAULT_BODY = b"The quick brown fox jumps over the lazy dog.\n"
 
 Framing = Literal["length", "chunked", "close"]
-"""How the end of a body is told: by Content-Length, by a last chunk, or by closing the connection."""
+"""The end of a body: by Content-Length, by a last chunk, or by closing the connection."""
 
 Headers = Mapping[str, str] | Sequence[tuple[str, str]]
 
@@ -22,42 +22,42 @@ _CHUNK = 16384
 
 
 class ReadSoFar(enum.IntEnum):
-    """How much of the client's side the server has read when a behaviour begins."""
+    """The part of the request that the server has read when a behaviour begins."""
 
     NOTHING = 0
-    """The TCP connection stands; under TLS the handshake has not begun."""
+    """Nothing; the TCP connection is made, and a TLS handshake has not begun."""
     HANDSHAKE = 1
-    """The TLS handshake, if any, is done; no byte of the request was read."""
+    """The TLS handshake, if any, but no byte of the request."""
     HEAD = 2
-    """The head was read, the upload was not."""
+    """The head, but not the upload."""
     REQUEST = 3
-    """The whole request was read."""
+    """The whole request."""
 
 
 @dataclass(frozen=True)
 class Behaviour:
-    """What the server does with one request. Subclass it to invent another: override :meth:`act`."""
+    """The server's reaction to one request. Override :meth:`act` for one of your own."""
 
     @property
     def begins_after(self) -> ReadSoFar:
-        """How much has been read when it begins.
+        """The part of the request that is read first.
 
-        A behaviour that is picked by the request's path begins after the head at the earliest; one that a function
-        picks begins after the whole request.
+        A behaviour picked by the request's path begins after the head at the earliest; one picked by a function begins
+        after the whole request.
         """
         return ReadSoFar.REQUEST
 
     def greet(self, wire: Wire) -> Behaviour | None:
-        """Act before the request is read; only called if it begins before the head.
+        """Act before the request is read; called only if the behaviour begins before the head.
 
-        :returns: what to do with the request that follows; None for the next step of the script.
+        :returns: the behaviour for the request that follows; None for the next step of the script.
         """
         raise NotImplementedError
 
     def act(self, wire: Wire, request: RecordedRequest) -> None:
         """Answer the request. If the wire is left open, the next request on it is served.
 
-        :param request: as far as it was read.
+        :param request: the request as far as it was read.
         """
         raise NotImplementedError
 
@@ -69,8 +69,8 @@ class Reply(Behaviour):
     :param status: status code, with its usual reason phrase.
     :param headers: pairs or a mapping; a Content-Length, Transfer-Encoding or Connection among them replaces our own.
     :param body: left out for HEAD, 204 and 304.
-    :param framing: how the end of the body is told; ``"close"`` closes the connection.
-    :param delay: seconds between the request and the reply, from 0 on.
+    :param framing: the end of the body; ``"close"`` closes the connection.
+    :param delay: seconds between the request and the reply, 0 or more.
     """
 
     status: int = 200
@@ -85,11 +85,11 @@ class Reply(Behaviour):
             raise ValueError(f"framing={self.framing!r}: 'length', 'chunked' or 'close' is allowed")
 
     def has_body(self, request: RecordedRequest) -> bool:
-        """Say whether a reply with this status to this request carries a body."""
+        """Return True if a reply with this status to this request has a body."""
         return request.method != "HEAD" and self.status >= 200 and self.status not in (204, 304)
 
     def status_line(self) -> bytes:
-        """The first line, with its line end."""
+        """Return the first line, with its line end."""
         try:
             phrase = HTTPStatus(self.status).phrase
         except ValueError:
@@ -97,9 +97,9 @@ class Reply(Behaviour):
         return f"HTTP/1.1 {self.status} {phrase}\r\n".encode("latin-1")
 
     def header_lines(self, request: RecordedRequest, framing: Sequence[tuple[str, str]] | None = None) -> bytes:
-        """All header lines, with their line ends, without the blank line.
+        """Return all header lines with their line ends, without the blank line.
 
-        :param framing: the lines that tell the body's end, when they shall be wrong.
+        :param framing: wrong lines for the framing, in place of the right ones.
         """
         pairs = _pairs(self.headers)
         given = {name.lower() for name, _ in pairs}
@@ -110,27 +110,27 @@ class Reply(Behaviour):
         return "".join(f"{name}: {value}\r\n" for name, value in lines).encode("latin-1")
 
     def head(self, request: RecordedRequest, framing: Sequence[tuple[str, str]] | None = None) -> bytes:
-        """Status line, headers and blank line; ``framing`` as in :meth:`header_lines`."""
+        """Return status line, headers and blank line; ``framing`` as in :meth:`header_lines`."""
         return self.status_line() + self.header_lines(request, framing) + b"\r\n"
 
     def plain_body(self, request: RecordedRequest) -> bytes:
-        """The body without chunks; empty where a reply must not have one."""
+        """Return the body without chunks; empty if the reply must not have one."""
         return self.body if self.has_body(request) else b""
 
     def framed_body(self, request: RecordedRequest) -> bytes:
-        """The body as it goes over the wire; empty where a reply must not have one."""
+        """Return the body as sent over the wire; empty if the reply must not have one."""
         if self.framing == "chunked" and self.has_body(request):
             return chunks(self.body) + b"0\r\n\r\n"
         return self.plain_body(request)
 
     def act(self, wire: Wire, request: RecordedRequest) -> None:
-        """Send the reply; close if the framing or the client wants that."""
+        """Send the reply; close the connection if the framing or the client requires it."""
         wire.stall(self.delay)
         wire.send(self.head(request) + self.framed_body(request))
         self.finish(wire, request)
 
     def finish(self, wire: Wire, request: RecordedRequest) -> None:
-        """Close if the framing or the client wants that."""
+        """Close the connection if the framing or the client requires it."""
         if self.framing == "close" or not request.keep_alive:
             wire.close()
 
@@ -159,10 +159,10 @@ WELL = Reply(body=DEFAULT_BODY)
 def try_later(
     status: int = 503, retry_after: str | float = "1", *, header: str = "Retry-After", body: bytes = b""
 ) -> Reply:
-    """Answer that the service is busy, and when to come back.
+    """Make a reply that the service is busy, with a hint when to come back.
 
-    :param status: 503 or 429, as a rule.
-    :param retry_after: the hint, sent as it stands: seconds, a date, or nonsense.
+    :param status: usually 503 or 429.
+    :param retry_after: the hint, sent as it is: seconds, a date, or nonsense.
     :param header: the header that carries it.
     """
     return Reply(status, ((header, str(retry_after)),), body)

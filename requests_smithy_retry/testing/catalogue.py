@@ -1,4 +1,4 @@
-"""A table of faults, each with what a client can make of it: for suites that try them all."""
+"""A table of faults and their observable outcomes, for suites that try them all."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ from .framing_faults import (
 from .head_faults import BadStatusLine, CutHead, EndlessHeaders, HugeHeader, Interim, SwitchProtocols
 
 Outcome = Literal["whole", "broken", "slow", "unknowable"]
-"""The body arrives whole; a client can know that it did not; it comes in a long time or never, so that a timeout or,
-where bytes keep coming, a deadline must end it; or no client can know."""
+"""The body arrives whole; a client can notice that it is broken; it takes so long that a timeout or, while bytes keep
+coming, a deadline must end it; or no client can know."""
 
 _STALL_POINTS: tuple[StallPoint, ...] = ("accept", "status", "status-line", "header", "body-start", "body")
 
 
 @dataclass(frozen=True)
 class CataloguedFault:
-    """A fault with what comes of it for a client that reads the whole body of a GET.
+    """A fault, and its outcome for a client that reads the whole body of a GET.
 
-    :param name: unique, for test ids.
-    :param behaviour: what the server does.
-    :param outcome: what a client can make of it.
+    :param name: a unique name, for test ids.
+    :param behaviour: the server's behaviour.
+    :param outcome: the outcome for the client.
     """
 
     name: str
@@ -54,8 +54,8 @@ class CataloguedFault:
 def fault_catalogue(body: bytes = DEFAULT_BODY, *, interval: float = 0.05) -> list[CataloguedFault]:
     """List every fault of a reply, applied to one body.
 
-    :param body: what each fault distorts, at least 8 bytes.
-    :param interval: seconds between the drops of what drips, from 0 on. Stalls last until the server closes.
+    :param body: the body that each fault distorts, at least 8 bytes.
+    :param interval: seconds between the bytes of a slow reply, 0 or more. Stalls last until the server closes.
     """
     plain, chunked = Reply(body=body), Reply(body=body, framing="chunked")
     table: dict[Outcome, dict[str, Behaviour]] = {

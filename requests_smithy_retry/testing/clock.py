@@ -1,4 +1,4 @@
-"""A clock that a test moves (contract 8.5). Sleeping on it takes no time: it moves the clock, and is written down."""
+"""A clock that a test moves (contract 8.5). Sleeping on it takes no time: it moves the clock and is recorded."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ class FakeClock:
     >>> clock.now(), clock.sleeps
     (2.5, [1.5])
 
-    Safe to use from several threads; each sleep moves the one time that all of them see.
+    Safe to use from several threads, which share the time.
 
-    :param now: what :meth:`now` says at first, in seconds.
-    :param wall: what :meth:`wall` says at first, in seconds since the epoch.
-    :raises ValueError: if a start is no finite number.
+    :param now: the first value of :meth:`now`, in seconds.
+    :param wall: the first value of :meth:`wall`, in seconds since the epoch.
+    :raises ValueError: if either is not a finite number.
     """
 
     def __init__(self, now: float = 0.0, wall: float = 1_700_000_000.0) -> None:
@@ -37,19 +37,19 @@ class FakeClock:
             return list(self._sleeps)
 
     def now(self) -> float:
-        """Seconds on the clock that never goes back."""
+        """Return seconds on the clock that never goes back."""
         with self._lock:
             return self._now
 
     def wall(self) -> float:
-        """Seconds since the epoch."""
+        """Return seconds since the epoch."""
         with self._lock:
             return self._wall
 
     def sleep(self, seconds: float) -> None:
-        """Advance the clock and write the sleep down; returns at once.
+        """Advance the clock and record the sleep; return at once.
 
-        :param seconds: a finite number from 0 on.
+        :param seconds: a finite number of 0 or more.
         :raises ValueError: for anything else.
         """
         self._move(seconds)
@@ -59,13 +59,13 @@ class FakeClock:
     def advance(self, seconds: float) -> None:
         """Let time pass without a sleep.
 
-        :param seconds: a finite number from 0 on: a clock does not go back.
+        :param seconds: a finite number of 0 or more.
         :raises ValueError: for anything else.
         """
         self._move(seconds)
 
     def set_wall(self, seconds: float) -> None:
-        """Set the wall clock, as an operator may: also back.
+        """Set the wall clock, forward or back, as an operator may.
 
         :param seconds: since the epoch.
         """
@@ -74,7 +74,7 @@ class FakeClock:
 
     def _move(self, seconds: float) -> None:
         if not 0 <= seconds < math.inf:
-            raise ValueError(f"{seconds!r} s: a clock moves on by a finite number of seconds from 0 on")
+            raise ValueError(f"seconds={seconds!r}: a finite number of seconds (0 or more) is allowed")
         with self._lock:
             self._now += seconds
             self._wall += seconds

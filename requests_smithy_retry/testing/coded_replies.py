@@ -1,4 +1,4 @@
-"""Replies whose body is compressed: intact, cut, corrupted, or a bomb. Their framing is always in order."""
+"""Replies with a compressed body: intact, cut, corrupted, or a bomb. Their framing is always correct."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def coded_reply(
     """Make a reply with a Content-Encoding.
 
     :param coding: ``"gzip"``, ``"deflate"`` (zlib, as RFC 9110 has it), or any other together with ``coded``.
-    :param body: what is compressed.
-    :param coded: the compressed bytes, where the caller has them.
-    :param cut_to: keep so many of the compressed bytes, negative counts from the end; the Content-Length, or the last
-        chunk, agrees with what is left, so that only the coding shows that something is missing.
+    :param body: the body to compress.
+    :param coded: the compressed bytes, in place of ``body``.
+    :param cut_to: the number of compressed bytes to keep; negative counts from the end. The framing fits the cut body,
+        so that only the coding shows that something is missing.
     :param corrupt_at: flip all bits of the compressed byte at this position.
     :raises ValueError: for a coding that cannot be made here.
     """
@@ -36,7 +36,7 @@ def coded_reply(
 
 
 def gzip_bomb(size: int = 64 << 20, status: int = 200) -> Reply:
-    """Make a reply of about a thousandth of ``size`` that inflates to ``size`` zero bytes.
+    """Make a reply that inflates to ``size`` zero bytes, from about a thousandth of that.
 
     :param size: bytes after decoding.
     """

@@ -11,12 +11,12 @@ from .recorded_request import RecordedRequest
 from .wire import Wire
 
 StallPoint = Literal["accept", "status", "status-line", "header", "body-start", "body"]
-"""Before anything is read; before the status; within the status line; within a header; before and within the body."""
+"""Before reading; before the status; within the status line; within a header; before the body; within the body."""
 
 
 @dataclass(frozen=True)
 class _Unread(Behaviour):
-    """A fault that strikes before the request is read; picked by a path, it strikes once the path is known."""
+    """A fault before the request is read; if picked by a path, once the path is known."""
 
     @property
     def begins_after(self) -> ReadSoFar:
@@ -49,8 +49,8 @@ class CloseBeforeRequest(_Unread):
 class ResetBeforeRequest(_Unread):
     """Resets the connection (RST) before a byte of the request is read.
 
-    :param at_once: as soon as the connection is there. The client may then meet the reset while connecting, sending or
-        reading, as chance has it. By default its first bytes are awaited, and left unread.
+    :param at_once: True to reset as soon as the connection is made, so that the client meets the reset while
+        connecting, sending or reading, at random. By default the reset waits for the client's first bytes.
     """
 
     at_once: bool = False
@@ -70,7 +70,7 @@ class ResetBeforeRequest(_Unread):
 class CloseDuringHandshake(_Unread):
     """Reads the first bytes of a TLS handshake and breaks the connection instead of answering.
 
-    :param reset: with a TCP reset, not in an orderly way.
+    :param reset: True for a TCP reset, False for an orderly close.
     """
 
     reset: bool = False
@@ -106,9 +106,9 @@ class CloseAfterRequest(Behaviour):
 
 @dataclass(frozen=True)
 class HalfClose(Behaviour):
-    """Reads the whole request and closes its own direction without an answer, still reading what the client sends.
+    """Reads the whole request, closes its own direction without an answer, and goes on reading.
 
-    :param seconds: how long it keeps on reading; then it closes.
+    :param seconds: the time until it closes.
     """
 
     seconds: float = math.inf
@@ -125,8 +125,8 @@ class Stall(Behaviour):
     On a TLS server, ``"accept"`` is before the handshake.
 
     :param at: the point.
-    :param seconds: how long, from 0 on; by default until the server closes.
-    :param reply: what is answered before and after the silence. Points within the answer need a :class:`Reply`.
+    :param seconds: the length of the silence, 0 or more; by default until the server closes.
+    :param reply: the reply around the silence. A point within the reply needs a :class:`Reply`.
     """
 
     at: StallPoint = "status"
@@ -150,7 +150,7 @@ class Stall(Behaviour):
         return self.reply
 
     def act(self, wire: Wire, request: RecordedRequest) -> None:
-        """Answer, with the silence at its point."""
+        """Answer, with the silence at the point."""
         if not isinstance(self.reply, Reply) or self.at in ("accept", "status"):
             wire.stall(self.seconds)
             self.reply.act(wire, request)
@@ -171,11 +171,11 @@ class Stall(Behaviour):
 
 @dataclass(frozen=True)
 class Drip(Behaviour):
-    """Sends its head or its body one byte at a time, so that every single read of the client is served in time.
+    """Sends the head or the body one byte at a time, so that no single read of the client times out.
 
-    :param part: which part drips.
+    :param part: the part that is sent slowly.
     :param interval: seconds before each byte.
-    :param reply: what is sent.
+    :param reply: the reply.
     """
 
     part: Literal["head", "body"] = "body"
@@ -183,7 +183,7 @@ class Drip(Behaviour):
     reply: Reply = WELL
 
     def act(self, wire: Wire, request: RecordedRequest) -> None:
-        """Send the reply drop by drop."""
+        """Send the reply."""
         wire.stall(self.reply.delay)
         head, body = self.reply.head(request), self.reply.framed_body(request)
         wire.drip(head, self.interval) if self.part == "head" else wire.send(head)
@@ -193,10 +193,10 @@ class Drip(Behaviour):
 
 @dataclass(frozen=True)
 class CloseAfterReply(Behaviour):
-    """Answers well, and then closes the connection without having said ``Connection: close``.
+    """Answers correctly, and then closes the connection without a ``Connection: close``.
 
     :param reply: the answer.
-    :param reset: with a TCP reset, not in an orderly way.
+    :param reset: True for a TCP reset, False for an orderly close.
     :param after: seconds between the answer and the close.
     """
 

@@ -1,4 +1,4 @@
-"""Loopback ports that no connection can be made to."""
+"""Loopback ports that accept no connections."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MOST_FILLERS = 16
 
 @contextmanager
 def refusing_port(host: str = "127.0.0.1") -> Iterator[int]:
-    """Give a port that refuses connections, and that nobody else can take meanwhile."""
+    """Yield a port that refuses connections and is reserved inside the block."""
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as sock:
         sock.bind((host, 0))
         yield sock.getsockname()[1]
@@ -21,9 +21,9 @@ def refusing_port(host: str = "127.0.0.1") -> Iterator[int]:
 
 @contextmanager
 def hanging_port(host: str = "127.0.0.1") -> Iterator[int]:
-    """Give a port whose backlog is full, so that a connection attempt is neither accepted nor refused.
+    """Yield a port whose backlog is full, so that a connection attempt is neither accepted nor refused.
 
-    :raises RuntimeError: on a system that accepts all the same.
+    :raises RuntimeError: on a system that accepts beyond the backlog.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""The one way in which the kit reaches adapters that code under test made: it stands in for ``RetryAdapter.send``."""
+"""The kit's access to adapters made by code under test: a wrapper around ``RetryAdapter.send``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..adapter import RetryAdapter
 
 Send = Callable[..., Response]
 Around = Callable[[Send, RetryAdapter, PreparedRequest, dict[str, Any]], Response]
-"""Gets the real ``send``, the adapter, the request and the other arguments by name, and has to call the first."""
+"""A function of the real ``send``, the adapter, the request and the other arguments by name, which calls ``send``."""
 
 
 @contextmanager

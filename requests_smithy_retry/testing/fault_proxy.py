@@ -1,4 +1,4 @@
-"""A small HTTP proxy, as scriptable as the fault server: absolute-form forwarding and CONNECT tunnels."""
+"""A scriptable HTTP proxy: absolute-form forwarding and CONNECT tunnels."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _HOP_BY_HOP = {"connection", "proxy-connection", "proxy-authorization", "keep-al
 
 @dataclass(frozen=True)
 class Forward(Behaviour):
-    """Does what a proxy does: opens a tunnel for CONNECT, forwards anything else, and relays every byte and reset.
+    """Opens a tunnel for CONNECT, forwards any other request, and relays every byte and reset.
 
-    A forwarded exchange ends with the connection; a target that cannot be reached is answered 502.
+    A forwarded exchange ends with the connection; an unreachable target gives 502.
 
-    :param connect_timeout: seconds to reach the target.
+    :param connect_timeout: seconds for connecting to the target.
     """
 
     connect_timeout: float = 5.0
@@ -54,22 +54,26 @@ class Forward(Behaviour):
         if target.scheme != "http":
             raise ValueError(f"not a target for a proxy: {request.target}")
         path = (target.path or "/") + (f"?{target.query}" if target.query else "")
-        lines = [f"{name}: {value}" for name, value in request.headers if name.lower() not in _HOP_BY_HOP]
-        if request.body and request.header("Content-Length") is None:
-            lines.append(f"Content-Length: {len(request.body)}")
-        head = "\r\n".join([f"{request.method} {path} HTTP/1.1", *lines, "Connection: close", "", ""])
+        head = "\r\n".join([f"{request.method} {path} HTTP/1.1", *_onward_headers(request), "", ""])
         return target.hostname or "", target.port or 80, b"", head.encode("latin-1") + request.body
 
 
-class FaultProxy(FaultServer):
-    """A proxy that forwards, once its script is used up or where it says :class:`Forward`.
+def _onward_headers(request: RecordedRequest) -> list[str]:
+    lines = [f"{name}: {value}" for name, value in request.headers if name.lower() not in _HOP_BY_HOP]
+    if request.body and request.header("Content-Length") is None:
+        lines.append(f"Content-Length: {len(request.body)}")
+    return [*lines, "Connection: close"]
 
-    The script works as the server's: ``ResetAfterRequest()`` resets after reading a request and before forwarding it,
+
+class FaultProxy(FaultServer):
+    """A proxy that forwards once its script is used up, and for each :class:`Forward` in it.
+
+    The script works like the server's: ``ResetAfterRequest()`` resets after reading a request and before forwarding it,
     ``Reply(407)`` refuses a tunnel, ``Stall("status")`` never answers a CONNECT, and
     ``Stall("status", 0.2, Forward())`` answers it late.
 
-    :param script: what to do with each request or tunnel.
-    :param tls: speak TLS with the client, too.
+    :param script: the behaviour for each request or tunnel.
+    :param tls: the context for TLS with the client.
     :param host: a loopback address to listen on.
     :param port: 0 picks a free one.
     """
@@ -81,7 +85,7 @@ class FaultProxy(FaultServer):
 
     @property
     def tunnels(self) -> int:
-        """How many CONNECT requests came, whether or not they were granted."""
+        """The number of CONNECT requests, granted or not."""
         return sum(request.method == "CONNECT" for request in self.requests)
 
 
@@ -95,7 +99,7 @@ def _relay(client: Wire, upstream: Wire) -> None:
             except OSError as error:
                 client.reset()
                 upstream.reset()
-                raise HangUp("one side was reset, and so is the other") from error
+                raise HangUp("one side was reset, so the other was reset, too") from error
             if data:
                 sink.send(data)
             elif data == b"":

@@ -1,4 +1,4 @@
-"""A scriptable HTTP/1.1 server on loopback that misbehaves on real sockets."""
+"""A scriptable HTTP/1.1 server on loopback, with faults on real sockets."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from .wire import HangUp, Wire, wait_ready
 
 
 class FaultServer:
-    """Serves from construction to :meth:`close`, one thread per connection, keeping connections alive.
+    """A server that runs from construction to :meth:`close`, with one thread per connection and keep-alive.
 
     >>> with FaultServer([try_later(503, 1), ResetAfterRequest(), Reply(body=b"at last")]) as server:
     ...     requests.get(server.url)
 
-    :param script: what to do with each request: a sequence of behaviours, used up one per request; a single behaviour
-        for every request; a function that gets the :class:`RecordedRequest` and returns a behaviour; or a mapping of
-        paths to any of these. A fault that begins before the request is read goes to whichever connection is accepted,
-        or begins its next request, when it is the fault's turn; picked by path, it waits for the head.
+    :param script: the behaviours: a sequence with one for each request; a single one for every request; a function of
+        the :class:`RecordedRequest` that returns one; or a mapping of paths to any of these. A fault that begins before
+        the request is read strikes the next connection, or the next request on an open one; picked by path, it waits
+        for the head.
     :param tls: serve TLS with this context (server side, with a certificate).
     :param host: a loopback address to listen on.
-    :param port: 0 picks a free one. A port that a closed server had can be taken again at once.
-    :param default: what is done when the script is used up, and for paths it does not name.
-    :param close_timeout: seconds that :meth:`close` waits for threads. Only a function of the script can hold it up.
+    :param port: 0 picks a free one. The port of a closed server can be reused at once.
+    :param default: the behaviour after the end of the script, and for paths that it does not name.
+    :param close_timeout: seconds that :meth:`close` waits for threads; only a function of the script can take so long.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class FaultServer:
 
     @property
     def url(self) -> str:
-        """``http://host:port`` or ``https://host:port``, without a slash at the end."""
+        """The base URL, ``http://host:port`` or ``https://host:port``."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{'https' if self._tls else 'http'}://{host}:{self.port}"
 
@@ -78,13 +78,13 @@ class FaultServer:
 
     @property
     def connections(self) -> int:
-        """How many connections were accepted."""
+        """The number of accepted connections."""
         with self._changed:
             return self._connections
 
     @property
     def errors(self) -> list[BaseException]:
-        """What functions of the script, or behaviours, raised: a copy. The connection was reset then."""
+        """The exceptions of the script's functions and behaviours, each of which reset a connection: a copy."""
         with self._changed:
             return list(self._errors)
 
@@ -93,7 +93,7 @@ class FaultServer:
         self._script = Script(steps, self._default)
 
     def reset(self) -> None:
-        """Forget requests, connections and errors, and begin the script again. Open connections stay open."""
+        """Forget requests, connections and errors, and restart the script. Open connections stay open."""
         with self._changed:
             self._requests.clear()
             self._errors.clear()
@@ -104,8 +104,8 @@ class FaultServer:
         """Wait until at least ``count`` requests were recorded.
 
         :param timeout: seconds.
-        :returns: all of them.
-        :raises TimeoutError: if there are fewer when the time is up.
+        :returns: all requests.
+        :raises TimeoutError: if there are fewer after the timeout.
         """
         with self._changed:
             if not self._changed.wait_for(lambda: len(self._requests) >= count, timeout):
@@ -113,7 +113,7 @@ class FaultServer:
             return list(self._requests)
 
     def close(self) -> None:
-        """Stop listening, end all connections and threads. Stalls end at once. Can be called again.
+        """Stop listening, and end all connections, threads and stalls. Idempotent.
 
         :raises RuntimeError: if a function of the script still runs after the close timeout.
         """
@@ -149,7 +149,7 @@ class FaultServer:
                 except HangUp:
                     return
                 except OSError:
-                    continue  # the client has gone before it was accepted
+                    continue  # the client went away before it was accepted
                 with self._changed:
                     number = self._connections
                     self._connections += 1

@@ -1,4 +1,4 @@
-"""Faults of a body's end: lengths that lie, chunks that break, bodies without end."""
+"""Faults of a body's framing: wrong lengths, broken chunks, endless bodies."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class CutBody(Behaviour):
 
     With the framing ``"close"`` no client can notice, unless the body is coded.
 
-    :param reply: what should have been sent.
-    :param at: how many bytes of the body are sent, chunk framing included; negative counts from the end; None is half.
-    :param then: what ends it.
+    :param reply: the reply to cut.
+    :param at: the number of body bytes sent, chunk framing included; negative counts from the end; None is half.
+    :param then: the end of the connection.
     """
 
     reply: Reply = WELL
@@ -39,8 +39,8 @@ class CutBody(Behaviour):
 class MissingLastChunk(Behaviour):
     """Sends all chunks of a body, but not the last chunk of size 0.
 
-    :param reply: its body is sent chunked, whatever its framing says.
-    :param then: what ends it.
+    :param reply: its body is sent in chunks, whatever its framing.
+    :param then: the end of the connection.
     """
 
     reply: Reply = _CHUNKED
@@ -56,9 +56,9 @@ class MissingLastChunk(Behaviour):
 
 @dataclass(frozen=True)
 class BadChunkSize(Behaviour):
-    """Sends one good chunk, and a chunk whose size is no number.
+    """Sends a good chunk, and a chunk with an invalid size.
 
-    :param size: what stands in place of the size.
+    :param size: the text in place of the size.
     :param reply: its body makes up the good chunk.
     """
 
@@ -76,11 +76,11 @@ class BadChunkSize(Behaviour):
 
 @dataclass(frozen=True)
 class MisstatedLength(Behaviour):
-    """States a Content-Length that is not the body's: negative, too small, too large, or no number.
+    """Sends a wrong Content-Length: negative, too small, too large, or not a number.
 
     :param stated: the value as sent.
     :param reply: its whole body is sent.
-    :param then: what follows the body; ``"keep"`` leaves the surplus of a length that is too small in the connection.
+    :param then: the end of the connection; ``"keep"`` leaves surplus bytes on it if the length is too small.
     """
 
     stated: str = "-1"
@@ -97,12 +97,12 @@ class MisstatedLength(Behaviour):
 
 @dataclass(frozen=True)
 class TwoLengths(Behaviour):
-    """States two Content-Lengths that contradict each other; the first is the body's own.
+    """Sends two contradictory Content-Lengths, the right one first.
 
     :param other: the second value.
-    :param joined: both in one header line, separated by a comma.
+    :param joined: True for one header line, with a comma between the values.
     :param reply: its whole body is sent.
-    :param then: what follows the body.
+    :param then: the end of the connection.
     """
 
     other: str = "3"
@@ -122,11 +122,11 @@ class TwoLengths(Behaviour):
 
 @dataclass(frozen=True)
 class LengthAndChunks(Behaviour):
-    """Sends a chunked body together with a Content-Length; by RFC 9112 the chunks count, and the reply is suspect.
+    """Sends a chunked body with a Content-Length; by RFC 9112 the chunks count, and the reply is suspect.
 
     :param stated: the Content-Length.
-    :param reply: its body is sent chunked.
-    :param then: what follows the body.
+    :param reply: its body is sent in chunks.
+    :param then: the end of the connection.
     """
 
     stated: str = "3"
@@ -144,7 +144,7 @@ class LengthAndChunks(Behaviour):
 
 @dataclass(frozen=True)
 class GarbageAfterReply(Behaviour):
-    """Answers well, and sends bytes that belong to nothing on the connection that stays open.
+    """Answers correctly, and sends stray bytes on the open connection.
 
     :param garbage: the bytes.
     :param reply: the answer.
@@ -162,13 +162,13 @@ class GarbageAfterReply(Behaviour):
 
 @dataclass(frozen=True)
 class EndlessBody(Behaviour):
-    """Sends a body that never ends; with an interval it trickles.
+    """Sends an endless body, fast or with an interval.
 
-    :param status: of the reply.
-    :param piece: what is sent again and again.
+    :param status: the status of the reply.
+    :param piece: the bytes that are repeated.
     :param interval: seconds before each piece.
-    :param framing: ``"length"`` states 1 TiB.
-    :param pieces: how many are sent before it closes; by default it goes on until either side closes.
+    :param framing: ``"length"`` announces 1 TiB.
+    :param pieces: the number of pieces before it closes; by default until either side closes.
     """
 
     status: int = 200
@@ -178,7 +178,7 @@ class EndlessBody(Behaviour):
     pieces: float = math.inf
 
     def act(self, wire: Wire, request: RecordedRequest) -> None:
-        """Send until somebody closes."""
+        """Send until either side closes."""
         reply = Reply(self.status, framing=self.framing)
         wire.send(reply.head(request, [("Content-Length", str(1 << 40))] if self.framing == "length" else None))
         piece = chunks(self.piece) if self.framing == "chunked" else self.piece

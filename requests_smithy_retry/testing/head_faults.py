@@ -1,4 +1,4 @@
-"""Faults of a reply's head: cut, malformed, without measure, or preceded by others."""
+"""Faults of a reply's head: cut, malformed, oversized, or preceded by interim responses."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from .wire import Ending, Wire
 
 @dataclass(frozen=True)
 class CutHead(Behaviour):
-    """Breaks off within the head; by default all header lines arrive, and the blank line does not.
+    """Breaks off within the head; by default before the blank line.
 
-    :param reply: what should have been sent.
-    :param at: how many bytes of the head are sent; negative counts from its end.
-    :param then: what ends it.
+    :param reply: the reply to cut.
+    :param at: the number of head bytes sent; negative counts from the end.
+    :param then: the end of the connection.
     """
 
     reply: Reply = WELL
@@ -31,7 +31,7 @@ class CutHead(Behaviour):
 
 @dataclass(frozen=True)
 class BadStatusLine(Behaviour):
-    """Sends a first line that is no status line, and an otherwise good reply.
+    """Sends an invalid status line with an otherwise good reply.
 
     :param line: the line, without its end.
     :param reply: gives headers and body.
@@ -50,10 +50,10 @@ class BadStatusLine(Behaviour):
 
 @dataclass(frozen=True)
 class HugeHeader(Behaviour):
-    """Sends one header line of many bytes in an otherwise good reply.
+    """Sends one huge header line in an otherwise good reply.
 
-    :param size: bytes of its value.
-    :param reply: what it belongs to.
+    :param size: the size of its value in bytes.
+    :param reply: the reply.
     """
 
     size: int = 10_000_000
@@ -72,14 +72,14 @@ class EndlessHeaders(Behaviour):
     """Sends header lines until the client closes.
 
     :param interval: seconds before each line.
-    :param status: of the reply.
+    :param status: the status of the reply.
     """
 
     interval: float = 0.0
     status: int = 200
 
     def act(self, wire: Wire, request: RecordedRequest) -> None:  # noqa: ARG002
-        """Send until somebody closes."""
+        """Send until either side closes."""
         wire.send(Reply(self.status).status_line())
         number = 0
         while True:
@@ -92,9 +92,9 @@ class EndlessHeaders(Behaviour):
 class Interim(Behaviour):
     """Sends interim (1xx) responses before the final one.
 
-    :param statuses: each is sent in turn.
-    :param count: how many times over.
-    :param interval: seconds before each.
+    :param statuses: the interim statuses, in turn.
+    :param count: the number of repetitions.
+    :param interval: seconds before each interim response.
     :param reply: the final response.
     """
 
@@ -115,7 +115,7 @@ class Interim(Behaviour):
 class SwitchProtocols(Behaviour):
     """Answers 101 to a client that did not ask for another protocol.
 
-    :param then: what follows.
+    :param then: the end of the connection.
     """
 
     then: Ending = "close"

@@ -1,4 +1,4 @@
-"""What the server keeps of a request, and how it reads one."""
+"""A request as the server records it, and the reader of requests."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _LARGEST_HEAD = 1 << 20
 class RecordedRequest:
     """A request as it arrived.
 
-    :param method: as sent.
+    :param method: the method as sent.
     :param target: the request target as sent: a path with its query, or a whole URL or ``host:port`` at a proxy.
-    :param headers: name and value of each header line, in order, with the case as sent.
+    :param headers: name and value of each header line, in order, in the case as sent.
     :param body: the bytes of the upload that were read, without chunk framing.
-    :param body_complete: False when the upload was cut, malformed, its last chunk missing, or not read on purpose.
-    :param connection_id: number of the connection, counted from 0 in the order of acceptance.
-    :param arrived: ``time.monotonic()`` when the head had been read.
-    :param index: position in the server's list, from 0.
+    :param body_complete: False if the upload was cut, malformed, without its last chunk, or not read on purpose.
+    :param connection_id: the number of the connection, from 0 in the order of acceptance.
+    :param arrived: the ``time.monotonic()`` after the head was read.
+    :param index: the position in the server's list, from 0.
     """
 
     method: str
@@ -39,23 +39,23 @@ class RecordedRequest:
 
     @property
     def keep_alive(self) -> bool:
-        """False when the client asked to close the connection."""
+        """Return False if the client asked to close the connection."""
         return (self.header("Connection") or "").lower() != "close"
 
     def header(self, name: str) -> str | None:
-        """The value of the first header line of that name, in any case; None when there is none."""
+        """Return the value of the first header line of that name, in any case; None if there is none."""
         return next((value for key, value in self.headers if key.lower() == name.lower()), None)
 
     def header_values(self, name: str) -> list[str]:
-        """The values of all header lines of that name, in any case."""
+        """Return the values of all header lines of that name, in any case."""
         return [value for key, value in self.headers if key.lower() == name.lower()]
 
 
 def read_head(wire: Wire) -> tuple[str, str, tuple[tuple[str, str], ...]] | None:
     """Read up to the blank line.
 
-    :returns: method, target and headers; None when the client closed instead.
-    :raises HangUp: for a head that is cut, larger than 1 MiB or no HTTP.
+    :returns: method, target and headers; None if the client closed instead.
+    :raises HangUp: for a head that is cut, larger than 1 MiB, or not HTTP.
     """
     data = b""
     while b"\r\n\r\n" not in data:
@@ -76,19 +76,19 @@ def read_head(wire: Wire) -> tuple[str, str, tuple[tuple[str, str], ...]] | None
 
 
 def has_upload(request: RecordedRequest) -> bool:
-    """Say whether the head announces a body."""
+    """Return True if the head announces a body."""
     return is_chunked(request) or request.header("Content-Length") not in (None, "0")
 
 
 def is_chunked(request: RecordedRequest) -> bool:
-    """Say whether the upload is chunked."""
+    """Return True if the upload is chunked."""
     return (request.header("Transfer-Encoding") or "").lower().endswith("chunked")
 
 
 def read_body(wire: Wire, request: RecordedRequest) -> tuple[bytes, bool]:
     """Read the upload that the head announced.
 
-    :returns: the bytes that came, and whether that is all of them.
+    :returns: the bytes that came, and True if they are all.
     """
     if not has_upload(request):
         return b"", True

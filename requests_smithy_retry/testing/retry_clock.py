@@ -1,4 +1,4 @@
-"""Waits that take no time, in code that was given no clock (contract 8.5): the machine's clock, with sleeps skipped."""
+"""Skipped waits in code that was given no clock (contract 8.5)."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from ..clock import SystemClock, wait_on
 
 
 class RetryClock:
-    """Runs as the machine's clocks do, but a sleep is over at once: it moves the clock on and is written down.
+    """The machine's clocks, on which a sleep takes no time: it moves the clock and is recorded.
 
-    Time that really passes (on a socket, say) passes here too, so that timeouts against a real server go on working.
-    Safe to use from several threads.
+    Real time passes here too, so that timeouts against a real server work. Safe to use from several threads.
     """
 
     def __init__(self) -> None:
@@ -30,40 +29,40 @@ class RetryClock:
             return list(self._sleeps)
 
     def now(self) -> float:
-        """Seconds on the clock that never goes back."""
+        """Return seconds on the clock that never goes back."""
         return time.monotonic() + self._skipped
 
     def wall(self) -> float:
-        """Seconds since the epoch."""
+        """Return seconds since the epoch."""
         return time.time() + self._skipped
 
     def sleep(self, seconds: float) -> None:
-        """Skip so many seconds, and write them down.
+        """Skip the seconds, and record them.
 
-        :param seconds: a number from 0 on.
-        :raises ValueError: for a negative one.
+        :param seconds: a number of 0 or more.
+        :raises ValueError: for a negative number.
         """
         self.advance(seconds)
         with self._lock:
             self._sleeps.append(seconds)
 
     def advance(self, seconds: float) -> None:
-        """Let time pass that nobody waited for.
+        """Let time pass without a sleep.
 
-        :param seconds: a number from 0 on.
-        :raises ValueError: for a negative one.
+        :param seconds: a number of 0 or more.
+        :raises ValueError: for a negative number.
         """
         if not seconds >= 0:
-            raise ValueError(f"{seconds!r} s: a clock does not go back")
+            raise ValueError(f"seconds={seconds!r}: a number of seconds (0 or more) is allowed")
         with self._lock:
             self._skipped += seconds
 
 
 @contextmanager
 def skipped_waits() -> Iterator[RetryClock]:
-    """Let every wait of this library be over at once, in the whole process, inside the block.
+    """Skip every wait of this library in the whole process inside the block.
 
-    It reaches each adapter and strategy that was given no clock of its own, whoever made it and when, in every thread.
+    It reaches each adapter and strategy without a clock of its own, in every thread.
 
     >>> with skipped_waits() as clock:
     ...     clock.sleep(3600)

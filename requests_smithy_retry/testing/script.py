@@ -1,4 +1,4 @@
-"""Which behaviour is whose turn."""
+"""The script of a server: the behaviours in turn."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from .behaviour import Behaviour, ReadSoFar
 from .recorded_request import RecordedRequest
 
 Step = Behaviour | Callable[[RecordedRequest], Behaviour]
-"""One turn: a behaviour, or a function that looks at the whole request and returns one."""
+"""One turn: a behaviour, or a function of the whole request that returns one."""
 
 Turns = Step | Sequence[Step]
-"""A single step is taken every time; a sequence is used up, one step per request."""
+"""A single step for every request, or a sequence with one step per request."""
 
 Steps = Turns | Mapping[str, Turns]
-"""Turns for all requests, or by path (a whole target with its query is looked up first)."""
+"""Turns for all requests, or by path (the whole target with its query is looked up first)."""
 
 
 class Script:
-    """Hands out the steps, each once, to any number of threads.
+    """Gives each step once, to any number of threads.
 
-    :param steps: for all requests or by path.
-    :param default: what comes after the last step, and for other paths.
+    :param steps: the steps for all requests, or by path.
+    :param default: the behaviour after the last step, and for other paths.
     """
 
     def __init__(self, steps: Steps, default: Behaviour) -> None:
@@ -43,7 +43,7 @@ class Script:
                 self._common = _Turns(self._steps)
 
     def take_early(self, read: ReadSoFar) -> Behaviour | None:
-        """Take the next step if it begins before the head is read, and at ``read`` at the latest."""
+        """Take the next step if it begins at ``read`` or earlier."""
         with self._lock:
             step = self._common.peek()
             if isinstance(step, Behaviour) and step.begins_after <= read:

@@ -1,4 +1,4 @@
-"""A transport without sockets: it plays a script, and records what it was given to send."""
+"""A transport without sockets, which plays a script and records the requests."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from .clock import FakeClock
 class ScriptedReply:
     """A scripted response.
 
-    :param status: of the response.
-    :param headers: of the response.
-    :param body: what it says.
-    :param cut: the body breaks off after what it says.
+    :param status: the status.
+    :param headers: the headers.
+    :param body: the body.
+    :param cut: True if the connection breaks after the body.
     """
 
     status: int = 200
@@ -37,14 +37,14 @@ class ScriptedReply:
 
 @dataclass
 class SentRequest:
-    """What the transport was given at one attempt.
+    """The request that the transport got for one attempt.
 
-    :param method: of the request.
-    :param url: of the request.
-    :param headers: a copy.
-    :param body: all bytes that a wire would have carried; None for no body.
+    :param method: the method.
+    :param url: the URL.
+    :param headers: a copy of the headers.
+    :param body: all bytes that would have been sent; None without a body.
     :param options: the other arguments of ``send``.
-    :param request: the object itself.
+    :param request: the request itself.
     """
 
     method: str | None
@@ -59,7 +59,7 @@ Step = int | ScriptedReply | BaseException | Callable[[PreparedRequest], Any]
 
 
 class _Cut(io.RawIOBase):
-    """A stream that breaks off after its last byte."""
+    """A stream that breaks after its last byte."""
 
     def __init__(self, data: bytes) -> None:
         self._data = io.BytesIO(data)
@@ -72,10 +72,10 @@ class _Cut(io.RawIOBase):
 
 
 class ScriptedTransport(HTTPAdapter):
-    """Stands behind :class:`RetryAdapter` in the MRO and plays a script instead of opening sockets.
+    """A transport behind :class:`RetryAdapter` in the MRO, which plays a script instead of opening sockets.
 
-    :param script: a status, a :class:`ScriptedReply`, an exception to raise, or a function of the request that
-        gives one of these; one per attempt.
+    :param script: one item per attempt: a status, a :class:`ScriptedReply`, an exception to raise, or a function of the
+        request that returns one of these.
     """
 
     def __init__(self, *args: Any, script: Iterable[Step] = (), **kwargs: Any) -> None:
@@ -85,7 +85,7 @@ class ScriptedTransport(HTTPAdapter):
         self.responses: list[Response] = []
 
     def send(self, request: PreparedRequest, **options: Any) -> Response:  # type: ignore[override]
-        """Play the next step. The body is read to its end first, as a wire would, unless nothing would be written."""
+        """Play the next step. The body is read to its end first, unless nothing would be written."""
         if not self.script:
             raise AssertionError(f"attempt {len(self.sent) + 1} was not in the script")
         step = self.script.pop(0)
@@ -98,7 +98,7 @@ class ScriptedTransport(HTTPAdapter):
             try:
                 raise step
             finally:
-                del step  # else the exception's traceback would refer to the exception
+                del step  # avoids a cycle through the traceback
         reply = ScriptedReply(step) if isinstance(step, int) else step
         response = self.build_response(request, _raw(reply, request))
         self.responses.append(response)
@@ -109,13 +109,13 @@ class ScriptedAdapter(RetryAdapter, ScriptedTransport):  # type: ignore[misc]  #
     """A :class:`RetryAdapter` with a scripted transport beneath it."""
 
     clock: FakeClock
-    """What :func:`scripted` gives it, unless it was told to take another."""
+    """The clock from :func:`scripted`, unless the caller gave another."""
 
 
 def scripted(*script: Step, **options: Any) -> ScriptedAdapter:
-    """An adapter that plays these steps on a :class:`FakeClock`, without jitter unless asked for.
+    """Make an adapter that plays these steps on a :class:`FakeClock`, by default without jitter.
 
-    :param options: of the adapter; ``clock`` and ``jitter`` too.
+    :param options: the adapter's options, ``clock`` and ``jitter`` included.
     """
     options.setdefault("clock", FakeClock())
     if "strategy" not in options and "config" not in options:
@@ -124,13 +124,13 @@ def scripted(*script: Step, **options: Any) -> ScriptedAdapter:
 
 
 def _is_unwritten(step: Any) -> bool:
-    """Whether a step is an exception after which nothing was written."""
+    """Return True if the step is an exception that means that nothing was written."""
     inner = step.args[0] if isinstance(step, RequestsConnectionError) and step.args else None
     return isinstance(inner, EmptyPoolError)
 
 
 def wire_bytes(body: Any) -> bytes | None:
-    """What a wire would carry of a body, drawing on it as a wire would."""
+    """Return the bytes of a body as they would be sent; read or iterate it."""
     if body is None:
         return None
     if hasattr(body, "read"):

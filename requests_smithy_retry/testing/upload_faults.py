@@ -1,4 +1,4 @@
-"""Faults of the upload's way: a server that does not read it, or answers before it has."""
+"""Faults of an upload: a server that does not read it, or answers too early."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _TOO_LARGE = Reply(413, {"Connection": "close"})
 
 @dataclass(frozen=True)
 class StopReading(Behaviour):
-    """Reads the head, and no byte of the upload more than the system already took; a large upload stands still.
+    """Reads the head and then stops reading, so that a large upload stalls; at last it resets the connection.
 
-    What the two systems buffer (some MiB on loopback) still goes off the client's hands.
+    The client can still send what both systems buffer (some MiB on loopback).
 
-    :param seconds: how long, from 0 on; by default until the server closes. Then it resets the connection.
+    :param seconds: the time before the reset, 0 or more; by default until the server closes.
     """
 
     seconds: float = math.inf
@@ -39,11 +39,11 @@ class StopReading(Behaviour):
 
 @dataclass(frozen=True)
 class AnswerBeforeUpload(Behaviour):
-    """Answers as soon as it has the head, without reading the upload, and ends the connection.
+    """Answers after the head, without reading the upload, and ends the connection.
 
     :param reply: the answer.
-    :param polite: throw the upload away until the client closes, so that the client gets the answer; otherwise reset
-        at once, as a system does when a socket with unread bytes is closed, and the answer may be lost.
+    :param polite: True to discard the upload until the client closes, so that the client gets the answer; False to
+        reset at once, as for a closed socket with unread bytes, so that the answer may be lost.
     """
 
     reply: Reply = _TOO_LARGE

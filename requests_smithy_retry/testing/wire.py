@@ -1,4 +1,4 @@
-"""One connection as its serving thread sees it: send, read, stall, break; everything ends when the server closes."""
+"""A connection in its serving thread: send, read, stall, break. Everything ends when the server closes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Literal, TypeVar
 
 Ending = Literal["keep", "close", "reset", "stall"]
-"""What happens to the connection: nothing, an orderly close, a TCP reset, or silence until the server closes."""
+"""The end of the connection: none, an orderly close, a TCP reset, or silence until the server closes."""
 
 T = TypeVar("T")
 _Selector: type[selectors.BaseSelector] = getattr(selectors, "PollSelector", selectors.SelectSelector)
@@ -27,10 +27,10 @@ class HangUp(Exception):
 def wait_ready(timeout: float, wake: socket.socket, *sockets: tuple[socket.socket, int]) -> bool:
     """Wait until one of the sockets is ready.
 
-    :param timeout: seconds; infinite waits as long as the server lives.
-    :param wake: becomes readable when the server closes.
-    :param sockets: each with the selector events that are waited for.
-    :returns: False when the time was up.
+    :param timeout: seconds; may be infinite.
+    :param wake: a socket that becomes readable when the server closes.
+    :param sockets: sockets with the selector events to wait for.
+    :returns: False after the timeout.
     :raises HangUp: as soon as the server closes.
     """
     with _Selector() as selector:
@@ -44,7 +44,7 @@ def wait_ready(timeout: float, wake: socket.socket, *sockets: tuple[socket.socke
 
 
 class Wire:
-    """One accepted connection. It belongs to one thread, and no other thread touches its socket.
+    """One accepted connection. Only one thread uses it.
 
     :param sock: a connected TCP socket, which the wire owns from now on.
     :param wake: a socket that becomes readable when the server closes; every wait then ends with :class:`HangUp`.
@@ -58,7 +58,7 @@ class Wire:
         self._buffer = b""
 
     def start_tls(self, context: ssl.SSLContext) -> None:
-        """Do the server's side of a TLS handshake.
+        """Do the server side of a TLS handshake.
 
         :raises HangUp: if it fails.
         """
@@ -83,14 +83,14 @@ class Wire:
     def drip(self, data: bytes, interval: float) -> None:
         """Send ``data`` byte by byte.
 
-        :param interval: seconds to wait before each byte, from 0 on.
+        :param interval: seconds to wait before each byte, 0 or more.
         """
         for position in range(len(data)):
             self.stall(interval)
             self.send(data[position : position + 1])
 
     def stall(self, seconds: float) -> None:
-        """Do nothing for ``seconds``, or until the server closes; ``math.inf`` is allowed.
+        """Do nothing for ``seconds``, which may be infinite.
 
         :raises HangUp: as soon as the server closes.
         """
@@ -98,14 +98,14 @@ class Wire:
             wait_ready(seconds, self.wake)
 
     def receive(self) -> bytes:
-        """Read what is there, waiting for at least one byte. ``b""`` means that the other side has closed."""
+        """Wait for at least one byte, and read all there is. ``b""`` means that the other side has closed."""
         if self._buffer:
             data, self._buffer = self._buffer, b""
             return data
         return self._when_ready(lambda: self.sock.recv(_PIECE), selectors.EVENT_READ)
 
     def receive_now(self) -> bytes | None:
-        """Read what is there without waiting: None when there is nothing, ``b""`` when the other side has closed."""
+        """Read without waiting: None if there is nothing, ``b""`` if the other side has closed."""
         if self._buffer:
             return self.receive()
         try:
@@ -114,22 +114,22 @@ class Wire:
             return None
 
     def await_input(self) -> None:
-        """Wait until the other side has sent something, or closed, and read nothing of it."""
+        """Wait until the other side has sent something, or closed, without reading."""
         if not self._buffer:
             wait_ready(math.inf, self.wake, (self.sock, selectors.EVENT_READ))
 
     def put_back(self, data: bytes) -> None:
-        """Give back bytes that were read too far; they are read again first."""
+        """Put back bytes, to be read again first."""
         self._buffer = data + self._buffer
 
     def has_input(self) -> bool:
-        """Wait for the next byte without taking it. False means that either side has closed."""
+        """Wait for the next byte without reading it; return False if either side has closed."""
         data = self.receive() if self.is_open else b""
         self.put_back(data)
         return bool(data)
 
     def half_close(self) -> None:
-        """Say that nothing more will be sent (FIN, under TLS after a close_notify), and stay open for reading."""
+        """Close the sending side (FIN, under TLS after a close_notify), and stay open for reading."""
         try:
             self._close_notify()
             self.sock.shutdown(socket.SHUT_WR)
@@ -137,11 +137,11 @@ class Wire:
             pass
 
     def close_after_peer(self, seconds: float = math.inf) -> None:
-        """Half-close, throw away what still arrives, and close once the other side has closed.
+        """Half-close, discard incoming bytes, and close once the other side has closed.
 
         The other side sees an orderly end even if it is still sending; a plain close with unread bytes is a reset.
 
-        :param seconds: how long to wait for the other side at most.
+        :param seconds: the longest wait for the other side.
         """
         self.half_close()
         raw = self.sock
@@ -155,21 +155,21 @@ class Wire:
         self.close()
 
     def close(self) -> None:
-        """Close in an orderly way. What was sent still arrives, unless bytes of the other side were left unread."""
+        """Close in an orderly way. Sent bytes still arrive, unless bytes of the other side are unread."""
         if self.is_open:
             self.half_close()
             self.is_open = False
             self.sock.close()
 
     def reset(self) -> None:
-        """Close with a TCP reset (RST); what is still on its way is lost."""
+        """Close with a TCP reset (RST); bytes in flight are lost."""
         if self.is_open:
             self.is_open = False
             self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE)
             self.sock.close()
 
     def end(self, how: Ending) -> None:
-        """Leave the connection in the named way."""
+        """End the connection in the named way."""
         if how == "close":
             self.close()
         elif how == "reset":
@@ -180,12 +180,12 @@ class Wire:
     def _close_notify(self) -> None:
         if isinstance(self.sock, ssl.SSLSocket):
             try:
-                self.sock.unwrap()  # sends; the answer would block, and is not waited for
+                self.sock.unwrap()  # sends only; waiting for the answer would block
             except (OSError, ValueError):
                 pass
 
     def _when_ready(self, operation: Callable[[], T], events: int) -> T:
-        wait_ready(0, self.wake)  # a busy connection never waits, and must end too when the server closes
+        wait_ready(0, self.wake)  # a busy connection never waits, but must end when the server closes
         while True:
             try:
                 return operation()

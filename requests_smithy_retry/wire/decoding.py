@@ -1,48 +1,112 @@
-"""Whether a body that was read came to the end of its content coding (contract 14.4).
+"""Check that a body reached the end of its content coding (contract 14.4); decode the beginning of one (contract 13).
 
-urllib3 decodes what it gets and does not ask whether the coded stream came to its end. Its decoders are looked at by
+urllib3 decodes what it gets and does not ask whether the coded stream is complete. Its decoders are inspected by
 attribute; one that shows nothing is believed.
 """
 
 from __future__ import annotations
 
+import inspect
+import io
 import re
 import zlib
 from typing import Any
 
 import requests.exceptions
+import urllib3
 import urllib3.exceptions as uex
 from requests import Response
+from urllib3.response import GzipDecoder
+
+PART = 16_384
+BOUNDED = "max_length" in inspect.signature(GzipDecoder.decompress).parameters
+"""True if urllib3 decodes in parts (2.6 and later); before that, it decodes a buffer at once, to any size."""
 
 
 def verify_whole(response: Response) -> None:
     """Check a body that was read to its end.
 
-    :raises requests.exceptions.ContentDecodingError: if its coding did not end.
+    :raises requests.exceptions.ContentDecodingError: if its content coding is incomplete.
     """
-    if response.status_code == PARTIAL and not _is_all(response.headers.get("content-range", "")):
-        return  # a range of a coded representation ends where it was asked to end (RFC 9110 14.2)
-    raw: Any = response.raw
-    decoder = getattr(raw, "_decoder", None)
-    if decoder is not None and not is_at_end(decoder) and not (response.content == b"" and _is_fresh(decoder)):
+    if not _came_to_end(response, response.raw):
         coding = response.headers.get("content-encoding", "")[:40]
         error = uex.DecodeError(f"the body ended before its content coding did: {coding}")
         raise requests.exceptions.ContentDecodingError(error, request=response.request)
 
 
+def decoded(response: Response, body: bytes, most: int) -> tuple[bytes, bool]:
+    """Decode a coded body that was not read yet, or the beginning of one.
+
+    :param response: names the coding.
+    :param body: the coded bytes.
+    :param most: the most decoded bytes to return.
+    :returns: the beginning of the decoded body, and True if the body is complete, valid and no longer than ``most``.
+    """
+    coding = response.headers["content-encoding"]
+    if not BOUNDED:
+        prefix, is_less = _inflated(body, coding, most)
+        if not is_less:
+            return prefix, False
+    raw: Any = urllib3.HTTPResponse(io.BytesIO(body), headers={"content-encoding": coding}, preload_content=False)
+    found = bytearray()
+    try:
+        for part in raw.stream(PART, decode_content=True):
+            found += part
+            if len(found) > most:
+                return bytes(found[:most]), False
+    except uex.HTTPError:
+        return bytes(found), False
+    return bytes(found), _came_to_end(response, raw)
+
+
+def _inflated(body: bytes, coding: str, most: int) -> tuple[bytes, bool]:
+    """Decode a single gzip or deflate coding in parts; return it and True if it is valid and no longer than ``most``.
+
+    Other codings of this urllib3 are not decoded, because the decoding could not be bounded.
+    """
+    found, codings = b"", {part.strip() for part in coding.lower().split(",")}
+    if codings.isdisjoint(urllib3.HTTPResponse.CONTENT_DECODERS):
+        return body[:most], len(body) <= most
+    if coding.lower() not in ("gzip", "x-gzip", "deflate"):
+        return found, False
+    try:
+        while body and len(found) <= most:
+            member = zlib.decompressobj(_EITHER_HEADER)
+            found += member.decompress(body, most + 1 - len(found))
+            body = member.unused_data.lstrip(b"\0")
+    except zlib.error:
+        return found[:most], False
+    return found[:most], len(found) <= most
+
+
+def _came_to_end(response: Response, raw: Any) -> bool:
+    decoder = getattr(raw, "_decoder", None)
+    if decoder is None or is_at_end(decoder):
+        return True
+    # A range of a coded representation ends where it was asked to end (RFC 9110 14.2). Plain requests accepts an empty
+    # body.
+    is_part = response.status_code == PARTIAL and not _is_all(response.headers.get("content-range", ""))
+    return is_part or _is_empty(raw)
+
+
 def _is_all(content_range: str) -> bool:
-    """Whether a range is the whole representation."""
+    """Return True if a range is the whole representation."""
     found = _RANGE.fullmatch(content_range.strip())
     return found is not None and int(found[1]) == 0 and int(found[2]) + 1 == int(found[3])
 
 
+def _is_empty(raw: Any) -> bool:
+    """Return True if no byte of a body came over the wire; urllib3 does not count chunked ones."""
+    return not raw.tell() and not getattr(getattr(raw, "_original_response", None), "had_chunk", False)
+
+
 def is_at_end(decoder: Any) -> bool:
-    """Whether one of urllib3's decoders came to the end of its stream. True where that cannot be seen."""
+    """Return True if one of urllib3's decoders reached the end of its stream, or shows nothing."""
     chain = getattr(decoder, "_decoders", None)
     if chain is not None:
         return all(is_at_end(part) for part in chain)
     if getattr(decoder, "_state", None) == _SWALLOW:
-        return True  # members that ended, then bytes that belong to none; urllib3 lets them pass
+        return True  # complete members, then trailing bytes that urllib3 ignores
     inner = getattr(decoder, "_obj", None)
     finished = getattr(inner, "is_finished", None)  # brotli
     if finished is not None:
@@ -50,31 +114,10 @@ def is_at_end(decoder: Any) -> bool:
     return bool(getattr(inner, "eof", True))
 
 
-def _is_fresh(decoder: Any) -> bool:
-    """Whether a decoder was given nothing: a body that is empty, coded or not, is what plain requests takes."""
-    chain = getattr(decoder, "_decoders", None)
-    if chain is not None:
-        return all(map(_is_fresh, chain))
-    inner: Any = getattr(decoder, "_obj", None)
-    if not hasattr(inner, "copy"):
-        return True
-    return any(_completes(inner.copy(), stream) for stream in _EMPTY_STREAMS)
-
-
-def _completes(inner: Any, stream: bytes) -> bool:
-    try:
-        inner.decompress(stream)
-    except zlib.error:
-        return False
-    return bool(inner.eof)
-
-
-_EMPTY_STREAMS = (zlib.compressobj(wbits=31).flush(), zlib.compress(b""))
-"""Only a decoder at its very beginning takes one of these for a whole stream."""
-
 PARTIAL = 206
 
 _RANGE = re.compile(r"bytes ([0-9]{1,18})-([0-9]{1,18})/([0-9]{1,18})")
 
-_SWALLOW = 2
-"""``GzipDecoderState.SWALLOW_DATA``"""
+_SWALLOW = 2  # GzipDecoderState.SWALLOW_DATA
+
+_EITHER_HEADER = 32 + zlib.MAX_WBITS  # of gzip or of zlib

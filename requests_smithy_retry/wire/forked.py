@@ -1,7 +1,7 @@
 """Connections across ``fork`` (contract 11.1): a child sends nothing over its parent's connections.
 
-A connection that was kept alive before the fork is one socket in two processes: each would read answers to requests of
-the other. In the child, pool managers begin with no pools. What the parent left there is neither used nor closed.
+A connection that was kept alive before the fork is one socket in two processes: each would read the other's responses.
+In the child, pool managers begin with no pools. The parent's connections are neither used nor closed.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from urllib3._collections import RecentlyUsedContainer
 
 _managers: weakref.WeakSet[Any] = weakref.WeakSet()
 _left_alone: list[Any] = []
-"""Pools of the parent, kept for good: to finalize one takes its lock, which another thread may have held."""
+"""Pools of the parent, never released: finalizing one takes its lock, which another thread may have held."""
 
 
 def leave_to_parent(manager: Any) -> None:
-    """Have a pool manager begin without pools in every child that is forked from now on. Holds no strong reference.
+    """Have a pool manager begin without pools in every child forked from now on; keep no strong reference to it.
 
-    Somebody's own manager, which keeps its pools in another way, is left alone.
+    A manager of another kind, which keeps its pools in another way, is left alone.
     """
     if isinstance(getattr(manager, "pools", None), RecentlyUsedContainer):
         _managers.add(manager)
 
 
 def begin_without_pools(manager: Any) -> None:
-    """Give the manager an empty container of pools; what it was configured with stays."""
+    """Give the manager an empty container of pools, configured like the old one."""
     pools = manager.pools
     _left_alone.append(pools)
     manager.pools = RecentlyUsedContainer(pools._maxsize, pools.dispose_func)

@@ -1,97 +1,164 @@
-"""Reading a response's bytes from its socket: in time, and noticing an end that comes too early (contract 14.1).
+"""Reading a response from its socket: by the deadline, and noticing an early end (contract 14.1).
 
-``http.client`` reads through a buffer; this is what stands below the buffer, so each call is one ``recv``.
+The reader is below the buffer through which ``http.client`` reads, so each call is one ``recv``.
 """
 
 from __future__ import annotations
 
 import socket
+from io import BufferedReader
 from typing import Any
 
-from .state import attempt, timeout_of
+from ..clock import Deadline, after, earliest
+from ..interruptions import is_interruption
+from .state import this_thread, timeout_of
 
 _recv_into = socket.SocketIO.readinto
 PREFETCH_PART = 16_384
 
 
 class Reader(socket.SocketIO):
-    """The raw side of a response. Made as ``SocketIO`` is."""
+    """The raw stream of a response, made like a ``SocketIO``."""
 
-    ahead: bytes | None = None
+    ahead: bytearray | None = None
     """Bytes fetched ahead, to be read next. Empty: nothing may be read now. None: read from the socket."""
+    failure: OSError | None = None
+    """The error met while fetching ahead, raised after the bytes before it; the kernel reports it only once."""
     ended: bool = False
-    """The far end has closed its side, and that was seen."""
+    """True once the far end is known to have closed its side."""
 
     def readinto(self, buffer: Any) -> int | None:
-        """Read what there is: what was fetched ahead, or one ``recv`` that ends by the attempt's deadline."""
-        if attempt.deadline is None and self.ahead is None:
+        """Read bytes that were fetched ahead, or do one ``recv`` that ends by the attempt's deadline."""
+        if self.ahead is not None:
+            count = self._read_ahead(buffer)
+        elif this_thread.deadline is None:
             count = _recv_into(self, buffer)
         else:
-            count = self._read_specially(buffer)
+            count = self._read_in_time(buffer)
         if not count:
             self.ended = count is not None
         return count
 
-    def _read_specially(self, buffer: Any) -> int | None:
-        return self._read_in_time(buffer) if self.ahead is None else self._read_ahead(buffer)
-
     def _read_ahead(self, buffer: Any) -> int | None:
-        ahead = self.ahead or b""
+        ahead = self.held_ahead
+        if not ahead and self.failure is not None:
+            failure, self.failure, self.ahead = self.failure, None, None
+            try:
+                raise failure
+            finally:
+                del failure  # its traceback refers to this frame
         count = min(len(buffer), len(ahead))
-        buffer[:count], rest = ahead[:count], ahead[count:]
-        if ahead:
-            self.ahead = rest or None
+        buffer[:count] = ahead[:count]
+        del ahead[:count]
+        if count and not ahead and self.failure is None:
+            self.ahead = None
         return count or None
 
     def _read_in_time(self, buffer: Any) -> int | None:
         sock: Any = self._sock  # type: ignore[attr-defined]
-        usual = timeout_of(sock)
-        sock.settimeout(attempt.seconds(usual))
+        usual = this_thread.bound(sock)
         try:
             return _recv_into(self, buffer)
         finally:
-            # While a tunnel is being made, the handshake that follows goes by the socket's timeout.
-            sock.settimeout(_rest(usual) if attempt.connecting else usual)
+            # While a tunnel is being made, the socket's timeout bounds the handshake that follows.
+            sock.settimeout(_rest(usual) if this_thread.connecting else usual)
 
-    def fetch_ahead(self, seconds: float) -> bool:
-        """Do one ``recv`` whose bytes are kept for later reads. False: nothing came in time, or nothing will.
+    @property
+    def held_ahead(self) -> bytearray:
+        """The bytes that were fetched ahead and not read yet."""
+        return bytearray() if self.ahead is None else self.ahead
 
-        :param seconds: how long it may take, above 0.
+    def in_buffer(self, above: BufferedReader) -> bytes:
+        """Return the unread bytes in the buffer above, without making it read more."""
+        kept = self.ahead, self.failure, self.ended
+        self.ahead, self.failure = bytearray(), None
+        try:
+            return above.peek()
+        finally:
+            self.ahead, self.failure, self.ended = kept
+
+    def fetch_ahead(self, seconds: float | None) -> bool:
+        """Do one ``recv`` and keep its bytes for later reads; return False if nothing came in time, or nothing will.
+
+        :param seconds: the longest wait, above 0; None: the socket's own timeout, which is the maximum in any case.
+            When that one expires, it is kept as a failure.
         """
+        if self.ended or self.failure is not None:
+            return False
         sock: Any = self._sock  # type: ignore[attr-defined]
         usual = timeout_of(sock)
-        sock.settimeout(seconds)
+        is_usual = seconds is None or (usual is not None and usual <= seconds)
+        sock.settimeout(usual if is_usual else seconds)
         try:
             part = sock.recv(PREFETCH_PART)
-        except OSError:
+        except OSError as error:
+            if is_interruption(error):
+                raise
+            if is_usual or not isinstance(error, TimeoutError):
+                self.failure, self.ahead = error.with_traceback(None), self.held_ahead
             return False
         finally:
             sock.settimeout(usual)
-        self.ahead = (self.ahead or b"") + part
         self.ended = not part
+        if part:
+            self.ahead = self.held_ahead
+            self.ahead += part
         return bool(part)
 
     def set_timeout(self, seconds: float | None) -> None:
-        """What each later ``recv`` may take."""
+        """Set the timeout of each later ``recv``."""
         self._sock.settimeout(seconds)  # type: ignore[attr-defined]
+
+
+class BoundedReader(Reader):
+    """A reader whose body is to be read in so many seconds, from the first read on."""
+
+    seconds: float = 0.0
+    _until: Deadline | None = None
+
+    def readinto(self, buffer: Any) -> int | None:
+        """Read as ever, by the bound."""
+        if self._until is None:
+            self._until = after(self.seconds)
+        with this_thread.under(earliest(self._until, this_thread.deadline)):
+            return super().readinto(buffer)
 
 
 def _rest(usual: float | None) -> float | None:
     try:
-        return attempt.seconds(usual)
+        return this_thread.seconds(usual)
     except TimeoutError:
-        return 1e-3  # the next step on this socket fails at once, as it must
+        return 1e-3  # the next step on this socket fails at once
 
 
 def reader_of(raw: Any) -> Reader | None:
-    """The reader below a urllib3 response; None where it is read out, or not one of ours."""
-    original = getattr(raw, "_original_response", None)
-    below = getattr(getattr(original, "fp", None), "raw", None)
+    """Return the reader below a urllib3 response; None if it was read to its end, or is not on a socket.
+
+    Connections with a ``connect`` of their own (Unix sockets, TLS within TLS) are not prepared. Their reader is the
+    standard library's, and is converted here.
+    """
+    try:
+        below = raw._original_response.fp.raw
+    except AttributeError:
+        return None
+    if below.__class__ is Reader:
+        return below
+    if type(below) is socket.SocketIO:
+        below.__class__ = Reader
     return below if isinstance(below, Reader) else None
 
 
-def set_read_timeout(raw: Any, seconds: float | None) -> None:
-    """Give a response that is handed on unread the read timeout that its caller asked for."""
+def set_read_timeout(raw: Any, seconds: float | None, in_all: float | None = None) -> None:
+    """Give an unread response the read timeout that its caller asked for.
+
+    :param raw: the urllib3 response.
+    :param seconds: the longest wait for bytes; None for no limit.
+    :param in_all: the time that reading all of it may take; None for no limit.
+    """
     reader = reader_of(raw)
-    if reader is not None:
-        reader.set_timeout(seconds)
+    if reader is None:
+        return
+    reader.set_timeout(seconds)
+    if in_all is not None:
+        reader.__class__ = BoundedReader
+        reader.seconds = in_all  # type: ignore[attr-defined]

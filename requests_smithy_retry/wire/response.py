@@ -1,6 +1,6 @@
-"""The response class of prepared connections (contract 14.2, 14.4): heads that ``http.client`` takes for good.
+"""The response class of prepared connections (contract 14.2, 14.4), which checks what ``http.client`` lets pass.
 
-What is valid, or only sloppy, is read as plain ``http.client`` reads it: bare line feeds, missing reasons.
+A valid or merely sloppy head is read as plain ``http.client`` reads it: bare line feeds, missing reasons.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ import urllib3
 from urllib3.exceptions import InvalidHeader
 
 from .reader import Reader
-from .state import attempt
+from .state import this_thread
 
 MOST_INTERIM = 16
-"""So many 1xx answers are read past."""
+"""The most 1xx responses that are skipped."""
 
 
 class _NoFile:
-    """Stands in for the socket where ``http.client`` would make a file of it."""
+    """A stand-in for the socket, of which ``http.client`` would make a file."""
 
     def makefile(self, mode: str) -> None:
-        """Make none."""
+        """Do nothing."""
 
 
 _NO_FILE: Any = _NoFile()
@@ -34,13 +34,13 @@ class _Buffer(BufferedReader):
 
 
 class _ChunkBuffer(_Buffer):
-    """Where a body is chunked: its last chunk is there only if its line is."""
+    """The buffer of a chunked body, which rejects a cut last chunk."""
 
     def readline(self, size: int | None = -1, /) -> bytes:
         """Read a line.
 
-        :raises http.client.IncompleteRead: if the connection ends within a line that begins as a last chunk does: it
-            may have been the beginning of a padded size, such as ``00ff``.
+        :raises http.client.IncompleteRead: if the connection ends within a line that begins with ``0``: it may have
+            been the beginning of a padded size, such as ``00ff``.
         """
         line = super().readline(size)
         if line.startswith(b"0") and not line.endswith(b"\n") and self.raw.ended:  # type: ignore[attr-defined]
@@ -49,21 +49,22 @@ class _ChunkBuffer(_Buffer):
 
 
 class CheckedResponse(http.client.HTTPResponse):
-    """Reads past interim answers and refuses a head that is cut or contradicts itself."""
+    """A response that skips interim responses and rejects a head that is cut or contradicts itself."""
 
     fp: Any
     headers: http.client.HTTPMessage
     msg: http.client.HTTPMessage
     length: int | None
     plain = False
-    """Retries are switched off."""
+    """True while retries are switched off."""
+    had_chunk: bool = False
+    """True once a chunk was not empty."""
 
     def __init__(self, sock: Any, debuglevel: int = 0, method: str | None = None, url: str | None = None) -> None:
         try:
             sock._io_refs += 1  # as makefile does: the socket lives until fp is closed
         except (AttributeError, TypeError):
-            # TLS within TLS, or a stand-in (some have a function of any name): it makes its own file, which a deadline
-            # reaches by its timeout alone.
+            # TLS within TLS, or a stand-in: it makes its own file, which a deadline bounds by its timeout alone.
             _init(self, sock, debuglevel, method, url)
         else:
             _init(self, _NO_FILE, debuglevel, method, url)
@@ -73,14 +74,14 @@ class CheckedResponse(http.client.HTTPResponse):
         """Read the head.
 
         :raises http.client.RemoteDisconnected: if it ends before its blank line.
-        :raises InvalidHeader: for a length that is none, or that stands beside chunks (RFC 9112 6.3).
+        :raises InvalidHeader: for an invalid Content-Length, or one beside chunks (RFC 9112 6.3).
         """
         _begin(self)
-        if not self.length and not attempt.plain:
-            self._look_closer()
+        if not self.length and not this_thread.plain:
+            self._check_head()
 
-    def _look_closer(self) -> None:
-        """No body is stated, so that nothing which is missing would be missed later on."""
+    def _check_head(self) -> None:
+        """Check a head that announces no length, so that a cut would not be noticed later."""
         for _ in range(MOST_INTERIM):
             if not _is_interim(self.status):
                 break
@@ -91,29 +92,30 @@ class CheckedResponse(http.client.HTTPResponse):
         if getattr(getattr(self.fp, "raw", None), "ended", False):
             raise http.client.RemoteDisconnected("Remote end closed connection within the head of its response")
         if self.status == 101:
-            self.will_close = True  # what follows on this connection is not HTTP, whoever asked for it
+            self.will_close = True  # the rest of this connection is not HTTP
         if self.length is None:
             self._check_length()
         if self.chunked and isinstance(self.fp, _Buffer):
             self.fp.__class__ = _ChunkBuffer
 
     def _check_length(self) -> None:
-        """The body is chunked, or ends with the connection, or its length is nonsense."""
-        lengths = self.headers.get_all("content-length")
-        if lengths is None:
+        """Check the Content-Length where ``http.client`` found no usable one. Empty elements count for none."""
+        text = ", ".join(self.headers.get_all("content-length", ()))
+        values = {value.strip() for value in text.split(",")} - {""}
+        if not values:
             return
-        text = ", ".join(lengths)
         if self.chunked:
             raise InvalidHeader(f"Content-Length ({text[:100]}) beside Transfer-Encoding")
-        values = {value.strip() for value in text.split(",")}
         if len(values) != 1 or not _is_length(value := values.pop()):
-            raise InvalidHeader(f"Content-Length is none: {text[:100]}")
-        self.length = int(value)  # the same one several times over
+            raise InvalidHeader(f"Content-Length is invalid: {text[:100]}")
+        self.length = int(value)  # the same value, repeated
 
     def _safe_read(self, amt: int) -> bytes:
         if amt < 0:
-            # A chunk of negative size. The buffer would take it for "everything", or for a programming error.
+            # A chunk of negative size, which the buffer would take for "everything".
             raise http.client.IncompleteRead(b"")
+        if amt:
+            self.had_chunk = True
         data: bytes = _safe_read(self, amt)
         return data
 
@@ -127,10 +129,10 @@ def _is_interim(status: int) -> bool:
 
 
 class _ReadsToLength(CheckedResponse):
-    """For urllib3 1.26, which does not ask whether a length was reached."""
+    """For urllib3 1.26, which does not check that a length was reached."""
 
     def read(self, amt: int | None = None) -> bytes:
-        """Read, as ``http.client`` does.
+        """Read as ``http.client`` does.
 
         :raises http.client.IncompleteRead: if the body ends before its length.
         """
@@ -141,7 +143,7 @@ class _ReadsToLength(CheckedResponse):
 
 
 RESPONSE_CLASS = CheckedResponse if hasattr(urllib3, "BaseHTTPResponse") else _ReadsToLength
-"""What prepared connections read with."""
+"""The response class of prepared connections."""
 
 _base: Any = http.client.HTTPResponse
 _init, _begin, _safe_read = _base.__init__, _base.begin, _base._safe_read

@@ -1,4 +1,4 @@
-"""What one attempt and the connections below it must know of each other (contract 14.1)."""
+"""The state that one attempt and the connections below it share (contract 14.1)."""
 
 from __future__ import annotations
 
@@ -7,38 +7,57 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ..deadline import Deadline
-from ..timeouts import LONGEST
+from ..clock import Deadline
+from .timeouts import LONGEST
 
 
 class AttemptState(threading.local):
     """The attempt that a thread is making. Reset before each; an attempt stays in its thread."""
 
-    connecting = False
-    """A connection was begun and not finished, so that no byte of the request was written."""
+    connecting: bool | None = False
+    """None until the attempt connects or sends; True while its first connection is being made; False from then on.
+
+    As long as it is True, no byte of the request was written. It stays False afterwards, because the caller's body may
+    make connections of its own while it is sent.
+    """
 
     deadline: Deadline | None = None
-    """When the attempt must be over; None: nothing bounds it but its timeouts."""
+    """The end of the attempt; None: only its timeouts bound it."""
 
     plain = False
-    """Retries are switched off: heads and bodies are taken as a plain ``HTTPAdapter`` takes them (contract 10.2)."""
+    """True while retries are off: heads and bodies are read as a plain ``HTTPAdapter`` reads them (contract 10.2)."""
 
     def seconds(self, usual: float | None) -> float | None:
-        """What a socket may take for the next step.
+        """Return the timeout of a socket's next step, in seconds; None for no limit.
 
-        :param usual: what it may take by its own timeout; None: for ever.
+        :param usual: the socket's own timeout; None for no limit.
         :raises TimeoutError: if the deadline has passed.
         """
-        if self.deadline is None:
+        deadline = self.deadline
+        if deadline is None:
             return usual
-        left = self.deadline.left()
+        left = deadline.at - deadline.clock.now()
         if left <= 0:
             raise TimeoutError("timed out: the deadline has passed")
-        return min(left, LONGEST) if usual is None else min(usual, left)
+        if usual is None:
+            return left if left < LONGEST else LONGEST
+        return usual if usual < left else left
+
+    def bound(self, sock: Any) -> float | None:
+        """Bound a socket's next step by the deadline; return its own timeout, to be restored.
+
+        :raises TimeoutError: if the deadline has passed.
+        """
+        try:
+            usual: float | None = sock.gettimeout()
+        except AttributeError:  # urllib3's wrapper of a pyOpenSSL socket has no gettimeout
+            usual = sock.socket.gettimeout()
+        sock.settimeout(self.seconds(usual))
+        return usual
 
     @contextmanager
-    def ending(self, deadline: Deadline) -> Iterator[None]:
-        """Put reads under another deadline for a while."""
+    def under(self, deadline: Deadline | None) -> Iterator[None]:
+        """Put reads under another deadline inside the block."""
         outer, self.deadline = self.deadline, deadline
         try:
             yield
@@ -47,14 +66,12 @@ class AttemptState(threading.local):
 
 
 def timeout_of(sock: Any) -> float | None:
-    """What a socket may take for a step; None: for ever.
-
-    The socket that urllib3 makes of pyOpenSSL's can be told its timeout, but not asked.
-    """
-    asked = sock if hasattr(sock, "gettimeout") else sock.socket
-    seconds: float | None = asked.gettimeout()
+    """Return a socket's timeout in seconds; None for no limit."""
+    try:
+        seconds: float | None = sock.gettimeout()
+    except AttributeError:  # as above
+        seconds = sock.socket.gettimeout()
     return seconds
 
 
-attempt: AttemptState = AttemptState()
-"""The only one there needs to be."""
+this_thread: AttemptState = AttemptState()

@@ -1,4 +1,4 @@
-"""Sending a request within the attempt's deadline (contract 8.1): a server that stops reading does not outlive it."""
+"""Sending a request within the attempt's deadline (contract 8.1), even to a server that stops reading."""
 
 from __future__ import annotations
 
@@ -8,40 +8,46 @@ from typing import Any
 
 from urllib3.connection import HTTPConnection
 
-from .state import attempt, timeout_of
+from .state import this_thread
 
 PIECE = 16_384
-"""One TLS record: ``sendall`` bounds the whole call over plain sockets, over TLS each record by itself."""
+"""The size of a TLS record, to each of which urllib3's ``sendall`` over pyOpenSSL applies its timeout."""
 
 
 def sending(connection: HTTPConnection) -> Callable[[Any], None]:
-    """A ``send`` for one connection, which it knows weakly: a cycle would keep sockets open."""
+    """Return a ``send`` for one connection, with a weak reference to it: a cycle would keep sockets open."""
     reference, plain = weakref.ref(connection), type(connection).send
 
     def send(data: Any) -> None:
-        if attempt.deadline is None:
+        # The first step of an attempt over a kept connection is a head: the socket's buffer is empty, and the socket
+        # was just given the time that is left.
+        if this_thread.deadline is None or this_thread.connecting is None:
             plain(reference(), data)  # type: ignore[arg-type]  # it is being called through the connection itself
         else:
-            _send_in_time(reference(), data)
+            _send_in_time(plain, reference(), data)
+        this_thread.connecting = False  # also over a connection that was kept alive
 
     return send
 
 
-def _send_in_time(connection: Any, data: Any) -> None:
+def _send_in_time(plain: Callable[[Any, Any], None], connection: Any, data: Any) -> None:
     if connection.sock is None and connection.auto_open:
         connection.connect()
-    if not isinstance(data, (bytes, bytearray)) or connection.sock is None:
-        type(connection).send(connection, data)
+    sock = connection.sock
+    if sock is None or not isinstance(data, (bytes, bytearray)):
+        plain(connection, data)
         return
-    usual = timeout_of(connection.sock)
+    usual = this_thread.bound(sock)
     try:
-        # What is little is sent as it is, for sockets that stand in for real ones and look at it.
-        for piece in (data,) if len(data) <= PIECE else _pieces(memoryview(data)):
-            connection.sock.settimeout(attempt.seconds(usual))
-            type(connection).send(connection, piece)
+        if len(data) <= PIECE:  # sent as it is, for stand-in sockets that inspect it
+            plain(connection, data)
+            return
+        for piece in _pieces(memoryview(data)):
+            sock.settimeout(this_thread.seconds(usual))
+            plain(connection, piece)
     finally:
         if connection.sock is not None:
-            connection.sock.settimeout(usual)
+            sock.settimeout(usual)
 
 
 def _pieces(data: memoryview) -> Iterator[memoryview]:

@@ -225,7 +225,7 @@ class HearsOneThing:
 def listeners_and_quotas() -> None:
     RetryAdapter(listeners=[Told(), HearsOneThing()])
     mount(requests.Session(), quota="payoff")
-    bucket: RetryQuota = PayoffTokenBucket(least=2, clock=FakeClock())
+    bucket: RetryQuota = PayoffTokenBucket()
     StandardRetryStrategy(quota=bucket)
     assert_type(PayoffTokenBucket().available, float)
 

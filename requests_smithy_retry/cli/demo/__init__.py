@@ -1,6 +1,7 @@
-"""The demo: three clients, one misbehaving server each, and a table of what came of it.
+"""The demo: several clients, a faulty server for each, and tables of the results.
 
-``plan`` is the workload, ``fault_script`` the server's side of it, ``workload`` the client's side, which runs in a
-child process; ``contender`` runs and watches such a child, ``verdicts`` judges what both sides say, ``summary`` counts
-it, ``report`` shows it, ``command`` is the command.
+``plan`` is the workload, ``fault_script`` its server side, ``workload`` its client side, which runs in a child process;
+``contender`` runs and supervises such a child, ``verdicts`` judges each operation, ``summary`` counts. ``scenes`` are
+servers in trouble, which many clients meet at once, and ``crowd`` are these clients. ``report`` shows the results,
+``command`` is the command.
 """

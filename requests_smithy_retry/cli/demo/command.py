@@ -9,16 +9,18 @@ from rich.console import Console
 
 from ...clock import SYSTEM_CLOCK
 from .contender import Contender, Setting, compete
+from .crowd import watch
 from .plan import FEWEST
 from .report import Bars, show, to_json
+from .scenes import Scene, Turnout
 from .summary import Summary
 from .workload import CLIENTS
 
 MOST = 150
-"""More operations would not be done within the time limit."""
+"""The most operations that fit into the time limit."""
 
 
-@click.command(short_help="Three clients, three misbehaving servers, one table.")
+@click.command(short_help="Several clients, a faulty server for each, and what came of it.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, and nothing else.")
 @click.option(
     "--operations",
@@ -27,38 +29,44 @@ MOST = 150
     show_default=True,
     help="Operations for each client.",
 )
-@click.option("--seed", type=int, default=Setting.seed, show_default=True, help="Makes the order and the bodies.")
+@click.option("--seed", type=int, default=Setting.seed, show_default=True, help="Determines the order and the bodies.")
 @click.pass_context
 def demo(ctx: click.Context, as_json: bool, operations: int, seed: int) -> None:
     """Watch requests ride through failures.
 
-    A server on loopback misbehaves on real sockets. The same operations go through plain requests, through urllib3's
-    Retry and through RetryAdapter, each in a process of its own. It takes about 20 seconds, 40 at most.
+    A server on loopback produces faults on real sockets. The same operations go through plain requests, urllib3's Retry
+    and RetryAdapter, each in a process of its own: first each fault by itself, then a server that restarts and one that
+    is overloaded. It takes about 45 seconds, 75 at most.
 
-    The exit status is 0 if RetryAdapter did all of its operations and none ended with a wrong body; otherwise 1.
+    The exit status is 0 if RetryAdapter finished all of its operations without a wrong body; otherwise 1.
     """
     console = Console()
     setting = Setting(seed=seed, operations=operations)
     if not as_json:
-        console.print(f"{operations} operations for each client, about 20 seconds ...", highlight=False)
-    summaries, took = run(setting, None if as_json else console)
+        console.print(f"{operations} operations for each client, and two scenes: about 45 seconds ...", highlight=False)
+    summaries, turnouts, took = run(setting, None if as_json else console)
     if as_json:
-        click.echo(to_json(setting, summaries, took))
+        click.echo(to_json(setting, summaries, turnouts, took))
     else:
-        show(console, setting, summaries, took)
+        show(console, setting, summaries, turnouts, took)
     ctx.exit(0 if summaries[-1].is_sound else 1)
 
 
-def run(setting: Setting, console: Console | None) -> tuple[list[Summary], float]:
+def run(setting: Setting, console: Console | None) -> tuple[list[Summary], dict[Scene, list[Turnout]], float]:
     """Do a run, with real sockets and real child processes.
 
-    :param console: where the progress is drawn; None draws none.
-    :returns: a summary of each client, ours last; and the seconds that it took.
+    :param console: the console for the progress, or None.
+    :returns: a summary of each client, ours last; what came of each scene; and the duration in seconds.
     """
     started = SYSTEM_CLOCK.now()
     with ExitStack() as stack:
         contenders = [stack.enter_context(Contender(client, setting)) for client in CLIENTS]
         bars = None if console is None else stack.enter_context(Bars(console, contenders))
         compete(contenders, setting.limit, (lambda: None) if bars is None else bars.draw)
-    took = SYSTEM_CLOCK.now() - started
-    return [Summary(each.client, each.results, tuple(each.noise)) for each in contenders], took
+    summaries = [Summary(each.client, each.results, tuple(each.noise)) for each in contenders]
+    turnouts = {}
+    for scene in setting.scenes:
+        if console is not None and console.is_terminal:
+            console.print(f"{scene.label} ...", highlight=False)
+        turnouts[scene] = watch(scene)
+    return summaries, turnouts, SYSTEM_CLOCK.now() - started

@@ -1,6 +1,6 @@
-"""One client at work: its server, its child process, and an eye on both.
+"""One client of the demo: its server and its child process.
 
-A child is ended by its handle, when its client does nothing for too long or when the whole run takes too long.
+A child is killed when its client does nothing for too long, or when the whole run takes too long.
 """
 
 from __future__ import annotations
@@ -20,37 +20,39 @@ from ...clock import SYSTEM_CLOCK, Clock
 from ...testing import FaultServer
 from .fault_script import FaultScript
 from .plan import Operation, make_plan
+from .scenes import SCENES, Scene
 from .verdicts import Result, Told, Verdict, judge
 from .workload import Assignment, Client
 
 WORKLOAD = f"{__package__}.workload"
 _POLL = 0.05
-_NOISE_KEPT = 20
+NOISE_KEPT = 20
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What a run is like; durations in seconds.
+    """The settings of a run; durations in seconds.
 
-    :param seed: of the plan.
-    :param operations: how many.
-    :param outage: how long the outage lasts.
-    :param patience: a client of which the server has heard nothing for so long, in the middle of an operation, is
-        ended.
-    :param limit: what is not done by then is not done.
+    :param seed: the seed of the plan.
+    :param operations: the number of operations.
+    :param outage: the length of the outage.
+    :param patience: the longest silence of a client within an operation before it is ended.
+    :param limit: the longest duration of the run, without the scenes.
+    :param scenes: the scenes that are played after it.
     """
 
     seed: int = 1
     operations: int = 60
     outage: float = 3.0
     patience: float = 5.0
-    limit: float = 33.0
+    limit: float = 25.0
+    scenes: tuple[Scene, ...] = SCENES
 
 
 class Child:
-    """A child process that says something, line by line.
+    """A child process that writes lines.
 
-    :param command: what to run.
+    :param command: the command to run.
     """
 
     def __init__(self, command: Sequence[str]) -> None:
@@ -75,14 +77,14 @@ class Child:
         self._lines.put(None)
 
     def line(self) -> str | None:
-        """The next line; None after the last.
+        """Return the next line; None after the last.
 
-        :raises queue.Empty: when there is none yet.
+        :raises queue.Empty: if there is none yet.
         """
         return self._lines.get_nowait()
 
     def end(self) -> int:
-        """End the process, if it has not ended by itself, and return its exit status. Can be called again."""
+        """End the process if it is running, and return its exit status. Idempotent."""
         self._process.kill()
         status = self._process.wait()
         self._pump.join()
@@ -93,10 +95,10 @@ class Child:
 
 
 class Contender:
-    """One client of a run, from its first operation to its last. A context manager, whose end ends everything.
+    """One client of a run, from its first operation to its last. A context manager that ends child and server.
 
-    :param client: which one.
-    :param setting: what the run is like.
+    :param client: the client.
+    :param setting: the settings of the run.
     :param clock: tells the time.
     :param spawn: starts a process.
     """
@@ -112,7 +114,7 @@ class Contender:
         self.setting = setting
         self.plan: list[Operation] = make_plan(setting.seed, setting.operations)
         self.results: list[Result] = []
-        self.noise: deque[str] = deque(maxlen=_NOISE_KEPT)
+        self.noise: deque[str] = deque(maxlen=NOISE_KEPT)
         self.is_running: bool = True
         self._clock = clock
         self._spawn = spawn
@@ -131,7 +133,7 @@ class Contender:
         return self.plan[len(self.results)]
 
     def turn(self) -> None:
-        """Take note of what the child has said, and end it if it sleeps too long."""
+        """Process the child's output, and end the child if it sleeps too long."""
         while self.is_running:
             try:
                 line = self._child.line()
@@ -148,7 +150,7 @@ class Contender:
                 self._wake(told, now - at)
 
     def _hear(self, line: str) -> None:
-        event = _event(line)
+        event = event_in(line)
         if "begin" in event:
             self._begun = Told(event["sent"]), self._clock.now()
         elif "end" in event and self._begun is not None:
@@ -168,7 +170,7 @@ class Contender:
             self.is_running = False
 
     def _wake(self, told: Told, seconds: float) -> None:
-        """End a client that sleeps, and go on after the operation in which it does."""
+        """End a sleeping client, and go on with the next operation."""
         self._child.end()
         accepted, requests = self._seen()
         verdict = Verdict.WRONG if any(body != told.sent for body in accepted) else Verdict.ASLEEP
@@ -177,7 +179,7 @@ class Contender:
             self._child = self._start()
 
     def stop(self, why: str) -> None:
-        """Do no more; what was not done is missing."""
+        """Stop, and record the remaining operations as missing."""
         while self.is_running:
             self._note(Result(self._current, Verdict.MISSING, self._seen()[1], detail=why))
 
@@ -189,8 +191,8 @@ class Contender:
         self._server.close()
 
 
-def _event(line: str) -> dict[str, Any]:
-    """What a line says; nothing if it is none of ours."""
+def event_in(line: str) -> dict[str, Any]:
+    """Return the event in a line; empty if there is none."""
     try:
         event = json.loads(line)
     except ValueError:
@@ -199,12 +201,12 @@ def _event(line: str) -> dict[str, Any]:
 
 
 def compete(
-    contenders: Sequence[Contender], limit: float, watch: Callable[[], None], clock: Clock = SYSTEM_CLOCK
+    contenders: Sequence[Contender], limit: float, draw: Callable[[], None], clock: Clock = SYSTEM_CLOCK
 ) -> None:
-    """Let contenders work side by side until all are done.
+    """Run contenders side by side until all are done.
 
-    :param limit: seconds after which those who are not done are stopped.
-    :param watch: is called again and again meanwhile.
+    :param limit: the seconds after which unfinished ones are stopped.
+    :param draw: called after each round.
     """
     until = clock.now() + limit
     while any(contender.is_running for contender in contenders):
@@ -213,4 +215,4 @@ def compete(
             contender.turn()
             if clock.now() > until:
                 contender.stop(f"the run was ended after {limit:g} s")
-        watch()
+        draw()

@@ -1,4 +1,4 @@
-"""The server's side of the workload: what it does with each request, and what it notes down."""
+"""The server side of the workload: its behaviour for each request, and its record."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ...testing import (
 from .plan import DAY, OUTAGE, Operation, digest
 
 A_DAY = 86400
-"""What a confused server asks for, in seconds."""
+"""The wait that a confused server asks for, in seconds."""
 
 FIRST: dict[str, Callable[[bytes], Sequence[Behaviour]]] = {
     "well": lambda _: (),
@@ -39,14 +39,14 @@ FIRST: dict[str, Callable[[bytes], Sequence[Behaviour]]] = {
     "generator-503": lambda _: (Reply(503),),
     DAY.name: lambda _: (try_later(503, A_DAY),),
 }
-"""What comes before the good answer, made from the body of that answer."""
+"""The behaviours before the good answer, made from the body of that answer."""
 
 
 class FaultScript:
     """A script for one :class:`FaultServer` and one client. Any number of threads may call it.
 
     :param plan: the workload.
-    :param outage: seconds that the outage lasts from the first request that meets it.
+    :param outage: the length of the outage in seconds, from its first request.
     :param clock: tells the time.
     """
 
@@ -61,7 +61,7 @@ class FaultScript:
         self._latest = -1.0
 
     def __call__(self, request: RecordedRequest) -> Behaviour:
-        """Decide what happens to a request."""
+        """Return the behaviour for a request."""
         operation = self._plan[int(request.path.split("/")[1])]
         with self._lock:
             self._latest = self._clock.now()
@@ -82,17 +82,17 @@ class FaultScript:
         return first[turn] if turn < len(first) else None
 
     def requests_of(self, number: int) -> int:
-        """How many requests of an operation came, whole."""
+        """Return the number of whole requests of an operation."""
         with self._lock:
             return self._seen[number]
 
     def accepted_of(self, number: int) -> list[str]:
-        """The hashes of the bodies that were taken as good, in order."""
+        """Return the hashes of the accepted bodies of an operation, in order."""
         with self._lock:
             return list(self._accepted.get(number, ()))
 
     @property
     def latest(self) -> float:
-        """When the last request came, on the clock; below 0 before the first."""
+        """The moment of the last request, on the clock; below 0 before the first."""
         with self._lock:
             return self._latest

@@ -1,6 +1,6 @@
-"""The workload as data: which operations there are, what goes wrong with each, and which bytes belong to it.
+"""The workload as data: the operations with their faults and their bytes.
 
-Both ends make it from the same two numbers, so that neither has to tell the other what it should have got.
+Both ends make it from the same two numbers, so that neither has to send the other the expected bytes.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ from dataclasses import dataclass
 from typing import Literal
 
 Upload = Literal["", "bytes", "generator", "file"]
-"""The kind of body that an operation sends; none, bytes, a generator, or a file that is not at its start."""
+"""The kind of an operation's body: none, bytes, a generator, or a file that is not at its start."""
 
 _SMALLEST, _LARGEST = 2_000, 60_000
 
 
 @dataclass(frozen=True)
 class Fault:
-    """One way to go wrong.
+    """One kind of fault.
 
     :param name: a word, for machines.
     :param label: a few words, for people.
-    :param method: of the request.
-    :param upload: what the request carries.
-    :param is_slow: it takes time on purpose, so a run has few of it.
+    :param method: the request's method.
+    :param upload: the kind of the request's body.
+    :param is_slow: True if it takes long on purpose, so that a run has few of it.
     """
 
     name: str
@@ -57,19 +57,19 @@ FAULTS = (
 """Every fault, in the order of the report."""
 
 FEWEST = len(FAULTS)
-"""A run has at least one operation of each."""
+"""The fewest operations of a run: one of each fault."""
 
 MOST_SLOW = 3
-"""So many operations of a slow fault at most."""
+"""The most operations of a slow fault."""
 
 
 @dataclass(frozen=True)
 class Operation:
     """One call of the session.
 
-    :param number: position in the plan, from 0.
-    :param fault: what goes wrong with it.
-    :param seed: of the whole plan.
+    :param number: the position in the plan, from 0.
+    :param fault: the fault it meets.
+    :param seed: the seed of the plan.
     """
 
     number: int
@@ -78,15 +78,15 @@ class Operation:
 
     @property
     def path(self) -> str:
-        """Where the server has it."""
+        """The path on the server."""
         return f"/{self.number}/{self.fault.name}"
 
     def download(self) -> bytes:
-        """What a whole answer carries: some thousand bytes, which do not compress."""
+        """Return the body of a whole answer: some thousand bytes, which do not compress."""
         return self._bytes("down")
 
     def upload(self) -> bytes:
-        """What the request carries; empty where it carries nothing."""
+        """Return the body of the request; empty if it has none."""
         return self._bytes("up") if self.fault.upload else b""
 
     def _bytes(self, way: str) -> bytes:
@@ -95,17 +95,16 @@ class Operation:
 
 
 def make_plan(seed: int, count: int) -> list[Operation]:
-    """Make a workload: the same one for the same numbers.
+    """Make a workload, the same one for the same numbers.
 
-    The outage's operations follow one another near the end, so that what rides it out shows; the one that is told to
-    come back in a day is the last.
+    The outage's operations follow one another near the end; the one that is told to come back in a day is the last.
 
-    :param seed: of the order and of every body.
-    :param count: how many operations, at least :data:`FEWEST`.
+    :param seed: determines the order and every body.
+    :param count: the number of operations, at least :data:`FEWEST`.
     :raises ValueError: for fewer.
     """
     if count < FEWEST:
-        raise ValueError(f"{count} operations: there are {FEWEST} faults, and each wants one")
+        raise ValueError(f"count={count!r}: a whole number of {FEWEST} or more is allowed, one for each fault")
     slow = [fault for fault in FAULTS if fault.is_slow and fault is not DAY]
     quick = [fault for fault in FAULTS if not fault.is_slow]
     share = min(MOST_SLOW, count // FEWEST)
@@ -118,5 +117,5 @@ def make_plan(seed: int, count: int) -> list[Operation]:
 
 
 def digest(body: bytes) -> str:
-    """The hash by which both ends compare bodies."""
+    """Return the hash by which both ends compare bodies."""
     return hashlib.sha256(body).hexdigest()

@@ -1,4 +1,4 @@
-"""What is counted over the operations of one client."""
+"""The counts over the operations of one client."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from .workload import Client
 class Summary:
     """One client's column.
 
-    :param client: which one.
-    :param results: of every operation, in order; at least one.
-    :param noise: the last lines that the child wrote beside its events.
+    :param client: the client.
+    :param results: the results of every operation, in order; at least one.
+    :param noise: the last lines of the child that were not events.
     """
 
     client: Client
@@ -25,9 +25,9 @@ class Summary:
     noise: Sequence[str] = ()
 
     def count(self, *verdicts: Verdict, fault: str | None = None) -> int:
-        """How many operations ended so.
+        """Return the number of operations with one of these verdicts.
 
-        :param fault: only those with this fault.
+        :param fault: count only operations with this fault.
         """
         return sum(
             result.verdict in verdicts and fault in (None, result.operation.fault.name) for result in self.results
@@ -35,18 +35,18 @@ class Summary:
 
     @property
     def empty(self) -> int:
-        """How many of the wrong bodies were empty."""
+        """The number of wrong bodies that were empty."""
         return sum(result.is_empty for result in self.results)
 
     @property
     def requests_per_operation(self) -> float:
-        """Requests that the server saw, for each operation that was begun; 0 where none was."""
+        """The requests that the server saw per begun operation; 0 if none was begun."""
         begun = [result.requests for result in self.results if result.verdict is not Verdict.MISSING]
         return sum(begun) / len(begun) if begun else 0.0
 
     @property
     def most_requests(self) -> int:
-        """The most that it saw of one operation."""
+        """The most requests of one operation."""
         return max(result.requests for result in self.results)
 
     @property
@@ -56,11 +56,11 @@ class Summary:
 
     @property
     def is_sound(self) -> bool:
-        """No body was wrong, and nothing was left undone."""
+        """Return True if no body was wrong, and no operation is missing."""
         return not self.count(Verdict.WRONG, Verdict.MISSING)
 
     def to_dict(self) -> dict[str, Any]:
-        """The column as plain values; seconds are rounded to milliseconds."""
+        """Return the column as plain values; seconds are rounded to milliseconds."""
         slowest = self.slowest
         return {
             "client": self.client.name,

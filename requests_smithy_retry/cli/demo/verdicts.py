@@ -1,4 +1,4 @@
-"""What an operation came to, judged from what both ends say of it."""
+"""The verdict on an operation, from the reports of both ends."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ EMPTY = digest(b"")
 
 
 class Verdict(enum.Enum):
-    """One word for each operation."""
+    """The result of an operation in a word."""
 
     SUCCEEDED = "succeeded"
-    """The client was told that it went well, and both ends have the same bytes."""
+    """The client got a success, and both ends have the same bytes."""
     FAILED = "failed"
-    """The client was told that it did not: a status from 400 on, or an exception."""
+    """The client got a status of 400 or above, or an exception."""
     WRONG = "wrong"
-    """Somebody took other bytes for good than the other end had."""
+    """One end accepted other bytes than the other end sent."""
     ASLEEP = "asleep"
-    """Nothing had happened for so long that the client was ended."""
+    """The client did nothing for so long that it was ended."""
     MISSING = "missing"
-    """It was not done."""
+    """The operation was not made."""
 
 
 @dataclass(frozen=True)
 class Told:
-    """What the client said of an operation.
+    """The client's report on an operation.
 
-    :param sent: hash of the body that it was about to send.
-    :param seconds: how long the call took; None while it goes on.
-    :param status: of the response; None when there was an exception.
-    :param body: hash of the response's body.
-    :param error: name of the exception.
+    :param sent: the hash of the request's body.
+    :param seconds: the duration of the call; None while it goes on.
+    :param status: the response's status; None with an exception.
+    :param body: the hash of the response's body.
+    :param error: the name of the exception.
     """
 
     sent: str
@@ -46,13 +46,13 @@ class Told:
 
 @dataclass(frozen=True)
 class Result:
-    """An operation's end.
+    """The result of an operation.
 
-    :param operation: which one.
-    :param verdict: the word for it.
-    :param requests: how many the server saw.
-    :param seconds: how long it took, or had taken when the client was ended; None when it was not done.
-    :param is_empty: the wrong body is an empty one.
+    :param operation: the operation.
+    :param verdict: the verdict.
+    :param requests: the number of requests that the server saw.
+    :param seconds: the duration, up to the end of the client if it was ended; None if the operation was not made.
+    :param is_empty: True if a wrong body is empty.
     :param detail: the status, or the exception's name.
     """
 
@@ -65,11 +65,11 @@ class Result:
 
 
 def judge(operation: Operation, told: Told, accepted: Sequence[str], requests: int) -> Result:
-    """Judge an operation that came to its end.
+    """Judge a finished operation.
 
-    :param told: what the client says.
-    :param accepted: hashes of the bodies that the server took as good.
-    :param requests: how many the server saw.
+    :param told: the client's report.
+    :param accepted: the hashes of the bodies that the server accepted.
+    :param requests: the number of requests that the server saw.
     """
     went_well = told.status is not None and told.status < 400
     wrong = [body for body in accepted if body != told.sent]

@@ -1,8 +1,8 @@
-"""The client's side of the workload. It runs in a child process: this module is what ``python -m`` is given.
+"""The client side of the workload, run by ``python -m`` in a child process.
 
-It tells on its standard output what it does, a JSON object a line: ``{"begin": number, "sent": hash}`` and
-``{"end": number, "seconds": ..., "status": ..., "body": hash, "error": name}``. It ends when its standard input does,
-so that it never outlives its parent, however long a client wants to sleep.
+It writes a JSON object per line to its standard output: ``{"begin": number, "sent": hash}`` and
+``{"end": number, "seconds": ..., "status": ..., "body": hash, "error": name}``. It ends when its standard input ends,
+so that it never outlives its parent, however long a client sleeps.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ TIMEOUT = (2.0, 0.5)
 
 @dataclass(frozen=True)
 class Client:
-    """One of those that are compared.
+    """One of the compared clients.
 
-    :param name: its column.
-    :param setup: how it is made, as one would write it.
+    :param name: the name of its column.
+    :param setup: the code that makes it.
     :param adapter: makes its adapter.
     """
 
@@ -43,34 +43,46 @@ class Client:
     adapter: Callable[[], HTTPAdapter]
 
 
-CLIENTS = (
-    Client("requests", "requests.Session()", HTTPAdapter),
-    Client(
-        "urllib3 Retry(3)",
-        "HTTPAdapter(max_retries=Retry(3, backoff_factor=0.3, status_forcelist=[429, 500, 502, 503, 504], "
+def _urllib3(total: int) -> Client:
+    return Client(
+        f"urllib3 Retry({total})",
+        f"HTTPAdapter(max_retries=Retry({total}, backoff_factor=0.25, status_forcelist=[429, 500, 502, 503, 504], "
         "allowed_methods=None))",
         lambda: HTTPAdapter(
-            max_retries=Retry(3, backoff_factor=0.3, status_forcelist=[429, 500, 502, 503, 504], allowed_methods=None)
+            max_retries=Retry(
+                total, backoff_factor=0.25, status_forcelist=[429, 500, 502, 503, 504], allowed_methods=None
+            )
         ),
-    ),
-    Client(
-        "RetryAdapter",
-        "RetryAdapter(max_attempts=16, max_backoff=1)",
-        lambda: RetryAdapter(max_attempts=16, max_backoff=1),
-    ),
-)
-"""Ours is the last. ``allowed_methods=None`` is what people need to have a POST retried."""
+    )
+
+
+PLAIN = Client("requests", "requests.Session()", HTTPAdapter)
+AS_OFTEN = _urllib3(2)
+"""It has three attempts, as ours. urllib3 needs ``allowed_methods=None`` to retry a POST."""
+AS_LONG = _urllib3(5)
+"""It goes on for about as long as ours waits for a service that is down: 7.5 s, and time-outs."""
+OURS = Client("RetryAdapter", "RetryAdapter()", RetryAdapter)
+
+CLIENTS = (PLAIN, AS_OFTEN, OURS)
+"""The clients that meet every fault, ours last."""
+CROWD_CLIENTS = (PLAIN, AS_OFTEN, AS_LONG, OURS)
+"""The clients that meet a server in trouble, ours last."""
+
+
+def client_named(name: str) -> Client:
+    """Return the client of this name."""
+    return next(client for client in CROWD_CLIENTS if client.name == name)
 
 
 @dataclass(frozen=True)
 class Assignment:
-    """What a child is told to do.
+    """The task of a child.
 
-    :param client: name of one of :data:`CLIENTS`.
-    :param url: of its server.
-    :param seed: of the plan.
-    :param operations: how many the plan has.
-    :param first: number of the operation to begin with.
+    :param client: the name of one of :data:`CLIENTS`.
+    :param url: the URL of its server.
+    :param seed: the seed of the plan.
+    :param operations: the number of operations in the plan.
+    :param first: the number of the first operation to make.
     """
 
     client: str
@@ -80,19 +92,19 @@ class Assignment:
     first: int = 0
 
     def to_json(self) -> str:
-        """The child's argument."""
+        """Return the child's argument."""
         return json.dumps(asdict(self))
 
 
 def work(assignment: Assignment, tell: Callable[[dict[str, Any]], None], clock: Clock = SYSTEM_CLOCK) -> None:
-    """Do the operations, one after the other, in one session.
+    """Make the operations, one after the other, in one session.
 
-    :param tell: is given each event.
+    :param tell: called with each event.
     """
     random.seed(assignment.seed)  # the adapter's jitter
-    client = next(client for client in CLIENTS if client.name == assignment.client)
+    client = client_named(assignment.client)
     with requests.Session() as session:
-        session.trust_env = False  # a proxy of the environment would stand between the two ends
+        session.trust_env = False  # no proxy of the environment between the two ends
         session.mount("http://", client.adapter())
         for operation in make_plan(assignment.seed, assignment.operations)[assignment.first :]:
             tell({"begin": operation.number, "sent": digest(operation.upload())})
@@ -103,7 +115,7 @@ def work(assignment: Assignment, tell: Callable[[dict[str, Any]], None], clock: 
 
 def _call(session: requests.Session, url: str, operation: Operation) -> dict[str, Any]:
     with tempfile.TemporaryFile() as file:
-        # A key is what makes a POST safe to send again; the other methods are idempotent.
+        # A key makes a POST safe to send again; the other methods are idempotent.
         headers = {"Idempotency-Key": f"demo-{operation.number}"} if operation.fault.method == "POST" else {}
         try:
             response = session.request(
@@ -132,12 +144,12 @@ def _body(operation: Operation, file: IO[bytes]) -> bytes | Iterator[bytes] | IO
 def end_with(descriptor: int, exit_now: Callable[[int], object] = os._exit) -> threading.Thread:
     """End this process as soon as a pipe ends, even while the main thread sleeps.
 
-    :param descriptor: of the standard input, whose other end the parent holds.
+    :param descriptor: the descriptor of the standard input, whose other end the parent holds.
     :param exit_now: ends the process.
     """
 
     def wait() -> None:
-        # Not through sys.stdin: a daemon thread that is inside its buffer breaks the interpreter's own end.
+        # Not through sys.stdin: a daemon thread inside its buffer breaks the interpreter's shutdown.
         while os.read(descriptor, 1):
             pass
         exit_now(1)
@@ -150,12 +162,12 @@ def end_with(descriptor: int, exit_now: Callable[[int], object] = os._exit) -> t
 def main(
     arguments: Sequence[str], stdin: int, stdout: IO[str], exit_now: Callable[[int], object] = os._exit
 ) -> threading.Thread:
-    """Do what the one argument says.
+    """Do the task in the one argument.
 
-    :param stdin: descriptor of the standard input.
-    :param stdout: where the events go.
+    :param stdin: the descriptor of the standard input.
+    :param stdout: the stream of the events.
     :param exit_now: ends the process.
-    :returns: what watches the standard input.
+    :returns: the thread that reads the standard input.
     """
     watcher = end_with(stdin, exit_now)
 

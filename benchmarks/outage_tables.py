@@ -1,0 +1,325 @@
+"""The default quota and its line through every outage, beside what retries on time alone; in virtual time.
+
+    PYTHONPATH=. python benchmarks/outage_tables.py [--quick] [--table NAME] [--clients N] [--seeds N] [--json FILE]
+
+Prints Markdown tables, medians over the seeds: the goals (errors of every kind), the same after an hour of health,
+short outages, weak corners, outages ridden out with a deadline, and known policies. The same seed gives the same
+figures on any machine. The whole takes about an hour of two processors, the tables of the documentation
+(``--table short --table weak --seeds 3``) some minutes; ``--quick`` some seconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import multiprocessing
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from statistics import mean, median
+from typing import Any, NamedTuple
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.simulation.clients import simulate
+from benchmarks.simulation.corners import CORNERS, HELD_OUT
+from benchmarks.simulation.metrics import measure
+from benchmarks.simulation.outages import KINDS, figures, outage
+from benchmarks.simulation.patience import Stamina, Tenacity, patient
+from benchmarks.simulation.policies import POLICIES
+from benchmarks.simulation.scenarios import SCENARIOS, Scenario
+
+LOAD, CAPACITY = 70.0, 100.0
+CLIENTS = (1000, 200, 10, 1)
+LENGTHS = (0.3, 1.0, 3.0, 10.0, 30.0, 60.0)
+PATIENCE = (5.0, 15.0, 40.0, 120.0)
+TROUBLE = {**SCENARIOS, **CORNERS, **HELD_OUT}
+
+
+class Task(NamedTuple):
+    """One run. ``patience`` is what an operation with a deadline may take; 0: it has none."""
+
+    clients: int
+    scenario: str
+    seconds: float
+    policy: str
+    patience: float
+    seed: int
+    load: float = LOAD
+    warm_up: float = 0.0
+    timeout: float = 1.0
+    threads: float = math.inf
+
+
+def policy_of(task: Task) -> Callable[..., Any]:
+    """Make the policy of a task."""
+    if task.policy == "default":
+        return patient(timeout=task.timeout)
+    if task.policy == "patient":
+        return patient(deadline=task.patience, timeout=task.timeout)
+    if task.policy in ("tenacity", "stamina"):
+        kind = Tenacity if task.policy == "tenacity" else Stamina
+        return lambda clock, random: kind(clock, random, task.patience)
+    return POLICIES[{"none": "no retry", "aws": "standard 2.1"}.get(task.policy, task.policy)]
+
+
+def run(task: Task) -> tuple[Task, dict[str, float]]:
+    """Simulate and measure."""
+    scenario: Scenario = outage(task.scenario, task.seconds) if task.seconds else TROUBLE[task.scenario]
+    done = simulate(
+        scenario,
+        policy_of(task),
+        clients=task.clients,
+        load=task.load,
+        capacity=CAPACITY,
+        seed=task.seed,
+        warm_up=task.warm_up,
+        timeout=task.timeout,
+        threads=task.threads,
+    )
+    how = {"clients": task.clients, "load": task.load, "capacity": CAPACITY, "patience": task.patience or 5.0}
+    return task, {**measure(done, scenario), **figures(done, scenario, **how)._asdict()}
+
+
+class Results:
+    """The simulated figures, by task."""
+
+    def __init__(self, seeds: int) -> None:
+        self.seeds = seeds
+        self.found: dict[Task, dict[str, float]] = {}
+
+    def get(self, name: str, **task: Any) -> float:
+        """The median of one figure over the seeds."""
+        values = [self.found[Task(seed=seed, **task)][name] for seed in range(1, self.seeds + 1)]
+        return median(values) if not any(map(math.isnan, values)) else math.nan
+
+
+def everything(sizes: tuple[int, ...], quick: bool) -> dict[str, list[dict[str, Any]]]:
+    """The runs of each table, without their seeds."""
+    usual: dict[str, Any] = {"seconds": 0.0, "patience": 0.0}
+    goals = [
+        {"clients": size, "scenario": scenario, "policy": policy, **usual}
+        for size in sizes
+        for scenario in (GOALS if not quick else ("black hole", "errors 10 %", "errors 30 %", "bad 1 of 4"))
+        for policy in ("none", "aws", "unrestricted", "default")
+    ]
+    hour = [
+        {"clients": size, "scenario": scenario, "policy": policy, "warm_up": 3540.0, **usual}
+        for size in sizes
+        for scenario in ("black hole", "black hole, 1 % errors", "refused", "quick 503s", "bad 1 of 4")
+        for policy in ("aws", "default")
+    ]
+    short = [
+        {"clients": size, "scenario": kind, "seconds": seconds, "policy": policy, "patience": 0.0}
+        for kind in ("refused", "hole")
+        for size in sizes
+        for policy in ("aws", "default")
+        for seconds in (1.0, 2.0, 3.0, 5.0, 10.0)
+    ]
+    long = [
+        {"clients": size, "scenario": kind, "seconds": length, "policy": "patient", "patience": patience, "load": load}
+        for kind in KINDS
+        for size in sizes
+        for length in LENGTHS
+        for patience in PATIENCE
+        for load in (35.0, 70.0)
+    ]
+    known = [
+        {"clients": size, "scenario": kind, "seconds": length, "policy": policy, "patience": patience}
+        for kind in ("refused", "hole", "throttle", "spike")
+        for size in sizes
+        for length in (1.0, 3.0, 10.0, 30.0)
+        for patience in (10.0, 30.0, 120.0)
+        for policy in ("aws", "tenacity", "stamina", "patient")
+    ]
+    weak = [
+        {"policy": policy, "patience": 30.0 if policy == "patient" else 0.0, **corner}
+        for corner in (CORNERS_OF_POLICY if not quick else CORNERS_OF_POLICY[-1:])
+        for policy in ("none", "aws", "default", "patient")
+    ]
+    long += list(map(alone, long))
+    known += list(map(alone, known))
+    return {"goals": goals, "hour": hour, "short": short, "weak": weak, "long": long, "known": known}
+
+
+def alone(task: dict[str, Any]) -> dict[str, Any]:
+    """The same run without retries, where it does not matter how long an operation may take."""
+    return {**task, "policy": "none", "patience": 0.0}
+
+
+CORNERS_OF_POLICY: tuple[dict[str, Any], ...] = (
+    {"clients": 200, "scenario": "hole", "seconds": 10.0, "load": 85.0},
+    {"clients": 200, "scenario": "hole", "seconds": 10.0, "load": 90.0},
+    {"clients": 200, "scenario": "503", "seconds": 4.0, "load": 90.0},
+    {"clients": 200, "scenario": "503", "seconds": 4.0, "load": 95.0},
+    {"clients": 1000, "scenario": "spike", "seconds": 10.0, "load": LOAD},
+    {"clients": 1000, "scenario": "hole", "seconds": 10.0, "load": LOAD},
+    {"clients": 200, "scenario": "hole", "seconds": 10.0, "load": LOAD, "threads": 1},
+    {"clients": 1000, "scenario": "hole", "seconds": 10.0, "load": LOAD, "threads": 1},
+)
+"""Where waiting is known to be weak."""
+
+GOALS = (
+    "black hole",
+    "refused",
+    "spike x3",
+    "brownout",
+    "throttling",
+    "errors 10 %",
+    "errors 30 %",
+    "bad 1 of 4",
+    "blips",
+    "two holes",
+    "rising errors",
+)
+
+
+def by_policy(results: Results, tasks: list[dict[str, Any]]) -> list[list[str]]:
+    """A line per scenario and size, a column per policy: sent, success, recovery."""
+    policies = list(dict.fromkeys(task["policy"] for task in tasks))
+    rows = [["clients, scenario", *policies]]
+    for size, scenario in dict.fromkeys((task["clients"], task["scenario"]) for task in tasks):
+        row = [f"{size}, {scenario}"]
+        for task in tasks:
+            if (task["clients"], task["scenario"]) == (size, scenario):
+                sent, success = results.get("amplification", **task), results.get("success inside", **task)
+                late = results.get("recovery", **task)
+                row.append(f"{sent:.2f}, {success:.2f} %" + ("" if math.isnan(late) else f", {late:.0f} s"))
+        rows.append(row)
+    return rows
+
+
+def short_outages(results: Results, tasks: list[dict[str, Any]]) -> list[list[str]]:
+    """List the share of operations begun in an outage that succeed, for each of its lengths."""
+    lengths = list(dict.fromkeys(task["seconds"] for task in tasks))
+    policies = list(dict.fromkeys(task["policy"] for task in tasks))
+    rows = [["outage of " + ", ".join(f"{length:g}" for length in lengths) + " s, %", *policies]]
+    for kind, size in dict.fromkeys((task["scenario"], task["clients"]) for task in tasks):
+        row = [f"{kind}, {size}"]
+        for policy in policies:
+            same = [
+                task for task in tasks if (task["scenario"], task["clients"], task["policy"]) == (kind, size, policy)
+            ]
+            row.append(", ".join(f"{results.get('success', **task):.0f}" for task in same))
+        rows.append(row)
+    return rows
+
+
+def weak_corners(results: Results, tasks: list[dict[str, Any]]) -> list[list[str]]:
+    """A line per corner, a column per policy: success in it, and seconds late against no retries."""
+    names = {"none": "no retries", "aws": "published bucket", "default": "default", "patient": "deadline of 30 s"}
+    policies = list(dict.fromkeys(task["policy"] for task in tasks))
+    rows = [["success in it, and seconds late", *(names[policy] for policy in policies)]]
+    for corner in CORNERS_OF_POLICY:
+        same = [task for task in tasks if {**task, **corner} == task and task.keys() - corner == {"policy", "patience"}]
+        if not same:
+            continue
+        usual = results.get("recovery", **next(task for task in same if task["policy"] == "none"))
+        row = [_corner(**corner)]
+        for task in same:
+            late = max(0.0, results.get("recovery", **task) - usual)
+            row.append(f"{results.get('success', **task):.0f} %, {late:.0f} s")
+        rows.append(row)
+    return rows
+
+
+def _corner(clients: int, scenario: str, seconds: float, load: float, threads: float = math.inf) -> str:
+    one = " of one thread with a queue" if threads == 1 else ""
+    return f"{clients:,} clients{one}, {scenario} for {seconds:g} s, {100 * load / CAPACITY:.0f} % load"
+
+
+def long_outages(results: Results, tasks: list[dict[str, Any]]) -> list[list[str]]:
+    """List the gain of patience, and its cost to the service."""
+    rows = [["kind, clients", "L <= P/3: mean (least)", "L > P/3", "late: most, cells", "sent over bound", "peak"]]
+    for kind, size in dict.fromkeys((task["scenario"], task["clients"]) for task in tasks):
+        same = [task for task in tasks if (task["scenario"], task["clients"]) == (kind, size)]
+        own = [task for task in same if task["policy"] == "patient"]
+        rows.append([f"{kind}, {size}", *cells(results, own)])
+    return rows
+
+
+def cells(results: Results, tasks: list[dict[str, Any]]) -> list[str]:
+    """One policy over many outages."""
+    inside = [results.get("of_ceiling", **task) for task in tasks if task["seconds"] <= task["patience"] / 3]
+    beyond = [results.get("of_ceiling", **task) for task in tasks if task["seconds"] > task["patience"] / 3]
+    late = [results.get("late", **task) - results.get("late", **alone(task)) for task in tasks]
+    above = max(results.get("sent", **task) - results.get("bound", **task) for task in tasks)
+    peak = max(results.get("peak", **task) for task in tasks)
+    return [
+        f"{mean(inside):.0f} ({min(inside):.0f})",
+        f"{mean([0.0 if math.isnan(part) else part for part in beyond] or [math.nan]):.0f}",
+        f"{max(late):.0f} s, {sum(seconds > 5 for seconds in late)} of {len(late)}",
+        f"{above:+.2f}",
+        f"{peak:.2f}",
+    ]
+
+
+def known_policies(results: Results, tasks: list[dict[str, Any]]) -> list[list[str]]:
+    """Mean of the ceiling, most attempts of an operation while it lasts, most late."""
+    policies = [policy for policy in dict.fromkeys(task["policy"] for task in tasks) if policy != "none"]
+    rows = [["kind, clients", *policies]]
+    for kind, size in dict.fromkeys((task["scenario"], task["clients"]) for task in tasks):
+        row = [f"{kind}, {size}"]
+        for policy in policies:
+            same = [
+                task for task in tasks if (task["scenario"], task["clients"], task["policy"]) == (kind, size, policy)
+            ]
+            part = mean(results.get("of_ceiling", **task) for task in same)
+            sent = max(results.get("sent", **task) for task in same)
+            late = max(results.get("late", **task) - results.get("late", **alone(task)) for task in same)
+            row.append(f"{part:.0f} %, {sent:.1f}, {late:.0f} s")
+        rows.append(row)
+    return rows
+
+
+TABLES: dict[str, Callable[[Results, list[dict[str, Any]]], list[list[str]]]] = {
+    "goals": by_policy,
+    "hour": by_policy,
+    "short": short_outages,
+    "weak": weak_corners,
+    "long": long_outages,
+    "known": known_policies,
+}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Simulate, print, and write what was asked for."""
+    options = _options(arguments)
+    results, found = Results(options.seeds), {}
+    every = everything(tuple(options.clients), options.quick)
+    with multiprocessing.Pool(options.processes) as pool:
+        for name in options.table:
+            tasks = [Task(seed=seed, **task) for task in every[name] for seed in range(1, options.seeds + 1)]
+            new = [task for task in dict.fromkeys(tasks) if task not in results.found]
+            results.found.update(pool.imap_unordered(run, new, chunksize=2))
+            found[name] = TABLES[name](results, every[name])
+            print(f"\n{name}\n\n{table(found[name])}", flush=True)
+    if options.json:
+        options.json.write_text(json.dumps(found, indent=1) + "\n")
+    return 0
+
+
+def table(rows: list[list[str]]) -> str:
+    """Markdown."""
+    lines = [f"| {' | '.join(row)} |" for row in rows]
+    return "\n".join([lines[0], "| --- " * len(rows[0]) + "|", *lines[1:]])
+
+
+def _options(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="10 clients, one seed, two tables: some seconds")
+    parser.add_argument("--table", action="append", choices=TABLES, help="repeatable; default: all")
+    parser.add_argument("--clients", type=int, action="append", help="repeatable; default: 1000, 200, 10, 1")
+    parser.add_argument("--seeds", type=int, help="how many runs of each (5)")
+    parser.add_argument("--processes", type=int, default=2, help="how many processors are used (2)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the tables to FILE")
+    options = parser.parse_args(arguments)
+    options.table = options.table or (["goals", "short"] if options.quick else list(TABLES))
+    options.clients = options.clients or ([10] if options.quick else list(CLIENTS))
+    options.seeds = options.seeds or (1 if options.quick else 5)
+    return options
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

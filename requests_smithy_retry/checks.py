@@ -1,0 +1,107 @@
+"""Checks of values, and the messages of refusals. Pure; it imports nothing of the package."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Collection, Iterable
+from numbers import Real
+from typing import Any, TypeGuard
+
+MOST_BITS = 10_000
+"""The longest whole number, in bits: Python refuses to turn a longer one into text."""
+
+Parse = Callable[[Any], Any]
+
+
+class Refused(ValueError):
+    """A value that is not allowed. The message says what is."""
+
+
+def is_finite(value: object) -> TypeGuard[float]:
+    """Return True for an int or a float, but not a bool, that is finite and within the range of a float."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
+
+
+def is_seconds(value: Any) -> TypeGuard[float]:
+    """Return True for a finite real number of any type, numpy's among them, but not for a bool."""
+    number_of_any_type = isinstance(value, Real) and not isinstance(value, bool)
+    return number_of_any_type and bool(abs(value) <= sys.float_info.max)
+
+
+def safe_repr(value: object) -> str:
+    """Return the ``repr`` of a value for a message; never raise, as Python does for a number of thousands of digits."""
+    try:
+        return repr(value)
+    except Exception:
+        return f"<{type(value).__name__} that cannot be shown>"
+
+
+def whole_number(lowest: int) -> Parse:
+    """Accept an int of ``lowest`` or more, but not a bool."""
+
+    def parse(value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or value < lowest or value.bit_length() > MOST_BITS:
+            raise Refused(f"a whole number of {lowest} or more is allowed")
+        return value
+
+    return parse
+
+
+def number(
+    *, above: float | None = None, most: float | None = None, unit: str = "seconds", none: bool = False
+) -> Parse:
+    """Accept a finite int or float of 0 or more (or strictly above ``above``), and None if ``none``.
+
+    :param most: the greatest that is allowed; None: the greatest float.
+    """
+    span = "(0 or more)" if above is None else f"above {above:g}"
+    if most is not None:
+        span = f"from 0 to {most:.15g}" if above is None else f"{span} and up to {most:.15g}"
+    allowed = f"a finite number of {unit} {span}{' or None' if none else ''} is allowed"
+
+    def parse(value: Any) -> float | None:
+        if value is None and none:
+            return None
+        if not is_finite(value) or value < 0 or (above is not None and value <= above) or (most and value > most):
+            raise Refused(allowed)
+        return value
+
+    return parse
+
+
+def suggestion(name: str, known: Iterable[str], show: Callable[[str], str] = str) -> str:
+    """Return the hint that follows "there is no such name".
+
+    >>> suggestion("max_atempts", ["max_attempts", "quota"], repr), suggestion("x", ["max_attempts", "quota"])
+    ("did you mean 'max_attempts'?", 'there are max_attempts, quota')
+
+    :param name: the unknown name.
+    :param known: the known names.
+    :param show: formats the nearest name.
+    """
+    from difflib import get_close_matches  # slow to import, and seldom needed
+
+    known = tuple(known)
+    nearest = get_close_matches(name, known, n=1)
+    return f"did you mean {show(nearest[0])}?" if nearest else f"there are {', '.join(known)}"
+
+
+def is_first(seen: dict[str, object], key: str) -> bool:
+    """Return True on the first call with this key.
+
+    It needs no lock, which a forked child could inherit held (contract 11.1): ``setdefault`` is atomic.
+
+    :param seen: the record of keys; it is changed.
+    """
+    mine = object()
+    return seen.setdefault(key, mine) is mine
+
+
+def status_codes(value: Any) -> frozenset[int]:
+    """Accept a collection of statuses from 100 to 599; it may be empty."""
+    if isinstance(value, (str, bytes)) or not isinstance(value, Collection):
+        raise Refused("a collection of statuses from 100 to 599 is allowed")
+    for code in value:
+        if not isinstance(code, int) or not 100 <= code <= 599:
+            raise Refused(f"a collection of statuses from 100 to 599 is allowed, and {code!r} is not one")
+    return frozenset(int(code) for code in value)

@@ -1,0 +1,196 @@
+"""AWS error codes (contract 3.5): the known codes, their places in a response, and their meaning."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from ..pacing.server_hints import AMZ_HEADER, parse_integer
+from .actions import ErrorKind, RetryAction, RetryIndicated, RetryReason
+from .outcome import Outcome
+from .protocol import RetryClassifierPriority
+
+MAX_ERROR_BODY = 65_536
+"""The most bytes of a body that are parsed."""
+
+ERROR_TYPE_HEADER = "x-amzn-errortype"
+JSON_MEMBERS = ("__type", "code", "Code")
+XML_ELEMENT = "Code"
+
+THROTTLING_CODES = frozenset(
+    {
+        "Throttling",
+        "ThrottlingException",
+        "ThrottledException",
+        "RequestThrottledException",
+        "RequestThrottled",
+        "TooManyRequestsException",
+        "ProvisionedThroughputExceededException",
+        "TransactionInProgressException",
+        "RequestLimitExceeded",
+        "BandwidthLimitExceeded",
+        "LimitExceededException",
+        "SlowDown",
+        "PriorRequestNotComplete",
+        "EC2ThrottledException",
+    }
+)
+"""The codes of throttling, ``PriorRequestNotComplete`` included, which some lists call transient."""
+
+TRANSIENT_CODES = frozenset({"RequestTimeout", "RequestTimeoutException"})
+"""The codes of a server that did not receive the rest of the request in time."""
+
+
+def bare_error_code(text: str) -> str:
+    """Return an error code without the namespace before it and the URI after it.
+
+    >>> bare_error_code("com.amazonaws.x#Throttled:http://internal.example/coral/#v1")
+    'Throttled'
+    """
+    return text.partition(":")[0].rpartition("#")[2].strip()
+
+
+def error_code(headers: Mapping[str, Any], body: bytes) -> str | None:
+    """Return the bare error code of a response, or None.
+
+    >>> error_code({}, b'{"__type": "com.example#SlowDown"}'), error_code({}, b"<Error><Code>SlowDown</Code></Error>")
+    ('SlowDown', 'SlowDown')
+
+    :param headers: looked up by lower-case name, so give a case-insensitive mapping.
+    :param body: as much of the body as may be parsed.
+    """
+    value = headers.get(ERROR_TYPE_HEADER)
+    code = bare_error_code(value) if isinstance(value, str) else ""
+    return code or code_in_body(body[:MAX_ERROR_BODY])
+
+
+def code_in_body(body: bytes) -> str | None:
+    """Return the error code in a JSON or an XML body, or None."""
+    text = body.removeprefix(b"\xef\xbb\xbf").lstrip(b" \t\r\n")
+    if text.startswith(b"{"):
+        found = _code_in_json(text, is_cut=len(body) >= MAX_ERROR_BODY)
+    elif text.startswith(b"<"):
+        found = _code_in_xml(text)
+    else:
+        return None
+    return bare_error_code(found) or None
+
+
+def _code_in_json(text: bytes, *, is_cut: bool) -> str:
+    """Return the first string among the members that carry the code in some protocol; "" if there is none.
+
+    :param is_cut: True if the text is only the beginning of the body.
+    """
+    try:
+        # Converting thousands of digits takes long, and no number is a code: their count will do.
+        document = _members(text.decode(errors="ignore")) if is_cut else json.loads(text, parse_int=len)
+    except (ValueError, RecursionError):
+        return ""
+    values = [document.get(name) for name in JSON_MEMBERS]
+    return next((value for value in values if isinstance(value, str) and value.strip()), "")
+
+
+def _members(text: str) -> dict[str, Any]:
+    """Return the complete members of a JSON object, up to the end of the text or the first syntax error."""
+    members: dict[str, Any] = {}
+    at = 1
+    while (name := _NAME.match(text, at)) is not None:
+        try:
+            value, end = _DECODER.raw_decode(text, name.end())
+        except (ValueError, RecursionError):
+            break
+        members[name[1]] = value
+        comma = _COMMA.match(text, end)
+        if comma is None:
+            break
+        at = comma.end()
+    return members
+
+
+_DECODER = json.JSONDecoder(parse_int=len)
+_NAME = re.compile(r'\s*"([^"\\]*(?:\\.[^"\\]*)*)"\s*:\s*')
+_COMMA = re.compile(r"\s*,")
+
+
+class _Found(Exception):
+    """Raised to end the parsing."""
+
+
+def _code_in_xml(text: bytes) -> str:
+    """Return the text of the first ``Code`` element; "" if there is none, or if there is a DOCTYPE."""
+    parts: list[str] = []
+    path: list[str] = []
+
+    def start(tag: str, attributes: object) -> None:  # noqa: ARG001
+        path.append(tag.rpartition(":")[2])
+
+    def end(tag: str) -> None:  # noqa: ARG001
+        if path.pop() == XML_ELEMENT:
+            raise _Found
+
+    def characters(data: str) -> None:
+        if path[-1] == XML_ELEMENT:
+            parts.append(data)
+
+    def refuse(*declaration: object) -> None:  # noqa: ARG001
+        raise _Found
+
+    from xml.parsers import expat  # few services answer in XML
+
+    # The encoding is fixed, so that a declaration cannot make Python look up a codec.
+    parser = expat.ParserCreate("utf-8")
+    parser.StartElementHandler = start
+    parser.EndElementHandler = end
+    parser.CharacterDataHandler = characters
+    parser.StartDoctypeDeclHandler = refuse
+    try:
+        parser.Parse(text, True)
+    except _Found:
+        return "".join(parts)
+    except expat.ExpatError:
+        pass
+    return ""
+
+
+class AwsErrorCodeClassifier:
+    """Classifies known AWS error codes as throttling or transient errors; no opinion on any other.
+
+    Only responses of 400 and above are parsed, at most 64 KiB of the body, and no body with ``stream``.
+    ``x-amz-retry-after`` becomes the floor of the delay, also where an earlier classifier indicated the retry; by
+    itself it indicates nothing (contract 3.6).
+    """
+
+    name = "AwsErrorCodeClassifier"
+    priority: RetryClassifierPriority = RetryClassifierPriority.aws_error_code_classifier()
+
+    def classify_retry(self, outcome: Outcome, previous: RetryAction) -> RetryAction:
+        """Judge by the code in the header or in the body."""
+        response = outcome.response
+        if response is None or response.status_code < 400:
+            return RetryAction.no_action_indicated()
+        floor = _floor(response.headers.get(AMZ_HEADER))
+        source = None if floor is None else AMZ_HEADER
+        code = code_of(outcome)
+        if code in THROTTLING_CODES:
+            return RetryAction.retry_indicated(RetryReason(ErrorKind.THROTTLING, floor, source, not_applied=True))
+        if code in TRANSIENT_CODES:
+            return RetryAction.retry_indicated(RetryReason(ErrorKind.TRANSIENT, floor, source))
+        if floor is not None and isinstance(previous, RetryIndicated):
+            return RetryIndicated(dataclasses.replace(previous.reason, retry_after=floor, retry_after_source=source))
+        return RetryAction.no_action_indicated()
+
+
+def code_of(outcome: Outcome) -> str | None:
+    """Return the error code of a response of 400 or above, or None."""
+    response = outcome.response
+    if response is None or response.status_code < 400:
+        return None
+    return error_code(response.headers, outcome.body_prefix)
+
+
+def _floor(value: object) -> float | None:
+    milliseconds = parse_integer(value) if isinstance(value, str) else None
+    return None if milliseconds is None else milliseconds / 1000

@@ -1,0 +1,99 @@
+"""The fold over the classifiers (contract 3.2). Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ..errors import RetryError
+from .actions import NO_ACTION, ErrorKind, NoActionIndicated, RetryAction, RetryForbidden, RetryIndicated
+from .outcome import Outcome
+from .protocol import RetryClassifier, in_order, sees_successes
+from .resend import RESEND_RULE
+
+
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """The verdict of one classifier.
+
+    :param classifier: the classifier's name.
+    :param action: the verdict.
+    """
+
+    classifier: str
+    action: RetryAction
+
+
+@dataclass(frozen=True, slots=True)
+class Classification:
+    """The verdict of all classifiers together.
+
+    :param action: the verdict.
+    :param votes: the verdict of each classifier, in the order of asking.
+    """
+
+    action: RetryAction
+    votes: tuple[Vote, ...] = ()
+
+    @property
+    def is_throttling(self) -> bool:
+        """Return True if a retry is indicated because the server asked for fewer requests."""
+        action = self.action
+        return isinstance(action, RetryIndicated) and action.reason.kind is ErrorKind.THROTTLING
+
+
+def classification_of(token: object) -> Classification | None:
+    """Return the classification of a token, or None; a foreign token may use the name for something else."""
+    found = getattr(token, "classification", None)
+    return found if isinstance(found, Classification) else None
+
+
+def fold_of(
+    own: tuple[RetryClassifier, ...], added: tuple[RetryClassifier, ...] = (), *, replaced: bool = False
+) -> tuple[RetryClassifier, ...]:
+    """Return the classifiers of one operation, lowest priority first; the resend rule is always last (contract 3.4).
+
+    :param own: the strategy's classifiers, in order.
+    :param added: the operation's own, in any order (contract 3.3).
+    :param replaced: leave out ``own``.
+    """
+    kept = () if replaced else own
+    return (*(in_order((*kept, *added)) if added else kept), RESEND_RULE)
+
+
+def classify(classifiers: Iterable[RetryClassifier], outcome: Outcome) -> Classification:
+    """Ask each classifier in turn, lowest priority first.
+
+    "No action" never overrides; any other verdict replaces the one before; "forbidden" ends the fold. A classifier's
+    exception is raised to the caller. On a success, only classifiers with ``sees_successes`` are asked.
+
+    :param classifiers: in order of priority.
+    :param outcome: the outcome of the attempt.
+    :raises TypeError: if a classifier returns anything but a verdict or None.
+    :raises RuntimeError: if a classifier raises :class:`RetryError`, which is a strategy's refusal.
+    """
+    action: RetryAction = NO_ACTION
+    votes = []
+    for item in classifiers:
+        if outcome.is_success and not sees_successes(item):
+            continue
+        verdict = _ask(item, outcome, action)
+        if verdict is None:
+            verdict = NO_ACTION
+        elif not isinstance(verdict, RetryAction):
+            raise TypeError(f"the classifier {item.name!r} returned {verdict!r}: a RetryAction or None is allowed")
+        votes.append(Vote(item.name, verdict))
+        if not isinstance(verdict, NoActionIndicated):
+            action = verdict
+            if isinstance(verdict, RetryForbidden):
+                break
+    return Classification(action, tuple(votes))
+
+
+def _ask(item: RetryClassifier, outcome: Outcome, previous: RetryAction) -> object:
+    try:
+        return item.classify_retry(outcome, previous)
+    except RetryError as error:
+        raise RuntimeError(
+            f"the classifier {item.name!r} raised a RetryError, which would pass for the strategy's refusal"
+        ) from error

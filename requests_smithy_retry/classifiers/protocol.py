@@ -1,0 +1,326 @@
+"""The protocol of classifiers, and the order in which they are asked (contract 3.2, 3.3)."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable, Collection, Iterable
+from importlib import import_module
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Protocol, SupportsIndex, overload, runtime_checkable
+
+if TYPE_CHECKING:
+    import inspect
+
+    from .actions import RetryAction
+    from .outcome import Outcome
+
+
+@functools.total_ordering
+class RetryClassifierPriority:
+    """The place of a classifier in the order. Lower priorities run first and may be overruled by higher ones.
+
+    A priority is made from another one:
+
+    >>> status = RetryClassifierPriority.http_status_code_classifier()
+    >>> RetryClassifierPriority.run_before(status) < status < RetryClassifierPriority.run_after(status)
+    True
+
+    It lies next to the one it was made from, so ``run_before(p)`` lies above everything below ``p`` except priorities
+    made relative to it or to ``p``. Equal priorities keep the order of addition.
+    """
+
+    __slots__ = ("_path",)
+
+    _path: tuple[int, ...]
+
+    def __init__(self, *, _path: tuple[int, ...] = (4,)) -> None:
+        object.__setattr__(self, "_path", _path)
+
+    @classmethod
+    def default(cls) -> RetryClassifierPriority:
+        """Return the priority of a classifier that names none: after all default classifiers."""
+        return cls()
+
+    @classmethod
+    def run_before(cls, other: RetryClassifierPriority) -> RetryClassifierPriority:
+        """Return a priority just before ``other``, which may overrule it.
+
+        :raises TypeError: if ``other`` is not a priority.
+        """
+        return cls(_path=(*_path_of(other), -1))
+
+    @classmethod
+    def run_after(cls, other: RetryClassifierPriority) -> RetryClassifierPriority:
+        """Return a priority just after ``other``, which it may overrule.
+
+        :raises TypeError: if ``other`` is not a priority.
+        """
+        return cls(_path=(*_path_of(other), 1))
+
+    @classmethod
+    def http_status_code_classifier(cls) -> RetryClassifierPriority:
+        """Return the priority of :class:`HttpStatusCodeClassifier`, the lowest of the defaults."""
+        return cls(_path=(0,))
+
+    @classmethod
+    def aws_error_code_classifier(cls) -> RetryClassifierPriority:
+        """Return the priority of :class:`AwsErrorCodeClassifier`."""
+        return cls(_path=(1,))
+
+    @classmethod
+    def modeled_as_retryable_classifier(cls) -> RetryClassifierPriority:
+        """Return the priority of :class:`ModeledAsRetryableClassifier`."""
+        return cls(_path=(2,))
+
+    @classmethod
+    def transient_error_classifier(cls) -> RetryClassifierPriority:
+        """Return the priority of :class:`TransientErrorClassifier`, the highest of the defaults."""
+        return cls(_path=(3,))
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a {type(self).__name__} does not change; make another with run_before or run_after")
+
+    # A child sorts around its parent: the parent's own place is 0 at the child's level, before is -1, after 1.
+    def __lt__(self, other: object) -> bool:
+        if not isinstance(other, RetryClassifierPriority):
+            return NotImplemented
+        return (*self._path, 0) < (*other._path, 0)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RetryClassifierPriority) and self._path == other._path
+
+    def __hash__(self) -> int:
+        return hash(self._path)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self._path}>"
+
+    def __reduce__(self) -> tuple[object, tuple[tuple[int, ...]]]:
+        return _priority, (self._path,)
+
+
+def _path_of(other: object) -> tuple[int, ...]:
+    if not isinstance(other, RetryClassifierPriority):
+        raise TypeError(f"a priority is made relative to another RetryClassifierPriority, not to {other!r}")
+    return other._path
+
+
+def _priority(path: tuple[int, ...]) -> RetryClassifierPriority:
+    """Rebuild a priority from a pickle or a copy."""
+    return RetryClassifierPriority(_path=path)
+
+
+BY_PLACE, BY_NAME = "by place", "by name"
+
+ALLOWED_PRIORITY = (
+    "an attribute or a property, not a method, that holds a RetryClassifierPriority is allowed, "
+    "such as RetryClassifierPriority.run_before(RetryClassifierPriority.http_status_code_classifier()), or None"
+)
+
+
+@runtime_checkable
+class RetryClassifier(Protocol):
+    """Judges whether a retry would help after an outcome.
+
+    Two attributes are optional: ``priority`` (a :class:`RetryClassifierPriority`; by default after all default
+    classifiers) and ``sees_successes`` (True: it is asked about responses below 400 as well).
+    """
+
+    @property
+    def name(self) -> str:
+        """The name in histories."""
+        ...
+
+    def classify_retry(self, outcome: Outcome, previous: RetryAction) -> RetryAction | None:
+        """Return a verdict; None means the same as "no action indicated".
+
+        :param outcome: the outcome of the attempt.
+        :param previous: the verdict of the classifiers before, which may be refined.
+        """
+        ...
+
+
+class FunctionClassifier:
+    """A classifier made from a function by :func:`classifier`."""
+
+    def __init__(
+        self,
+        function: Callable[..., RetryAction | None],
+        *,
+        name: str | None = None,
+        priority: RetryClassifierPriority | None = None,
+        sees_successes: bool = False,
+    ) -> None:
+        self.function = function
+        self.name: str = str(getattr(function, "__name__", type(function).__name__)) if name is None else name
+        self.priority: RetryClassifierPriority = checked_priority(priority)
+        self.sees_successes = sees_successes
+        self._previous: str | None = _previous_parameter(function)
+
+    def classify_retry(self, outcome: Outcome, previous: RetryAction) -> RetryAction | None:
+        """Ask the function."""
+        if self._previous is None:
+            return self.function(outcome)
+        if self._previous == BY_PLACE:
+            return self.function(outcome, previous)
+        return self.function(outcome, previous=previous)
+
+    def __call__(self, outcome: Outcome, previous: RetryAction | None = None) -> RetryAction | None:
+        """Call the function, so that a decorated function still works as one."""
+        from .actions import NO_ACTION
+
+        return self.classify_retry(outcome, NO_ACTION if previous is None else previous)
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
+        """Go by name where the name of the decorated function is this classifier's, as a function does."""
+        module = sys.modules.get(getattr(self.function, "__module__", None) or "")
+        place = str(getattr(self.function, "__qualname__", ""))
+        found: Any = module
+        for part in place.split("."):
+            found = getattr(found, part, None)
+        return (_named, (self.function.__module__, place)) if found is self else super().__reduce_ex__(protocol)
+
+    def __repr__(self) -> str:
+        return f"<classifier {self.name}>"
+
+
+def _named(module: str, place: str) -> Any:
+    return attrgetter(place)(import_module(module))
+
+
+@overload
+def classifier(function: Callable[..., RetryAction | None], /) -> FunctionClassifier: ...
+@overload
+def classifier(
+    *, name: str | None = None, priority: RetryClassifierPriority | None = None, sees_successes: bool = False
+) -> Callable[[Callable[..., RetryAction | None]], FunctionClassifier]: ...
+def classifier(
+    function: Callable[..., RetryAction | None] | None = None,
+    /,
+    *,
+    name: str | None = None,
+    priority: RetryClassifierPriority | None = None,
+    sees_successes: bool = False,
+) -> FunctionClassifier | Callable[[Callable[..., RetryAction | None]], FunctionClassifier]:
+    """Make a classifier from a function of ``(outcome)`` or ``(outcome, previous)``.
+
+    >>> from requests_smithy_retry import RetryAction
+    >>> locked = classifier(lambda outcome: RetryAction.transient_error() if outcome.status == 423 else None)
+
+    Also usable as a decorator, bare or with arguments.
+
+    :param name: the name in histories; by default the function's name.
+    :param priority: by default after all default classifiers.
+    :param sees_successes: True to be asked about responses below 400 as well.
+    :raises TypeError: for anything but a priority, and for a function that requires any other argument.
+    """
+    make = functools.partial(FunctionClassifier, name=name, priority=priority, sees_successes=sees_successes)
+    return make if function is None else make(function)
+
+
+class PrioritizedClassifier:
+    """A classifier at another priority.
+
+    :param inner: the classifier that is asked.
+    :param priority: its new priority.
+    :raises TypeError: for anything but a priority.
+    """
+
+    def __init__(self, inner: RetryClassifier, priority: RetryClassifierPriority) -> None:
+        self.inner = inner
+        self.priority: RetryClassifierPriority = checked_priority(priority)
+        self.sees_successes: bool = sees_successes(inner)
+
+    @property
+    def name(self) -> str:
+        """The inner classifier's name."""
+        return self.inner.name
+
+    def classify_retry(self, outcome: Outcome, previous: RetryAction) -> RetryAction | None:
+        """Ask the inner classifier."""
+        return self.inner.classify_retry(outcome, previous)
+
+
+def with_priority(inner: RetryClassifier, priority: RetryClassifierPriority) -> PrioritizedClassifier:
+    """Wrap a classifier, a default one for instance, so that it runs at another priority (contract 3.3).
+
+    :raises TypeError: for anything but a priority.
+    """
+    return PrioritizedClassifier(inner, priority)
+
+
+def priority_of(item: RetryClassifier) -> RetryClassifierPriority:
+    """Return the classifier's priority; by default the one after all default classifiers.
+
+    :raises TypeError: for anything but a priority.
+    """
+    return checked_priority(getattr(item, "priority", None))
+
+
+def checked_priority(priority: object) -> RetryClassifierPriority:
+    """Return the priority; for None, the one after all default classifiers.
+
+    :raises TypeError: for anything else.
+    """
+    if priority is None:
+        return RetryClassifierPriority.default()
+    if not isinstance(priority, RetryClassifierPriority):
+        from ..checks import safe_repr
+
+        raise TypeError(f"priority={safe_repr(priority)}: {ALLOWED_PRIORITY}")
+    return priority
+
+
+def sees_successes(item: RetryClassifier) -> bool:
+    """Return True if the classifier is asked about responses below 400."""
+    return bool(getattr(item, "sees_successes", False))
+
+
+def in_order(classifiers: Iterable[RetryClassifier]) -> tuple[RetryClassifier, ...]:
+    """Sort from lowest to highest priority; equal ones keep their order (contract 3.3)."""
+    return tuple(sorted(classifiers, key=priority_of))
+
+
+def is_classifier(item: Any) -> bool:
+    """Return True if an object can be used as a classifier."""
+    return callable(getattr(item, "classify_retry", None)) and isinstance(getattr(item, "name", None), str)
+
+
+def _signature_of(function: Callable[..., object]) -> inspect.Signature | None:
+    import inspect  # slow to import, and seldom needed
+
+    try:
+        return inspect.signature(function)
+    except (TypeError, ValueError):
+        return None
+
+
+def _way_of(parameters: Collection[inspect.Parameter]) -> str | None:
+    by_place = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    is_variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+    if is_variadic or any(p.default is p.empty or p.name == "previous" for p in by_place[1:2]):
+        return BY_PLACE
+    is_named = any(p.kind is p.KEYWORD_ONLY and p.name == "previous" and p.default is p.empty for p in parameters)
+    return BY_NAME if is_named else None
+
+
+def _previous_parameter(function: Callable[..., object]) -> str | None:
+    """Return how a function takes the verdict so far: :data:`BY_PLACE`, :data:`BY_NAME`, or None for not at all.
+
+    It takes it as a required second argument, or by the name ``previous``. A second argument with a default of its own
+    is more often a value bound to a lambda.
+
+    :raises TypeError: if it can be called in none of these ways.
+    """
+    signature = _signature_of(function)
+    if signature is None:
+        return None
+    way = _way_of(signature.parameters.values())
+    try:
+        signature.bind(*[None] * (2 if way == BY_PLACE else 1), **({"previous": None} if way == BY_NAME else {}))
+    except TypeError as error:
+        why = f"{function!r}: {error}; a function of (outcome) or (outcome, previous) is allowed"
+    else:
+        return way
+    raise TypeError(why)

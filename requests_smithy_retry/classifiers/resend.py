@@ -1,0 +1,102 @@
+"""The resend rule (contract 4 and 5). Pure. It runs after every classifier and can only forbid."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..errors import StopReason
+from .actions import NO_ACTION, ErrorKind, RetryAction, RetryForbidden, RetryIndicated
+from .outcome import Outcome
+
+IDEMPOTENT_METHODS = frozenset(
+    {"GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE", "LIST", "PROPFIND", "REPORT", "SEARCH"}
+)
+"""RFC 9110 9.2.2, and methods that only read: LIST of Vault, and the safe ones of WebDAV and CalDAV."""
+
+NOT_APPLIED_STATUSES = frozenset({408, 425, 429})
+"""The statuses of a server that did not act on the request."""
+
+
+class ResendFacts(NamedTuple):
+    """The facts about the request that failed.
+
+    :param method: the request's method.
+    :param idempotent: True if the method may always be sent again (``allowed_methods``).
+    :param keyed: True if the request carries an idempotency key.
+    :param vouched: True if the caller or a model declares the request idempotent; False if the caller declares that it
+        is not, whatever its method and key; None if nobody declares anything.
+    :param unwritten: True if it is known that no byte of the request was written.
+    :param strict: True if a request that is not idempotent may be sent again only if unwritten, as in urllib3.
+    :param replayable: True if the whole body can be sent again.
+    """
+
+    method: str
+    idempotent: bool = False
+    keyed: bool = False
+    vouched: bool | None = None
+    unwritten: bool = False
+    strict: bool = False
+    replayable: bool = True
+
+
+def resend_ruling(facts: ResendFacts, status: int | None, verdict: RetryAction) -> RetryForbidden | None:
+    """Return the reason why the request may not be sent again, or None if it may.
+
+    :param facts: the facts about the request.
+    :param status: the response's status, or None.
+    :param verdict: the classifiers' verdict; throttling and a modelled "safe" mean that it was not applied.
+    """
+    if not facts.replayable:
+        return RetryForbidden("the body cannot be replayed: some of it was read", StopReason.BODY_NOT_REPLAYABLE)
+    if facts.unwritten or _may_be_repeated(facts):
+        return None
+    if not facts.strict and says_not_applied(status, verdict):
+        return None
+    why = "was declared not to be idempotent" if facts.vouched is False else "is not idempotent"
+    return RetryForbidden(f"{facts.method} {why} and the server may have applied it", StopReason.NOT_RESENDABLE)
+
+
+def may_be_applied(outcome: Outcome, verdict: RetryAction) -> bool:
+    """Return True unless the server is known not to have acted on an attempt that failed.
+
+    :param outcome: the outcome of the attempt.
+    :param verdict: the classifiers' verdict.
+    """
+    unwritten = outcome.resend is not None and outcome.resend.unwritten
+    return not unwritten and not says_not_applied(outcome.status, verdict)
+
+
+def _may_be_repeated(facts: ResendFacts) -> bool:
+    """Return True if the request is idempotent."""
+    if facts.vouched is not None:
+        return facts.vouched
+    return facts.idempotent or (facts.keyed and not facts.strict)
+
+
+def says_not_applied(status: int | None, verdict: RetryAction) -> bool:
+    """Return True if the server indicated that it did not act on the request.
+
+    :param status: the response's status, or None.
+    :param verdict: the classifiers' verdict.
+    """
+    if status in NOT_APPLIED_STATUSES:
+        return True
+    if not isinstance(verdict, RetryIndicated):
+        return False
+    return verdict.reason.not_applied or verdict.reason.kind is ErrorKind.THROTTLING
+
+
+class ResendRule:
+    """The rule as the last classifier of every fold. Without an HTTP request it has no opinion."""
+
+    name = "resend rule"
+    sees_successes = True
+
+    def classify_retry(self, outcome: Outcome, previous: RetryAction) -> RetryAction:
+        """Forbid a retry that was indicated, if the request may not be sent again."""
+        if outcome.resend is None or not isinstance(previous, RetryIndicated):
+            return NO_ACTION
+        return resend_ruling(outcome.resend, outcome.status, previous) or NO_ACTION
+
+
+RESEND_RULE = ResendRule()

@@ -1,0 +1,148 @@
+"""Faults on the wire, by the exception types of requests, urllib3 and ssl (contract 2, 3.4).
+
+Three questions: is the request itself at fault, is the fault a passing one, was it a client-side timeout. Types
+decide, never messages. Causes are found in ``args``, ``reason`` and ``__cause__``, never in ``__context__``, which may
+be an unrelated exception that the caller was handling.
+"""
+
+from __future__ import annotations
+
+import http.client
+import socket
+import ssl
+
+import requests.exceptions as rex
+import urllib3.exceptions as uex
+from urllib3.util.ssl_match_hostname import CertificateError
+
+from ..interruptions import MAX_CAUSES, causes
+from .actions import ErrorKind, RetryAction, RetryReason
+from .outcome import Outcome
+from .protocol import RetryClassifierPriority
+
+REQUEST_FAULTS = (
+    rex.InvalidURL,
+    rex.MissingSchema,
+    rex.InvalidSchema,
+    rex.InvalidProxyURL,
+    rex.InvalidHeader,
+    ValueError,
+)
+"""Faults of the request, which would fail in the same way again."""
+
+CERTIFICATE_FAULTS = (ssl.SSLCertVerificationError, CertificateError)
+"""The far end is not who it should be. urllib3 has its own class for a host name that does not match."""
+
+TRANSIENT = (
+    rex.ConnectionError,
+    rex.Timeout,
+    rex.ChunkedEncodingError,
+    rex.ContentDecodingError,
+    uex.TimeoutError,
+    uex.ProtocolError,
+    uex.ProxyError,
+    uex.SSLError,
+    uex.DecodeError,
+    uex.NewConnectionError,
+    uex.EmptyPoolError,
+    uex.ClosedPoolError,
+    uex.InvalidHeader,
+    http.client.HTTPException,
+    ssl.SSLError,
+    ConnectionError,
+    TimeoutError,
+    socket.gaierror,
+)
+"""Passing faults of the network, a proxy or the far end."""
+
+TIMEOUTS = (rex.Timeout, uex.TimeoutError, TimeoutError)
+
+PASSING_TLS = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError, ConnectionError, TimeoutError)
+"""Errors of a TLS connection that was cut. Any other TLS error is a disagreement, which a retry does not settle."""
+
+PASSING_TLS_REASONS = frozenset(
+    {
+        "UNEXPECTED_EOF_WHILE_READING",
+        "DECRYPTION_FAILED_OR_BAD_RECORD_MAC",
+        "SSLV3_ALERT_BAD_RECORD_MAC",
+        "TLSV1_ALERT_INTERNAL_ERROR",
+    }
+)
+"""Damage on the way, and the internal error of RFC 8446 6.2."""
+
+
+def forget_frames(error: BaseException) -> None:
+    """Drop the tracebacks of an error that is kept for the record, and of its causes.
+
+    Their frames would keep response, pool and sockets in a cycle.
+    """
+    for cause in causes(error):
+        at: BaseException | None = cause
+        for _ in range(MAX_CAUSES):
+            if at is None:
+                break
+            at.__traceback__ = None
+            at = at.__context__
+
+
+def is_request_fault(error: BaseException) -> bool:
+    """Return True if the request itself is at fault, so that there is neither a classification nor a retry."""
+    if isinstance(error, rex.InvalidHeader):
+        # If urllib3 found it in the response (two different lengths, say), the far end is at fault.
+        return not any(isinstance(cause, uex.InvalidHeader) for cause in causes(error))
+    if any(isinstance(cause, (*CERTIFICATE_FAULTS, http.client.InvalidURL)) for cause in causes(error)):
+        return True
+    if isinstance(error, (rex.SSLError, uex.SSLError, ssl.SSLError)):
+        return not _is_passing_tls(error)
+    if isinstance(error, REQUEST_FAULTS):
+        return not isinstance(error, TRANSIENT)
+    # A missing CA bundle or client certificate is a bare OSError.
+    return type(error) is OSError
+
+
+def is_transient(error: BaseException) -> bool:
+    """Return True if the error is a passing fault on the wire."""
+    if isinstance(error, uex.MaxRetryError):
+        # Only direct users of urllib3 see this one.
+        return error.reason is not None and is_transient(error.reason)
+    return isinstance(error, (*TRANSIENT, rex.InvalidHeader)) and not is_request_fault(error)
+
+
+def is_timeout(error: BaseException) -> bool:
+    """Return True for a client-side timeout: of connecting, of reading, or of waiting for a connection.
+
+    A refused connection is not one, although urllib3 derives its exception from that of a connect timeout.
+    """
+    return any(isinstance(cause, TIMEOUTS) and not isinstance(cause, uex.NewConnectionError) for cause in causes(error))
+
+
+def never_left(error: BaseException) -> bool:
+    """Return True if the pool gave no connection, so that nothing can have been written.
+
+    Only the attempt's own pool counts, whose error requests wraps once at most: a deeper one may have been raised by
+    the caller's body during the upload.
+    """
+    return any(isinstance(found, (uex.EmptyPoolError, uex.ClosedPoolError)) for found in (error, *error.args))
+
+
+def _is_passing_tls(error: BaseException) -> bool:
+    for cause in causes(error):
+        if isinstance(cause, PASSING_TLS):
+            return True
+        # An error made by Python code, such as urllib3's pyOpenSSL layer, has no reason.
+        if isinstance(cause, ssl.SSLError) and getattr(cause, "reason", None) in PASSING_TLS_REASONS:
+            return True
+    return False
+
+
+class TransientErrorClassifier:
+    """Classifies timeouts, resets, refused or closed connections, DNS, proxy and body faults as transient errors."""
+
+    name = "TransientErrorClassifier"
+    priority: RetryClassifierPriority = RetryClassifierPriority.transient_error_classifier()
+
+    def classify_retry(self, outcome: Outcome, previous: RetryAction) -> RetryAction:  # noqa: ARG002
+        """Judge by the exception's type."""
+        if outcome.error is None or not is_transient(outcome.error):
+            return RetryAction.no_action_indicated()
+        return RetryAction.retry_indicated(RetryReason(ErrorKind.TRANSIENT, timeout=is_timeout(outcome.error)))

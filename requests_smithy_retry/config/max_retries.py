@@ -1,0 +1,188 @@
+"""``max_retries`` of an adapter (contract 2): what it asks for, what it reads as, and what urllib3 is given instead.
+
+A urllib3 ``Retry`` is never run beneath our own retries. The one that an adapter shows is its own: the one that it was
+given, or one that says the options in force. A change in place is noticed by comparing it with what it looked like.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from typing import TYPE_CHECKING, Any
+
+from urllib3.util.retry import Retry
+
+from ..errors import RetryConfigError
+from .urllib3_retry import SOURCE, UNLIMITED, changed_options, translate_retry
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from .retry_config import RetryConfig
+
+
+class InnerRetry(Retry):
+    """Retries nothing, whatever is done to it. Each answer refers to it (``response.raw.retries``)."""
+
+    def __init__(self) -> None:
+        vars(self).update(vars(Retry(0, read=False)))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(
+            f"{name} cannot be set: urllib3 was given this Retry beneath a RetryAdapter. Change adapter.max_retries"
+        )
+
+    def is_retry(self, *_: Any, **__: Any) -> bool:
+        """Retry no status."""
+        return False
+
+    def new(self, **options: Any) -> Any:
+        """Make a plain ``Retry``, which can be changed."""
+        return Retry(0, read=False).new(**options)
+
+    def __reduce__(self) -> Any:
+        return Retry, (0, None, False)
+
+
+INNER_RETRY: Retry = InnerRetry()
+"""The ``Retry`` that urllib3 is given."""
+
+
+class Unset:
+    """Stands for "not given" where None and 0 mean something."""
+
+    def __repr__(self) -> str:
+        return "<not given>"
+
+
+UNSET = Unset()
+
+
+def translate(max_retries: Any) -> dict[str, Any]:
+    """Return the options that a ``max_retries`` asks for.
+
+    :param max_retries: ``0`` or ``False``: one attempt; a whole number, also as a float: so many retries; infinity: no
+        limit; None: urllib3's default, three retries, as in ``HTTPAdapter``; a urllib3 ``Retry``: see
+        :mod:`urllib3_retry`.
+    :raises RetryConfigError: for anything else, and for a ``Retry`` that cannot be translated.
+    """
+    if isinstance(max_retries, Unset):
+        return {}
+    if isinstance(max_retries, InnerRetry):
+        return {"max_attempts": 1}
+    if max_retries is None:
+        return {"max_attempts": translate_retry(Retry.DEFAULT)["max_attempts"]}
+    if isinstance(max_retries, Retry):
+        return translate_retry(max_retries)
+    if isinstance(max_retries, (int, float)) and max_retries is not True and max_retries >= 0:
+        if max_retries == math.inf:
+            return {"max_attempts": UNLIMITED}
+        if max_retries == int(max_retries):
+            return {"max_attempts": int(max_retries) + 1}
+    raise RetryConfigError(
+        SOURCE, max_retries, "code", "a whole number of retries from 0 on, False, None or a urllib3 Retry is allowed"
+    )
+
+
+def with_translated(config: RetryConfig, translated: dict[str, Any]) -> RetryConfig:
+    """Return a config with what a ``max_retries`` asks for, in place of what an earlier one asked for.
+
+    :param config: the config.
+    :param translated: from :func:`translate`; empty where nothing was given, so that nothing changes.
+    """
+    if not translated:
+        return config
+    return config.without(SOURCE).replace_from(dict.fromkeys(translated, SOURCE), **translated)
+
+
+def with_changes(config: RetryConfig, before: dict[str, Any], after: dict[str, Any]) -> RetryConfig:
+    """Return a config with what was changed in a ``Retry`` in place. What stood beside it stays as it is.
+
+    :param config: the config.
+    :param before: the options that the ``Retry`` asked for.
+    :param after: the options that it asks for now.
+    """
+    changes = changed_options(before, after)
+    return config.replace_from(dict.fromkeys(changes, SOURCE), **changes)
+
+
+class ShownRetry:
+    """The ``Retry`` that an adapter shows, what it looked like and the options that it asked for then.
+
+    :param retry: the ``Retry``.
+    :param options: the options that it asks for.
+    """
+
+    def __init__(self, retry: Retry, options: dict[str, Any]) -> None:
+        self.seen: dict[str, Any] = {name: _kept(value) for name, value in vars(retry).items()}
+        self.retry = retry
+        self.options = options
+
+    def put_into(self, raw: Any) -> None:
+        """Have the raw response of a first try refer to it, as it would with ``HTTPAdapter``: nothing was used up.
+
+        :param raw: urllib3's response, or what stands in for one.
+        """
+        if getattr(raw, "retries", None) is INNER_RETRY:
+            raw.retries = self.retry
+
+    def used(self, retries: int, history: tuple[Any, ...]) -> Retry:
+        """Return what is left of it after some retries.
+
+        :param retries: the number of retries made.
+        :param history: of urllib3's rows, one for each attempt that was discarded.
+        """
+        left = copy.copy(self.retry)
+        if left.total:
+            left.total = max(left.total - retries, 0)
+        left.history = history
+        return left
+
+    @classmethod
+    def of(cls, max_retries: Any, options: dict[str, Any]) -> ShownRetry | None:
+        """Return one for a ``max_retries`` that is a ``Retry``; None for a number.
+
+        :param max_retries: the value that was given or assigned.
+        :param options: the options that it asks for.
+        """
+        return cls(max_retries, options) if isinstance(max_retries, Retry) else None
+
+    def is_changed(self) -> bool:
+        """Return True if somebody changed it in place."""
+        return vars(self.retry) != self.seen
+
+    def translated_anew(self) -> ShownRetry:
+        """Return the same ``Retry`` as it looks now.
+
+        :raises RetryConfigError: if it cannot be translated any more.
+        """
+        seen = ShownRetry(self.retry, {})  # before it is translated: a change made meanwhile is noticed later on
+        seen.options = translate_retry(self.retry)
+        return seen
+
+    def copied(self) -> ShownRetry:
+        """Return the same with a ``Retry`` of its own, for another adapter."""
+        return ShownRetry(copy.copy(self.retry), self.options)
+
+
+def _kept(value: Any) -> Any:
+    """Return a value that a later change in place does not reach."""
+    return copy.copy(value) if isinstance(value, (set, list, dict)) else value
+
+
+class ChangedOr:
+    """True if a ``Retry`` was changed in place, or while a collection is not empty. Looked at on each send.
+
+    :param shown: the ``Retry``.
+    :param collection: the collection.
+    """
+
+    __slots__ = ("collection", "now", "seen")
+
+    def __init__(self, shown: ShownRetry, collection: Collection[Any]) -> None:
+        self.now: dict[str, Any] = vars(shown.retry)
+        self.seen: dict[str, Any] = shown.seen
+        self.collection: Collection[Any] = collection
+
+    def __bool__(self) -> bool:
+        return self.now != self.seen or bool(self.collection)

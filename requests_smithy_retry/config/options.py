@@ -1,0 +1,111 @@
+"""One option as a field of a dataclass (contract 10.1): its default, what it accepts, and what else is to be known.
+
+Everything about an option is declared beside its field, by :func:`option`. The tables that the rest of the package
+goes by are read off the fields, by :func:`options_of`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from ..checks import Parse, Refused
+from ..errors import RetryConfigError
+
+
+class Contradiction(NamedTuple):
+    """A rule by which an option would do nothing beside another one.
+
+    :param other: the name of the other option.
+    :param applies: tells, given the values of both, whether the rule applies; the other one's value is the second.
+    :param why: the reason, in a few words.
+    """
+
+    other: str
+    applies: Callable[[Any, Any], bool]
+    why: str
+
+
+class Option(NamedTuple):
+    """One option.
+
+    :param name: the keyword.
+    :param default: the value where nobody sets one. None with ``by_spec``: the number of the specification.
+    :param parse: accepts or refuses a value.
+    :param meaning: one line for the table of the documentation.
+    :param by_spec: ``retry_spec`` has the default, under the same name.
+    :param adapter_only: the adapter goes by it, and no strategy does.
+    :param classifiers_only: the classifiers alone go by it; beside a foreign strategy, the adapter asks them.
+    :param not_from_environment: no environment variable sets it, for instance because it takes an object.
+    :param contradicts: beside which other options it would do nothing.
+    """
+
+    name: str
+    default: Any
+    parse: Parse
+    meaning: str
+    by_spec: bool = False
+    adapter_only: bool = False
+    classifiers_only: bool = False
+    not_from_environment: bool = False
+    contradicts: tuple[Contradiction, ...] = ()
+
+    @property
+    def allowed(self) -> str:
+        """The values that it accepts, in words: the phrase with which it refuses others."""
+        try:
+            self.parse(object())
+        except Refused as refusal:
+            return str(refusal).partition(" is allowed")[0]
+        raise AssertionError(f"{self.name} accepts anything")  # pragma: no cover - each option refuses an object()
+
+    def read(self, value: Any, source: str) -> Any:
+        """Return a value as it is kept.
+
+        :param value: the value that was given.
+        :param source: where it came from, for the error.
+        :raises RetryConfigError: for a value that the option does not allow.
+        """
+        try:
+            return self.parse(value)
+        except Refused as refusal:
+            raise RetryConfigError(self.name, value, source, str(refusal)) from None
+
+
+def option(default: Any, parse: Parse, meaning: str, **traits: Any) -> Any:
+    """Declare an option as the field of a dataclass.
+
+    :param default: as of :class:`Option`, like the other parameters.
+    :param traits: the parameters of :class:`Option` that have a default.
+    """
+    return dataclasses.field(default=default, metadata={"option": Option("", default, parse, meaning, **traits)})
+
+
+def options_of(owner: type) -> dict[str, Option]:
+    """Return the options of a dataclass by name, in the order of its fields."""
+    fields = dataclasses.fields(owner)
+    return {
+        field.name: field.metadata["option"]._replace(name=field.name) for field in fields if "option" in field.metadata
+    }
+
+
+def signature_with(
+    options: Mapping[str, Option], annotations: Mapping[str, Any], function: Callable[..., Any]
+) -> inspect.Signature:
+    """Return the signature of a function with each option by name, in front of its ``**options`` (contract 1).
+
+    A mix-in that looks which keywords the constructor behind it takes, and drops the others, finds the options there.
+
+    :param options: by name.
+    :param annotations: of the options, by name.
+    :param function: its last parameter is ``**options``, by which it takes the options.
+    """
+    shown = inspect.signature(function)
+    *own, rest = shown.parameters.values()
+    keywords = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=item.default, annotation=annotations[name])
+        for name, item in options.items()
+    ]
+    return shown.replace(parameters=[*own, *keywords, rest])

@@ -1,0 +1,167 @@
+"""The report on a configuration: each value with its source, and the worst case."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..pacing.server_hints import AMZ_MAX_EXTRA
+from ..quotas.bucket import RetryQuota
+from ..quotas.payoff import PayoffTokenBucket
+from .retry_config import OPTIONS
+from .urllib3_rules import heeds_hints
+
+if TYPE_CHECKING:
+    from .retry_config import RetryConfig
+
+
+ALWAYS_SHOWN = frozenset({"mode", "max_attempts"})
+"""The options that the short form shows even where they have their default."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One option as it is in force.
+
+    :param name: of the option.
+    :param value: in force.
+    :param source: where it came from.
+    """
+
+    name: str
+    value: Any
+    source: str
+
+    @property
+    def text(self) -> str:
+        """The value for a person to read: the same text for equal values, whatever the order of a set."""
+        value = self.value
+        if isinstance(value, frozenset):
+            return ", ".join(str(item) for item in sorted(value)) or "(none)"
+        return value if isinstance(value, str) else repr(value)
+
+    @property
+    def plain(self) -> Any:
+        """The value as JSON can hold it; an object is shown by its text."""
+        value = self.value
+        if value is None or isinstance(value, (bool, int, float, str)):
+            return value
+        if isinstance(value, frozenset):
+            return sorted(value)
+        return [] if value == () else self.text
+
+
+def settings_of(config: RetryConfig) -> tuple[Setting, ...]:
+    """Return every option of a config, in the order of the documentation."""
+    return tuple(Setting(name, config.effective(name), config.source(name)) for name in OPTIONS)
+
+
+def as_table(settings: Iterable[Setting]) -> str:
+    """Return a table of three columns: option, value, source."""
+    rows = [("option", "value", "source"), *((item.name, item.text, item.source) for item in settings)]
+    widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
+    return "\n".join(f"{name:<{widths[0]}}  {value:<{widths[1]}}  {source}" for name, value, source in rows)
+
+
+def summary(settings: Iterable[Setting]) -> str:
+    """Return one line: what somebody set, each with its source, and what matters most."""
+    shown = (item for item in settings if item.name in ALWAYS_SHOWN or not _is_default(item))
+    return ", ".join(f"{item.name}={item.value!r} [{item.source}]" for item in shown)
+
+
+def _is_default(setting: Setting) -> bool:
+    return setting.source == "default" or setting.source.startswith("from retry_spec")
+
+
+@dataclass(frozen=True, slots=True)
+class WorstCase:
+    """The most that one operation can come to.
+
+    :param attempts: requests sent; None: no bound, because attempts that fail while nobody succeeds do not count.
+    :param backoff: seconds slept, for permits too, where no server asks for a longer wait; None: no bound.
+    :param sleep: seconds slept in all, where servers ask for as much as is ever granted; None: no bound.
+    :param wall_time: seconds from the call to its return; None: no bound, because an attempt has none.
+    """
+
+    attempts: int | None
+    backoff: float | None
+    sleep: float | None
+    wall_time: float | None
+
+
+def worst_case(config: RetryConfig) -> WorstCase:
+    """Return the worst case of a config."""
+    if not config.enabled:
+        return WorstCase(1, 0.0, 0.0, None)
+    if waits_for_service(config):
+        return WorstCase(None, *(_bounded(None, config.operation_timeout) for _ in range(3)))
+    attempts = config.max_attempts
+    limit, each = config.operation_timeout, config.operation_attempt_timeout
+    backoff, sleep = _in_floats(lambda: _longest(config, 0.0, 0.0)), _in_floats(lambda: _longest_sleep(config))
+    wall = None if each is None or sleep is None else _in_floats(lambda: attempts * each + sleep)
+    return WorstCase(attempts, *(_bounded(seconds, limit) for seconds in (backoff, sleep, wall)))
+
+
+def waits_for_service(config: RetryConfig) -> bool:
+    """Return True if operations wait for a service that is down; attempts that fail meanwhile do not count."""
+    is_patient = isinstance(config.effective_quota, str | PayoffTokenBucket) and config.patience > 0
+    return is_patient and config.mode != "simple" and config.max_attempts > 1
+
+
+def _longest_sleep(config: RetryConfig) -> float | None:
+    """Return the bound of sleeping where each wait is as long as somebody may make it."""
+    heeds_server = heeds_hints(config.urllib3_rules)
+    # A delay that the program's own error or classifier asks for is granted even where headers are not heeded.
+    heeds_anybody = heeds_server or config.classifiers or config.error_parser or config.models
+    # Either a hint takes the place of the backoff, or x-amz-retry-after adds to it.
+    return _longest(config, config.max_retry_after if heeds_anybody else 0.0, AMZ_MAX_EXTRA if heeds_server else 0.0)
+
+
+def _longest(config: RetryConfig, hint: float, extra: float) -> float | None:
+    """Return the bound of sleeping, permits included.
+
+    :param hint: the longest wait that takes the place of a backoff, in seconds.
+    :param extra: the most that is added to a backoff, in seconds.
+    """
+    quota = config.effective_quota
+    # A bucket has its own rule; the quotas that have a name never wait.
+    on_empty = getattr(quota, "on_empty", None) if isinstance(quota, RetryQuota | str) else config.on_empty
+    if config.mode != "simple" and quota is not None and on_empty == "wait":
+        return None  # tokens may come back at any time, or never
+    delays = _sum_of_delays(config, hint, extra)
+    if config.mode != "adaptive":
+        return delays
+    each = config.max_permit_wait
+    return None if each is None else delays + config.max_attempts * each
+
+
+def _sum_of_delays(config: RetryConfig, hint: float, extra: float) -> float:
+    """Sum over all retries max(hint, longest backoff of that retry + extra).
+
+    The longest backoff never falls from retry to retry, so once it is that of the last retry it stays so.
+    """
+    longest = config.backoff(max(config.transient_base, config.throttling_base)).longest_delay
+    retries, seconds = config.max_attempts - 1, 0.0
+    last = longest(retries)
+    retry = 1
+    while retry <= retries and longest(retry) < last:
+        seconds += max(hint, longest(retry) + extra)
+        retry += 1
+    return seconds + (retries - retry + 1) * max(hint, last + extra)
+
+
+def _in_floats(work_out: Callable[[], float | None]) -> float | None:
+    """Return the seconds; None for more than a float holds, which is no bound."""
+    try:
+        seconds = work_out()
+        return seconds if seconds is None or math.isfinite(seconds) else None
+    except OverflowError:
+        return None
+
+
+def _bounded(seconds: float | None, limit: float | None) -> float | None:
+    if seconds is None or limit is None:
+        return seconds if limit is None else limit
+    return min(seconds, limit)

@@ -1,0 +1,495 @@
+"""The configuration as one frozen value: every option, once (contract 10.1).
+
+To add an option, add a field to :class:`RetryConfig` and a line to :class:`RetryOptions`. The environment, the command
+line, the tables of the documentation and the checks of contradictions are read off the field.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from ..checks import number, status_codes, suggestion, whole_number
+from ..classifiers.protocol import RetryClassifier
+from ..classifiers.resend import IDEMPOTENT_METHODS
+from ..classifiers.statuses import RETRY_STATUS_CODES
+from ..errors import RetryConfigError
+from ..pacing.backoff import RETRY_SPECS, ExponentialRetryBackoffStrategy, Jitter, RetryNumbers
+from ..pacing.limiter_settings import DEFAULT_SETTINGS, RateLimiterSettings
+from ..quotas.bucket import RetryQuota
+from ..quotas.payoff import PayoffTokenBucket
+from ..quotas.url import QuotaUrl, quota_url
+from . import parsers as types
+from .options import Contradiction, option, options_of, signature_with
+from .urllib3_rules import Urllib3Rules, with_jitter
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from requests import PreparedRequest, Response
+    from typing_extensions import Self
+    from urllib3.util import Timeout
+
+    from ..smithy import SmithyEndpoint, SmithyModel
+    from .report import Setting, WorstCase
+    from .urllib3_rules import JitteredBackoff
+
+    TimeoutType = float | tuple[float | None, float | None] | Timeout | None
+
+
+IS_SIMPLE = Contradiction("mode", lambda _, mode: mode == "simple", "the simple mode has no quota")
+HAS_OWN_RULES = Contradiction("quota", lambda _, quota: _is_bucket(quota), "a bucket has rules of its own")
+IS_IN_PLACE = Contradiction("quota", lambda _, quota: _is_bucket(quota), "a bucket is where it is")
+NEVER_WAITS = Contradiction(
+    "quota_url",
+    lambda on_empty, url: on_empty == "wait" and getattr(url, "scheme", "memory") != "memory",
+    "a quota that processes share does not wait",
+)
+HAS_NO_DEFAULTS = Contradiction(
+    "default_classifiers", lambda _, has_defaults: not has_defaults, "only the default classifiers go by it"
+)
+READS_NO_SETTINGS = Contradiction(
+    "trust_env",
+    lambda aws_config, trust_env: aws_config is not False and not trust_env,
+    "without trust_env no AWS settings are read",
+)
+
+
+def _beside_payoff(default: object) -> Contradiction:
+    return Contradiction(
+        "quota",
+        lambda value, quota: value != default and _has_line(quota),
+        "a quota that goes by what pays has rules of its own",
+    )
+
+
+def _has_line(quota: Any) -> bool:
+    return isinstance(quota, str | PayoffTokenBucket)
+
+
+def _is_bucket(quota: Any) -> bool:
+    return isinstance(quota, RetryQuota)
+
+
+HAS_NO_LINE = Contradiction(
+    "quota",
+    lambda value, quota: value != DEFAULT_PATIENCE and not _has_line(quota),
+    "only the quota 'payoff' waits for a service",
+)
+
+DEFAULT_PATIENCE = 5.0
+"""The age of an outage that is waited out by default, in seconds."""
+
+PUBLISHED_CAPACITY = 500
+"""Tokens of a bucket of the AWS SDKs."""
+
+
+def is_aws(source: str) -> bool:
+    """A value came from settings of the AWS SDKs."""
+    return source.startswith(("environment variable AWS_", "profile "))
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class RetryConfig:
+    """Everything that can be configured: an immutable value, validated on construction.
+
+    Durations are in seconds. ``initial_backoff`` and ``throttling_backoff`` are those of ``retry_spec`` unless given.
+
+    The constructor reads no environment. An adapter does so when it is made, and so does :meth:`from_environment`.
+    A config can tell the source of each value (:meth:`explain`). Configs with equal values are equal, whatever the
+    sources.
+
+    >>> RetryConfig(max_attempts=0)
+    Traceback (most recent call last):
+    requests_smithy_retry.errors.RetryConfigError: max_attempts=0 (from code): a whole number of 1 or more is allowed
+
+    :raises RetryConfigError: for a value that its option does not allow, and for options that contradict each other.
+    """
+
+    mode: str = option("standard", types.one_of("simple", "standard", "adaptive"), "which built-in strategy decides")
+    max_attempts: int = option(3, whole_number(1), "most attempts of an operation, the first one included")
+    retry_spec: str = option("2.1", types.one_of(*RETRY_SPECS), "which published set of numbers is the default")
+    initial_backoff: float | None = option(
+        None, number(none=True), "backoff base after a transient failure, s", by_spec=True
+    )
+    throttling_backoff: float | None = option(None, number(none=True), "backoff base after throttling, s", by_spec=True)
+    max_backoff: float = option(20.0, number(), "no computed backoff is longer, s")
+    jitter: str | Jitter = option("full", types.one_of(*(kind.value for kind in Jitter)), "how delays are spread")
+    quota: float | str | RetryQuota | None = option(
+        "payoff",
+        types.quota,
+        "the retries of a scope: 'payoff', a number of tokens, a bucket, or None",
+        contradicts=(IS_SIMPLE,),
+    )
+    quota_url: str | QuotaUrl | None = option(
+        None,
+        quota_url,
+        "where processes share the quota: redis://, unix://, shm://, memory://",
+        contradicts=(IS_IN_PLACE, IS_SIMPLE),
+    )
+    patience: float = option(
+        DEFAULT_PATIENCE,
+        number(),
+        "without a deadline, how old an outage is waited out, s; 0: none",
+        contradicts=(HAS_NO_LINE, IS_SIMPLE),
+    )
+    refill_rate: float = option(
+        0.0,
+        number(unit="tokens per second"),
+        "tokens that come back by themselves, 1/s",
+        contradicts=(HAS_OWN_RULES, _beside_payoff(0.0), IS_SIMPLE),
+    )
+    on_empty: str = option(
+        "fail",
+        types.one_of("fail", "wait"),
+        "an empty quota refuses a retry, or has it wait",
+        contradicts=(HAS_OWN_RULES, _beside_payoff("fail"), NEVER_WAITS, IS_SIMPLE),
+    )
+    success_reward: float = option(
+        1,
+        number(unit="tokens"),
+        "tokens that a first-try success gives back",
+        contradicts=(_beside_payoff(1), IS_SIMPLE),
+    )
+    max_permit_wait: float | None = option(None, number(none=True), "adaptive: longest wait for a send permit, s")
+    rate_limiter: RateLimiterSettings = option(
+        DEFAULT_SETTINGS, types.limiter_settings, "adaptive: the limiter's numbers", not_from_environment=True
+    )
+    max_retry_after: float = option(120.0, number(), "a longer wait asked for by a server is not made, s")
+    operation_timeout: float | None = option(
+        None, number(above=0, none=True), "bound for attempts and waits together, s", adapter_only=True
+    )
+    operation_attempt_timeout: float | None = option(
+        None, number(above=0, none=True), "bound for each attempt, s", adapter_only=True
+    )
+    timeout: TimeoutType = option(None, types.timeout, "used where the caller gave no timeout", adapter_only=True)
+    preload_content: bool = option(
+        True, types.boolean, "read the body inside the attempt where stream is false", adapter_only=True
+    )
+    allowed_methods: Collection[str] | None = option(
+        IDEMPOTENT_METHODS, types.methods, "methods that may always be sent again", adapter_only=True
+    )
+    strict_methods: bool = option(
+        False, types.boolean, "other methods are sent again only if no byte was written", adapter_only=True
+    )
+    retry_status_codes: Collection[int] = option(
+        RETRY_STATUS_CODES,
+        status_codes,
+        "statuses that are retried",
+        classifiers_only=True,
+        contradicts=(HAS_NO_DEFAULTS,),
+    )
+    idempotency_header: str = option(
+        "Idempotency-Key", types.header_name, "a request that has it may be sent again", adapter_only=True
+    )
+    idempotency_key: bool | Callable[..., str] = option(
+        False, types.idempotency_key, "mint a key where one is needed", adapter_only=True, not_from_environment=True
+    )
+    raise_on_status: bool = option(
+        False, types.boolean, "raise RetryError instead of returning the last bad response", adapter_only=True
+    )
+    scope: Callable[[PreparedRequest], str] | None = option(
+        None, types.function, "names the scope of a request", adapter_only=True, not_from_environment=True
+    )
+    enabled: bool = option(True, types.boolean, "False: behave as a plain HTTPAdapter", adapter_only=True)
+    classifiers: Iterable[RetryClassifier] = option(
+        (), types.classifiers, "classifiers beside the defaults", classifiers_only=True, not_from_environment=True
+    )
+    default_classifiers: bool = option(True, types.boolean, "False: only the given classifiers", classifiers_only=True)
+    error_parser: Callable[[Response], Exception | None] | None = option(
+        None,
+        types.function,
+        "makes an exception from a response, or None",
+        classifiers_only=True,
+        not_from_environment=True,
+        contradicts=(HAS_NO_DEFAULTS,),
+    )
+    listeners: Iterable[Any] = option(
+        (), types.listeners, "are told what happens", adapter_only=True, not_from_environment=True
+    )
+    sdk_headers: bool = option(
+        False, types.boolean, "send amz-sdk-invocation-id and amz-sdk-request", adapter_only=True
+    )
+    models: Iterable[SmithyEndpoint] = option(
+        (), types.models, "Smithy models, each with its endpoint", classifiers_only=True, not_from_environment=True
+    )
+    urllib3_rules: Urllib3Rules | None = option(
+        None, types.urllib3_rules, "what a urllib3 Retry asked for besides", not_from_environment=True
+    )
+    trust_env: bool = option(
+        True,
+        types.boolean,
+        "False: read no environment variable and no AWS settings",
+        adapter_only=True,
+        not_from_environment=True,
+    )
+    aws_config: bool | str = option(
+        False,
+        types.aws_config,
+        "True or a profile's name: also go by the AWS settings",
+        contradicts=(READS_NO_SETTINGS,),
+    )
+    _sources: dict[str, str] = dataclasses.field(init=False, compare=False)
+
+    def __new__(cls, **options: Any) -> Self:  # noqa: D102
+        # The constructor alone can tell a given value from a default.
+        self = super().__new__(cls)
+        object.__setattr__(self, "_sources", dict.fromkeys(options, "code"))
+        return self
+
+    def __post_init__(self) -> None:
+        for name, item in OPTIONS.items():
+            object.__setattr__(self, name, item.read(getattr(self, name), "code"))
+        _check_contradictions(self)
+
+    @classmethod
+    def from_environment(cls, **options: Any) -> Self:
+        """Return the config that an adapter with these options would have here and now (contract 10.2, 10.3).
+
+        :param options: as in the constructor. They beat the environment, except ``SMITHY_RETRY_ENABLED=false``.
+        :raises RetryConfigError: for a bad option or variable, and for AWS settings that cannot be read.
+        """
+        from .sources import resolve
+
+        return resolve(cls(**check_names(options)))
+
+    @property
+    def numbers(self) -> RetryNumbers:
+        """The numbers of the chosen specification."""
+        return RETRY_SPECS[self.retry_spec]
+
+    @property
+    def transient_base(self) -> float:
+        """The backoff base after a transient failure, in seconds."""
+        base: float = self.effective("initial_backoff")
+        return base
+
+    @property
+    def throttling_base(self) -> float:
+        """The backoff base after throttling, in seconds."""
+        base: float = self.effective("throttling_backoff")
+        return base
+
+    def effective(self, name: str) -> Any:
+        """Return the value of an option that is in force: its own, or that of the published numbers.
+
+        :param name: of a known option.
+        """
+        if name == "quota":
+            return self.effective_quota
+        value = getattr(self, name)
+        return getattr(self.numbers, name) if value is None and OPTIONS[name].by_spec else value
+
+    def backoff(self, base: float) -> ExponentialRetryBackoffStrategy | JitteredBackoff:
+        """Return the backoff that the options describe.
+
+        :param base: :attr:`transient_base` or :attr:`throttling_base`, in seconds.
+        """
+        exponential = ExponentialRetryBackoffStrategy(
+            backoff_scale_value=base, max_backoff=self.max_backoff, jitter_type=self.jitter
+        )
+        return with_jitter(exponential, self.urllib3_rules)
+
+    @property
+    def effective_quota(self) -> float | str | RetryQuota | None:
+        """``quota``; where nobody set it, the published bucket if other options ask for one.
+
+        Published numbers, options that only a bucket of numbers has, and a urllib3 ``Retry``, whose bound on attempts
+        is one, ask for it.
+        """
+        asks_for_numbers = any(
+            name in ("retry_spec", "refill_rate", "on_empty", "success_reward")
+            or is_aws(source)
+            or (source == "max_retries" and name != "max_attempts")
+            for name, source in self._sources.items()
+        )
+        return PUBLISHED_CAPACITY if asks_for_numbers and not self.is_given("quota") else self.quota
+
+    def replace(self, **options: Any) -> RetryConfig:
+        """Return a config with some options changed.
+
+        :raises RetryConfigError: for a value that its option does not allow, and for options that contradict.
+        :raises TypeError: for an unknown option.
+        """
+        return self.replace_from(dict.fromkeys(options, "code"), **options)
+
+    def replace_from(self, sources: Mapping[str, str], **options: Any) -> Self:
+        """Return a config with some options changed whose values do not come from code.
+
+        An option from outside the program that contradicts the program is left out.
+
+        :param sources: the source of each of the options.
+        """
+        if not options:
+            return self
+        values = {name: OPTIONS[name].read(value, sources[name]) for name, value in check_names(options).items()}
+        new = self._with(values, {**self._sources, **sources})
+        new = new._unset(_overruled(new))
+        _check_contradictions(new)
+        return new
+
+    def without(self, source: str) -> Self:
+        """Return a config in which every option that came from one source has its default."""
+        return self._unset({name for name, origin in self._sources.items() if origin == source})
+
+    def _unset(self, names: Collection[str]) -> Self:
+        left = {name: origin for name, origin in self._sources.items() if name not in names}
+        return self._with({name: OPTIONS[name].default for name in names}, left)
+
+    def _with(self, values: dict[str, Any], sources: dict[str, str]) -> Self:
+        new = object.__new__(type(self))
+        new.__dict__.update(self.__dict__, **values, _sources=sources)
+        return new
+
+    def source(self, name: str) -> str:
+        """Return the source of an option's value.
+
+        ``"code"``, ``"environment variable SMITHY_RETRY_MAX_ATTEMPTS"``, ``"environment variable AWS_MAX_ATTEMPTS"``,
+        ``"profile 'x' in ~/.aws/config"``, ``"max_retries"``, ``"from retry_spec 2.1"`` or ``"default"``.
+
+        :raises TypeError: for an unknown option.
+        """
+        check_names({name: None})
+        if OPTIONS[name].by_spec and getattr(self, name) is None:
+            return f"from retry_spec {self.retry_spec}"
+        return self._sources.get(name, "default")
+
+    def is_given(self, name: str) -> bool:
+        """Return True if somebody set an option, even to its default."""
+        return name in self._sources
+
+    def settings(self) -> tuple[Setting, ...]:
+        """Return every option with the value in force and its source, in the order of the documentation."""
+        from .report import settings_of
+
+        return settings_of(self)
+
+    def explain(self) -> str:
+        """Return the policy in force as a table: option, value, source."""
+        from .report import as_table
+
+        return as_table(self.settings())
+
+    def worst_case(self) -> WorstCase:
+        """Return the most attempts, the longest sleep and the longest wall time of one operation, in closed form.
+
+        >>> RetryConfig(max_attempts=3, max_retry_after=10, patience=0).worst_case().sleep
+        20
+        """
+        from .report import worst_case
+
+        return worst_case(self)
+
+    def __repr__(self) -> str:
+        from .report import summary
+
+        return f"{type(self).__name__}({summary(self.settings())})"
+
+
+OPTIONS = options_of(RetryConfig)
+"""Every option by name, in the order of the documentation."""
+
+ADAPTER_OPTIONS = frozenset(name for name, item in OPTIONS.items() if item.adapter_only)
+"""The options that the adapter itself goes by. All others are the strategy's."""
+
+CLASSIFIER_OPTIONS = frozenset(name for name, item in OPTIONS.items() if item.classifiers_only)
+"""The options that the classifiers go by. Beside a foreign strategy, the adapter asks them about the resend rule."""
+
+
+class RetryOptions(TypedDict, total=False):
+    """The options as keywords, for type checkers: the annotations of the fields of :class:`RetryConfig`."""
+
+    mode: str
+    max_attempts: int
+    retry_spec: str
+    initial_backoff: float | None
+    throttling_backoff: float | None
+    max_backoff: float
+    jitter: str | Jitter
+    quota: float | str | RetryQuota | None
+    quota_url: str | QuotaUrl | None
+    patience: float
+    refill_rate: float
+    on_empty: str
+    success_reward: float
+    max_permit_wait: float | None
+    rate_limiter: RateLimiterSettings
+    max_retry_after: float
+    operation_timeout: float | None
+    operation_attempt_timeout: float | None
+    timeout: TimeoutType
+    preload_content: bool
+    allowed_methods: Collection[str] | None
+    strict_methods: bool
+    retry_status_codes: Collection[int]
+    idempotency_header: str
+    idempotency_key: bool | Callable[..., str]
+    raise_on_status: bool
+    scope: Callable[[PreparedRequest], str] | None
+    enabled: bool
+    classifiers: Iterable[RetryClassifier]
+    default_classifiers: bool
+    listeners: Iterable[Any]
+    sdk_headers: bool
+    error_parser: Callable[[Response], Exception | None] | None
+    models: Iterable[SmithyEndpoint | SmithyModel]
+    urllib3_rules: Urllib3Rules | None
+    trust_env: bool
+    aws_config: bool | str
+
+
+def with_options(function: Callable[..., Any]) -> inspect.Signature:
+    """Return the signature of a function whose ``**options`` are those of :class:`RetryConfig`."""
+    return signature_with(OPTIONS, RetryConfig.__annotations__, function)
+
+
+def check_names(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options; raise ``TypeError`` for an unknown name, with the nearest one."""
+    for name in options:
+        if name not in OPTIONS:
+            raise TypeError(unknown_option(name))
+    return options
+
+
+def unknown_option(name: str) -> str:
+    """Return the sentence for an unknown option, with the nearest name."""
+    return f"there is no option {name!r}: {suggestion(name, OPTIONS, repr)}"
+
+
+def contradictions(config: RetryConfig) -> Iterator[tuple[str, str, str]]:
+    """Yield each option that would do nothing, the option that makes it void, and the reason.
+
+    Both were set by somebody: a default contradicts nothing. An option that is None asks for nothing.
+    """
+    for name, item in OPTIONS.items():
+        value = getattr(config, name)
+        for other, applies, why in item.contradicts:
+            both_given = config.is_given(name) and config.is_given(other)
+            if both_given and value is not None and applies(value, getattr(config, other)):
+                yield name, other, why
+
+
+IN_THE_PROGRAM = frozenset({"code", "max_retries"})
+"""The sources of what the program itself says."""
+
+
+def _check_contradictions(config: RetryConfig) -> None:
+    """Raise ``RetryConfigError`` for two options that contradict each other, with the source of each."""
+    for name, other, why in contradictions(config):
+        with_it = f"{other}={getattr(config, other)!r} (from {config.source(other)})"
+        allowed = f"only one of {name} and {with_it} is allowed: {why}"
+        raise RetryConfigError(name, getattr(config, name), config.source(name), allowed)
+
+
+def _overruled(config: RetryConfig) -> frozenset[str]:
+    """Return the options from outside the program, a fleet's variable say, that contradict what the program says."""
+    pairs = [(name, other) for name, other, _ in contradictions(config)]
+    return frozenset(
+        theirs
+        for name, other in pairs
+        for ours, theirs in ((name, other), (other, name))
+        if config.source(ours) in IN_THE_PROGRAM and config.source(theirs) not in IN_THE_PROGRAM
+    )

@@ -1,0 +1,297 @@
+"""Options for the operations of one block of code (contract 8.4, 10.4)."""
+
+from __future__ import annotations
+
+import contextvars
+import dataclasses
+import functools
+import inspect
+import weakref
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
+
+from ..checks import number, suggestion, whole_number
+from ..classifiers.protocol import RetryClassifier
+from ..clock import SYSTEM_CLOCK, Clock, Deadline, after, earliest
+from . import parsers as types
+from .options import option, options_of, signature_with
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+@dataclass(frozen=True, slots=True)
+class OperationOptions:
+    """The options that blocks of :func:`retry_options` set around an operation.
+
+    Where one is None, no block sets it, and the adapter's own configuration holds. To add an option, add a field here
+    and a line to :class:`OperationKeywords`.
+
+    :param entries: the blocks that these options come from, the innermost last.
+    """
+
+    max_attempts: int | None = option(None, whole_number(1), "most attempts, the first one included")
+    classifiers: tuple[RetryClassifier, ...] = option(
+        (), types.classifiers, "classifiers beside the strategy's own and those of outer blocks"
+    )
+    default_classifiers: bool | None = option(
+        None,
+        types.boolean,
+        "False: only the classifiers of this block and of blocks inside it; True: takes back an outer block's False",
+    )
+    idempotent: bool | None = option(
+        None, types.boolean, "True: the requests may be sent again, whatever the method; False: they may not"
+    )
+    long_poll: bool | None = option(
+        None, types.boolean, "True: with an empty quota, the backoff is waited before the outcome is handed over"
+    )
+    idempotency_key: bool | Callable[..., str] | None = option(
+        None, types.idempotency_key, "as the option of the adapter: each operation gets a key of its own"
+    )
+    enabled: bool | None = option(None, types.boolean, "False: no retries, as with a plain HTTPAdapter")
+    deadline: Deadline | None = option(
+        None, number(above=0), "seconds from entering the block; everything in it must be over by then"
+    )
+    patience: float | None = option(None, number(), "without a deadline, how old an outage is waited out, s; 0: none")
+    most_sent: int | None = field(default=None, repr=False)
+    """Most attempts that are sent, whether they count or not; set by the testing kit alone."""
+    entries: tuple[_Entry, ...] = field(default=(), repr=False, compare=False)
+
+    can_wait: bool = field(init=False, repr=False, compare=False)
+    """A first attempt that succeeds needs none of these options but the deadline."""
+
+    def __post_init__(self) -> None:
+        can_wait = not self.classifiers and self.enabled is None and self.idempotency_key is None
+        object.__setattr__(self, "can_wait", can_wait)
+
+
+class _Entry:
+    """One entering of a block. Contexts that are copied in the block have the same one.
+
+    :param block: that was entered.
+    :param changes: the options that it sets, its deadline as a moment.
+    :param base: the options in force outside of all blocks.
+    """
+
+    __slots__ = ("__weakref__", "base", "block", "changes", "is_left", "token")
+
+    token: contextvars.Token[OperationOptions | None]
+    """Of the context in which the block was entered: no other one can be reset with it."""
+
+    def __init__(self, block: OptionsBlock | None, changes: dict[str, Any], base: OperationOptions | None) -> None:
+        self.block = block
+        self.changes = changes
+        self.base = base
+        self.is_left: bool = False
+
+    def was_made_here(self) -> bool:
+        """Tell whether the block was entered in this context, not in one that this one was copied from, or another."""
+        now = current_options.get()
+        try:
+            current_options.reset(self.token)
+        except ValueError:
+            return False
+        self.token = current_options.set(now)
+        return True
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Entry, (None, {}, None)  # an error may be pickled with its options; no context goes with them
+
+
+OPERATION_OPTIONS = options_of(OperationOptions)
+"""Every option of a block by name, in the order of the documentation."""
+
+
+class OperationKeywords(TypedDict, total=False):
+    """The keywords of :func:`retry_options`, for type checkers. None is the same as not given."""
+
+    max_attempts: int | None
+    classifiers: Iterable[RetryClassifier] | None
+    default_classifiers: bool | None
+    idempotent: bool | None
+    long_poll: bool | None
+    idempotency_key: bool | Callable[..., str] | None
+    enabled: bool | None
+    deadline: float | None
+    patience: float | None
+
+
+NOTHING = OperationOptions()
+
+current_options: contextvars.ContextVar[OperationOptions | None] = contextvars.ContextVar(
+    "requests_smithy_retry.config.options", default=None
+)
+"""The options of this context. Read them with :func:`options_in_force`; that they are None can be seen here."""
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class OptionsBlock:
+    """The block of :func:`retry_options`: enter it with ``with``, or decorate a function with it, as often as you like.
+
+    It may be left in another context than it was entered in, as that of a generator is which another thread or task
+    closes: its options hold no longer then, and those around it are in force. Call ``retry_options`` in the generator
+    itself: of one block that is open several times nobody could tell which of them is left.
+
+    :param changes: the options that it sets, as they are kept, but for the deadline: seconds from when it is entered.
+    :param clock: on which the deadline is measured.
+    """
+
+    __slots__ = ("_changes", "_clock", "_open")
+
+    def __init__(self, changes: Mapping[str, Any], clock: Clock) -> None:
+        self._changes = dict(changes)
+        self._clock = clock
+        self._open: set[weakref.ref[_Entry]] = set()
+
+    def __enter__(self) -> OperationOptions:
+        outer = options_in_force()
+        changes = dict(self._changes)
+        if "deadline" in changes:
+            changes["deadline"] = after(changes["deadline"], self._clock)
+        entry = _Entry(self, changes, outer.entries[0].base if outer is not None and outer.entries else outer)
+        self._open.add(weakref.ref(entry, self._open.discard))
+        options = _changed(outer or NOTHING, entry)
+        entry.token = current_options.set(options)
+        return options
+
+    def __exit__(self, *exc_info: object) -> None:
+        entry = self._left_now()
+        if entry is None:
+            return
+        # In the context that entered the block, if it is another one, its next look finds the mark.
+        entry.is_left = True
+        self._open.discard(weakref.ref(entry))
+        options = current_options.get()
+        if options is not None and entry in options.entries:
+            current_options.set(_without(options, [entry]))
+
+    def _left_now(self) -> _Entry | None:
+        """The entering that ends now; None where that cannot be told."""
+        options = current_options.get() or NOTHING
+        for entry in reversed(options.entries):
+            if entry.block is self and not entry.is_left:
+                return entry
+        # Whoever holds a generator may close it in another context than that in which its block was entered.
+        entered = [entry for entry in (ref() for ref in tuple(self._open)) if entry is not None]
+        return entered[0] if len(entered) == 1 else None
+
+    def __call__(self, function: F) -> F:
+        """The function, with the options in force during each call of it, until it returns.
+
+        :raises TypeError: for a generator function: its body runs between other people's code; and for a class.
+        """
+        if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+            raise TypeError(
+                f"retry_options cannot decorate the generator {function.__qualname__}: use a with block in it"
+            )
+        if isinstance(function, type):  # its methods would run outside of the block
+            raise TypeError(f"retry_options cannot decorate the class {function.__qualname__}: decorate its methods")
+        if inspect.iscoroutinefunction(function):
+
+            @functools.wraps(function)
+            async def call_async(*args: Any, **kwargs: Any) -> Any:
+                with self:
+                    return await function(*args, **kwargs)
+
+            return call_async  # type: ignore[return-value]
+
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            with self:
+                return function(*args, **kwargs)
+
+        return call  # type: ignore[return-value]
+
+    def __repr__(self) -> str:
+        return f"retry_options({', '.join(f'{name}={value!r}' for name, value in self._changes.items())})"
+
+
+def options_in_force() -> OperationOptions | None:
+    """The options in force in this context; None: nobody set any.
+
+    A block that was entered here may have been left in another context since: its options hold no longer.
+    """
+    options = current_options.get()
+    if options is None:
+        return None
+    for entry in options.entries:
+        if entry.is_left and entry.was_made_here():
+            left = [other for other in options.entries if other.is_left and other.was_made_here()]
+            options = _without(options, left)
+            current_options.set(options)
+            break
+    return options
+
+
+def _changed(outer: OperationOptions, entry: _Entry) -> OperationOptions:
+    """The options within a block that is entered where others are in force."""
+    changes = dict(entry.changes)
+    kept = () if changes.get("default_classifiers") is False else outer.classifiers
+    changes["classifiers"] = (*kept, *changes.get("classifiers", ()))
+    if "deadline" in changes:
+        changes["deadline"] = earliest(outer.deadline, changes["deadline"])
+    return dataclasses.replace(outer, **changes, entries=(*outer.entries, entry))
+
+
+def _without(options: OperationOptions, left: Collection[_Entry]) -> OperationOptions | None:
+    """The options as they are without some of their blocks."""
+    result = options.entries[0].base
+    for entry in options.entries:
+        if entry not in left:
+            result = _changed(result or NOTHING, entry)
+    return result
+
+
+def retry_options(*, clock: Clock = SYSTEM_CLOCK, **options: Unpack[OperationKeywords]) -> OptionsBlock:
+    """Set options for every operation in a block or a function, in this thread and context alone; blocks nest.
+
+    Use it as ``with retry_options(max_attempts=1):`` or as a decorator. The threads of a pool do not inherit it; start
+    their work with ``contextvars.copy_context().run`` where they should.
+
+    An inner block overrides what it names and inherits the rest; its classifiers are added to the outer ones, unless
+    it says ``default_classifiers=False``: then they replace all others.
+
+    :param clock: measures the deadline.
+    :param max_attempts: most attempts of each operation, from 1 on.
+    :param classifiers: classifiers beside the strategy's own.
+    :param default_classifiers: False: only the classifiers given here, neither the defaults nor those of the strategy
+        or of an outer block. True: takes back an outer block's False.
+    :param idempotent: True: the requests may be sent again, whatever their method. False: they may not.
+    :param long_poll: the operations are long polls: with an empty quota, the backoff is waited before the outcome
+        is handed over.
+    :param idempotency_key: True, or a function that makes a key: each operation gets a key of its own, as with the
+        option of that name. False: none.
+    :param enabled: False: no retries; the adapter behaves as a plain ``HTTPAdapter``.
+    :param deadline: seconds from entering the block, above 0: one bound over all of it, redirects, auth re-sends and
+        several requests (contract 8.4). Of nested blocks, the one that ends first counts.
+    :param patience: without a deadline, an operation waits while the outage is younger than this, in seconds; 0: it
+        does not wait.
+    :raises RetryConfigError: for a value that an option does not allow.
+    :raises TypeError: for any other option.
+    """
+    changes = {}
+    for name, value in options.items():
+        if name not in OPERATION_OPTIONS:
+            raise TypeError(_not_taken(name))
+        if value is not None:
+            changes[name] = OPERATION_OPTIONS[name].read(value, "retry_options")
+    return OptionsBlock(changes, clock)
+
+
+_ANNOTATIONS = {name: item.__forward_arg__ for name, item in OperationKeywords.__annotations__.items()}
+_SIGNATURE = signature_with(OPERATION_OPTIONS, _ANNOTATIONS, retry_options)
+retry_options.__signature__ = _SIGNATURE  # type: ignore[attr-defined]
+
+
+def _not_taken(name: str) -> str:
+    """The sentence for an option that one operation cannot have."""
+    from .retry_config import OPTIONS
+
+    taken = ", ".join(OPERATION_OPTIONS)
+    if name in OPTIONS:
+        return (
+            f"retry_options takes no {name!r}, it holds for a whole adapter: give it to RetryAdapter. It takes {taken}"
+        )
+    return f"there is no option {name!r}: {suggestion(name, OPERATION_OPTIONS, repr)}"

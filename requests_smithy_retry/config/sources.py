@@ -1,0 +1,125 @@
+"""Where the values of options come from (contract 10.2, 10.3): code, the environment, AWS settings."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
+
+from ..checks import is_first, suggestion
+from ..errors import RetryConfigWarning
+from .retry_config import OPTIONS, RetryConfig
+from .text_values import parse_text
+
+PREFIX = "SMITHY_RETRY_"
+
+VARIABLES: dict[str, str] = {
+    PREFIX + name.upper(): name for name, option in OPTIONS.items() if not option.not_from_environment
+}
+"""Each variable and the option that it sets."""
+
+ENABLED = PREFIX + "ENABLED"
+
+_warned: dict[str, object] = {}
+"""The variables that were warned about, so that none is twice."""
+
+
+def source_of(variable: str) -> str:
+    """Return the name of a variable as a source."""
+    return f"environment variable {variable}"
+
+
+def is_switched_off(environ: Mapping[str, str]) -> bool:
+    """True if ``SMITHY_RETRY_ENABLED`` says false. It beats code, and nothing else is looked at then.
+
+    :raises RetryConfigError: if it says neither true nor false.
+    """
+    text = environ.get(ENABLED, "").strip()
+    return text != "" and parse_text("enabled", text, source_of(ENABLED)) is False
+
+
+def from_environment(
+    environ: Mapping[str, str], names: Iterable[str] = OPTIONS
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """The options that the environment sets, and the source of each. Blank is the same as not set.
+
+    :param environ: the environment variables.
+    :param names: the options to look for.
+    :raises RetryConfigError: for a value that its option does not allow.
+    """
+    wanted = frozenset(names)
+    values: dict[str, Any] = {}
+    sources: dict[str, str] = {}
+    for variable, name in VARIABLES.items():
+        text = environ.get(variable, "").strip() if name in wanted else ""
+        if text != "":
+            sources[name] = source_of(variable)
+            values[name] = parse_text(name, text, sources[name])
+    return values, sources
+
+
+def warn_of_typos(environ: Mapping[str, str]) -> None:
+    """Warn about variables with our prefix that set nothing: once per process and variable, with the nearest name."""
+    for variable in environ:
+        if variable.startswith(PREFIX) and variable not in VARIABLES and is_first(_warned, variable):
+            warnings.warn(_typo(variable), RetryConfigWarning, stacklevel=2)
+
+
+def _typo(variable: str) -> str:
+    name = variable[len(PREFIX) :].lower()
+    if name in OPTIONS and PREFIX + name.upper() not in VARIABLES:
+        return f"{variable} sets nothing: the option {name!r} can only be set in code"
+    return f"{variable} sets nothing: {suggestion(variable.upper(), VARIABLES)}"
+
+
+C = TypeVar("C", bound=RetryConfig)
+
+AWS_OPTIONS = frozenset({"max_attempts", "mode", "retry_spec"})
+"""The options that AWS settings can set."""
+
+
+def resolve(config: C, environ: Mapping[str, str] | None = None, names: Iterable[str] = OPTIONS) -> C:
+    """A config with what the environment says filled in, where nobody set anything yet.
+
+    :param config: the config that code gave. With ``trust_env=False`` it is returned as it is.
+    :param environ: the environment variables; None: those of the process, now.
+    :param names: the options to fill in.
+    :raises RetryConfigError: for a bad variable, or AWS settings that cannot be read.
+    """
+    if not config.trust_env:
+        return config
+    environ = os.environ if environ is None else environ
+    warn_of_typos(environ)
+    if is_switched_off(environ):
+        return config.replace_from({"enabled": source_of(ENABLED)}, enabled=False)
+    values, sources = from_environment(environ, names)
+    # Beside a strategy none of them is wanted: it has its policy, and what these settings said when it was made.
+    if not AWS_OPTIONS.isdisjoint(names):
+        aws_values, aws_sources = _asked_of_aws(config, environ, names, values, sources)
+        values = {**aws_values, **values}
+        sources = {**aws_sources, **sources}
+    wanted = [name for name in names if name in values and not config.is_given(name)]
+    return config.replace_from({name: sources[name] for name in wanted}, **{name: values[name] for name in wanted})
+
+
+def _asked_of_aws(
+    config: RetryConfig,
+    environ: Mapping[str, str],
+    names: Iterable[str],
+    values: Mapping[str, Any],
+    sources: Mapping[str, str],
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the values of the AWS settings and their sources, if code or a variable asks for them.
+
+    :param values: the values of the variables.
+    :param sources: the names of those variables.
+    """
+    by_code = config.is_given("aws_config")
+    aws_config = config.aws_config if by_code else values.get("aws_config", config.aws_config)
+    if aws_config is False:
+        return {}, {}
+    from .aws_settings import from_aws_settings  # few ask for it, and it brings a parser of files
+
+    asked_by = config.source("aws_config") if by_code else sources["aws_config"]
+    return from_aws_settings(environ, aws_config, source=asked_by, settled={*values, *filter(config.is_given, names)})

@@ -1,0 +1,258 @@
+"""A urllib3 ``Retry`` as options of ours (contract 4.2). Works with urllib3 1.26 and 2.x; pure but for one warning.
+
+Counts, methods and statuses are the user's; backoff in its shape, quota, body rules and the treatment of long hints
+are ours. docs/explanation/differences-from-urllib3.md has every difference. The other way round, :class:`OptionsRetry`
+says options of ours in urllib3's words.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+import sys
+import warnings
+from typing import Any
+
+from urllib3.util.retry import Retry
+
+from ..errors import RetryConfigError, RetryConfigWarning
+from .retry_config import OPTIONS
+from .urllib3_rules import FailureKind, Urllib3Rules
+
+SOURCE = "max_retries"
+"""The source that is named for the values of a translated ``Retry``."""
+
+UNLIMITED = sys.maxsize
+"""The attempts of a ``Retry`` that sets no limit. The quota is what ends its retries."""
+
+
+def translate_retry(retry: Retry) -> dict[str, Any]:
+    """The options that a ``Retry`` asks for. What cannot be honoured is listed in one warning.
+
+    :param retry: an instance of urllib3's own class, or of a subclass that overrides none of its methods.
+    :raises RetryConfigError: for a subclass that overrides a method, and for counts that are no counts.
+    """
+    _refuse_overridden(retry)
+    dropped = not_honoured(retry)
+    if dropped:
+        warnings.warn(
+            f"max_retries={retry!r}: {'; '.join(dropped)}", RetryConfigWarning, stacklevel=_outside_of_package()
+        )
+    if isinstance(retry, OptionsRetry):
+        return retry.asked_for()
+    return {"max_attempts": 1} if is_plain_default(retry) else _options_of(retry)
+
+
+def _options_of(retry: Retry) -> dict[str, Any]:
+    limits = _limits(retry)
+    options: dict[str, Any] = {
+        "max_attempts": _max_attempts(retry, limits),
+        "retry_status_codes": _statuses(retry),
+        "allowed_methods": _methods(retry),
+        "strict_methods": True,
+        "raise_on_status": bool(retry.raise_on_status),
+        "urllib3_rules": Urllib3Rules(
+            limits=limits,
+            respect_retry_after=bool(retry.respect_retry_after_header),
+            backoff_jitter=float(getattr(retry, "backoff_jitter", 0.0)),
+            hinted_status_codes=_hinted_statuses(retry),
+        ),
+    }
+    options.update(_backoff(retry))
+    options.update(_longest_hint(retry))
+    return options
+
+
+def is_plain_default(retry: Retry) -> bool:
+    """True if it is what ``HTTPAdapter`` itself has by default: it retries nothing and raises for no status."""
+    return retry.total == 0 and not retry.status_forcelist
+
+
+def not_honoured(retry: Retry) -> list[str]:
+    """List the settings of a ``Retry`` that have no effect here, a phrase for each."""
+    phrases = []
+    if retry.redirect:
+        phrases.append(f"redirect={retry.redirect!r} has no effect, requests follows redirects itself")
+    elif retry.redirect is None and not retry.raise_on_redirect:
+        phrases.append("raise_on_redirect=False has no effect, requests follows redirects itself")
+    default = frozenset(name.lower() for name in Retry.DEFAULT_REMOVE_HEADERS_ON_REDIRECT)
+    if frozenset(retry.remove_headers_on_redirect) != default:
+        phrases.append("remove_headers_on_redirect has no effect, requests removes headers itself")
+    if retry.history:
+        phrases.append("its history is not taken over")
+    return phrases
+
+
+def _refuse_overridden(retry: Retry) -> None:
+    overridden = [
+        name
+        for name, method in vars(Retry).items()
+        if not name.startswith("__")
+        and name != "new"  # it only makes another instance
+        and callable(method)
+        and (getattr(type(retry), name) is not method or name in vars(retry))
+    ]
+    if overridden:
+        raise RetryConfigError(
+            "max_retries",
+            retry,
+            "code",
+            f"a urllib3 Retry that overrides no method is allowed, and {type(retry).__name__} overrides "
+            f"{', '.join(overridden)}: what they decide cannot be translated. Write a classifier (classifiers=...), a "
+            "backoff strategy or a retry strategy instead, and give max_attempts",
+        )
+
+
+def _limits(retry: Retry) -> tuple[tuple[FailureKind, int], ...]:
+    limits = []
+    for kind in FailureKind:
+        count = _count(retry, kind.value)
+        if count is not None:
+            limits.append((kind, count))
+    return tuple(limits)
+
+
+def _count(retry: Retry, name: str) -> int | None:
+    """Return a count from 0 on; None where there is no limit."""
+    count: Any = getattr(retry, name)
+    if count is None or count == math.inf:
+        return None
+    if count is True or not isinstance(count, (int, float)) or not math.isfinite(count) or count != int(count):
+        raise RetryConfigError(name, count, SOURCE, "a whole number of retries, False or None is allowed")
+    return max(int(count), 0)
+
+
+def _max_attempts(retry: Retry, limits: tuple[tuple[FailureKind, int], ...]) -> int:
+    total = _count(retry, "total")
+    if total is None:
+        return 1 + sum(most for _, most in limits) if len(limits) == len(FailureKind) else UNLIMITED
+    return total + 1
+
+
+def _methods(retry: Retry) -> frozenset[str] | None:
+    # urllib3 1.26 lets it be set under its old name on an instance; there, and in 2.x, an empty one means any method.
+    methods: Any = vars(retry).get("method_whitelist", retry.allowed_methods)
+    if isinstance(methods, str):
+        methods = re.split(r"[\s,;|]+", methods.strip())  # ("GET") is no tuple; urllib3 looks for "GET" in the text
+    return frozenset(methods) if methods else None
+
+
+def _statuses(retry: Retry) -> Any:
+    """Return the listed statuses: a single one counts, and one that no server can send is left out."""
+    statuses: Any = retry.status_forcelist or ()  # None, where it was set to that after construction
+    if isinstance(statuses, int):
+        statuses = (statuses,)  # (500) is no tuple
+    if isinstance(statuses, (str, bytes)):
+        raise RetryConfigError("status_forcelist", statuses, SOURCE, "a collection of statuses is allowed")
+    return frozenset(status for status in statuses if not isinstance(status, int) or 100 <= status <= 599)
+
+
+def _hinted_statuses(retry: Retry) -> frozenset[int]:
+    heeds = retry.total and retry.respect_retry_after_header  # without a total, urllib3 retries none of them
+    return frozenset(retry.RETRY_AFTER_STATUS_CODES) if heeds else frozenset()
+
+
+def _backoff(retry: Retry) -> dict[str, Any]:
+    """The user's factor as the base of our backoff; with a factor of 0, ours is left as it is."""
+    longest = getattr(retry, "backoff_max", retry.DEFAULT_BACKOFF_MAX)
+    factor = retry.backoff_factor
+    if factor == 0:
+        return {} if longest == Retry.DEFAULT_BACKOFF_MAX else {"max_backoff": longest}
+    return {"initial_backoff": factor, "throttling_backoff": factor, "max_backoff": longest}
+
+
+def _longest_hint(retry: Retry) -> dict[str, Any]:
+    """The longest bearable hint, where the user chose one: urllib3's own default is six hours."""
+    longest = getattr(retry, "retry_after_max", None)
+    if longest is None or longest == Retry.DEFAULT_RETRY_AFTER_MAX:
+        return {}
+    return {"max_retry_after": longest}
+
+
+TRANSLATED = (
+    *("max_attempts", "retry_status_codes", "allowed_methods", "strict_methods", "raise_on_status", "urllib3_rules"),
+    *("initial_backoff", "throttling_backoff", "max_backoff", "max_retry_after"),
+)
+"""The options that a ``Retry`` can ask for."""
+
+
+_KNOWN = frozenset(vars(Retry(0)))  # an older urllib3 has fewer
+
+
+class OptionsRetry(Retry):
+    """The ``Retry`` of an adapter that was given none: its options, in urllib3's words.
+
+    It asks for these very options again, also as a copy, and what is changed in it for something else. Beneath a plain
+    ``HTTPAdapter`` it is a ``Retry`` like any other.
+    """
+
+    _said: dict[str, Any]
+
+    @classmethod
+    def saying(cls, options: dict[str, Any], *, transient_base: float) -> OptionsRetry:
+        """Make one.
+
+        :param options: a value for each of :data:`TRANSLATED`.
+        :param transient_base: the backoff base in force, in seconds.
+        """
+        rules = options["urllib3_rules"] or Urllib3Rules()
+        said = {
+            **{kind.value: most for kind, most in rules.limits},
+            "total": None if options["max_attempts"] == UNLIMITED else options["max_attempts"] - 1,
+            "status_forcelist": options["retry_status_codes"],
+            "backoff_factor": transient_base,
+            "backoff_max": options["max_backoff"],
+            "backoff_jitter": rules.backoff_jitter,
+            "raise_on_status": options["raise_on_status"],
+            "respect_retry_after_header": rules.respect_retry_after,
+            "retry_after_max": options["max_retry_after"],
+        }
+        self = cls(**{name: value for name, value in said.items() if name in _KNOWN})
+        self.allowed_methods = options["allowed_methods"]  # the constructor would warn of an empty one
+        self._said = {**options, "transient_base": transient_base}
+        return self
+
+    def new(self, **options: Any) -> Any:
+        """Make another one, with some values changed."""
+        made = super().new(**options)
+        made._said = self._said
+        return made
+
+    def asked_for(self) -> dict[str, Any]:
+        """Return the options that it asks for: those that it was made from, but for what was changed in it."""
+        said = dict(self._said)
+        before = _options_of(OptionsRetry.saying(said, transient_base=said.pop("transient_base")))
+        after = _options_of(self)
+        changes = changed_options(before, after)
+        if "allowed_methods" in changes:
+            changes["strict_methods"] = True  # methods named to urllib3 mean here what they mean there
+        if "urllib3_rules" in changes:
+            changes["urllib3_rules"] = _changed_rules(
+                said["urllib3_rules"], before["urllib3_rules"], after["urllib3_rules"]
+            )
+        return {**said, **changes}
+
+
+def changed_options(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+    """Return the options that two translations differ in, as the later one has them; by default where it has none."""
+    changes = {name: OPTIONS[name].default for name in before.keys() - after.keys()}
+    changes.update((name, value) for name, value in after.items() if name not in before or before[name] != value)
+    return changes
+
+
+def _changed_rules(said: Urllib3Rules | None, before: Urllib3Rules, after: Urllib3Rules) -> Urllib3Rules | None:
+    """Return rules with each part that differs between two others. Without rules, a hint makes no status retryable."""
+    names = [field.name for field in dataclasses.fields(Urllib3Rules) if said or field.name != "hinted_status_codes"]
+    parts = {name: getattr(after, name) for name in names if getattr(after, name) != getattr(before, name)}
+    return dataclasses.replace(said or Urllib3Rules(), **parts) if parts else said
+
+
+def _outside_of_package() -> int:
+    """Return the ``stacklevel`` with which a warning points to the caller's own code."""
+    frame = sys._getframe(1)
+    level = 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == __name__.split(".")[0]:
+        frame = frame.f_back
+        level += 1
+    return level

@@ -1,0 +1,123 @@
+"""The rules of a urllib3 ``Retry`` that no other option can express (contract 4.2), as a value.
+
+The translation makes it (:mod:`urllib3_retry`); the strategy goes by it in one place. The counts of an operation
+travel in its token.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ..pacing.backoff import ExponentialRetryBackoffStrategy
+
+if TYPE_CHECKING:
+    from ..classifiers.outcome import Outcome
+
+
+class FailureKind(enum.Enum):
+    """The kinds of failure that urllib3 tells apart, each with a count of its own."""
+
+    CONNECT = "connect"
+    """No connection was made."""
+    READ = "read"
+    """The request was sent, in part at least, and no whole answer came."""
+    STATUS = "status"
+    """An answer came, and its status is to be retried."""
+    OTHER = "other"
+    """Anything else."""
+
+
+@dataclass(frozen=True, slots=True)
+class Urllib3Rules:
+    """The rules of a translated ``Retry``.
+
+    :param limits: the most retries after failures of one kind; a kind that is not named has no limit of its own.
+    :param respect_retry_after: True: a server's hint is heeded.
+    :param backoff_jitter: up to so many seconds are added to each delay, within ``max_backoff``.
+    :param hinted_status_codes: statuses that are retried where the response has a ``Retry-After``.
+    """
+
+    limits: tuple[tuple[FailureKind, int], ...] = ()
+    respect_retry_after: bool = True
+    backoff_jitter: float = 0.0
+    hinted_status_codes: frozenset[int] = frozenset()
+
+    def exceeded(self, kinds: tuple[FailureKind, ...]) -> str | None:
+        """The sentence for the limit that one more retry would exceed, or None.
+
+        :param kinds: of the operation's failures so far, this one included.
+        """
+        kind = kinds[-1]
+        for limited, most in self.limits:
+            if limited is kind and kinds.count(kind) > most:
+                return f"{most} retries after {kind.value} failures are allowed by the urllib3 Retry"
+        return None
+
+
+def kind_of(outcome: Outcome) -> FailureKind:
+    """Return the kind of failure that urllib3 would count an outcome as."""
+    if outcome.error is None:
+        return FailureKind.STATUS
+    # Imported here: the strategy layer knows no HTTP library, and only a translated Retry asks.
+    import urllib3.exceptions as uex
+
+    from ..interruptions import causes
+
+    for cause in causes(outcome.error):
+        if isinstance(cause, uex.ConnectTimeoutError):  # a refused connection and a failed look-up are such, too
+            return FailureKind.CONNECT
+        if isinstance(cause, (uex.ReadTimeoutError, uex.ProtocolError)):
+            return FailureKind.READ
+    return FailureKind.OTHER
+
+
+def count_failure(
+    rules: Urllib3Rules | None, failures: tuple[FailureKind, ...], outcome: Outcome
+) -> tuple[tuple[FailureKind, ...], str | None]:
+    """The operation's failures by kind with one more, and the sentence for a limit that it exceeds, or None.
+
+    Without rules nothing is counted.
+    """
+    if rules is None:
+        return failures, None
+    failures = (*failures, kind_of(outcome))
+    return failures, rules.exceeded(failures)
+
+
+def heeds_hints(rules: Urllib3Rules | None) -> bool:
+    """True if a server's hints are listened to."""
+    return rules is None or rules.respect_retry_after
+
+
+def with_jitter(
+    backoff: ExponentialRetryBackoffStrategy, rules: Urllib3Rules | None
+) -> ExponentialRetryBackoffStrategy | JitteredBackoff:
+    """Return a backoff to which ``backoff_jitter`` adds."""
+    if rules is None or rules.backoff_jitter == 0:
+        return backoff
+    return JitteredBackoff(backoff, jitter=rules.backoff_jitter)
+
+
+class JitteredBackoff:
+    """Another backoff with a random amount on top, as urllib3's ``backoff_jitter`` asks, within its longest delay.
+
+    :param inner: computes the delay.
+    :param jitter: up to so many seconds are added.
+    """
+
+    def __init__(self, inner: ExponentialRetryBackoffStrategy, *, jitter: float) -> None:
+        self.inner: ExponentialRetryBackoffStrategy = inner
+        self.jitter: float = jitter
+
+    def compute_next_backoff_delay(self, retry_attempt: int, previous_delay: float | None = None) -> float:
+        """Seconds to wait before a retry: 0 for the first attempt."""
+        if retry_attempt <= 0:
+            return 0.0
+        delay = self.inner.compute_next_backoff_delay(retry_attempt, previous_delay)
+        return min(delay + self.inner.random() * self.jitter, self.inner.max_backoff)
+
+    def longest_delay(self, retry_attempt: int) -> float:
+        """Return the upper bound of the delay before a retry, in seconds."""
+        return self.inner.longest_delay(retry_attempt, extra=self.jitter)

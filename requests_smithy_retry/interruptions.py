@@ -1,0 +1,95 @@
+"""Exceptions of signal handlers and foreign code, which are not ours to handle (contract 2).
+
+A signal handler raises in the middle of anything: Celery's ``SoftTimeLimitExceeded``, an ordinary ``Exception``, at a
+task's soft time limit. Every broad ``except`` in the package checks for this first.
+
+Some handlers raise what the network raises, too: ``TimeoutError``, ``OSError``. Only the traceback tells these apart.
+"""
+
+from __future__ import annotations
+
+import functools
+import signal
+import sys
+from collections.abc import Iterator
+from types import CodeType
+from typing import Any
+
+PACKAGES = frozenset(
+    {*sys.stdlib_module_names, "OpenSSL", "redis", "requests", "requests_smithy_retry", "socks", "urllib3"}
+)
+"""The packages whose exceptions can come from sending, reading and asking for a quota."""
+
+MAX_CAUSES = 32
+
+
+def causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield the error and everything it wraps, outermost first, at most :data:`MAX_CAUSES`; safe against cycles."""
+    seen: list[BaseException] = []
+    ahead = [error]
+    while ahead and len(seen) < MAX_CAUSES:
+        current = ahead.pop(0)
+        if any(current is known for known in seen):
+            continue
+        seen.append(current)
+        yield current
+        inner = (*current.args, getattr(current, "reason", None), current.__cause__)
+        ahead.extend(item for item in inner if isinstance(item, BaseException))
+
+
+def is_foreign(error: BaseException) -> bool:
+    """Return True for an exception of a class that neither Python, nor :data:`PACKAGES`, nor a decoder defines."""
+    package = type(error).__module__.partition(".")[0]
+    return package not in PACKAGES and not isinstance(error, _decoder_errors())
+
+
+def _decoder_errors() -> tuple[type[BaseException], ...]:
+    """Return what urllib3's decoders raise; nothing while urllib3 is not imported, and so nothing was decoded."""
+    module: Any = sys.modules.get("urllib3.response")
+    return () if module is None else module.HTTPResponse.DECODER_ERROR_CLASSES
+
+
+def is_interruption(error: BaseException) -> bool:
+    """Return True if a signal handler raised the error or one of its causes: the traceback leads through the handler.
+
+    urllib3 and requests wrap a handler's ``TimeoutError`` as they wrap the socket's. The exception that the caller was
+    handling when the request was made is not considered.
+    """
+    handlers = _handlers()
+    if not handlers:
+        return False
+    outside = sys.exc_info()[1]
+    for cause in causes(error):
+        at: BaseException | None = cause
+        for _ in range(MAX_CAUSES):
+            if at is None or (at is outside and at is not error):
+                break
+            if _leads_through(at, handlers):
+                return True
+            at = at.__context__
+    return False
+
+
+def _handlers() -> frozenset[CodeType]:
+    """Return the code objects of the current signal handlers."""
+    found = set()
+    for number in signal.valid_signals():
+        handler: Any = signal.getsignal(number)
+        if not callable(handler):
+            continue  # SIG_DFL and SIG_IGN are members of an enum: their class has its metaclass's __call__
+        while isinstance(handler, functools.partial):
+            handler = handler.func
+        for callee in (handler, getattr(type(handler), "__call__", None)):  # noqa: B004 - the function is wanted
+            code = getattr(callee, "__code__", None)  # a bound method has its function's
+            if isinstance(code, CodeType):
+                found.add(code)
+    return frozenset(found)
+
+
+def _leads_through(error: BaseException, codes: frozenset[CodeType]) -> bool:
+    at = error.__traceback__
+    while at is not None:
+        if at.tb_frame.f_code in codes:
+            return True
+        at = at.tb_next
+    return False

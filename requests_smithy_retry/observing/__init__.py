@@ -1,0 +1,1 @@
+"""The record of operations: histories, events, log records and metric labels."""

@@ -1,0 +1,206 @@
+"""The history of an operation (contract 12): its attempts, and the reason why it ended.
+
+It is attached to the response or the exception that the caller gets. For a first-try success it is made on demand.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ..classifiers.actions import RetryForbidden, RetryIndicated
+from ..classifiers.fold import Vote
+from ..clock import SYSTEM_CLOCK, Clock
+from ..errors import StopReason
+from ..urls import display_scope, scope_of, without_secrets
+
+ATTRIBUTE = "_retry_history"
+STARTED = "_retry_started"
+MAX_KEPT = 100
+"""The most attempts that are kept: the first and the last ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptRecord:
+    """The record of one attempt.
+
+    :param number: the attempt's number, from 1.
+    :param started: the start, in seconds since the epoch.
+    :param duration: the duration in seconds, or None if nobody measured it.
+    :param status: the response's status, or None.
+    :param error: the exception's type, or None.
+    :param delay: the wait before the attempt, in seconds.
+    :param delay_source: ``"backoff"``, the name of the hint, or ``"patience"`` for a late last retry.
+    :param votes: the verdict of each classifier; empty for a success.
+    :param quota_before: the tokens in the bucket before it paid for the following retry.
+    :param quota_after: the tokens left afterwards.
+    :param quota_source: the bucket that paid: ``"memory"``, ``"redis"``, ``"redis, fallen open"`` and the like.
+    :param permit_wait: the wait for a send permit (adaptive mode) after the delay, in seconds.
+    :param line_wait: the wait for the service to be back, in seconds.
+    :param line_why: the event that ended that wait, as a phrase.
+    """
+
+    number: int
+    started: float
+    duration: float | None
+    status: int | None = None
+    error: str | None = None
+    delay: float = 0.0
+    delay_source: str = "backoff"
+    votes: tuple[Vote, ...] = ()
+    quota_before: float | None = None
+    quota_after: float | None = None
+    quota_source: str | None = None
+    permit_wait: float = 0.0
+    line_wait: float = 0.0
+    line_why: str = ""
+
+    @property
+    def ending(self) -> str:
+        """The outcome in a word: the status, or the exception's type."""
+        return str(self.status) if self.error is None else self.error
+
+
+@dataclass(frozen=True, slots=True)
+class RetryHistory:
+    """The attempts of one operation, and why it ended. It can be pickled and holds no request, header or body.
+
+    :param scope: the scope whose quota was spent, without userinfo, query and fragment.
+    :param attempts: the attempts in order.
+    :param stop_reason: the rule that ended the operation.
+    :param why: that rule's own words.
+    :param max_attempts: the most attempts allowed; None if the strategy does not say.
+    :param deleted_by: the attempt, from 1, that may have deleted what the last one did not find.
+    :param line_wait: the wait for the service to be back after the last attempt, in vain, in seconds.
+    """
+
+    scope: str | None
+    attempts: tuple[AttemptRecord, ...]
+    stop_reason: StopReason
+    why: str
+    max_attempts: int | None = None
+    deleted_by: int | None = None
+    line_wait: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.scope is not None:
+            object.__setattr__(self, "scope", without_secrets(self.scope))
+
+    @property
+    def sentence(self) -> str:
+        """The end of the operation, in one sentence."""
+        if not self.attempts:
+            return f"nothing was sent: {self.why}"
+        count = self.attempts[-1].number
+        # While nobody succeeds, an attempt counts for none but the first.
+        is_bounded = self.max_attempts is not None and count <= self.max_attempts
+        of = f" of {self.max_attempts}" if is_bounded else ""
+        if self.stop_reason is StopReason.SUCCESS:
+            return f"succeeded at attempt {count}{of}"
+        ending = self.attempts[-1].ending
+        if self.stop_reason is StopReason.NOT_RETRYABLE:
+            deleted = "" if self.deleted_by is None else f"; attempt {self.deleted_by} may have deleted it"
+            return f"ended at attempt {count}{of} with {ending}: {self.why}{deleted}"
+        return f"gave up after attempt {count}{of}: {self.why}; last answer: {ending}"
+
+    def explain(self) -> str:
+        """Return the whole story, with one line per attempt."""
+        lines = []
+        for item in self.attempts:
+            if item.line_why:
+                lines.append(wait_text(self.scope, item.line_wait, item.line_why))
+            wait = f"after {item.delay:.3g} s ({item.delay_source}) " if item.delay else ""
+            wait += f"and {item.permit_wait:.3g} s for a permit " if item.permit_wait else ""
+            took = "" if item.duration is None else f" in {item.duration:.3g} s"
+            votes = ", ".join(f"{vote.classifier}: {verdict_text(vote)}" for vote in item.votes)
+            paid = "" if item.quota_before is None else f", quota {item.quota_before:g} -> {item.quota_after:g}"
+            lines.append(f"attempt {item.number}: {wait}{item.ending}{took}{f' [{votes}]' if votes else ''}{paid}")
+        return "\n".join([*lines, self.sentence])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the history as plain values, for JSON."""
+        attempts = []
+        for item in self.attempts:
+            row = asdict(item)
+            row["votes"] = [{"classifier": vote.classifier, "verdict": verdict_text(vote)} for vote in item.votes]
+            attempts.append(row)
+        return {
+            "scope": self.scope,
+            "attempts": attempts,
+            "stop_reason": self.stop_reason.name,
+            "sentence": self.sentence,
+            "max_attempts": self.max_attempts,
+            "line_wait": self.line_wait,
+        }
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
+def wait_text(scope: str | None, seconds: float, why: str) -> str:
+    """Return a wait for the service in words.
+
+    :param scope: the service.
+    :param seconds: the wait.
+    :param why: the event that ended it.
+    """
+    service = "the service" if scope is None else display_scope(scope)
+    return f"waited {seconds:.3g} s: {service} was not answering; asked again when {why}"
+
+
+def verdict_text(vote: Vote) -> str:
+    """Return a classifier's verdict in words."""
+    if isinstance(vote.action, RetryIndicated):
+        return vote.action.reason.kind.value
+    if isinstance(vote.action, RetryForbidden):
+        return f"forbidden ({vote.action.why or vote.action.stop_reason.value})"
+    return "no opinion"
+
+
+def attach(target: Any, history: RetryHistory) -> None:
+    """Attach the history to the response or the exception; to the latter also as a note (Python 3.11).
+
+    A response is pickled by its list ``__attrs__``, so the history is added to the list of this one.
+    """
+    setattr(target, ATTRIBUTE, history)
+    pickled = getattr(target, "__attrs__", None)
+    if isinstance(pickled, list) and ATTRIBUTE not in pickled:
+        target.__attrs__ = [*pickled, ATTRIBUTE, "__attrs__"]
+    if hasattr(target, "add_note"):
+        target.add_note(history.sentence)
+
+
+def retry_history(response_or_exception: Any) -> RetryHistory | None:
+    """Return the history of the operation that ended with this response or exception.
+
+    :param response_or_exception: the result of a send. After redirects that is the last operation; each response in
+        ``response.history`` has a history of its own. An exception made from a response, as by ``raise_for_status()``,
+        has the response's.
+    :returns: None if it did not come from a :class:`RetryAdapter`, and for a first-try success that was pickled. Other
+        histories survive pickling.
+    """
+    history = getattr(response_or_exception, ATTRIBUTE, None)
+    if isinstance(history, RetryHistory):
+        return history
+    started = getattr(response_or_exception, STARTED, None)
+    if isinstance(started, (int, float)):
+        return _of_first_try(response_or_exception, started)
+    if isinstance(response_or_exception, BaseException):
+        return retry_history(getattr(response_or_exception, "response", None))
+    return None
+
+
+def _of_first_try(response: Any, started: float) -> RetryHistory:
+    """Make the history of a first-try success, of which only the start was recorded."""
+    elapsed = response.elapsed.total_seconds() or None
+    adapter = response.connection
+    clock = getattr(adapter, "clock", SYSTEM_CLOCK)
+    record = AttemptRecord(1, clock.wall() - (clock.now() - started), elapsed, status=response.status_code)
+    scope = adapter.scope_of(response.request) if hasattr(adapter, "scope_of") else scope_of(response.request.url)
+    most = getattr(getattr(adapter, "strategy", None), "max_attempts", None)
+    return RetryHistory(scope, (record,), StopReason.SUCCESS, StopReason.SUCCESS.value, most)
+
+
+def ended_now(clock: Clock, number: int, duration: float, status: int | None, error: str | None) -> AttemptRecord:
+    """Make the record of an attempt that ended just now, of which nothing else is known."""
+    return AttemptRecord(number, clock.wall() - duration, duration, status, error)

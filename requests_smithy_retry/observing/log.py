@@ -1,0 +1,122 @@
+"""The log (contract 12): DEBUG per attempt, INFO per retry and wait for a service, WARNING on giving up.
+
+Records go to ``requests_smithy_retry``. They name method, origin and path, never userinfo, a query, a header's value or
+a body. Each has its values in ``extra`` as well, under names that begin with ``retry_``.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from ..errors import StopReason
+from ..urls import display_scope, safe_url
+from .history import AttemptRecord, RetryHistory, wait_text
+
+logger: logging.Logger = logging.getLogger("requests_smithy_retry")
+logger.addHandler(logging.NullHandler())  # a program without logging gets nothing on its stderr
+
+may_log: Callable[[int, bool], bool] = getattr(logger, "_cache", {}).get
+"""``may_log(level, True)`` is False if the level is known to be off.
+
+It reads logging's own cache of ``isEnabledFor``, which every change of a level empties: the method itself is too slow
+for each success. Without such a cache, the answer is True.
+"""
+
+QUIET_ENDINGS = frozenset({StopReason.SUCCESS, StopReason.NOT_RETRYABLE, StopReason.REQUEST_FAULT, StopReason.DISABLED})
+"""The stop reasons that are not giving up, because no retry was indicated."""
+
+
+def log_attempt(method: str | None, url: str | None, record: AttemptRecord) -> None:
+    """Log the end of an attempt, at DEBUG."""
+    if logger.isEnabledFor(logging.DEBUG):
+        logger.debug(
+            "attempt %d of %s %s ended with %s after %.3f s",
+            record.number,
+            method,
+            safe_url(url),
+            record.ending,
+            record.duration,
+            extra=_extra(method, url, record),
+        )
+
+
+def log_first_try(method: str | None, url: str | None, status: int, duration: float) -> None:
+    """Log a first-try success, at DEBUG."""
+    log_attempt(method, url, AttemptRecord(1, 0.0, duration, status))
+
+
+def log_waiting(method: str | None, url: str | None, record: AttemptRecord, scope: str) -> None:
+    """Log that an operation waits for its service from now on, at INFO."""
+    if logger.isEnabledFor(logging.INFO):
+        logger.info(
+            "%s %s waits: %s is not answering (attempt %d ended with %s)",
+            method,
+            safe_url(url),
+            display_scope(scope),
+            record.number,
+            record.ending,
+            extra=_extra(method, url, record),
+        )
+
+
+def log_retry(
+    method: str | None,
+    url: str | None,
+    record: AttemptRecord,
+    delay: float,
+    source: str,
+    scope: str | None = None,
+    line_wait: float = 0.0,
+    line_why: str = "",
+) -> None:
+    """Log the retry that follows, at INFO."""
+    if not logger.isEnabledFor(logging.INFO):
+        return
+    extra = {**_extra(method, url, record), "retry_delay": delay, "retry_delay_source": source}
+    if line_why:
+        logger.info(
+            "retry %d of %s %s: %s",
+            record.number,
+            method,
+            safe_url(url),
+            wait_text(scope, line_wait, line_why),
+            extra={**extra, "retry_line_wait": line_wait, "retry_line_why": line_why},
+        )
+    else:
+        logger.info(
+            "retry %d of %s %s in %.3f s (%s): attempt %d ended with %s",
+            record.number,
+            method,
+            safe_url(url),
+            delay,
+            source,
+            record.number,
+            record.ending,
+            extra=extra,
+        )
+
+
+def log_end(method: str | None, url: str | None, history: RetryHistory) -> None:
+    """Log an operation that gave up, or whose retry of a deletion found nothing to delete, at WARNING."""
+    is_quiet = history.stop_reason in QUIET_ENDINGS and history.deleted_by is None
+    if not is_quiet and logger.isEnabledFor(logging.WARNING):
+        unsent = AttemptRecord(0, 0.0, None)
+        extra = _extra(method, url, history.attempts[-1] if history.attempts else unsent)
+        logger.warning(
+            "%s %s: %s",
+            method,
+            safe_url(url),
+            history.sentence,
+            extra={**extra, "retry_stop_reason": history.stop_reason.name},
+        )
+
+
+def _extra(method: str | None, url: str | None, record: AttemptRecord) -> dict[str, object]:
+    return {
+        "retry_method": method,
+        "retry_url": safe_url(url),
+        "retry_attempt": record.number,
+        "retry_status": record.status,
+        "retry_error": record.error,
+    }

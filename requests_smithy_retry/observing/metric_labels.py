@@ -1,0 +1,127 @@
+"""The labels of metrics and spans (contract 12): few values, however hostile the servers, and no secrets."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+from ..forksafe import renew_lock_after_fork
+from ..urls import display_scope
+from .events import AfterAttempt
+from .observed_operation import ObservedOperation
+
+KNOWN_METHODS = frozenset({"CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "QUERY", "TRACE"})
+"""The methods of RFC 9110, RFC 5789 and the QUERY draft; the semantic conventions call every other one ``_OTHER``."""
+
+OTHER = "_OTHER"
+"""The label of all values beyond the limit."""
+
+SHARED = "shared"
+"""The label of a bucket that has no scope."""
+
+MAX_VALUES = 100
+"""The default limit of scopes, and of exception types."""
+
+
+class Bounded:
+    """Returns the first ``most`` distinct values as they are, and :data:`OTHER` for later ones.
+
+    :param most: the limit.
+    """
+
+    def __init__(self, most: int = MAX_VALUES) -> None:
+        self._most = most
+        self._seen: set[str] = set()
+        self.renew_lock()
+        renew_lock_after_fork(self)
+
+    def renew_lock(self) -> None:
+        """Replace the lock, after a fork."""
+        self._lock = threading.Lock()
+
+    def __call__(self, value: str) -> str:
+        """Return the value, or :data:`OTHER`."""
+        if value in self._seen:
+            return value
+        with self._lock:
+            if len(self._seen) >= self._most:
+                return OTHER
+            self._seen.add(value)
+            return value
+
+
+class Labels:
+    """The label values of one listener.
+
+    :param most: the limit of scopes, and of exception types.
+    """
+
+    def __init__(self, most: int = MAX_VALUES) -> None:
+        self._scopes = Bounded(most)
+        self._errors = Bounded(most)
+
+    def method(self, operation: ObservedOperation) -> str:
+        """Return the request's method if it is a known one, else :data:`OTHER`."""
+        return operation.method if operation.method in KNOWN_METHODS else OTHER
+
+    def scope(self, operation: ObservedOperation) -> str:
+        """Return the scope, without a default port."""
+        return self._scopes(display_scope(operation.scope))
+
+    def outcome(self, event: AfterAttempt) -> str:
+        """Return the status, or the exception's type."""
+        if event.status is None:
+            return self._errors(type(event.error).__name__)
+        return str(event.status) if 100 <= event.status <= 599 else OTHER
+
+
+class QuotaLevels:
+    """The tokens in the retry quotas, and who waits, for gauges: of every observed strategy that is still alive.
+
+    :param most: the limit of scopes.
+    """
+
+    def __init__(self, most: int = MAX_VALUES) -> None:
+        self._most = most
+        # By identity: a user's strategy, a dataclass say, may not be hashable.
+        self._strategies: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
+        self.renew_lock()
+        renew_lock_after_fork(self)
+
+    def renew_lock(self) -> None:
+        """Replace the lock, after a fork."""
+        self._lock = threading.Lock()
+
+    def observe(self, operation: ObservedOperation) -> None:
+        """Include the operation's strategy from now on, if it has a ``snapshot``."""
+        strategy: Any = operation.adapter.strategy
+        if id(strategy) not in self._strategies and hasattr(strategy, "snapshot"):
+            with self._lock, contextlib.suppress(TypeError):  # slots may rule out a weak reference
+                self._strategies[id(strategy)] = strategy
+
+    def read(self) -> dict[str, float]:
+        """Return the tokens by scope: the lowest of several strategies; a shared bucket is ``"shared"``."""
+        levels: dict[str, float] = {}
+        for name, bucket in self._buckets():
+            if name in levels or len(levels) < self._most:
+                levels[name] = min(bucket.available, levels.get(name, bucket.available))
+        return levels
+
+    def waiting(self) -> dict[str, int]:
+        """Return the operations that wait, by scope: those of all strategies; of a shared bucket only once."""
+        levels: dict[str, int] = {}
+        for name, bucket in self._buckets():
+            count, others = getattr(bucket, "waiting", None), levels.get(name, 0)
+            if count is not None and (name in levels or len(levels) < self._most):
+                levels[name] = max(count, others) if name == SHARED else count + others
+        return levels
+
+    def _buckets(self) -> Iterator[tuple[str, Any]]:
+        with self._lock:
+            strategies = list(self._strategies.values())
+        for strategy in strategies:
+            for scope, bucket in getattr(strategy.snapshot(), "buckets", {}).items():
+                yield SHARED if scope is None else display_scope(scope), bucket

@@ -1,0 +1,194 @@
+"""An operation as listeners see it, and the emission of its events (contract 12).
+
+Without listeners it costs nothing; with them, a first-try success costs two events.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any, Protocol
+
+from requests import PreparedRequest, Response
+
+from ..classifiers.actions import ErrorKind, RetryIndicated
+from ..classifiers.fold import Classification
+from ..errors import StopReason
+from ..urls import safe_url
+from .events import AfterAttempt, BeforeAttempt, GaveUp, RetryScheduled, Succeeded, Throttled
+from .history import AttemptRecord, RetryHistory, ended_now
+from .log import QUIET_ENDINGS
+
+if TYPE_CHECKING:
+    from ..clock import Clock
+    from ..config.retry_options import OperationOptions
+    from ..strategies.foreign import StrategyPort
+    from ..strategies.protocol import RetryStrategy
+
+
+class Sender(Protocol):
+    """The part of the sending adapter that an observed operation uses."""
+
+    clock: Clock
+    listeners: Any
+
+    @property
+    def strategy(self) -> RetryStrategy:
+        """The strategy as it was given."""
+        ...
+
+    @property
+    def port(self) -> StrategyPort:
+        """The strategy, adapted."""
+        ...
+
+    def scope_of(self, request: PreparedRequest) -> str:
+        """Return the scope of a request."""
+        ...
+
+
+# `tuple.__new__` saves the frame of a named tuple's own constructor, for every attempt.
+_event: Any = tuple.__new__
+
+
+class ObservedOperation:
+    """One call of ``send``; the same object in all its events.
+
+    :param adapter: the sending adapter.
+    :param request: the caller's request. Do not change it: ``BeforeAttempt.request`` is for that.
+    :param options: the operation's ``retry_options``, or None.
+    """
+
+    number: int = 1
+    """The number of the latest attempt, from 1."""
+    own_max_attempts: int | None = None
+    """The limit in the operation's own options, or None."""
+    _base: PreparedRequest | None = None
+    _copy: PreparedRequest | None = None
+
+    def __init__(self, adapter: Sender, request: PreparedRequest, options: OperationOptions | None) -> None:
+        self.adapter = adapter
+        self.request = request
+        if options is not None:
+            self.own_max_attempts = options.max_attempts
+
+    @property
+    def method(self) -> str:
+        """The request's method."""
+        return self.request.method or ""
+
+    @functools.cached_property
+    def url(self) -> str:
+        """The request's URL without userinfo, query and fragment."""
+        return safe_url(self.request.url)
+
+    @functools.cached_property
+    def scope(self) -> str:
+        """The scope whose quota the operation spends."""
+        return self.adapter.scope_of(self.request)
+
+    @property
+    def max_attempts(self) -> int | None:
+        """Most attempts of the operation; None where the strategy does not say."""
+        return self.own_max_attempts or self.adapter.port.strategy.max_attempts
+
+    @functools.cached_property
+    def invocation_id(self) -> str:
+        """A random UUID, the same for all attempts."""
+        from uuid import uuid4  # slow to import
+
+        return str(uuid4())
+
+    @functools.cached_property
+    def data(self) -> dict[Any, Any]:
+        """The listeners' own state of this operation, each under a key of its own."""
+        return {}
+
+    def begin_first(self) -> PreparedRequest:
+        """Emit ``before_attempt`` of the first attempt, and return the request to send."""
+        try:
+            self.adapter.listeners.before_attempt(_event(BeforeAttempt, (self, 1)))
+        except BaseException as error:
+            self.interrupted(error, None)
+            raise
+        return self._copy or self.request
+
+    def begin(self, number: int, base: PreparedRequest) -> PreparedRequest:
+        """Emit ``before_attempt``, and return the request to send.
+
+        :param base: the request to send if no listener changes it.
+        """
+        self.number, self._base, self._copy = number, base, None
+        try:
+            self.adapter.listeners.before_attempt(BeforeAttempt(self, number))
+        except BaseException as error:
+            self.interrupted(error, None)
+            raise
+        return self._to_send()
+
+    def _to_send(self) -> PreparedRequest:
+        return self._copy or self._base or self.request
+
+    def attempt_request(self) -> PreparedRequest:
+        """Return the attempt's own copy of the request."""
+        if self._copy is None:
+            self._copy = (self._base or self.request).copy()
+        return self._copy
+
+    def succeeded_at_once(self, response: Response, started: float) -> None:
+        """Emit ``after_attempt`` of a first-try success."""
+        response.request = self.request
+        adapter = self.adapter
+        try:
+            adapter.listeners.after_attempt(
+                _event(AfterAttempt, (self, 1, response, None, adapter.clock.now() - started, None))
+            )
+        except BaseException:
+            response.close()
+            raise
+
+    def interrupted(self, error: BaseException, started: float | None) -> None:
+        """Emit ``after_attempt`` of an attempt that was interrupted.
+
+        :param started: the start of the attempt on the clock; None if it had not begun.
+        """
+        duration = 0.0 if started is None else self.adapter.clock.now() - started
+        self.adapter.listeners.after_attempt(AfterAttempt(self, self.number, None, error, duration))
+
+    def attempt_ended(
+        self,
+        record: AttemptRecord,
+        response: Response | None,
+        error: Exception | None,
+        classification: Classification | None,
+    ) -> None:
+        """Emit the events of an attempt that is in the record."""
+        listeners = self.adapter.listeners
+        response = response if error is None else None
+        listeners.after_attempt(AfterAttempt(self, self.number, response, error, record.duration or 0.0, record))
+        action = None if classification is None else classification.action
+        if isinstance(action, RetryIndicated) and action.reason.kind is ErrorKind.THROTTLING:
+            listeners.throttled(Throttled(self, self.number, record))
+
+    def retry_follows(
+        self, record: AttemptRecord, delay: float, source: str, line_wait: float = 0.0, line_why: str = ""
+    ) -> None:
+        """Emit ``retry_scheduled``."""
+        event = RetryScheduled(self, self.number, delay, source, record, line_wait, line_why)
+        self.adapter.listeners.retry_scheduled(event)
+
+    def ended(self, history: RetryHistory) -> None:
+        """Emit ``gave_up`` or ``succeeded``, if either applies."""
+        listeners = self.adapter.listeners
+        number = history.attempts[-1].number if history.attempts else 0
+        if history.stop_reason not in QUIET_ENDINGS:
+            listeners.gave_up(GaveUp(self, number, history))
+        elif history.stop_reason is StopReason.SUCCESS and number > 1:
+            listeners.succeeded(Succeeded(self, number, history))
+
+    def record_of(self, event: AfterAttempt) -> AttemptRecord:
+        """Make the record of an attempt that has none."""
+        error = None if event.error is None else type(event.error).__name__
+        return ended_now(self.adapter.clock, event.number, event.duration, event.status, error)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.method} {self.url} attempt {self.number}>"

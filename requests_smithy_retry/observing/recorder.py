@@ -1,0 +1,166 @@
+"""The record of an operation in progress (contract 11.2, 12); the finished one is in :mod:`history`."""
+
+from __future__ import annotations
+
+from requests import PreparedRequest, Response
+from urllib3.util.retry import RequestHistory
+
+from ..classifiers.fold import Classification
+from ..clock import Clock
+from ..config.max_retries import ShownRetry
+from ..errors import StopReason
+from ..strategies.protocol import LoopToken
+from .history import MAX_KEPT, AttemptRecord, RetryHistory
+from .log import log_attempt, log_end, log_retry, log_waiting
+from .observed_operation import ObservedOperation
+
+GONE = frozenset({404, 410})
+"""The statuses of a server that has nothing to delete."""
+
+
+class Recorder:
+    """The attempts of one operation so far; of more than :data:`MAX_KEPT`, the first and the last ones.
+
+    :param request: the caller's request.
+    :param scope: the scope whose quota the operation spends.
+    :param clock: tells the time.
+    :param observed: emits the events to the listeners, or None.
+    """
+
+    permit_wait: float = 0.0
+    """The next attempt's wait for a send permit, in seconds; set by the operation."""
+    _line_wait: tuple[float, str] = (0.0, "")
+    """The next attempt's wait for the service to be back, in seconds, and the event that ended it."""
+    _waiting: tuple[AttemptRecord, float] | None = None
+    """The last attempt, which is noted already, and the moment at which its operation began to wait for the service."""
+    _vain_wait: float = 0.0
+    in_doubt: int | None = None
+    """The first failed attempt on which the server may have acted; set by the operation."""
+
+    def __init__(
+        self, request: PreparedRequest, scope: str, clock: Clock, observed: ObservedOperation | None = None
+    ) -> None:
+        self.request = request
+        self.scope = scope
+        self.clock = clock
+        self.number: int = 0
+        self.observed: ObservedOperation | None = observed
+        self.attempts: list[AttemptRecord] = []
+        self.rows: list[RequestHistory] = []
+
+    def begin_waiting(
+        self,
+        response: Response | None,
+        error: Exception | None,
+        started: float,
+        waited: tuple[float, str],
+        classification: Classification,
+    ) -> None:
+        """Record an attempt whose operation waits for the service from now on: :meth:`note` comes after the wait.
+
+        The parameters are those of :meth:`note`.
+        """
+        record = self._note_attempt(response, error, started, waited, classification, None)
+        self._waiting = record, self.clock.now()
+        log_waiting(self.request.method, self.request.url, record, self.scope)
+
+    def note(
+        self,
+        response: Response | None,
+        error: Exception | None,
+        started: float,
+        waited: tuple[float, str],
+        classification: Classification | None,
+        next_token: LoopToken | None,
+        next_wait: float = 0.0,
+    ) -> None:
+        """Record an attempt, if :meth:`begin_waiting` did not, and the retry that follows.
+
+        :param response: the response, or None; ignored beside an error.
+        :param error: the exception, or None.
+        :param started: the start of the attempt, on the clock.
+        :param waited: the wait before the attempt in seconds, and its source.
+        :param classification: the verdict, or None.
+        :param next_token: the token of the retry that follows, or None.
+        :param next_wait: the wait before that retry in seconds.
+        """
+        record, began = self._waiting or (None, 0.0)
+        if record is None:
+            record = self._note_attempt(response, error, started, waited, classification, next_token)
+        elif next_token is None:
+            self._vain_wait = self.clock.now() - began
+        self._waiting = None
+        if next_token is not None:
+            self._note_retry(record, next_token, next_wait)
+
+    def _note_retry(self, record: AttemptRecord, token: LoopToken, delay: float) -> None:
+        source, line_wait = token.delay_source, (token.waited, token.why)
+        self._line_wait = line_wait
+        log_retry(self.request.method, self.request.url, record, delay, source, self.scope, *line_wait)
+        if self.observed is not None:
+            self.observed.retry_follows(record, delay, source, *line_wait)
+
+    def _note_attempt(
+        self,
+        response: Response | None,
+        error: Exception | None,
+        started: float,
+        waited: tuple[float, str],
+        classification: Classification | None,
+        next_token: LoopToken | None,
+    ) -> AttemptRecord:
+        now = self.clock.now()
+        self.number += 1
+        status = response.status_code if response is not None and error is None else None
+        record = AttemptRecord(
+            number=self.number,
+            started=self.clock.wall() - (now - started),
+            duration=now - started,
+            status=status,
+            error=None if error is None else type(error).__name__,
+            delay=waited[0],
+            delay_source=waited[1],
+            votes=() if classification is None else classification.votes,
+            quota_before=None if next_token is None else next_token.quota_before,
+            quota_after=None if next_token is None else next_token.quota_after,
+            quota_source=None if next_token is None else next_token.quota_source,
+            permit_wait=self.permit_wait,
+            line_wait=self._line_wait[0],
+            line_why=self._line_wait[1],
+        )
+        self.permit_wait, self._line_wait = 0.0, (0.0, "")
+        self.attempts.append(record)
+        self.rows.append(RequestHistory(self.request.method, self.request.path_url, error, status, None))
+        if len(self.rows) > MAX_KEPT:
+            del self.attempts[MAX_KEPT // 2], self.rows[MAX_KEPT // 2]
+        log_attempt(self.request.method, self.request.url, record)
+        if self.observed is not None:
+            self.observed.attempt_ended(record, response, error, classification)
+        return record
+
+    def history(self, stop_reason: StopReason, why: str, max_attempts: int | None) -> RetryHistory:
+        """Return the history of the ended operation; log it and emit its last event."""
+        deleted_by = self.in_doubt if self._found_nothing_to_delete() else None
+        attempts, waited = tuple(self.attempts), self._vain_wait
+        history = RetryHistory(self.scope, attempts, stop_reason, why, max_attempts, deleted_by, waited)
+        log_end(self.request.method, self.request.url, history)
+        if self.observed is not None:
+            self.observed.ended(history)
+        return history
+
+    def _found_nothing_to_delete(self) -> bool:
+        return self.request.method == "DELETE" and bool(self.attempts) and self.attempts[-1].status in GONE
+
+    def fill_urllib3_history(self, response: Response, shown: ShownRetry | None = None) -> None:
+        """Put the discarded attempts where tools look for urllib3's own retries (contract 11.2).
+
+        :param response: the last response.
+        :param shown: the ``Retry`` that the adapter was given, or None.
+        """
+        retries = getattr(response.raw, "retries", None)
+        if retries is not None and len(self.rows) > 1:
+            history = (*retries.history, *self.rows[:-1])
+            used = retries.new(history=history) if shown is None else shown.used(self.number - 1, history)
+            response.raw.retries = used
+        elif shown is not None:
+            shown.put_into(response.raw)

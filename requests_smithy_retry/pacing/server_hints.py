@@ -1,0 +1,125 @@
+"""The server's hints about the wait (contract 7.2, 7.3): parsing, and the delay that follows. Pure.
+
+In order: ``x-amz-retry-after`` (ms), ``retry-after-ms`` and ``x-ms-retry-after-ms`` (ms), ``Retry-After`` (seconds or
+an HTTP-date, RFC 9110 10.2.3). A malformed one is skipped.
+"""
+
+from __future__ import annotations
+
+import re
+from calendar import monthrange
+from collections.abc import Mapping
+from typing import NamedTuple
+
+AMZ_HEADER = "x-amz-retry-after"
+MILLISECOND_HEADERS = ("retry-after-ms", "x-ms-retry-after-ms")
+AMZ_MAX_EXTRA = 5.0
+"""The most that ``x-amz-retry-after`` adds to the computed backoff, in seconds (Retries 2.1)."""
+
+_INTEGER = re.compile(r"[0-9]+")
+_DECIMAL = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+# The three formats of RFC 9110 5.6.7. The standard library's parser is laxer, so the shape is checked first.
+_HTTP_DATE = re.compile(
+    r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), [0-9]{2} [A-Z][a-z]{2} [1-9][0-9]{3} [0-9]{2}:[0-9]{2}:[0-9]{2} GMT"
+    r"|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day, [0-9]{2}-[A-Z][a-z]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2} GMT"
+    r"|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z]{2} [ 0-9][0-9] [0-9]{2}:[0-9]{2}:[0-9]{2} [1-9][0-9]{3}"
+)
+_HUGE_DIGITS = 15
+"""The most digits that are converted: a longer number exceeds any limit, and Python refuses thousands of digits."""
+
+
+class Hint(NamedTuple):
+    """A wait that a server asked for.
+
+    :param seconds: 0 or more.
+    :param source: the header's name.
+    """
+
+    seconds: float
+    source: str
+
+
+def read_hint(headers: Mapping[str, str], *, wall: float) -> Hint | None:
+    """Return the first well-formed hint among the headers, or None. Never raise.
+
+    :param headers: the response's; looked up by lower-case name, so give a case-insensitive mapping.
+    :param wall: the current time in seconds since the epoch, for a response without a ``Date`` of its own.
+    """
+    for name in (AMZ_HEADER, *MILLISECOND_HEADERS):
+        value = headers.get(name)
+        if value is not None:
+            milliseconds = parse_integer(value)
+            if milliseconds is not None:
+                return Hint(milliseconds / 1000, name)
+    value = headers.get("retry-after")
+    if value is None:
+        return None
+    seconds = parse_retry_after(value, date=headers.get("date"), wall=wall)
+    return None if seconds is None else Hint(seconds, "retry-after")
+
+
+def parse_integer(value: str) -> float | None:
+    """Return a whole number of 0 or more, at most 1e15; None for anything else."""
+    text = value.strip(" \t")
+    return None if _INTEGER.fullmatch(text) is None else _number(text)
+
+
+def _number(text: str) -> float:
+    digits = text.lstrip("0")
+    return float(digits or "0") if len(digits) <= _HUGE_DIGITS else 1e15
+
+
+def parse_retry_after(value: str, *, date: str | None, wall: float) -> float | None:
+    """Return the seconds that a ``Retry-After`` value asks for, or None if it is malformed.
+
+    :param value: ``1*DIGIT``, a decimal such as ``0.5``, or an HTTP-date.
+    :param date: the response's own ``Date``: an HTTP-date is compared with it, because clocks differ.
+    :param wall: the current time in seconds since the epoch, where there is no well-formed ``Date``.
+    """
+    text = value.strip(" \t")
+    if _DECIMAL.fullmatch(text) is not None:
+        whole, _, fraction = text.partition(".")
+        return _number(whole) + float(f"0.{fraction[:_HUGE_DIGITS]}")
+    moment = parse_http_date(text)
+    if moment is None:
+        return None
+    sent = None if date is None else parse_http_date(date.strip(" \t"))
+    return max(0.0, moment - (wall if sent is None else sent))
+
+
+def parse_http_date(text: str) -> float | None:
+    """Return the seconds since the epoch of an HTTP-date in any of its three formats, or None."""
+    if _HTTP_DATE.fullmatch(text) is None:
+        return None
+    from email.utils import mktime_tz, parsedate_tz  # imported here: it brings socket, which the strategies do without
+
+    parsed = parsedate_tz(text)
+    if parsed is None or not _is_a_time(*parsed[:6]):
+        return None
+    return float(mktime_tz(parsed))
+
+
+def _is_a_time(year: int, month: int, day: int, hour: int, minute: int, second: int) -> bool:
+    """Return True for a moment of the calendar; the parser checks only the month's name."""
+    return 1 <= day <= monthrange(year, month)[1] and hour <= 23 and minute <= 59 and second <= 60
+
+
+def delay_for(computed: float, hint: Hint | None) -> float:
+    """Combine a computed backoff and a hint into a delay, in seconds.
+
+    :param computed: the backoff.
+    :param hint: the wait that the server asked for, or None.
+    """
+    if hint is None:
+        return computed
+    if hint.source == AMZ_HEADER:
+        return min(max(computed, hint.seconds), computed + AMZ_MAX_EXTRA)
+    return max(computed, hint.seconds)
+
+
+def is_too_long(hint: Hint | None, limit: float) -> bool:
+    """Return True if a hint asks for a longer wait than is allowed (contract 7.3).
+
+    :param limit: ``max_retry_after``, in seconds.
+    """
+    return hint is not None and hint.source != AMZ_HEADER and hint.seconds > limit

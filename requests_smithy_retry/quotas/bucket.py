@@ -1,0 +1,378 @@
+"""The token bucket (contract 6.2, 6.3), and the line of those who wait for its tokens."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from dataclasses import dataclass
+from itertools import islice
+from typing import ClassVar, Protocol, runtime_checkable
+
+from ..checks import is_finite, safe_repr
+from ..clock import SYSTEM_CLOCK, Clock, wait_on
+from ..copying import FreshCopies
+from ..forksafe import renew_lock_after_fork
+
+LOOK_AGAIN = 1.0
+"""Seconds after which a waiter whose turn has no known time looks whether tokens were lost without notice."""
+
+ROUNDING = 1e-9
+"""So small a part of an amount is not there, and not missing, by rounding alone."""
+
+
+class Waiter:
+    """One who waits.
+
+    :param amount: the tokens that it wants.
+    :param deadline: until when; None: as long as it takes.
+    :param lock: the bucket's.
+    """
+
+    __slots__ = ("amount", "changed", "deadline", "granted")
+
+    def __init__(self, amount: float, deadline: float | None, lock: threading.Lock) -> None:
+        self.amount: float = amount
+        self.deadline: float | None = deadline
+        self.changed: threading.Condition = threading.Condition(lock)
+        self.granted: bool | None = None
+        """True: served; False: refused; None: still in line."""
+
+
+class WaitingLine:
+    """The line on one bucket. Every method is called with the bucket's lock held.
+
+    :param bucket: whose tokens are waited for.
+    """
+
+    def __init__(self, bucket: TokenBucket) -> None:
+        self._bucket = bucket
+        self._line: deque[Waiter] = deque()
+        self._outstanding = 0.0
+        self._lost: deque[float] = deque()
+
+    def acquire(self, amount: float, deadline: float | None) -> bool:
+        """Take ``amount``, now or when it is its turn; False where that cannot be in time."""
+        self._write_off_lost()
+        if amount > self._bucket.capacity:
+            return False
+        waiter = Waiter(amount, deadline, self._bucket._lock)
+        self._line.append(waiter)
+        if len(self._line) == 1:
+            self.serve()
+        try:
+            while waiter.granted is None:
+                seconds = self._seconds_to_wait(waiter)
+                if seconds is None:
+                    return False
+                wait_on(self._bucket.clock, waiter.changed, seconds)
+                self._write_off_lost()
+                self.serve()
+        except BaseException:
+            if waiter.granted:
+                # Served and interrupted at once: nobody will use the tokens.
+                self.returned(amount)
+                self._bucket._available = min(self._bucket.capacity, self._bucket._available + amount)
+            raise
+        finally:
+            if waiter.granted is None:
+                self._line.remove(waiter)
+            self.serve()
+        return waiter.granted
+
+    def returned(self, amount: float) -> None:
+        """Tokens came back, or never will: they are no longer out."""
+        left = self._outstanding - amount
+        # An amount left by rounding alone is out nowhere: waiting for it would never end.
+        self._outstanding = left if left > ROUNDING * max(1.0, amount) else 0.0
+
+    def lose(self, amount: float) -> None:
+        """Take note without the lock, from a finalizer, that tokens will not come back."""
+        self._lost.append(amount)
+
+    def serve(self) -> None:
+        """Grant and refuse from the front of the line, as far as that is known; wake whom it concerns."""
+        bucket = self._bucket
+        bucket._refill()
+        while self._line:
+            first = self._line[0]
+            if self._is_enough(first.amount):
+                bucket._available = max(0.0, bucket._available - first.amount)
+                self._outstanding += first.amount
+                first.granted = True
+            elif not (bucket.refill_rate or self._outstanding):
+                first.granted = False
+            else:
+                first.changed.notify()  # it may be due earlier than it thought
+                return
+            self._line.popleft()
+            first.changed.notify()
+
+    def _is_enough(self, amount: float) -> bool:
+        # An amount missing by rounding alone may be too little to move the clock: waiting for it would never end.
+        bucket = self._bucket
+        missing = amount - bucket._available
+        if missing <= ROUNDING * max(1.0, amount):
+            return True
+        now = bucket.clock.now()
+        return bucket.refill_rate > 0 and now + missing / bucket.refill_rate == now
+
+    def _seconds_to_wait(self, waiter: Waiter) -> float | None:
+        """Return the seconds until it is worth looking again; None: the tokens will not come in time."""
+        bucket = self._bucket
+        now = bucket.clock.now()
+        left = float("inf") if waiter.deadline is None else waiter.deadline - now
+        if bucket.refill_rate:
+            due = self._wanted_up_to(waiter) - bucket._available
+            seconds = due / bucket.refill_rate
+            # The end of a steady refill is known: too late is too late (contract 6.3).
+            return None if seconds > left else max(0.0, seconds)
+        return None if left <= 0 else min(left, LOOK_AGAIN)
+
+    def _wanted_up_to(self, waiter: Waiter) -> float:
+        place = self._line.index(waiter)
+        return sum(other.amount for other in islice(self._line, place + 1))
+
+    def _write_off_lost(self) -> None:
+        while self._lost:
+            self.returned(self._lost.popleft())
+
+
+class Loan:
+    """Tokens that a retry took from a bucket on which others may wait. They come back or are lost, once.
+
+    Whoever drops a token without a word (an interrupt, say) loses them too: otherwise others would wait for ever.
+
+    :param line: of the bucket.
+    :param bucket: whose tokens they are.
+    :param amount: the number of tokens.
+    """
+
+    __slots__ = ("_amount", "_bucket", "_line")
+
+    def __init__(self, line: WaitingLine, bucket: TokenBucket, amount: float) -> None:
+        self._line = line
+        self._bucket = bucket
+        self._amount = amount
+
+    def give_back(self) -> None:
+        """They come back to the bucket that they were taken from, whichever its scope has by now."""
+        amount, self._amount = self._amount, 0.0
+        self._bucket.release(amount)
+
+    def write_off(self) -> None:
+        """They will not come back."""
+        amount, self._amount = self._amount, 0.0
+        if amount:
+            self._bucket.write_off(amount)
+
+    def __del__(self) -> None:
+        # A finalizer may run inside the bucket's own lock, so it takes none.
+        if self._amount:
+            self._line.lose(self._amount)
+
+
+def loan_of(bucket: RetryQuota, amount: float) -> Loan | None:
+    """The loan to go with tokens just taken; None for a bucket that nobody waits on."""
+    line = getattr(bucket, "_line", None)
+    return Loan(line, bucket, amount) if isinstance(line, WaitingLine) else None  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, slots=True)
+class TokenBucketSnapshot:
+    """A bucket at one moment.
+
+    :param capacity: the most it holds.
+    :param available: the tokens that it holds.
+    :param source: which bucket answered: ``"memory"``, ``"redis"``, ``"shared memory"``; the latter two add
+        ``", fallen open"`` where a local bucket stands in.
+    """
+
+    capacity: float
+    available: float
+    source: str = "memory"
+
+
+@runtime_checkable
+class RetryQuota(Protocol):
+    """The interface that a strategy needs of a bucket."""
+
+    @property
+    def capacity(self) -> float:
+        """The most it holds."""
+        ...
+
+    @property
+    def available(self) -> float:
+        """The tokens that it holds now."""
+        ...
+
+    def acquire(self, amount: float, *, deadline: float | None = None) -> bool:
+        """Take all of ``amount``, or nothing."""
+        ...
+
+    def release(self, amount: float) -> None:
+        """Give back; what exceeds the capacity is dropped."""
+        ...
+
+    def snapshot(self) -> TokenBucketSnapshot:
+        """An immutable view."""
+        ...
+
+
+def is_full(bucket: RetryQuota) -> bool:
+    """True if a bucket holds all it can."""
+    return bucket.available >= bucket.capacity
+
+
+class TokenBucket(FreshCopies):
+    """A bucket of retry tokens. All-or-nothing, under one lock; never below 0, never above its capacity.
+
+    Pass one object to several strategies to share a quota on purpose.
+
+    >>> bucket = TokenBucket(28)
+    >>> bucket.acquire(14), bucket.acquire(14), bucket.acquire(14), bucket.available
+    (True, True, False, 0)
+    >>> bucket.release(50); bucket.available
+    28
+
+    :param capacity: the most it holds, from 0 on.
+    :param initial: the tokens that it holds at first; by default it is full.
+    :param refill_rate: tokens that come back per second whatever happens, from 0 on.
+    :param on_empty: ``"fail"``: :meth:`acquire` refuses at once; ``"wait"``: it waits for its turn.
+    :param clock: tells how much has been refilled, and waits.
+    :raises ValueError: for a number out of range.
+    """
+
+    _past: ClassVar[frozenset[str]] = frozenset({"_available", "_refilled_at", "_lock", "_line"})
+
+    def __init__(
+        self,
+        capacity: float = 500,
+        *,
+        initial: float | None = None,
+        refill_rate: float = 0.0,
+        on_empty: str = "fail",
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
+        if not is_finite(capacity) or capacity < 0:
+            raise ValueError(f"capacity={safe_repr(capacity)}: a finite number from 0 on is allowed")
+        if initial is not None and not (is_finite(initial) and 0 <= initial <= capacity):
+            raise ValueError(f"initial={safe_repr(initial)}: a number from 0 to the capacity {capacity!r} is allowed")
+        if not is_finite(refill_rate) or refill_rate < 0:
+            raise ValueError(
+                f"refill_rate={safe_repr(refill_rate)}: a finite number of tokens per second from 0 on is allowed"
+            )
+        if on_empty not in ("fail", "wait"):
+            raise ValueError(f"on_empty={on_empty!r}: 'fail' or 'wait' is allowed")
+        self.capacity = capacity
+        self.refill_rate = refill_rate
+        self.on_empty = on_empty
+        self.clock = clock
+        self._begin()
+        if initial is not None:
+            self._available = initial
+
+    def _begin(self) -> None:
+        self._available = self.capacity
+        self._refilled_at = self.clock.now()
+        self.renew_lock()
+        renew_lock_after_fork(self)
+
+    @property
+    def available(self) -> float:
+        """The tokens that the bucket holds now."""
+        if self.refill_rate:
+            with self._lock:
+                self._refill()
+        return self._available
+
+    def acquire(self, amount: float, *, deadline: float | None = None) -> bool:
+        """Take ``amount`` tokens, or none and return False.
+
+        A bucket that waits returns False at once where nothing could ever bring the tokens, or where it is known that
+        they come too late; else it waits, first come, first served, interruptibly and without its lock.
+
+        :param amount: from 0 on.
+        :param deadline: the moment, on its clock, until which a bucket that waits may wait; None: as long as it takes.
+        :raises ValueError: for anything but a finite number from 0 on.
+        """
+        check_amount(amount)
+        with self._lock:
+            self._refill()
+            if self._line is not None:
+                return self._line.acquire(amount, deadline)
+            if self._available < amount:
+                return False
+            self._available -= amount
+            return True
+
+    def release(self, amount: float) -> None:
+        """Give ``amount`` tokens back; what exceeds the capacity is dropped.
+
+        :raises ValueError: for anything but a finite number from 0 on.
+        """
+        check_amount(amount)
+        # Read without the lock: a full bucket has room for nothing, so there is nothing to lose (contract 6.2). Where
+        # others wait, what came back is to be booked all the same.
+        if self._line is None and self._available >= self.capacity:
+            return
+        with self._lock:
+            if self._line is not None:
+                self._line.returned(amount)
+            self._add(amount)
+
+    def reward(self, amount: float) -> None:
+        """Add tokens that nobody took; what exceeds the capacity is dropped.
+
+        :raises ValueError: for anything but a finite number from 0 on.
+        """
+        check_amount(amount)
+        if self._available >= self.capacity:
+            return
+        with self._lock:
+            self._add(amount)
+
+    def write_off(self, amount: float) -> None:
+        """Take note that tokens which were taken will not come back; who waits for nothing else is refused.
+
+        :raises ValueError: for anything but a finite number from 0 on.
+        """
+        check_amount(amount)
+        with self._lock:
+            if self._line is not None:
+                self._line.returned(amount)
+                self._line.serve()
+
+    def snapshot(self) -> TokenBucketSnapshot:
+        """An immutable view of the bucket now."""
+        return TokenBucketSnapshot(self.capacity, self.available)
+
+    def renew_lock(self) -> None:
+        """Make the lock anew, after a fork."""
+        self._lock = threading.Lock()
+        self._line = WaitingLine(self) if self.on_empty == "wait" else None
+
+    def _add(self, amount: float) -> None:
+        self._available = min(self.capacity, self._available + amount)
+        if self._line is not None:
+            self._line.serve()
+
+    def _refill(self) -> None:
+        if self.refill_rate:
+            now = self.clock.now()
+            self._available = min(self.capacity, self._available + (now - self._refilled_at) * self.refill_rate)
+            self._refilled_at = now
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.available:g} of {self.capacity:g}>"
+
+
+def check_amount(amount: float) -> None:
+    """Refuse an amount that a bucket can neither take nor give.
+
+    Taking -1 would overfill a bucket, and giving back nan would spoil it for good.
+
+    :raises ValueError: for anything but a finite number from 0 on.
+    """
+    if not is_finite(amount) or amount < 0:
+        raise ValueError(f"amount={safe_repr(amount)}: a finite number of tokens from 0 on is allowed")

@@ -1,0 +1,406 @@
+"""The line of those who wait for a service that is down: who waits, who may go, who asks, who gives up. Pure.
+
+Each scope has one line. Nobody waits before something failed and the bucket is empty. Then every success of anybody
+lets some part of a waiter go, weighted by how fast the service answers; if nobody sent anything for a while, the next
+in line asks; who waited long enough leaves. Every method is given the time and says what to do: nothing here reads a
+clock, waits, or takes a lock. :mod:`.patient` does that.
+
+The numbers come from a simulation of outages (``benchmarks/outage_tables.py``):
+
+- ``SHARE``: own traffic and releases together are ``1 / (1 - 0.4)`` times the usual rate, which is harmless for a
+  service that usually runs at 60 % or less. Above that the square of what is left of the time-out takes over: the
+  release falls as answers slow down.
+- Two usual gaps: a gap that chance makes is no outage. Then a waiter costs what a token costs.
+- Three usual gaps: natural traffic leaves such a hole one time in twenty, so probes add one in twenty.
+"""
+
+from __future__ import annotations
+
+import enum
+from bisect import insort_right
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from .bucket import Loan
+from .payoff import ROOM
+
+SHARE = 0.4
+"""The credit that a success adds while the service recovers. One credit lets one waiter go."""
+MOST_CREDIT = 2.0
+"""No more waiters go at once."""
+IDLE = 300.0
+"""Seconds without an attempt after which a scope is as good as new: what was known of it is no longer true."""
+WAITERS = 1000
+"""The most operations that wait on one scope, unless told otherwise."""
+
+
+class Refusal(enum.Enum):
+    """The reasons for which there is no further attempt. The value is a phrase for histories and logs."""
+
+    MAX_ATTEMPTS = "no attempts are left"
+    PATIENCE = "the service has been down for longer than patience allows"
+    DEADLINE = "nobody got an answer before the deadline"
+    FULL = "too many operations are waiting for the service already"
+    HELD = "the response cannot be let go, so nothing may wait for the service with it"
+    EMPTY = "the retry quota is empty"
+
+
+class Terms(NamedTuple):
+    """The limits that an operation sets; the same for all of its attempts.
+
+    :param max_attempts: attempts that count, at most; the first one always counts.
+    :param patience: without a deadline, it waits while the outage is younger than this, and in all at most for twice
+        as long; seconds. With 0 it never waits.
+    :param deadline: when it is over, on the clock; with one, it waits until then.
+    """
+
+    max_attempts: int = 3
+    patience: float = 5.0
+    deadline: float | None = None
+
+    @property
+    def is_patient(self) -> bool:
+        """It waits to the end, so it leaves the last token to those who cannot."""
+        return self.deadline is not None and self.patience > 0
+
+    def in_all(self, began: float) -> float:
+        """The moment past which an operation that began then waits no longer."""
+        if self.patience <= 0:
+            return began
+        return began + 2 * self.patience if self.deadline is None else self.deadline
+
+    def gives_up_at(self, began: float, down_since: float | None) -> float:
+        """When an operation that began then gives up waiting, as far as is known.
+
+        :param began: when the operation began.
+        :param down_since: since when nobody got an answer; None: somebody did.
+        """
+        leave = self.in_all(began)
+        if self.deadline is None and down_since is not None:
+            leave = min(leave, down_since + self.patience)
+        return leave
+
+    def span(self, began: float) -> float:
+        """Return the seconds for which it waits for a service that is down."""
+        return self.patience if self.deadline is None else max(0.0, self.deadline - began)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The record of one operation so far. It travels in the operation's token.
+
+    :param began: when its first attempt began.
+    :param counted: attempts that count against ``max_attempts``.
+    :param successes: the scope's count of successes when its last attempt failed; None: none failed yet.
+    :param spent: tokens that its retries took from the bucket, together.
+    :param acquired: tokens that the last of them took.
+    :param probes: the number of times that it asked for all who wait.
+    :param waited: seconds that it spent in the line, together.
+    :param loan: tells a bucket that others wait on whether ``acquired`` may still come back.
+    """
+
+    began: float
+    counted: int = 0
+    successes: int | None = None
+    spent: float = 0.0
+    acquired: float = 0.0
+    probes: int = 0
+    waited: float = 0.0
+    loan: Loan | None = field(default=None, repr=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Go:
+    """Another attempt may be made, after ``delay`` seconds.
+
+    :param standing: the operation's, from now on.
+    :param delay: seconds to wait first.
+    :param waited: seconds that it was in the line just now.
+    :param why: the cause that ended the waiting, as a phrase; empty: it did not wait.
+    """
+
+    standing: Standing
+    delay: float = 0.0
+    waited: float = 0.0
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """There is no further attempt.
+
+    :param reason: the rule that said no.
+    :param waited: seconds that it was in the line just now.
+    :param why: for an empty bucket, what follows its name in a sentence.
+    """
+
+    reason: Refusal
+    waited: float = 0.0
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Look again at ``until``, or when woken."""
+
+    until: float
+
+
+class Waiter:
+    """One operation in the line.
+
+    :param standing: the operation's, with the attempt that failed counted in.
+    :param terms: the operation's limits.
+    :param joined: when it came.
+    :param earliest: it is not let go before: what a server asked for.
+    :param wake: called when it is worth to look again.
+    """
+
+    __slots__ = ("earliest", "joined", "released", "standing", "terms", "wake")
+
+    def __init__(
+        self, standing: Standing, terms: Terms, joined: float, earliest: float, wake: Callable[[], object]
+    ) -> None:
+        self.standing: Standing = standing
+        self.terms: Terms = terms
+        self.joined: float = joined
+        self.earliest: float = earliest
+        self.wake: Callable[[], object] = wake
+        self.released: Go | None = None
+
+    def leaves_at(self, down_since: float | None) -> float:
+        """When it gives up, as far as is known now."""
+        return self.terms.gives_up_at(self.standing.began, down_since)
+
+    @property
+    def too_late(self) -> Refusal:
+        """The reason for which it gives up then."""
+        return Refusal.PATIENCE if self.terms.deadline is None else Refusal.DEADLINE
+
+
+class Line:
+    """Everything that is known of one scope.
+
+    :param now: the time.
+    :param room: the most operations that may wait.
+    """
+
+    __slots__ = (
+        *("_base", "_born", "_credit", "_firsts", "_firsts_at_birth", "_gap", "_last", "_slow_until", "_touched"),
+        *("down_since", "room", "successes", "waiters"),
+    )
+
+    def __init__(self, now: float, *, room: int = WAITERS) -> None:
+        self.room = room
+        self.waiters: list[Waiter] = []
+        self.successes: int = 0
+        self.down_since: float | None = None
+        self._gap: float | None = None
+        self._base = 0.0
+        self._firsts = 0
+        self._credit = 0.0
+        self._slow_until = now
+        self._last = now
+        self._begin_anew(now)
+
+    @property
+    def is_calm(self) -> bool:
+        """Nobody waits, and nothing failed since the last success: first-try successes need not be told one by one."""
+        return self.down_since is None and not self.waiters
+
+    def usual(self, now: float) -> float:
+        """Seconds between two operations of this client."""
+        return (now - self._born) / (self._firsts - self._firsts_at_birth + 1)
+
+    def is_as_good_as_new(self, now: float, firsts: int) -> bool:
+        """Nobody waits, and nobody has asked anything of this scope for :data:`IDLE` seconds."""
+        return not self.waiters and firsts == self._firsts and now - max(self._touched, self._last) > IDLE
+
+    def sent(self, now: float) -> None:
+        """Take note that an attempt is sent: a first one while somebody waits, or a retry."""
+        self._last = max(self._last, now)
+
+    def failed(
+        self, standing: Standing, terms: Terms, now: float, *, firsts: int, throttled: bool = False
+    ) -> Standing | Refused:
+        """Take note of an attempt that failed, and count it.
+
+        :param standing: the operation's before.
+        :param terms: the operation's limits.
+        :param firsts: first-try successes so far.
+        :param throttled: the server asked for fewer requests.
+        :returns: the operation's standing now, or that its attempts are used up.
+        """
+        if self.is_as_good_as_new(now, firsts):
+            self._begin_anew(now)
+        self._catch_up(firsts, now)
+        self._touched = now
+        if standing.successes is None:
+            self.sent(standing.began)
+        if self.down_since is None:
+            self.down_since = now
+        counts = standing.successes is None or standing.successes != self.successes
+        if throttled:
+            self._slow_until = max(self._slow_until, now + max(1.0, 2 * self.usual(now)))
+            counts = standing.successes is None or (counts and now >= terms.in_all(standing.began))
+        counted = standing.counted + counts
+        if counted >= terms.max_attempts:
+            return Refused(Refusal.MAX_ATTEMPTS)
+        return replace(standing, counted=counted, successes=self.successes)
+
+    def may_join(self, waiter: Waiter, now: float) -> Refusal | None:
+        """Say why an operation may not wait now; None: it may."""
+        if now >= waiter.leaves_at(self.down_since):
+            return waiter.too_late
+        return Refusal.FULL if len(self.waiters) >= self.room else None
+
+    def join(self, waiter: Waiter, now: float) -> Refusal | None:
+        """Stand in line, behind whoever began earlier; or say why not."""
+        refusal = self.may_join(waiter, now)
+        if refusal is None:
+            if not self.waiters:
+                self._credit = 0.0
+            insort_right(self.waiters, waiter, key=_began)
+            if self._gap is None:
+                self._gap = self._base = self._first_gap(waiter, now)
+        return refusal
+
+    def look(self, waiter: Waiter, now: float, *, firsts: int) -> Go | Wait | Refused:
+        """Decide about one who waits. Whoever goes or gives up is no longer in line."""
+        self._catch_up(firsts, now)
+        self._let_go(now)
+        if waiter.released is not None:
+            return waiter.released
+        leave = waiter.leaves_at(self.down_since)
+        if now >= leave:
+            self.leave(waiter, now)
+            return Refused(waiter.too_late, now - waiter.joined)
+        until = leave if self.down_since is not None else min(leave, now + waiter.terms.patience)
+        if self._next_to_ask() is waiter:
+            due = max(self._due(), waiter.earliest)
+            if now >= due:
+                return self._ask(waiter, now)
+            until = min(until, due)
+        if now < waiter.earliest and self._credit >= 1:
+            until = min(until, waiter.earliest)
+        return Wait(until)
+
+    def leave(self, waiter: Waiter, now: float) -> None:
+        """Forget one who gave up or was interrupted, wherever it was; what it was let go with is the next one's."""
+        if waiter.released is not None:
+            waiter.released = None
+            self._credit = min(MOST_CREDIT, self._credit + 1)
+            self._let_go(now)
+        elif waiter in self.waiters:
+            self.waiters.remove(waiter)
+            self._wake_next()
+
+    def succeeded(
+        self,
+        now: float,
+        *,
+        firsts: int,
+        is_first: bool,
+        latency: float = 0.0,
+        timeout: float | None = None,
+        patience: float = 0.0,
+    ) -> bool:
+        """Take note of a success, and let waiters go for it.
+
+        :param firsts: first-try successes so far, this one included.
+        :param is_first: it is one of them.
+        :param latency: seconds that the attempt took.
+        :param timeout: seconds that it was allowed; None: as long as it took.
+        :param patience: the seconds for which its operation would have waited.
+        :returns: nobody waits: what its operation spent goes back to the bucket.
+        """
+        self.successes += firsts - self._firsts + (not is_first)
+        self._firsts = firsts
+        self._touched = now
+        return self._note_success(now, latency, timeout, patience)
+
+    def _catch_up(self, firsts: int, now: float) -> None:
+        """Work in what was only counted: in trouble, those are successes that were on their way when it began."""
+        new, self._firsts = firsts - self._firsts, firsts
+        self.successes += new
+        if new and not self.is_calm:
+            self._note_success(now, 0.0, None, 0.0)
+
+    def _note_success(self, now: float, latency: float, timeout: float | None, patience: float) -> bool:
+        if self.down_since is not None:
+            age, self.down_since = now - self.down_since, None
+            if age >= max(1.0, 2 * self.usual(now)):
+                longest = max([patience, *(each.terms.span(each.standing.began) for each in self.waiters)])
+                self._slow_until = max(self._slow_until, now + min(age, longest) / SHARE)
+        if not self.waiters:
+            self._gap = None
+            return True
+        self._gap = self._base
+        worth = 1.0 if not timeout else (1 - min(1.0, max(0.0, latency / timeout))) ** 2
+        self._credit = min(MOST_CREDIT, self._credit + worth * (SHARE if now < self._slow_until else ROOM))
+        self._let_go(now, 2 * latency)
+        self._wake_next()
+        return False
+
+    def _let_go(self, now: float, needs: float = 0.0) -> None:
+        """Let waiters go from the front while there is credit; who has less time left than it takes is passed over."""
+        if self._credit < 1:
+            return
+        for waiter in tuple(self.waiters):
+            deadline = waiter.terms.deadline
+            if now < waiter.earliest or (deadline is not None and deadline - now < needs):
+                continue
+            self._credit -= 1
+            self._release(waiter, now, waiter.standing, "another request succeeded")
+            if self._credit < 1:
+                return
+
+    def _ask(self, waiter: Waiter, now: float) -> Go:
+        assert self._gap is not None
+        # Fresh processes know nothing of how often they ask, and there may be a thousand of them.
+        self._gap *= 2 if self.successes else 3
+        standing = replace(waiter.standing, probes=waiter.standing.probes + 1)
+        go = self._release(waiter, now, standing, "nobody had asked for a while")
+        self._wake_next()
+        return go
+
+    def _release(self, waiter: Waiter, now: float, standing: Standing, why: str) -> Go:
+        waited = now - waiter.joined
+        standing = replace(standing, waited=standing.waited + waited, acquired=0.0)
+        go = waiter.released = Go(standing, 0.0, waited, why)
+        self.waiters.remove(waiter)
+        self.sent(now)
+        waiter.wake()
+        return go
+
+    def _next_to_ask(self) -> Waiter:
+        """Round robin: who asked least often, in the order of the line; who must not go yet comes last."""
+        due = self._due()
+        for waiter in self.waiters:  # nearly always the first one
+            if not waiter.standing.probes and waiter.earliest <= due:
+                return waiter
+        return min(self.waiters, key=lambda each: (max(due, each.earliest), each.standing.probes))
+
+    def _wake_next(self) -> None:
+        if self.waiters:
+            self._next_to_ask().wake()
+
+    def _due(self) -> float:
+        """When the next in line asks, if nobody sends anything until then."""
+        assert self._gap is not None
+        return self._last + self._gap
+
+    def _first_gap(self, waiter: Waiter, now: float) -> float:
+        usual, span = self.usual(now), waiter.terms.span(waiter.standing.began)
+        least = 0.5 if self.successes and not waiter.terms.is_patient else 1.0
+        return max(least, usual, min(3 * usual, 0.9 * span))
+
+    def _begin_anew(self, now: float) -> None:
+        self._born = self._touched = now
+        self._firsts_at_birth = self._firsts
+        self.down_since = self._gap = None
+
+
+def _began(waiter: Waiter) -> float:
+    return waiter.standing.began

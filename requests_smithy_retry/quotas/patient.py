@@ -1,0 +1,427 @@
+"""One scope of the payoff quota: a bucket with a line in front of it. It adds a lock, a clock and the waiting.
+
+What is decided is decided in :mod:`.line`. Whoever waits here holds no lock, no connection and no thread but its own:
+it rests on a condition of the scope's lock, by the injected clock, until the line says that it is worth looking again.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import count
+from typing import Any, Protocol
+
+from ..clock import SYSTEM_CLOCK, Clock, wait_on
+from ..forksafe import renew_lock_after_fork
+from .bucket import RetryQuota, TokenBucketSnapshot, is_full
+from .line import WAITERS, Go, Line, Refusal, Refused, Standing, Terms, Wait, Waiter
+from .payoff import PayoffTokenBucket
+from .scope_quota import FirstTry
+
+LATE = 0.6
+"""The part of its patience after which an operation makes its last retry, where its client has hardly any others."""
+NAME_PATIENCE = 2.0
+"""Seconds after which a name is given up that never resolved, where nobody set a deadline: it is misspelt."""
+
+
+class LineBucket(Protocol):
+    """The interface that a line needs of the bucket behind it."""
+
+    @property
+    def first_tries(self) -> Iterator[int]:
+        """Counts first-try successes; whoever saw one calls ``next`` on it."""
+        ...
+
+    @property
+    def plain(self) -> RetryQuota:
+        """The bucket as a user knows it."""
+        ...
+
+    def settle(self) -> int:
+        """First-try successes so far."""
+        ...
+
+    def take(self, price: float = 1.0, *, spare: float = 0.0) -> bool:
+        """Pay for a retry, or take nothing and return False; so many tokens must be left after it."""
+        ...
+
+    def succeeded(self, spent: float, *, somebody_waits: bool = False) -> None:
+        """A success after retries that cost so much, together; whether it also lets somebody go who waits."""
+        ...
+
+    def release(self, amount: float) -> None:
+        """Give back."""
+        ...
+
+    def renew(self) -> None:
+        """Nobody asked anything for a long time: be as good as new, where that is this client's to say."""
+        ...
+
+    def snapshot(self) -> TokenBucketSnapshot:
+        """An immutable view."""
+        ...
+
+
+class CountedQuota:
+    """Any retry quota (one on Redis or in shared memory, say) as the bucket behind a line.
+
+    First-try successes are counted, and paid in before something is taken: so many of them cost one call.
+
+    :param quota: the bucket.
+    :param reward: tokens that a first-try success gives back.
+    """
+
+    def __init__(self, quota: RetryQuota, *, reward: float = 0.0) -> None:
+        self.quota = quota
+        self.first_tries: count[int] = count()
+        self._reward = reward
+        self._settled = 0
+        self._rewarded = 0
+        self._firsts = 0
+
+    @property
+    def plain(self) -> RetryQuota:
+        """The bucket."""
+        return self.quota
+
+    def settle(self) -> int:
+        """First-try successes so far. Called with the lock of the line held."""
+        self._settled += 1
+        self._firsts = next(self.first_tries) - self._settled + 1
+        return self._firsts
+
+    def take(self, price: float = 1.0, *, spare: float = 0.0) -> bool:
+        """Pay for a retry, or take nothing and return False."""
+        self._pay_in()
+        return (not spare or self.quota.available >= price + spare) and self.quota.acquire(price)
+
+    def succeeded(self, spent: float, *, somebody_waits: bool = False) -> None:  # noqa: ARG002
+        """Give back what an operation's retries cost: other processes would miss it."""
+        self.quota.release(spent)
+
+    def release(self, amount: float) -> None:
+        """Give back."""
+        self.quota.release(amount)
+
+    def _pay_in(self) -> None:
+        new, self._rewarded = self._firsts - self._rewarded, self._firsts
+        if new > 0 and self._reward:
+            self.quota.release(new * self._reward)
+
+    def renew(self) -> None:
+        """Nothing: others may have spent what is missing."""
+
+    def snapshot(self) -> TokenBucketSnapshot:
+        """An immutable view of the quota."""
+        return self.quota.snapshot()
+
+
+@dataclass(frozen=True, slots=True)
+class LineSnapshot(TokenBucketSnapshot):
+    """A bucket and the line in front of it at one moment.
+
+    :param waiting: the number of operations that wait.
+    :param down_for: seconds since the first failure after the last success; None: the last thing seen was a success.
+    """
+
+    waiting: int = 0
+    down_for: float | None = None
+
+
+def line_before(bucket: PayoffTokenBucket, clock: Clock, timeout_of: Callable[[Any], float | None]) -> PatientQuota:
+    """The one line before a bucket that was passed in: adapters that share the bucket share its line.
+
+    :param bucket: the bucket.
+    :param clock: tells the time, if the line is new.
+    :param timeout_of: as of the quota.
+    """
+    with _making:
+        if bucket.line is None:
+            bucket.line = PatientQuota(bucket, clock=clock, timeout_of=timeout_of)
+        line: PatientQuota = bucket.line
+        return line
+
+
+_making = threading.Lock()
+
+
+class PatientQuota:
+    """One scope's bucket and line. Safe to use from several threads; a child of a fork begins anew.
+
+    >>> from requests_smithy_retry.testing import FakeClock
+    >>> quota = PatientQuota(clock=FakeClock())
+    >>> standing = quota.begin()
+    >>> quota.failed(standing, Terms(), delay=0.05).delay
+    0.05
+
+    :param bucket: the bucket that pays for retries while nobody waits.
+    :param clock: tells the time, and waits.
+    :param room: the most operations that may wait.
+    :param name: the scope's.
+    :param timeout_of: the seconds that a time-out of the shapes that requests takes allows one read.
+    :param lines: the names of the scopes on which somebody waits, kept up to date here: first attempts that begin
+        while it names theirs are to :meth:`begin` here.
+    """
+
+    __slots__ = (
+        *("__weakref__", "_born", "_count", "_line", "_lock", "_name", "_room", "_timeout_of"),
+        *("bucket", "clock", "first_try", "lines", "retired"),
+    )
+
+    counts_attempts = True
+
+    def __init__(
+        self,
+        bucket: LineBucket | None = None,
+        *,
+        clock: Clock = SYSTEM_CLOCK,
+        room: int = WAITERS,
+        name: str | None = None,
+        timeout_of: Callable[[Any], float | None] = lambda seconds: seconds,
+        lines: set[Any] | None = None,
+    ) -> None:
+        self.bucket: LineBucket = PayoffTokenBucket() if bucket is None else bucket
+        self.clock = clock
+        self._room = room
+        self._name = name
+        self._timeout_of = timeout_of
+        self.lines: set[Any] = set() if lines is None else lines
+        self._count: FirstTry = partial(next, self.bucket.first_tries)
+        self.retired: bool = False
+        self.first_try: FirstTry
+        self.renew_lock()
+        renew_lock_after_fork(self)
+
+    @property
+    def plain(self) -> RetryQuota:
+        """The bucket without the line."""
+        return self.bucket.plain
+
+    def begin(self) -> Standing:
+        """Begin an operation now: its standing, which :meth:`failed` and :meth:`succeeded` are given."""
+        now = self.clock.now()
+        if self._line is not None and self._line.waiters:
+            with self._lock:
+                self._line.sent(now)
+        return Standing(now)
+
+    def failed(
+        self,
+        standing: Standing,
+        terms: Terms,
+        *,
+        price: float = 1.0,
+        delay: float = 0.0,
+        hint: float = 0.0,
+        throttled: bool = False,
+        unresolved: bool = False,
+        before_waiting: Callable[[], bool] | None = None,
+    ) -> Go | Refused:
+        """Decide about an operation whose attempt failed. It may take a while: until its deadline or its patience ends.
+
+        :param standing: the operation's.
+        :param terms: the operation's limits.
+        :param price: tokens that a retry costs while nobody waits.
+        :param delay: seconds to wait before such a retry.
+        :param hint: seconds that the server asked for: one who waits is not let go before.
+        :param throttled: the server asked for fewer requests.
+        :param unresolved: the name of the service was not found.
+        :param before_waiting: lets go of what the failed attempt holds, before the operation waits; False: it cannot.
+        """
+        changed = threading.Condition(self._lock)
+        if unresolved and self._never_answered():
+            terms = terms._replace(patience=min(NAME_PATIENCE, terms.patience))
+        waiter = self.judge(
+            standing, terms, price=price, delay=delay, hint=hint, throttled=throttled, wake=changed.notify
+        )
+        if not isinstance(waiter, Waiter):
+            return waiter
+        if before_waiting is not None and not before_waiting():
+            return Refused(Refusal.HELD)
+        return self._wait(waiter, changed)
+
+    def judge(
+        self,
+        standing: Standing,
+        terms: Terms,
+        *,
+        price: float = 1.0,
+        delay: float = 0.0,
+        hint: float = 0.0,
+        throttled: bool = False,
+        wake: Callable[[], object],
+    ) -> Go | Refused | Waiter:
+        """Decide as :meth:`failed` does, up to the waiting: a waiter is to :meth:`enter` the line.
+
+        :param wake: called when the waiter is to :meth:`look` again, with the lock held.
+        """
+        with self._lock:
+            now, firsts = self.clock.now(), self.bucket.settle()
+            line = self._made_line()
+            if line.is_as_good_as_new(now, firsts):
+                self.bucket.renew()
+            counted = line.failed(standing, terms, now, firsts=firsts, throttled=throttled)
+            somebody_waits, usual = bool(line.waiters), line.usual(now)
+            down_since = line.down_since
+            self._follow()
+        if isinstance(counted, Refused):
+            return counted
+        has_paid, most = counted.spent, (terms.max_attempts - 1) * price
+        if has_paid and has_paid + price >= most and terms.patience < usual and not (throttled or terms.is_patient):
+            # Nobody of this client comes by while it would wait, so its last retry bridges a restart by itself.
+            delay = max(delay, LATE * terms.patience)
+        # One that made its retries already makes no more of them past its patience, however much others have earned.
+        is_over = has_paid >= most and terms.gives_up_at(counted.began, down_since) <= now + delay
+        # Not under the lock: a bucket that processes share may take a moment to answer.
+        spare = price if terms.is_patient else 0.0
+        if not (somebody_waits or is_over) and self.bucket.take(price, spare=spare):
+            with self._lock:
+                self._made_line().sent(now + delay)
+            return Go(replace(counted, spent=counted.spent + price, acquired=price), delay)
+        waiter = Waiter(counted, terms, now, now + hint, wake)
+        with self._lock:
+            refusal = self._made_line().may_join(waiter, now)
+        return waiter if refusal is None else Refused(refusal)
+
+    def enter(self, waiter: Waiter) -> Go | Wait | Refused:
+        """Stand in line, and look."""
+        with self._lock:
+            refusal = self._made_line().join(waiter, self.clock.now())
+            return self._look(waiter) if refusal is None else Refused(refusal)
+
+    def look(self, waiter: Waiter) -> Go | Wait | Refused:
+        """See what came of one who waits."""
+        with self._lock:
+            return self._look(waiter)
+
+    def leave(self, waiter: Waiter) -> None:
+        """Give up waiting, before the line says so."""
+        with self._lock:
+            self._made_line().leave(waiter, self.clock.now())
+            self._follow()
+
+    def succeeded(
+        self, standing: Standing, terms: Terms, *, latency: float = 0.0, timeout: float | None = None
+    ) -> None:
+        """Take note that an operation succeeded.
+
+        :param standing: the operation's.
+        :param terms: the operation's limits.
+        :param latency: seconds that the successful attempt took.
+        :param timeout: seconds that it was allowed; None: as long as it took.
+        """
+        is_first = standing.successes is None
+        span = terms.span(standing.began)
+        is_alone = self._note_success(is_first=is_first, latency=latency, timeout=timeout, patience=span)
+        if standing.spent:
+            self.bucket.succeeded(standing.spent, somebody_waits=not is_alone)
+
+    def answered(self, standing: Standing) -> Standing:
+        """Nothing: who asks once more for what is not there yet neither failed nor is done."""
+        return standing
+
+    def abandon(self, standing: Standing) -> None:
+        """Nothing: what was spent stays spent."""
+
+    def unsent(self, standing: Standing) -> None:
+        """Give back the price of a retry that was not made."""
+        if standing.acquired:
+            self.bucket.release(standing.acquired)
+
+    def is_spare(self) -> bool:
+        """A new one would do as well: nothing is spent and nobody waits, or nobody asked anything for minutes."""
+        with self._lock:
+            line = self._line
+            if line is None:
+                return is_full(self.plain)
+            return (line.is_calm and is_full(self.plain)) or self._is_forgotten(line)
+
+    def snapshot(self) -> LineSnapshot:
+        """An immutable view of bucket and line now."""
+        held = self.bucket.snapshot()
+        with self._lock:
+            since, waiting = (None, 0) if self._line is None else (self._line.down_since, len(self._line.waiters))
+        down_for = None if since is None else self.clock.now() - since
+        return LineSnapshot(held.capacity, held.available, held.source, waiting, down_for)
+
+    def _never_answered(self) -> bool:
+        with self._lock:
+            return not (self.bucket.settle() or (self._line is not None and self._line.successes))
+
+    def _is_forgotten(self, line: Line) -> bool:
+        return line.is_as_good_as_new(self.clock.now(), self.bucket.settle())
+
+    def retire(self) -> None:
+        """Take note that the scope was given up: nobody goes on remembering it."""
+        self.retired = True
+
+    def renew_lock(self) -> None:
+        """Begin anew, lock and line, after a fork; whoever waited is not in the child."""
+        self._lock = threading.Lock()
+        self._born = self.clock.now()
+        self._line: Line | None = None
+        self._follow()
+
+    def _made_line(self) -> Line:
+        """The line, which is made when it is first needed: most scopes never are in trouble. Called with the lock."""
+        if self._line is None:
+            self._line = Line(self._born, room=self._room)
+        return self._line
+
+    def _wait(self, waiter: Waiter, changed: threading.Condition) -> Go | Refused:
+        """Stand in line until something comes of it. Interrupted, it leaves the line."""
+        with self._lock:
+            line, done = self._made_line(), False
+            try:
+                refusal = line.join(waiter, self.clock.now())
+                if refusal is not None:
+                    done = True
+                    return Refused(refusal)
+                while True:
+                    seen = self._look(waiter)
+                    if not isinstance(seen, Wait):
+                        done = True
+                        return seen
+                    wait_on(self.clock, changed, max(0.0, seen.until - self.clock.now()))
+            finally:
+                if not done:
+                    line.leave(waiter, self.clock.now())
+                self._follow()
+
+    def _look(self, waiter: Waiter) -> Go | Wait | Refused:
+        seen = self._made_line().look(waiter, self.clock.now(), firsts=self.bucket.settle())
+        self._follow()
+        return seen
+
+    def _note_success(self, *, is_first: bool, latency: float, timeout: float | None, patience: float) -> bool:
+        with self._lock:
+            if is_first:
+                next(self.bucket.first_tries)
+            if self._line is None:
+                return True
+            is_alone = self._line.succeeded(
+                self.clock.now(),
+                firsts=self.bucket.settle(),
+                is_first=is_first,
+                latency=latency,
+                timeout=timeout,
+                patience=patience,
+            )
+            self._follow()
+        return is_alone
+
+    def _first_try_in_trouble(self, attempt: tuple[float, Any]) -> None:
+        started, timeout = attempt
+        latency = self.clock.now() - started
+        self._note_success(is_first=True, latency=latency, timeout=self._timeout_of(timeout), patience=0.0)
+
+    def _follow(self) -> None:
+        """Have first-try successes take the slow path while somebody waits or something failed, and say who waits."""
+        line = self._line
+        self.first_try = self._count if line is None or line.is_calm else self._first_try_in_trouble
+        if line is not None and line.waiters:
+            self.lines.add(self._name)
+        else:
+            self.lines.discard(self._name)

@@ -1,0 +1,358 @@
+"""A process's dealings with one Redis server or cluster: what is asked, what is given back, and who waits for it.
+
+One thread of the process talks to the server, with redis-py's client; it starts with the first question. Whoever asks
+leaves an :class:`Ask` and waits for it as long as the budget allows, so nothing that happens on the wire, from a name's
+resolution to an answer that drips, holds a caller longer. What several threads ask at the same time goes out together.
+The server is judged by what the thread meets: a caller that leaves early costs nothing but its own call.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from ...clock import Clock
+from ...forksafe import renew_lock_after_fork
+from ..at_exit import flush_at_exit
+from ..outage import SLICES, Outage
+from ..settings import RedisSettings
+from .client import RedisClient, cluster_client, is_late, is_moved, single_client
+from .script import SCRIPT, NonsenseError, Reply, arguments, reply_of
+
+MOST_AT_ONCE = 64
+"""The most buckets that are asked about at once; the others follow."""
+EXIT_PATIENCE = 0.5
+"""At exit, what is to be given back has so many seconds."""
+STARVED = 10
+"""A process that gets no time to run waits this many budgets by the clock, and a second at least."""
+COLD = 10
+"""The first question of a process, which includes connecting, may take this many budgets."""
+ON_TIME = 1.5
+"""A part of the budget that takes this much longer than it should shows that the process itself is late."""
+LATE = "late answers"
+"""The server answered, but nobody was there any more."""
+ERROR_WORD = re.compile(r"[A-Z]{2,20}\b")
+"""The word that a server's error begins with. The rest of the error may quote what was sent."""
+
+
+class Ask:
+    """One caller's question: may it have so many tokens?
+
+    :param amount: the tokens.
+    """
+
+    __slots__ = ("amount", "answered", "granted", "is_late", "is_left")
+
+    def __init__(self, amount: float) -> None:
+        self.amount: float = amount
+        self.answered: threading.Event = threading.Event()
+        self.granted: bool | None = None
+        """The server's answer; None: there is none."""
+        self.is_left: bool = False
+        """The caller waits no more: what the server grants comes back."""
+        self.is_late: bool = False
+        """It left because the budget was spent, though this process was on time."""
+
+
+class Account:
+    """An account with one bucket: its last known level, the tokens owed to it, and the questions to ask of it.
+
+    :param key: the bucket's key.
+    :param capacity: the most it holds.
+    :param refill_rate: tokens per second.
+    """
+
+    __slots__ = ("asks", "capacity", "key", "level", "pending", "refill_rate")
+
+    def __init__(self, key: str, capacity: float, refill_rate: float) -> None:
+        self.key: str = key
+        self.capacity: float = capacity
+        self.refill_rate: float = refill_rate
+        self.level: float = capacity
+        """The tokens that it held when the server last answered."""
+        self.pending: float = 0.0
+        """The tokens to be given back."""
+        self.asks: list[Ask] = []
+        """The questions to be asked."""
+
+
+class Errand(NamedTuple):
+    """One run of the script: what it gives back, and for whom it takes."""
+
+    account: Account
+    give: float
+    asks: list[Ask]
+
+
+class RedisLink:
+    """The link of one process to one server, or to its cluster.
+
+    :param url: as redis-py takes it; it is shown nowhere.
+    :param place: the same without secrets.
+    :param settings: bounds and intervals.
+    :param clock: tells the time.
+    :param connect: makes the client.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        place: str,
+        settings: RedisSettings,
+        clock: Clock,
+        connect: Callable[[str, RedisSettings], RedisClient] = single_client,
+    ) -> None:
+        self.settings = settings
+        self.clock = clock
+        self.outage: Outage = Outage(place, settings)
+        self._url = url
+        self._connect = connect
+        self._due: dict[str, Account] = {}
+        """Accounts that ask or owe something."""
+        self.renew_lock()
+        renew_lock_after_fork(self)
+
+    def renew_lock(self) -> None:
+        """In a forked child: a lock, a thread and connections of its own; what was asked and owed is the parent's."""
+        # Re-entrant: the collector may end the last handle within any of our blocks.
+        self._changed = threading.Condition(threading.RLock())
+        self._thread: threading.Thread | None = None
+        self._client: RedisClient | None = None
+        self._busy_since: float | None = None
+        self._is_cold = True
+        """The first question is not answered yet."""
+        self._runs = 0
+        """The number of times that the server was asked."""
+        self._hurry = self._closing = self._at_exit = False
+        for account in self._due.values():
+            account.pending, account.asks = 0.0, []
+        self._due = {}
+
+    def take(self, account: Account, amount: float, deadline: float | None = None) -> bool | None:
+        """Ask for ``amount`` tokens, and give back what is owed, in one round trip.
+
+        :param deadline: wait no longer than to this moment, and no longer than the budget.
+        :returns: None where there is no answer in time.
+        """
+        now = self.clock.now()
+        if not self.outage.may_ask(now) or self._is_overdue(now):
+            return None
+        ask = Ask(amount)
+        try:
+            with self._changed:
+                account.asks.append(ask)
+                self._due[account.key] = account
+                self._wake()
+            self._wait(ask, deadline)
+        except RuntimeError:
+            self.outage.note_failure(now, "no thread can be started")
+        finally:
+            with self._changed:
+                ask.is_left = not ask.answered.is_set()
+                if ask in account.asks:
+                    account.asks.remove(ask)
+        return ask.granted
+
+    def give_back(self, account: Account, amount: float) -> None:
+        """Note what is to be given back. It goes with the next question, or after ``flush_interval``."""
+        with self._changed:
+            self._owe(account, amount)
+
+    def flush(self) -> None:
+        """Give back everything now."""
+        with self._changed:
+            if self._is_idle() or not self.outage.may_ask(self.clock.now()):
+                return
+            try:
+                self._wake()
+            except RuntimeError:  # at exit there are no new threads
+                while batch := self._collect():
+                    self._exchange(batch)
+            else:
+                self._changed.wait_for(self._is_idle, EXIT_PATIENCE)
+
+    def close(self) -> None:
+        """Have the thread give back everything, and end: nobody holds the quota any more."""
+        with self._changed:
+            self._closing = True
+            self._changed.notify_all()
+
+    def _is_overdue(self, now: float) -> bool:
+        # A server that lets everybody wait so long is waited for by nobody.
+        since = self._busy_since
+        return since is not None and now - since > self.settings.connect_timeout
+
+    def _is_idle(self) -> bool:
+        return not self._due and self._busy_since is None
+
+    def _wait(self, ask: Ask, deadline: float | None) -> None:
+        # In parts, of which those count in which this process was not late itself: where a caller gets no time to
+        # run, the thread that it waits for gets none either, and that says nothing of the server. Nor does it that
+        # others were answered first, or that the link had to be connected.
+        part, counted, state = self.settings.budget / SLICES, 0, (self._is_cold, self._runs)
+        now = self.clock.now()
+        until = now + max(self.settings.budget * STARVED, 1.0)
+        while counted < SLICES * (COLD if state[0] else 1) and now < until:
+            left = part if deadline is None else min(part, deadline - now)
+            if left <= 0 or ask.answered.wait(left):
+                return
+            before, now = now, self.clock.now()
+            counted += now - before < ON_TIME * part
+            if state != (self._is_cold, self._runs):
+                state, counted = (self._is_cold, self._runs), 0
+        ask.is_late = counted >= SLICES and not state[0]
+
+    def _wake(self) -> None:
+        self._hurry = True
+        if self._thread is None:
+            thread = threading.Thread(target=self._run, name="requests-smithy-retry-quota", daemon=True)
+            thread.start()
+            self._thread = thread
+        self._changed.notify_all()
+
+    def _owe(self, account: Account, amount: float) -> None:
+        if not amount:
+            return
+        if not self._at_exit:
+            self._at_exit = True
+            flush_at_exit(self)
+        account.pending = min(account.capacity, account.pending + amount)
+        self._due[account.key] = account
+        self._changed.notify_all()
+
+    def _run(self) -> None:
+        while batch := self._next():
+            self._exchange(batch)
+        self._drop_client()
+        with self._changed:
+            self._thread = None
+            self._changed.notify_all()
+
+    def _next(self) -> list[Errand]:
+        """Wait for something to do; nothing: it is over."""
+        with self._changed:
+            while True:
+                owing = bool(self._due) and not self.outage.fallen_open
+                if self._hurry or (self._closing and owing):
+                    self._hurry = False
+                    if batch := self._collect():
+                        return batch
+                elif self._closing:
+                    return []
+                elif not self._changed.wait(self.settings.flush_interval if owing else None):
+                    self._hurry = True
+
+    def _collect(self) -> list[Errand]:
+        first_who_waits = sorted(self._due.values(), key=lambda account: not account.asks)
+        batch = []
+        for account in first_who_waits[:MOST_AT_ONCE]:
+            del self._due[account.key]
+            if account.asks or account.pending:
+                batch.append(Errand(account, account.pending, account.asks))
+            account.pending, account.asks = 0.0, []
+        self._hurry = bool(self._due)
+        self._busy_since = self.clock.now() if batch else None
+        self._runs += bool(batch)
+        return batch
+
+    def _exchange(self, batch: list[Errand]) -> None:
+        replies: Sequence[Reply | Exception]
+        try:
+            replies = self._ask_server(batch)
+        except Exception as error:  # whatever it is, there is no answer, and the log says why in a word
+            replies = [error] * len(batch)
+        self._judge(batch, replies)
+        with self._changed:
+            self._busy_since, self._is_cold = None, False
+            for errand, reply in zip(batch, replies, strict=True):
+                self._settle(errand, reply)
+            self._changed.notify_all()
+
+    def _ask_server(self, batch: list[Errand]) -> list[Reply | Exception]:
+        if self._client is None:
+            self._client = self._connect(self._url, self.settings)
+        answers = self._pipe(self._client, batch)
+        moved = [place for place, answer in enumerate(answers) if is_moved(answer)]
+        if moved:
+            self._drop_client()
+            self._client = cluster_client(self._url, self.settings)
+            for place, answer in zip(moved, self._pipe(self._client, [batch[place] for place in moved]), strict=True):
+                answers[place] = answer
+        return answers
+
+    def _pipe(self, client: RedisClient, batch: list[Errand]) -> list[Reply | Exception]:
+        with client.pipeline(transaction=False) as pipe:
+            for account, give, asks in batch:
+                takes = (ask.amount for ask in asks)
+                values = arguments(account.capacity, account.refill_rate, give, self.settings.ttl, takes)
+                # The whole script, and not its digest: a server, or a node, that does not know it needs no more words.
+                pipe.execute_command("EVAL", SCRIPT, 1, account.key, *values)
+            answers = pipe.execute(raise_on_error=False)
+        return [_reply_or_error(answer, errand) for answer, errand in zip(answers, batch, strict=True)]
+
+    def _judge(self, batch: list[Errand], replies: Sequence[Reply | Exception]) -> None:
+        errors = [reply for reply in replies if isinstance(reply, Exception)]
+        asks = [ask for errand in batch for ask in errand.asks]
+        if len(errors) == len(replies):
+            self._drop_client()  # the next question begins anew, at the URL
+            self.outage.note_failure(self.clock.now(), reason_of(errors[0]))
+        elif asks and all(ask.is_late for ask in asks):
+            self.outage.note_failure(self.clock.now(), LATE)
+        else:
+            self.outage.note_answer()
+
+    def _settle(self, errand: Errand, reply: Reply | Exception) -> None:
+        account, give, asks = errand
+        if isinstance(reply, Exception):
+            # A late run of the script has given its tokens back; those that it takes come back.
+            self._owe(account, sum(ask.amount for ask in asks) if is_late(reply) else give)
+        else:
+            account.level = reply.level
+            for ask, granted in zip(asks, reply.granted, strict=True):
+                if not ask.is_left:
+                    ask.granted = granted
+                elif granted:
+                    self._owe(account, ask.amount)
+        for ask in asks:
+            ask.answered.set()
+
+    def _drop_client(self) -> None:
+        client, self._client = self._client, None
+        if client is not None:
+            client.close()
+
+
+class LinkHandle:
+    """Whoever uses a link holds its handle; when nobody does, what is owed is given back and the connections close.
+
+    The link itself cannot see to that when it dies: its thread holds it.
+
+    :param link: it must not refer to its handle.
+    """
+
+    __slots__ = ("__weakref__", "link")
+
+    def __init__(self, link: RedisLink) -> None:
+        self.link: RedisLink = link
+        weakref.finalize(self, link.close).atexit = False  # at exit: flush_at_exit
+
+
+def _reply_or_error(answer: object, errand: Errand) -> Reply | Exception:
+    if isinstance(answer, Exception):
+        return answer
+    try:
+        return reply_of(answer, len(errand.asks))
+    except NonsenseError as error:
+        return error
+
+
+def reason_of(error: Exception) -> str:
+    """Return the reason for a missing answer in a word or two, without any text that may quote secrets."""
+    if isinstance(error, NonsenseError):
+        return str(error)
+    name = type(error).__name__
+    word = ERROR_WORD.match(str(error)) if name == "ResponseError" else None
+    return name if word is None else f"{name} {word[0]}"

@@ -1,0 +1,197 @@
+"""The quota of one scope, as a strategy uses it (contract 6): one interface, and what gives it to any plain bucket."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Protocol
+
+from .bucket import RetryQuota, TokenBucketSnapshot, is_full, loan_of
+from .line import Go, Refusal, Refused, Standing, Terms
+
+FirstTry = Callable[[tuple[float, Any]], object]
+"""Called on a first-try success, with when it began and its time-out as requests takes it."""
+
+DO_NOTHING: FirstTry = bool
+"""For a bucket to which a first-try success is worth nothing now: a built-in costs no more than the call."""
+
+
+class ScopeQuota(Protocol):
+    """May an operation of this scope have another attempt, and when?"""
+
+    first_try: FirstTry
+    """Called on each first-try success. It changes with what such a success is worth."""
+    retired: bool
+    """Its scope was given up, so nobody goes on remembering it."""
+    counts_attempts: bool
+    """It bounds the attempts itself, by those that count."""
+
+    @property
+    def plain(self) -> RetryQuota:
+        """The bucket without what stands before it."""
+        ...
+
+    def begin(self) -> Standing:
+        """Begin an operation now."""
+        ...
+
+    def failed(
+        self,
+        standing: Standing,
+        terms: Terms,
+        *,
+        price: float = 1.0,
+        delay: float = 0.0,
+        hint: float = 0.0,
+        throttled: bool = False,
+        unresolved: bool = False,
+        before_waiting: Callable[[], bool] | None = None,
+    ) -> Go | Refused:
+        """Decide about an operation whose attempt failed. It may take a while."""
+        ...
+
+    def answered(self, standing: Standing) -> Standing:
+        """Take note of an attempt that brought an answer, only not yet the one that is waited for."""
+        ...
+
+    def succeeded(
+        self, standing: Standing, terms: Terms, *, latency: float = 0.0, timeout: float | None = None
+    ) -> None:
+        """Take note that an operation succeeded."""
+        ...
+
+    def abandon(self, standing: Standing) -> None:
+        """Take note that an operation failed for good."""
+        ...
+
+    def unsent(self, standing: Standing) -> None:
+        """Give back the price of a retry that was not made."""
+        ...
+
+    def is_spare(self) -> bool:
+        """A new one would do as well."""
+        ...
+
+    def retire(self) -> None:
+        """Take note that the scope was given up."""
+        ...
+
+    def snapshot(self) -> TokenBucketSnapshot:
+        """An immutable view."""
+        ...
+
+
+class PricedQuota:
+    """A plain bucket as the quota of a scope: each retry has its price, and a refusal is final.
+
+    A success gives back what the operation's last retry took; a first-try success gives a reward, if something is
+    missing.
+
+    :param bucket: the bucket.
+    :param reward: tokens that a first-try success gives back.
+    :param is_shared: others may spend it unseen from here, so each first-try success asks.
+    """
+
+    __slots__ = ("__weakref__", "_is_shared", "_reward", "first_try", "plain", "retired")
+
+    counts_attempts = False
+
+    def __init__(self, bucket: RetryQuota, *, reward: float = 1.0, is_shared: bool = False) -> None:
+        self.plain: RetryQuota = bucket
+        self._reward = reward
+        self._is_shared = is_shared
+        self.retired: bool = False
+        self.first_try: FirstTry = self._give_reward if is_shared else DO_NOTHING
+
+    def begin(self) -> Standing:
+        """Begin an operation; a plain bucket does not ask when."""
+        return Standing(0.0)
+
+    def failed(
+        self,
+        standing: Standing,
+        terms: Terms,
+        *,
+        price: float = 1.0,
+        delay: float = 0.0,
+        hint: float = 0.0,  # noqa: ARG002
+        throttled: bool = False,  # noqa: ARG002
+        unresolved: bool = False,  # noqa: ARG002
+        before_waiting: Callable[[], bool] | None = None,  # noqa: ARG002
+    ) -> Go | Refused:
+        """Take the price of a retry. A bucket on which others wait may take until the deadline."""
+        self.abandon(standing)
+        # Whoever waits for tokens still has the backoff before it.
+        until = None if terms.deadline is None else terms.deadline - delay
+        granted = self.plain.acquire(price, deadline=until)
+        # Also when it is refused: other processes may have spent a bucket that they share with this one.
+        self.first_try = self._give_reward
+        if not granted:
+            return Refused(Refusal.EMPTY, why=self._refusal(price))
+        loan = loan_of(self.plain, price)
+        return Go(replace(standing, spent=standing.spent + price, acquired=price, loan=loan), delay)
+
+    def answered(self, standing: Standing) -> Standing:
+        """Give back what the retry before took, as after any success."""
+        self.unsent(standing)
+        return replace(standing, acquired=0.0, loan=None)
+
+    def succeeded(
+        self,
+        standing: Standing,
+        terms: Terms,  # noqa: ARG002
+        *,
+        latency: float = 0.0,  # noqa: ARG002
+        timeout: float | None = None,  # noqa: ARG002
+    ) -> None:
+        """Give back what the last retry took, or the reward."""
+        if standing.spent:
+            self.unsent(standing)
+        elif self.first_try is not DO_NOTHING:
+            self._give_reward()
+
+    def abandon(self, standing: Standing) -> None:
+        """A final failure gives nothing back, and whoever waits for it shall know."""
+        if standing.loan is not None:
+            standing.loan.write_off()
+
+    def unsent(self, standing: Standing) -> None:
+        """Give back what the last retry took."""
+        if standing.loan is not None:
+            standing.loan.give_back()
+        elif standing.acquired:
+            self.plain.release(standing.acquired)
+        self._look()
+
+    def is_spare(self) -> bool:
+        """Nothing is missing."""
+        return is_full(self.plain)
+
+    def retire(self) -> None:
+        """Take note that the scope was given up."""
+        self.retired = True
+
+    def snapshot(self) -> TokenBucketSnapshot:
+        """An immutable view of the bucket."""
+        return self.plain.snapshot()
+
+    def _give_reward(self, _: object = None) -> None:
+        getattr(self.plain, "reward", self.plain.release)(self._reward)
+        self._look()
+
+    def _look(self) -> None:
+        """Spare first-try successes the trouble while nothing is missing."""
+        if self._is_shared or not is_full(self.plain):
+            return
+        self.first_try = DO_NOTHING
+        # Looked at once more: a retry may have been paid in between, and what it took must not be forgotten.
+        if not is_full(self.plain):
+            self.first_try = self._give_reward
+
+    def _refusal(self, price: float) -> str:
+        bucket: Any = self.plain
+        source = getattr(bucket, "source", "memory")
+        where = "" if source == "memory" else f" ({source})"
+        trouble = "too small" if 0 < bucket.capacity < price else "empty"
+        held = f"{bucket.available:g} of {bucket.capacity:g}"
+        return f"{where} is {trouble} ({held}, needs {price:g})"

@@ -1,0 +1,194 @@
+"""Whose quota an operation spends (contract 6.4, 11.3): the name of a scope, and the table of what each has.
+
+What was given up must be as good as new: eviction neither refills a spent bucket nor strands who waits on one.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import islice
+from typing import Any, Generic, TypeVar
+
+from ..clock import SYSTEM_CLOCK, Clock
+from ..forksafe import renew_lock_after_fork
+
+MAX_SCOPES = 1024
+"""The most scopes that are kept."""
+FORGET_AFTER = 600.0
+"""Seconds after which an item that nobody touched is as good as a new one, whatever it holds."""
+MOST_LOOKS = 64
+"""The most items that are examined for a newcomer to a full table: it costs the same however many are kept."""
+UNSEEN = -1.0
+"""When an item was used that nobody looked at yet; what passes through the table is looked at each time."""
+
+NO_SCOPE = "default"
+"""The name for None where an item's name is told to others."""
+OVERFLOW = "overflow"
+"""The name for the item of the newcomers there."""
+
+T = TypeVar("T")
+
+
+class ScopeTable(Generic[T]):
+    """One item (a bucket, a limiter) per scope, made when a scope first needs one; at most :data:`MAX_SCOPES` are kept.
+
+    When a new scope finds the table full, the longest unused item that is spare goes, or one about as long unused: it
+    is as good as a new one. So is one that nobody touched for :data:`FORGET_AFTER` seconds: hosts that are gone leave
+    no item for those that are there otherwise. Where none is found, the newcomers share one more item, so that touching
+    many hosts does not refill a spent one.
+
+    :param make: makes an item.
+    :param is_spare: returns True if a new item would do as well. Called with the table's lock held.
+    :param limit: the most items that are kept.
+    :param clock: tells how long an item was not touched.
+    :param used_at: when an item was last used, on that clock, where that does not always pass through the table.
+    :param retire: told of an item that was given up.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[], T],
+        is_spare: Callable[[T], bool],
+        limit: int = MAX_SCOPES,
+        *,
+        clock: Clock = SYSTEM_CLOCK,
+        used_at: Callable[[T], float] | None = None,
+        retire: Callable[[T], Any] = lambda _: None,
+    ) -> None:
+        self._make = make
+        self._is_spare = is_spare
+        self._limit = limit
+        self._clock = clock
+        self._used_at = used_at
+        self._retire = retire
+        self._items: dict[str | None, T] = {}
+        self._touched: dict[str | None, float] = {}
+        self._seen: dict[str | None, float] = {}
+        self._overflow: T | None = None
+        self._overflow_touched = 0.0
+        self.on_given_up: Callable[[str | None], Any] = lambda _: None
+        """Told the scope of each item that was given up, or :data:`OVERFLOW`, with the table's lock held."""
+        self.renew_lock()
+        renew_lock_after_fork(self)
+
+    def get(self, scope: str | None) -> T:
+        """The item of a scope, to look at. It may be given up at any moment; to change it, :meth:`use` it."""
+        with self._lock:
+            return self._get(scope)
+
+    @contextmanager
+    def use(self, scope: str | None) -> Iterator[T]:
+        """The item of a scope, which is not given up inside the block."""
+        with self._lock:
+            item = self._get(scope)
+            self._pins[scope] = self._pins.get(scope, 0) + 1
+        try:
+            yield item
+        finally:
+            with self._lock:
+                left = self._pins.pop(scope, 0) - 1
+                if left > 0:
+                    self._pins[scope] = left
+
+    def renew_lock(self) -> None:
+        """Make the lock anew, after a fork; whoever used an item is not in the child."""
+        self._lock = threading.Lock()
+        self._pins: dict[str | None, int] = {}
+
+    def __iter__(self) -> Iterator[tuple[str | None, T]]:
+        with self._lock:
+            return iter(tuple(self._items.items()))
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __contains__(self, scope: object) -> bool:
+        return scope in self._items
+
+    @property
+    def overflow(self) -> T | None:
+        """The item that newcomers share while there is no room; None: there was room so far."""
+        return self._overflow
+
+    def _get(self, scope: str | None) -> T:
+        # Taken out and put in again: the dict's order is the order of use.
+        item = self._items.pop(scope, None)
+        now = self._clock.now()
+        if item is None:
+            self._forget_overflow(now)
+            if len(self._items) >= self._limit and not self._evict_one(now):
+                self._overflow_touched = now
+                if self._overflow is None:
+                    self._overflow = self._new(OVERFLOW)
+                return self._overflow
+            item = self._new(NO_SCOPE if scope is None else scope)
+        self._items[scope] = item
+        self._touched[scope] = now
+        return item
+
+    def _new(self, name: str) -> T:  # noqa: ARG002 - for items that have names
+        return self._make()
+
+    def _evict_one(self, now: float) -> bool:
+        """Give up a spare item of those at the head of the line; what is looked at in vain goes to its end.
+
+        An item that was used since it was last looked at stays, unless all that are looked at were.
+        """
+        used: dict[str | None, float] = {}
+        for scope in tuple(islice(self._items, MOST_LOOKS)):
+            item = self._items[scope] = self._items.pop(scope)
+            last = self._last_use(item)
+            if scope in self._pins or not (
+                self._is_spare(item) or now - max(self._touched[scope], last) >= FORGET_AFTER
+            ):
+                continue
+            if last == self._seen.get(scope, UNSEEN):
+                return self._give_up(scope)
+            used[scope] = self._seen[scope] = last
+        return bool(used) and self._give_up(min(used, key=used.__getitem__))
+
+    def _give_up(self, scope: str | None) -> bool:
+        del self._touched[scope]
+        self._seen.pop(scope, None)
+        self._retire(self._items.pop(scope))
+        self.on_given_up(scope)
+        return True
+
+    def _forget_overflow(self, now: float) -> None:
+        """Give up the newcomers' item, if nobody touched it for long and nobody is using it."""
+        item = self._overflow
+        if item is None or now - max(self._overflow_touched, self._last_use(item)) < FORGET_AFTER:
+            return
+        if self._pins.keys() <= self._items.keys():
+            self._overflow = None
+            self._retire(item)
+            self.on_given_up(OVERFLOW)
+
+    def _last_use(self, item: T) -> float:
+        return UNSEEN if self._used_at is None else self._used_at(item)
+
+
+class NamedScopeTable(ScopeTable[T]):
+    """A table whose items are made by name, so that processes mean the same item by the same scope.
+
+    :param make_named: makes an item, given its scope, or :data:`NO_SCOPE` or :data:`OVERFLOW`.
+    :param is_spare: as of every table.
+    :param limit: as of every table.
+    :param clock: as of every table.
+    """
+
+    def __init__(
+        self,
+        make_named: Callable[[str], T],
+        is_spare: Callable[[T], bool],
+        limit: int = MAX_SCOPES,
+        *,
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
+        super().__init__(lambda: make_named(NO_SCOPE), is_spare, limit, clock=clock)
+        self._make_named = make_named
+
+    def _new(self, name: str) -> T:
+        return self._make_named(name)

@@ -1,0 +1,89 @@
+"""The exceptions that a caller gets in place of the last attempt's own response or exception (contract 2, 9)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+from urllib.parse import urlsplit
+
+import requests.exceptions
+from requests import PreparedRequest, Response
+from urllib3.exceptions import MaxRetryError, ResponseError
+
+from ..errors import StopReason
+from ..observing.history import RetryHistory, attach
+
+EXHAUSTED = frozenset(
+    {
+        StopReason.MAX_ATTEMPTS,
+        StopReason.QUOTA_EXCEEDED,
+        StopReason.PATIENCE,
+        StopReason.LINE_FULL,
+        StopReason.DEADLINE,
+        StopReason.HINT_TOO_LONG,
+        StopReason.RATE_LIMITED,
+    }
+)
+"""The reasons for which ``raise_on_status`` raises: a retry was wanted and could not be had."""
+
+
+class TooManyResponses(MaxRetryError):
+    """The cause of a ``RetryError``: what urllib3 says of a status that outlived its retries.
+
+    :param pool: through which the request went, or a text in its place.
+    :param path: of the URL, without its query.
+    :param status: of the last response.
+    :param sentence: the end of the history.
+    """
+
+    reason: ResponseError
+
+    def __init__(self, pool: Any, path: str, status: int, sentence: str) -> None:
+        super().__init__(pool, path, ResponseError(ResponseError.SPECIFIC_ERROR.format(status_code=status)))
+        self.status = status
+        self.sentence = sentence
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}; {self.sentence}"
+
+    def __reduce__(self) -> Any:
+        return type(self), (str(self.pool), self.url, self.status, self.sentence)
+
+
+def is_raised(response: Response, stop_reason: StopReason, listed: Collection[int] = ()) -> bool:
+    """Return True if ``raise_on_status`` means this response.
+
+    :param response: the last one.
+    :param stop_reason: of its operation.
+    :param listed: statuses that are retried, whatever they are.
+    """
+    return stop_reason in EXHAUSTED and (response.status_code >= 400 or response.status_code in listed)
+
+
+def status_error(response: Response, history: RetryHistory, listed: Collection[int] = ()) -> Exception | None:
+    """Return the exception of ``raise_on_status``, which is urllib3's habit; None where the response is what is wanted.
+
+    :param response: the last one; the exception carries it.
+    :param history: of its operation.
+    :param listed: statuses that are retried, whatever they are.
+    """
+    if not is_raised(response, history.stop_reason, listed):
+        return None
+    cause = TooManyResponses(*_where(response), response.status_code, history.sentence)
+    error = requests.exceptions.RetryError(cause, response=response)  # has its request too
+    attach(error, history)
+    return error
+
+
+def _where(response: Response) -> tuple[Any, str]:
+    """Return the pool and the path of a request, with neither userinfo nor query."""
+    url = urlsplit(str(response.request.url))
+    pool = getattr(response.raw, "_pool", None)  # a stand-in for urllib3's responses may have none
+    return pool or f"{url.scheme}://{url.hostname}", url.path or "/"
+
+
+def not_sent_error(request: PreparedRequest, history: RetryHistory) -> Exception:
+    """The exception for an operation that got no leave to send, and so has nothing to hand on."""
+    error = requests.exceptions.ConnectTimeout(f"not sent: {history.why}", request=request)
+    attach(error, history)
+    return error

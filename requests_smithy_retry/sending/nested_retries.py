@@ -1,0 +1,102 @@
+"""The guard against retries within retries: three attempts of three attempts are nine requests.
+
+It looks only when an attempt has failed, so it costs nothing while all is well.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from types import CodeType, FrameType
+from typing import Any
+
+from requests import PreparedRequest, Response
+
+from ..checks import is_first
+from ..errors import RetryConfigError, RetryConfigWarning
+from ..observing.history import retry_history
+
+_SEND: list[CodeType] = []
+_SETTLE: list[CodeType] = []
+
+_warned: dict[str, object] = {}
+"""The warnings that were given, so that each is given once."""
+
+MAX_FRAMES = 200
+"""So far up the stack it looks for another adapter."""
+
+
+def recognise(send: CodeType, settle: CodeType) -> None:
+    """Have adapters recognised on the stack by the code of their loop.
+
+    :param send: of the method that sends.
+    :param settle: of the method that has an attempt judged, and so runs classifiers.
+    """
+    _SEND.append(send)
+    _SETTLE.append(settle)
+
+
+def refuse_own_max_retries(adapter_class: Any, base: type) -> None:
+    """Refuse a subclass that has a ``max_retries`` of its own: urllib3 would retry each of our attempts.
+
+    :raises RetryConfigError: naming the class and what its retries would multiply.
+    """
+    own = adapter_class.max_retries
+    if own is not vars(base)["max_retries"]:
+        raise RetryConfigError(
+            "max_retries",
+            own,
+            f"class {adapter_class.__name__}",
+            "no max_retries in a subclass is allowed: urllib3 would retry beneath this adapter, and multiply each "
+            "of its attempts. Give max_retries or max_attempts to the constructor",
+        )
+
+
+def warn_of_nesting(own: Any, request: PreparedRequest, response: Response | None) -> None:
+    """Warn, once per process, where another of our adapters, or a urllib3 ``Retry``, multiplies our attempts.
+
+    :param own: the adapter that asks.
+    :param request: that failed.
+    :param response: as it came from urllib3, or None.
+    """
+    attempts = own.port.strategy.max_attempts
+    outer = _outer_adapter(request, own)
+    most = None if outer is None else outer.port.strategy.max_attempts
+    if outer is not None and 1 not in (most, attempts):
+        product = f": up to {most} x {attempts} = {most * attempts} requests" if most and attempts else ""
+        _warn_once(
+            f"{type(own).__name__} runs inside {type(outer).__name__}, and both retry{product}. "
+            "Give one of them max_attempts=1"
+        )
+    retries = getattr(getattr(response, "raw", None), "retries", None)
+    history = getattr(retries, "history", None)
+    if history and retry_history(response) is None:  # an adapter of ours beneath fills the history in as well
+        each = len(history) + 1
+        product = f": {attempts} x {each} = {attempts * each} requests or more" if attempts else ""
+        _warn_once(
+            f"a urllib3 Retry beneath {type(own).__name__} made {each} requests of one attempt{product}. "
+            "Let what is beneath send with max_retries=0"
+        )
+
+
+def _outer_adapter(request: PreparedRequest, own: Any) -> Any:
+    """Another adapter whose ``send`` of the same request is under way further up this thread's stack."""
+    frame: FrameType | None = sys._getframe(2)
+    below_own = True
+    for _ in range(MAX_FRAMES):
+        if frame is None or (not below_own and frame.f_code in _SETTLE):
+            return None  # a classifier of the outer adapter may send requests as it likes
+        if frame.f_code in _SEND and below_own:
+            below_own = False  # its locals are not looked at: that would keep them alive
+        elif frame.f_code in _SEND:
+            there = frame.f_locals
+            outer, sent = there["self"], there["request"]
+            if outer is not own and (sent.method, sent.url) == (request.method, request.url):
+                return outer
+        frame = frame.f_back
+    return None
+
+
+def _warn_once(message: str) -> None:
+    if is_first(_warned, message):
+        warnings.warn(message, RetryConfigWarning, stacklevel=3)

@@ -1,0 +1,313 @@
+"""One operation: a single call of ``send`` (contract 2, 6.1), in one object per call.
+
+It asks the strategy, decides and keeps the record. It neither sends nor sleeps, reads no network and closes nothing.
+
+::
+
+     begin_attempt -> [send] -> Attempt -> examine -> judge --+-> Retry -> note -> discard -> [wait] -> [permit] -+
+           ^                                             ^    |                                              |    |
+           |                          body broken off    |    +-> Stop --> note --> keep --> [wait] -+       |    |
+           |                          as it is read on   +----+                                      v       v no |
+           |                                                                              [hand over] <------+    |
+           +----------------------------------------------------------------------------------------------- yes --+
+
+What stands in brackets is done by the send loop. An attempt owns its response and its connection. ``discard`` gives the
+connection up, before anything is waited for; ``keep`` leaves it with the response that the caller gets.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import requests.exceptions
+from requests import PreparedRequest
+
+from ..classifiers.actions import NO_ACTION
+from ..classifiers.fold import Classification, classification_of
+from ..classifiers.outcome import Outcome, RetryContext, carrier_of, take_off
+from ..classifiers.protocol import sees_successes
+from ..classifiers.resend import may_be_applied
+from ..classifiers.transport_faults import is_request_fault
+from ..config.retry_options import NOTHING, OperationOptions
+from ..errors import RetryError, StopReason, without_text_of
+from ..interruptions import is_interruption
+from ..observing.history import attach
+from ..observing.observed_operation import ObservedOperation
+from ..observing.recorder import Recorder
+from ..strategies.foreign import StrategyPort
+from ..strategies.protocol import LoopToken, StandardRetryToken, delay_of
+from ..wire.timeouts import read_part
+from .caller_errors import is_raised, not_sent_error, status_error
+from .nested_retries import warn_of_nesting
+from .replay import RequestFacts
+from .time_limits import TimeLimits
+
+if TYPE_CHECKING:
+    from ..clock import Clock
+    from ..config.retry_config import RetryConfig
+    from .attempt import Attempt
+    from .send_loop import SendLoop
+
+
+class Retry(NamedTuple):
+    """The decision that another attempt follows.
+
+    :param token: the strategy's token for it.
+    :param wait: seconds to wait first.
+    :param source: the rule that made the wait that long.
+    :param classification: the verdict behind it, where the strategy tells.
+    """
+
+    token: LoopToken
+    wait: float
+    source: str
+    classification: Classification | None = None
+
+    @property
+    def keeps_connection(self) -> bool:
+        """The connection is good for the retry: after throttling, but not after a transient failure (contract 2.7)."""
+        return self.classification is not None and self.classification.is_throttling
+
+
+class Stop(NamedTuple):
+    """The decision that the operation is over.
+
+    :param reason: the rule that said so.
+    :param why: one phrase for histories and logs.
+    :param wait: seconds to wait before the outcome is handed over; a long poll has some.
+    :param classification: the verdict behind it, where there is one.
+    """
+
+    reason: StopReason
+    why: str
+    wait: float = 0.0
+    classification: Classification | None = None
+
+
+class Operation:
+    """One call of ``send``.
+
+    :param adapter: whose configuration and strategy hold.
+    :param request: the caller's request; it is not changed.
+    :param stream: the caller wants the body unread.
+    :param options: the options of the ``retry_options`` blocks around it, or None.
+    :param observed: the operation as listeners have seen it already, or None.
+    :param limits: of the first attempt, where that was made already; they go on.
+    """
+
+    def __init__(
+        self,
+        adapter: SendLoop,
+        request: PreparedRequest,
+        stream: bool,
+        options: OperationOptions | None,
+        observed: ObservedOperation | None = None,
+        limits: TimeLimits | None = None,
+    ) -> None:
+        self.adapter: SendLoop = adapter
+        self.config: RetryConfig = adapter.retry_config
+        self.clock: Clock = adapter.clock
+        self.port: StrategyPort = adapter.port
+        self.request = request
+        self.stream = stream
+        self.preload: bool = not stream and self.config.preload_content
+        self.options: OperationOptions = options or NOTHING
+        self.scope: str = adapter.scope_of(request)
+        self.facts: RequestFacts = RequestFacts(request, self.config, self.options)
+        self.limits: TimeLimits = limits or TimeLimits(self.config, self.options, self.clock)
+        self.sees_successes: bool = self.port.sees_successes or any(map(sees_successes, self.options.classifiers))
+        self.number: int = 0
+        self._began: float | None = None
+        if observed is None and adapter.listeners is not None:
+            observed = ObservedOperation(adapter, request, options)
+        self.observed: ObservedOperation | None = observed
+        self.record: Recorder = Recorder(request, self.scope, self.clock, observed)
+        self.waited: tuple[float, str] = (0.0, "backoff")
+        """Seconds before the attempt under way, and the rule that made them that many."""
+        self._acquire()
+
+    def _acquire(self) -> None:
+        self.token: Any = None
+        self.refusal: RetryError | None = None
+        try:
+            self.token = self.port.strategy.acquire_initial_retry_token(token_scope=self.scope)
+            wait = delay_of(self.token, self.port.strategy)
+            if wait > 0 and self.limits.forbids(wait):
+                wait, self.refusal = 0.0, RetryError("no time is left", stop_reason=StopReason.DEADLINE)
+            self.waited = wait, "backoff"
+        except RetryError as refusal:
+            # The first attempt is made all the same, and it will be the only one (contract 2.1).
+            self.refusal = refusal
+
+    @property
+    def may_be_refused_later(self) -> bool:
+        """After a retry was decided on and its wait is over, the strategy may still refuse to have it sent."""
+        return self.port.send_permit is not None
+
+    def _most_attempts(self) -> int | None:
+        return self.options.max_attempts or self.port.strategy.max_attempts
+
+    def begin_attempt(self) -> PreparedRequest:
+        """Return the request to send now. Listeners may have changed this attempt's own copy."""
+        if self.observed is None:
+            return self.facts.to_send
+        return self.observed.begin(self.number + 1, self.facts.to_send)
+
+    def judge(self, made: Attempt) -> Retry | Stop:
+        """Decide what follows an attempt.
+
+        :param made: the attempt, examined.
+        :raises Exception: an exception of a classifier or a strategy, which is a bug in it.
+        """
+        self.number += 1
+        return self._stop_at_once(made) or self._ask(made)
+
+    def judge_anew(self, made: Attempt, stop: Stop) -> Retry | Stop:
+        """Decide again about a final response whose body turned out to be cut as its rest was read.
+
+        :param made: the attempt, which has failed now.
+        :param stop: the decision about the response.
+        """
+        if stop.reason is not StopReason.NOT_RETRYABLE:
+            return stop
+        if self.token is not None:
+            self.token.unredeem()  # the strategy judged the response; a cut body is another matter
+        return self._stop_at_once(made) or self._ask(made)
+
+    def _stop_at_once(self, made: Attempt) -> Stop | None:
+        """Return the decision where no strategy has a say in it."""
+        error = made.error
+        if error is None:
+            return self._succeed(made) if made.is_success and not self.sees_successes else None
+        if is_interruption(error):
+            return Stop(StopReason.NOT_RETRYABLE, "the handler of a signal raised it")
+        if is_request_fault(error):
+            return Stop(StopReason.REQUEST_FAULT, StopReason.REQUEST_FAULT.value)
+        if isinstance(error, requests.exceptions.UnrewindableBodyError):
+            return Stop(StopReason.BODY_NOT_REPLAYABLE, str(error))
+        return None
+
+    def _ask(self, made: Attempt) -> Retry | Stop:
+        """Ask the strategy."""
+        if self.number == 1 and not made.is_success:
+            warn_of_nesting(self.adapter, self.request, made.response if made.error is None else None)
+        if self.number == 1:
+            self._began = made.started
+        context = RetryContext(
+            self._outcome(made),
+            deadline=self.limits.at,
+            options=self.facts.full_options,
+            began=self._began,
+            before_waiting=partial(self._begin_waiting, made),
+        )
+        carrier = carrier_of(context)
+        try:
+            token = self._refresh(carrier)
+        except RetryError as refusal:
+            return self._refused(made, refusal)
+        except Exception as raised:
+            if raised is not carrier:
+                raise
+            # The Smithy guide's strategies propagate the error that they were shown: that is a refusal.
+            return Stop(StopReason.STRATEGY_REFUSED, StopReason.STRATEGY_REFUSED.value)
+        finally:
+            take_off(carrier)
+        delay = delay_of(token, self.port.strategy)
+        if self.limits.forbids(delay):  # a strategy of somebody else's need not look at the deadline
+            why = f"the next wait of {delay:.3g} s would not end in time"
+            return Stop(StopReason.DEADLINE, why, 0.0, token.classification)
+        verdict = token.classification
+        action = NO_ACTION if verdict is None else verdict.action
+        if self.record.in_doubt is None and may_be_applied(context.outcome, action):
+            self.record.in_doubt = self.number
+        return Retry(token, delay, token.delay_source, verdict)
+
+    def _begin_waiting(self, made: Attempt, classification: Classification) -> bool:
+        """Let go of an attempt and write it down: its operation waits for the service, nobody knows how long.
+
+        :returns: False if it cannot be let go, and nothing is written down.
+        """
+        can_wait = made.let_go(self.limits, keep=classification.is_throttling)
+        if can_wait:
+            self.record.begin_waiting(made.response, made.error, made.started, self.waited, classification)
+        return can_wait
+
+    def _outcome(self, made: Attempt) -> Outcome:
+        return Outcome(
+            error=made.error,
+            response=made.response if made.error is None else None,
+            request=self.request,
+            attempt=self.number,
+            stream=not self.preload,
+            resend=self.facts.resend(unwritten=made.unwritten),
+            peeked=made.prefix,
+        )
+
+    def _refresh(self, carrier: Any) -> Any:
+        if self.refusal is not None:
+            raise self.refusal
+        return self.port.strategy.refresh_retry_token_for_retry(token_to_renew=self.token, error=carrier)
+
+    def _refused(self, made: Attempt, refusal: RetryError) -> Stop:
+        if made.is_success and refusal.stop_reason is StopReason.NOT_RETRYABLE:
+            return self._succeed(made)
+        why = without_text_of(made.error, str(refusal))
+        return Stop(refusal.stop_reason, why, refusal.delay or 0.0, classification_of(refusal))
+
+    def _succeed(self, made: Attempt) -> Stop:
+        if self.token is not None:
+            if isinstance(self.token, StandardRetryToken):
+                allowed = read_part(self.limits.allowed)
+                self.token = self.token.answered(self.clock.now() - made.started, allowed)
+            self.port.strategy.record_success(token=self.token)
+        return Stop(StopReason.SUCCESS, StopReason.SUCCESS.value)
+
+    def note(self, made: Attempt, decision: Retry | Stop) -> None:
+        """Write an attempt down, and go on to the one that was decided on.
+
+        :param made: the attempt.
+        :param decision: the decision about it.
+        """
+        token = decision.token if isinstance(decision, Retry) else None
+        verdict, wait = decision.classification, decision.wait
+        self.record.note(made.response, made.error, made.started, self.waited, verdict, token, wait)
+        if isinstance(decision, Retry):
+            self.token, self.waited = decision.token, (decision.wait, decision.source)
+
+    def raises(self, made: Attempt, stop: Stop) -> bool:
+        """Return True if ``raise_on_status`` has the caller get an exception that carries the response."""
+        listed = self.config.retry_status_codes
+        return (
+            self.config.raise_on_status and made.response is not None and is_raised(made.response, stop.reason, listed)
+        )
+
+    def never_sent(self, stop: Stop) -> Exception:
+        """Return the exception for an operation that was refused permission to send before it had any outcome."""
+        return not_sent_error(self.request, self._history(stop))
+
+    def finish(self, made: Attempt, stop: Stop) -> Exception | None:
+        """Attach the record to the outcome.
+
+        :returns: the exception to raise, or None to return the response.
+        """
+        try:
+            history = self._history(stop)
+        except BaseException:
+            made.close()  # a listener's bug: nobody is left who could read the response
+            raise
+        if made.error is not None:
+            attach(made.error, history)
+            self.record.rows.clear()  # they refer to errors, whose tracebacks lead to this operation
+            return made.error
+        response = made.response
+        assert response is not None
+        self.facts.body.answered(response)
+        if made.is_lost:
+            return not_sent_error(self.request, history)
+        attach(response, history)
+        self.record.fill_urllib3_history(response, self.adapter._shown)
+        return status_error(response, history, self.config.retry_status_codes) if self.config.raise_on_status else None
+
+    def _history(self, stop: Stop) -> Any:
+        return self.record.history(stop.reason, stop.why, self._most_attempts())

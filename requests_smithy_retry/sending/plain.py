@@ -1,0 +1,50 @@
+"""Sending where retries are switched off: what comes is taken as a plain ``HTTPAdapter`` takes it (contract 10.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from requests import PreparedRequest, Response
+
+from ..config.retry_options import NOTHING, current_options
+from ..wire.response import CheckedResponse
+from ..wire.state import this_thread
+
+
+def send_plainly(send: Callable[..., Response], request: PreparedRequest, **options: Any) -> Response:
+    """Send once, with no look at whether head and body are whole.
+
+    :param send: the ``send`` of the adapter below.
+    :param request: the request.
+    :param options: the other arguments of ``send``.
+    """
+    outer, options_outside = this_thread.plain, current_options.get()
+    # Somebody else's request may be made meanwhile, by what makes the body. Its adapter looks closer where options
+    # are in force, be they none, and sees then that it is not the one which is switched off.
+    try:
+        this_thread.plain = True
+        current_options.set(options_outside or NOTHING)
+        response = send(request, **options)
+    finally:
+        # First: a call might be interrupted by a signal's handler.
+        this_thread.plain, this_thread.connecting = outer, False
+        current_options.set(options_outside)
+    original = getattr(response.raw, "_original_response", None)
+    if isinstance(original, CheckedResponse):
+        original.plain = True  # its body is read later
+    return response
+
+
+def send_within(send: Callable[..., Response], request: PreparedRequest, **options: Any) -> Response:
+    """Send for an adapter that retries, while one that is switched off is sending in this thread.
+
+    :param send: its ``send``.
+    :param request: the request.
+    :param options: the other arguments of ``send``.
+    """
+    this_thread.plain = False
+    try:
+        return send(request, **options)
+    finally:
+        this_thread.plain = True

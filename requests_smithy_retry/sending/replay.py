@@ -1,0 +1,469 @@
+"""The rules for sending a request again (contract 4, 5): bodies, idempotency keys, and the facts about a request."""
+
+from __future__ import annotations
+
+import dataclasses
+import http.client
+import inspect
+import itertools
+import threading
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+import requests.exceptions
+from requests import PreparedRequest, Response
+
+from ..classifiers.resend import IDEMPOTENT_METHODS, ResendFacts
+from ..clock import after, earliest
+from ..errors import RetryConfigError
+from ..interruptions import is_interruption
+from ..smithy.model_classifier import ModelFacts, facts_of
+from ..wire.state import this_thread
+
+if TYPE_CHECKING:
+    from requests import PreparedRequest
+
+    from ..config.retry_config import RetryConfig
+    from ..config.retry_options import OperationOptions
+
+
+SIMPLE_BODIES = frozenset({type(None), bytes, str})
+"""Bodies that need no care: they are what they were."""
+
+FOLLOWED_STATUSES = frozenset({301, 302, 303, 307, 308, 401, 407})
+"""After these answers the same body may be sent once more, by redirects and by authentication."""
+
+DRAW_SECONDS = 1.0
+"""So long is a body drawn on whose iteration was broken off, to learn all of it."""
+
+_END = object()
+
+
+class BodyChanged(RuntimeError):
+    """A body that can be iterated again gave other bytes than before; the attempt was broken off before its end."""
+
+
+class Body:
+    """A request's body, as it was before the first attempt.
+
+    :param request: the caller's request; it is not changed.
+    :raises requests.exceptions.UnrewindableBodyError: if it was read in an earlier operation, and gives nothing more.
+    """
+
+    __slots__ = ("_body", "_guard", "_is_unstarted", "_position")
+
+    def __init__(self, request: PreparedRequest) -> None:
+        self._body: Any = request.body
+        self._is_unstarted = is_unstarted(self._body)
+        self._position = _position_of(self._body)
+        self._guard = ReplayGuard(self._body) if _may_be_re_iterable(self._body) else None
+        if is_spent(self._body) or not self._can_be_sent_after_an_answer(request):
+            raise requests.exceptions.UnrewindableBodyError(
+                "the body was sent in an earlier request, and cannot be sent again", request=request
+            )
+
+    def answered(self, response: Response) -> None:
+        """Take note of the operation's answer. After some, requests sends the same body in another operation.
+
+        One that came over no connection, from a stand-in for a server, was given without the body being read, perhaps.
+
+        :param response: the answer.
+        """
+        if response.status_code not in FOLLOWED_STATUSES or is_unstarted(self._body):
+            return
+        if not isinstance(getattr(response.raw, "_original_response", None), http.client.HTTPResponse):
+            return
+        if self._position is not None:
+            _answered.remember(self._body, stood=self._position, left=_position_of(self._body))
+        elif self._is_one_shot:
+            _answered.remember(self._body, None if self._guard is None else self._guard.seen_to_the_end())
+
+    @property
+    def _is_one_shot(self) -> bool:
+        """True if nothing about the body itself says that it can be sent twice."""
+        return self._position is None and not is_bytes_like(self._body)
+
+    def _can_be_sent_after_an_answer(self, request: PreparedRequest) -> bool:
+        if _answered.body() is not self._body:
+            return True
+        if self._position is not None:
+            return self._has_gone_back(request)
+        return not self._is_one_shot or (self._guard is not None and self._guard.begin_after(_answered.seen))
+
+    def _has_gone_back(self, request: PreparedRequest) -> bool:
+        """Bring a file back that stands where an earlier operation left it, unless the request was made from there.
+
+        For a redirect, requests brings back only what has ``__iter__`` (a memory map has not); for a challenge,
+        nothing: that is for the authentication to do, and not each does. What is left would go out as the body.
+        """
+        if self._position != _answered.left or getattr(request, "_body_position", None) == self._position:
+            return True
+        self._position = _answered.stood
+        return _seek(self._body, self._position)
+
+    def request_to_send(self, request: PreparedRequest) -> PreparedRequest:
+        """The request for an attempt: the caller's own, or a copy whose body is watched."""
+        if self._guard is None:
+            return request
+        copy = request.copy()
+        copy.body = self._guard
+        return copy
+
+    def rewind(self, *, unwritten: bool) -> bool:
+        """Make the body ready to be sent again, and say whether it is.
+
+        A file goes back to the position it had before the first attempt. A one-shot body is ready only if none of it
+        was read. What can be iterated is asked for a new iterator, and only then: until there is something to send
+        again, a body is drawn on no more often than ``requests`` itself does.
+
+        :param unwritten: no byte of the request was written in the attempt that failed.
+        """
+        if self._position is not None:
+            return _seek(self._body, self._position)
+        if self._guard is not None:
+            return self._guard.rewind()
+        if is_bytes_like(self._body):
+            return True
+        # Of a generator it can be seen; of another iterator only the connection knows.
+        return is_unstarted(self._body) if self._is_unstarted else unwritten
+
+
+class Seen:
+    """The bytes that an iterable body gave in its first iteration. Holds none of them, and not the body."""
+
+    __slots__ = ("count", "digest", "first", "is_whole")
+
+    def __init__(self) -> None:
+        self.count: int = 0
+        self.digest: Any = sha256()
+        self.first: tuple[int, bytes] = 0, b""
+        self.is_whole: bool = False
+
+    def note(self, part: Any) -> None:
+        """Take note of the next part."""
+        data = _bytes_of(part)
+        self.digest.update(data)
+        self.count += data.nbytes
+        if self.first[0] == 0:
+            self.first = self.count, self.digest.digest()
+
+    def begins_like(self, first: tuple[Any, ...]) -> bool:
+        """True if a new iteration may be the same, going by its first part: empty, or a tuple of one."""
+        size, digest = self.first
+        data = _bytes_of(first[0] if first else b"")
+        return size == 0 or (bool(first) and (data.nbytes < size or sha256(data[:size]).digest() == digest))
+
+    def held_to(self, parts: Iterable[Any]) -> Iterator[Any]:
+        """Hand on the parts of another iteration while they can be the same; the last one only if they are.
+
+        :raises BodyChanged: if they are not.
+        """
+        given, digest = 0, sha256()
+        for part in parts:
+            data = _bytes_of(part)
+            given += data.nbytes
+            digest.update(data)
+            if given > self.count:
+                raise BodyChanged(f"the body gave more than the {self.count} bytes of before; it cannot be replayed")
+            if given == self.count and digest.digest() != self.digest.digest():
+                raise BodyChanged("the body gave other bytes than before; it cannot be replayed")
+            yield part
+        if given < self.count:
+            raise BodyChanged(f"the body gave {given} bytes where it gave {self.count} before; it cannot be replayed")
+
+
+class ReplayGuard:
+    """An iterable body that is held to its word: each replay must give, byte for byte, what was given at first.
+
+    An object whose ``__iter__`` makes a new iterator each time may draw on a source that all of them share, and go on
+    in its middle. So nothing is replayed before a first iteration has come to its end; one that was broken off is
+    drawn on, unsent, which leaves a shared source empty.
+    Raising in the midst of an upload breaks the connection, so a server never takes other bytes for the body.
+
+    :param body: the caller's.
+    """
+
+    __slots__ = ("_ahead", "_body", "_has_failed", "_last", "_seen")
+
+    def __init__(self, body: Any) -> None:
+        self._body = body
+        self._last: Any = None
+        self._ahead: Any = None
+        self._has_failed = False
+        self._seen: Seen | None = None
+
+    def rewind(self) -> bool:
+        """True if there is a new iterator that begins as the first did. Its first part is drawn, and kept."""
+        if self._seen is None or self._ahead is not None:
+            return True
+        try:
+            if not self._has_come_to_an_end(self._seen):
+                return False
+            fresh = iter(self._body)
+            if fresh is self._last:
+                return False
+            first = tuple(itertools.islice(fresh, 1))
+        except Exception as error:  # whatever the caller's code raises: it gives no body now
+            if is_interruption(error):
+                raise
+            return False
+        if not self._seen.begins_like(first):
+            return False
+        self._last, self._ahead = fresh, itertools.chain(first, fresh)
+        return True
+
+    def seen_to_the_end(self) -> Seen | None:
+        """The bytes of the first iteration; None if there was none, or not all of it is known."""
+        if self._seen is None or not self._has_come_to_an_end(self._seen):
+            return None
+        return self._seen
+
+    def begin_after(self, seen: Seen | None) -> bool:
+        """True if the first iteration of this operation has something to give, where an earlier operation had.
+
+        :param seen: in that one.
+        """
+        if seen is None:
+            return False
+        fresh = iter(self._body)
+        first = tuple(itertools.islice(fresh, 1))
+        self._ahead = itertools.chain(first, fresh)
+        return bool(first) or seen.count == 0
+
+    def _has_come_to_an_end(self, seen: Seen) -> bool:
+        """Draw what is left of the first iteration. False: it has no end, or it takes too long to get there."""
+        if seen.is_whole or self._has_failed:
+            return seen.is_whole
+        until = earliest(after(DRAW_SECONDS), this_thread.deadline)
+        assert until is not None
+        for part in self._last:
+            seen.note(part)
+            if until.left() <= 0:
+                return False
+        seen.is_whole = True
+        return True
+
+    def __iter__(self) -> Iterator[Any]:
+        parts, self._ahead = self._ahead, None
+        if parts is not None and self._seen is not None:
+            return self._seen.held_to(parts)
+        self._last, self._seen = iter(self._body) if parts is None else parts, Seen()
+        return self._first_iteration(self._last, self._seen)
+
+    def _first_iteration(self, parts: Iterator[Any], seen: Seen) -> Iterator[Any]:
+        while True:
+            self._has_failed = True
+            part = next(parts, _END)
+            self._has_failed = False
+            if part is _END:
+                break
+            seen.note(part)
+            yield part
+        seen.is_whole = True
+
+
+class _Answered(threading.local):
+    """The last body that an answer was given to which is followed by another request with the same body, often.
+
+    That request is an operation of its own, and the body may not say of itself that it was read.
+    """
+
+    body: Callable[[], Any] = object
+    seen: Seen | None = None
+    stood: Any = None
+    left: Any = None
+
+    def remember(self, body: Any, seen: Seen | None = None, *, stood: Any = None, left: Any = None) -> None:
+        """Remember a body, weakly where that is possible.
+
+        :param seen: the bytes that an iterable gave.
+        :param stood: the position of a file before the operation.
+        :param left: its position after that.
+        """
+        try:
+            self.body = weakref.ref(body)
+        except TypeError:
+            self.body = lambda: body
+        self.seen, self.stood, self.left = seen, stood, left
+
+
+_answered = _Answered()
+
+
+def is_bytes_like(body: Any) -> bool:
+    """True if the body is bytes, text, nothing, or a buffer: the same at every attempt."""
+    if body is None or isinstance(body, (str, bytes, bytearray)):
+        return True
+    try:
+        memoryview(body)
+    except TypeError:
+        return False
+    return True
+
+
+def is_unstarted(body: Any) -> bool:
+    """True if the body is a generator that nobody has drawn on yet."""
+    return inspect.isgenerator(body) and inspect.getgeneratorstate(body) == inspect.GEN_CREATED
+
+
+def is_spent(body: Any) -> bool:
+    """True if the body is a generator that has ended: it would be sent empty."""
+    return inspect.isgenerator(body) and inspect.getgeneratorstate(body) == inspect.GEN_CLOSED
+
+
+def _may_be_re_iterable(body: Any) -> bool:
+    """True if the body may give a new iterator each time. It is not asked for one: even that may use it up."""
+    return hasattr(body, "__iter__") and not (is_bytes_like(body) or hasattr(body, "read") or hasattr(body, "__next__"))
+
+
+def _position_of(body: Any) -> Any:
+    """Where a file stands, or None for what is no file or cannot go back there."""
+    if not hasattr(body, "read"):
+        return None
+    try:
+        if not getattr(body, "seekable", _assumed_seekable)():
+            return None
+        position = body.tell()
+        return position if callable(body.seek) else None
+    except (AttributeError, OSError, ValueError):
+        return None
+
+
+def _seek(body: Any, position: Any) -> bool:
+    try:
+        body.seek(position)
+        return bool(body.tell() == position)
+    except (OSError, ValueError):
+        return False
+
+
+def _assumed_seekable() -> bool:
+    """Stands in for ``seekable`` on objects that have ``tell`` and ``seek`` alone."""
+    return True
+
+
+def _bytes_of(part: Any) -> memoryview:
+    """A part of a body as it goes out."""
+    return memoryview(part.encode() if isinstance(part, str) else part).cast("B")
+
+
+def has_key(headers: Mapping[str, Any], name: str) -> bool:
+    """True if a request carries an idempotency key that is not blank; the draft's quotes do not count.
+
+    :param name: of the header.
+    """
+    value = headers.get(name)
+    if isinstance(value, bytes):
+        value = value.decode("latin-1")
+    return isinstance(value, str) and value.strip(' \t"') != ""
+
+
+def new_key() -> str:
+    """A random UUID as the draft writes it: a string of RFC 8941, which has quotes around it."""
+    from uuid import uuid4  # it brings much that others do not need
+
+    return f'"{uuid4()}"'
+
+
+def key_for(request: PreparedRequest, header: str, option: bool | Callable[..., str]) -> str | None:
+    """The key to send with a request, or None: it needs none, has one, or nobody asked for one.
+
+    Methods that are idempotent by themselves (RFC 9110 9.2.2) need none.
+
+    :param header: where the request would have one.
+    :param option: the value of ``idempotency_key``: False, True, or a function of the request (or of nothing).
+    :raises RetryConfigError: if the function gives something that cannot be sent as a key.
+    """
+    if option is False:
+        return None
+    if str(request.method).upper() in IDEMPOTENT_METHODS or has_key(request.headers, header):
+        return None
+    if option is True:
+        return new_key()
+    assert callable(option)
+    key: object = option(request) if _takes_request(option) else option()
+    if not isinstance(key, str) or not key.isascii() or not key.isprintable() or key.strip(' "') == "":
+        # The value is not shown: no header value goes into a message.
+        raise RetryConfigError(
+            "idempotency_key", type(key), "the function's result", "a text of printable ASCII, not blank, is allowed"
+        )
+    return key
+
+
+def _takes_request(function: Callable[..., object]) -> bool:
+    import inspect
+
+    try:
+        inspect.signature(function).bind(None)
+    except TypeError:
+        return False
+    except ValueError:  # a callable written in C may have no signature
+        return True
+    return True
+
+
+class RequestFacts:
+    """One request and how it may be sent.
+
+    :param request: the caller's; it is not changed.
+    :param config: the adapter's policy.
+    :param options: of this operation.
+    """
+
+    def __init__(self, request: PreparedRequest, config: RetryConfig, options: OperationOptions) -> None:
+        self.request = request
+        self.config = config
+        self.options = options
+        self.body: Body = Body(request)
+        self.to_send: PreparedRequest = self._to_send()
+        self._model_facts: ModelFacts | None = None
+
+    def _to_send(self) -> PreparedRequest:
+        """The request for every attempt: the caller's own, or a copy with a watched body, or with a minted key.
+
+        A key stays off the caller's request, from which requests makes redirect hops and auth re-sends: those are
+        other operations.
+        """
+        request = self.body.request_to_send(self.request)
+        header, option = self.config.idempotency_header, self.options.idempotency_key
+        key = key_for(self.request, header, self.config.idempotency_key if option is None else option)
+        if key is not None:
+            request = request.copy() if request is self.request else request
+            request.headers[header] = key
+        return request
+
+    def resend(self, *, unwritten: bool) -> ResendFacts:
+        """Return the facts that decide if it may be sent again after a failure. Rewinds a body that can be replayed.
+
+        :param unwritten: no byte of it was written.
+        """
+        method = str(self.request.method).upper()
+        allowed = self.config.allowed_methods
+        vouched = self.options.idempotent
+        if vouched is None and self.model_facts.resendable:
+            vouched = True
+        return ResendFacts(
+            method=method,
+            idempotent=allowed is None or method in allowed,
+            keyed=has_key(self.to_send.headers, self.config.idempotency_header),
+            vouched=vouched,
+            unwritten=unwritten,
+            strict=self.config.strict_methods,
+            replayable=self.body.rewind(unwritten=unwritten),
+        )
+
+    @property
+    def model_facts(self) -> ModelFacts:
+        """The facts from the models. They are looked up once, and not before a decision needs them."""
+        if self._model_facts is None:
+            self._model_facts = facts_of(self.config.models, self.request)
+        return self._model_facts
+
+    @property
+    def full_options(self) -> OperationOptions:
+        """The operation's options; that it is a long poll is the model's to say where the caller does not."""
+        if self.options.long_poll is None and self.model_facts.long_poll:
+            return dataclasses.replace(self.options, long_poll=True)
+        return self.options

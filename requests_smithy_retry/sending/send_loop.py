@@ -1,0 +1,364 @@
+"""The send loop (contract 2): the one place that sends and sleeps. What it does is decided by an ``Operation``."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Collection
+from types import FrameType
+from typing import Any
+
+from requests import PreparedRequest, Response
+from requests.adapters import HTTPAdapter
+
+from ..clock import Clock
+from ..config.max_retries import ChangedOr, ShownRetry
+from ..config.retry_config import RetryConfig
+from ..config.retry_options import NOTHING, OperationOptions, current_options, options_in_force
+from ..errors import RetryError
+from ..observing.log import log_first_try, may_log
+from ..observing.observed_operation import ObservedOperation
+from ..strategies.first_tries import ORIGIN, FirstTryHook
+from ..strategies.foreign import StrategyPort
+from ..strategies.protocol import RetryStrategy, rest_until_permitted
+from ..wire.decoding import verify_whole
+from ..wire.state import this_thread
+from .attempt import Attempt
+from .held_response import NO_HOOKS, complete
+from .nested_retries import recognise
+from .operation import Operation, Retry, Stop
+from .plain import send_plainly, send_within
+from .replay import SIMPLE_BODIES
+from .time_limits import TimeLimits
+
+
+class SendLoop(HTTPAdapter):
+    """The send loop of a :class:`RetryAdapter`, which sets the attributes below."""
+
+    retry_config: RetryConfig
+    clock: Clock
+    strategy: RetryStrategy
+    port: StrategyPort
+    listeners: Any
+    _hears_attempts: bool
+    _shown: ShownRetry | None = None
+    _in_full: Collection[Any] | ChangedOr | bool
+    _needs_operation: Collection[Any] | bool
+    _has_limits: bool
+    _hook_at: Callable[[str], FirstTryHook | None]
+    _by_origin: bool
+
+    def scope_of(self, request: PreparedRequest) -> str:
+        """The scope of a request."""
+        raise NotImplementedError  # pragma: no cover - RetryAdapter has it
+
+    def _heed_changes(self) -> bool:
+        """Take up what was changed in ``max_retries`` in place; tell whether there was anything."""
+        raise NotImplementedError  # pragma: no cover - RetryAdapter has it
+
+    def send(
+        self,
+        request: PreparedRequest,
+        stream: bool = False,
+        timeout: Any = None,
+        verify: Any = True,
+        cert: Any = None,
+        proxies: Any = None,
+    ) -> Response:
+        """Send a request, as often as the strategy allows; the arguments are those of ``HTTPAdapter.send``."""
+        if self._in_full or request.body.__class__ not in SIMPLE_BODIES or current_options.get() is not None:
+            return self._send_in_full(request, stream, timeout, verify=verify, cert=cert, proxies=proxies)
+        # Nearly every send is one attempt that goes well: it needs neither a token nor an operation.
+        response = None
+        error: Exception | None
+        started = self.clock.now()
+        this_thread.connecting = None
+        try:
+            response = super().send(request, stream=stream, timeout=timeout, verify=verify, cert=cert, proxies=proxies)
+            if not stream and response.status_code < 400:
+                if request.hooks != NO_HOOKS:
+                    complete(response, request)
+                else:
+                    response.content  # noqa: B018
+                    if getattr(response.raw, "_decoder", None):
+                        verify_whole(response)
+        except Exception as caught:
+            error = caught
+        except BaseException:
+            this_thread.connecting = False
+            if response is not None:
+                response.close()
+            raise
+        else:
+            if response.status_code < 400:
+                # As in _first_try, without the call.
+                hook = self._hook_at(ORIGIN(request.url)[0]) or self._hook_of(request, response)  # type: ignore[index, arg-type]
+                hook.first_try((started, timeout))
+                response._retry_started = started  # type: ignore[attr-defined]
+                if self._shown is not None or may_log(10, True):
+                    self._show_first_try(request, response, started)
+                return response
+            error = None
+        first = Attempt(started, response, error)
+        del response, error
+        return self._retry(
+            self._operation(request, stream, None, first), first, timeout, verify=verify, cert=cert, proxies=proxies
+        )
+
+    def _send_in_full(self, request: PreparedRequest, stream: bool, timeout: Any, **how: Any) -> Response:
+        """Send where more is asked for than the usual: options in force, limits, listeners, a body to watch."""
+        if self._shown is not None and self._heed_changes():
+            # From the beginning: another policy may need less, or more.
+            return SendLoop.send(self, request, stream, timeout, **how)
+        options = current_options.get() and options_in_force()
+        if (
+            self._needs_operation
+            or request.body.__class__ not in SIMPLE_BODIES
+            # Where this thread's attempt is a plain one, options are in force, be they none.
+            or (options is not None and (this_thread.plain or not options.can_wait))
+        ):
+            return self._send_by_operation(request, stream, timeout, options, **how)
+        return self._send_watched(request, stream, timeout, options, **how)
+
+    def _send_watched(
+        self, request: PreparedRequest, stream: bool, timeout: Any, options: OperationOptions | None, **how: Any
+    ) -> Response:
+        """Send within time limits, and tell listeners; the first attempt needs no operation unless it fails."""
+        config, made = self.retry_config, None
+        timeout = config.timeout if timeout is None else timeout
+        preload = not stream and config.preload_content
+        observed = ObservedOperation(self, request, options) if self._hears_attempts else None
+        limits = self._limits(options)
+        outer = this_thread.deadline
+        try:
+            to_send = request if observed is None else observed.begin_first()
+            made = self._attempt(to_send, stream, timeout, preload, limits, observed, **how)
+            response = made.response
+            if made.error is None and response is not None and response.status_code < 400:
+                if limits is not None and not preload:
+                    limits.lift(response)
+                if observed is not None:
+                    observed.succeeded_at_once(response, made.started)
+                return self._first_try(request, response, made.started, timeout)
+            return self._retry(self._operation(request, stream, options, made, observed, limits), made, timeout, **how)
+        finally:
+            this_thread.deadline = outer
+            del observed, made  # an error's traceback refers to this frame, as to that of each attempt
+
+    def _send_by_operation(
+        self, request: PreparedRequest, stream: bool, timeout: Any, options: OperationOptions | None, **how: Any
+    ) -> Response:
+        """Send where more is to be known of a first attempt than whether it went well."""
+        if this_thread.plain or not self._is_enabled(options):
+            plain, ours = super().send, functools.partial(SendLoop.send, self)
+            with_, send = (send_within, ours) if self._is_enabled(options) else (send_plainly, plain)
+            return with_(send, request, stream=stream, timeout=timeout, **how)
+        timeout = self.retry_config.timeout if timeout is None else timeout
+        return self._retry(self._admitted(request, stream, options), None, timeout, **how)
+
+    def _admitted(self, request: PreparedRequest, stream: bool, options: OperationOptions | None) -> Operation:
+        """Return an operation whose first attempt may be made now."""
+        operation = self._operation(request, stream, options)
+        self._sleep(operation.waited[0])
+        refused = self._wait_for_permit(operation)
+        if refused is not None:
+            raise operation.never_sent(refused)
+        return operation
+
+    def _retry(self, operation: Operation, made: Attempt | None, timeout: Any, **how: Any) -> Response:
+        """The loop: attempt, judge, wait; until there is an attempt to hand over."""
+        observed, outer = None, this_thread.deadline
+        try:
+            while True:
+                if made is None:
+                    request, observed = operation.begin_attempt(), operation.observed
+                    made = self._attempt(
+                        request, operation.stream, timeout, operation.preload, operation.limits, observed, **how
+                    )
+                decision = self._settle(operation, made)
+                self._sleep(decision.wait)
+                stop = decision if isinstance(decision, Stop) else self._wait_for_permit(operation)
+                if stop is not None:
+                    return hand_over(operation, made, stop)
+                made.forget()
+                made = None
+        except BaseException:
+            if made is not None:
+                made.close()  # unless it was handed over
+            raise
+        finally:
+            # A signal's handler may have raised before the attempt's own end undid it.
+            this_thread.deadline = outer
+            # The tracebacks of attempts refer to this frame: what it refers to would live as long as they do.
+            del operation, made, observed
+
+    def _settle(self, operation: Operation, made: Attempt) -> Retry | Stop:
+        """Decide what follows an attempt, write it down, and let go of what is not handed over."""
+        try:
+            made.examine(operation.request, operation.limits, preload=operation.preload)
+            decision = operation.judge(made)
+            if isinstance(decision, Stop) and made.read_rest(operation.limits):
+                decision = operation.judge_anew(made, decision)
+            operation.note(made, decision)
+            if isinstance(decision, Retry):
+                made.discard(operation, keep=decision.keeps_connection)
+            else:
+                made.keep(operation, raises=operation.raises(made, decision))
+        finally:
+            operation.limits.end()
+            del operation, made  # an error's traceback refers to this frame
+        return decision
+
+    def _wait_for_permit(self, operation: Operation) -> Stop | None:
+        """Wait until the strategy permits the next attempt (contract 9); return why it does not, or None."""
+        ask, token = operation.port.send_permit, operation.token
+        if ask is None or token is None:
+            return None
+        try:
+            operation.record.permit_wait = rest_until_permitted(
+                ask, self.strategy, token, operation.limits.at, self.clock
+            )
+        except RetryError as refusal:
+            return Stop(refusal.stop_reason, str(refusal))
+        return None
+
+    def _attempt(
+        self,
+        request: PreparedRequest,
+        stream: bool,
+        timeout: Any,
+        preload: bool,
+        limits: TimeLimits | None,
+        observed: ObservedOperation | None,
+        **how: Any,
+    ) -> Attempt:
+        """Send once, and read the body where it is wanted: a cut one is this attempt's failure."""
+        made = Attempt(self.clock.now())
+        this_thread.connecting = None
+        try:
+            allowed = timeout if limits is None else limits.begin(timeout)
+            made.response = super().send(request, stream=stream, timeout=allowed, **how)
+            if preload and made.response.status_code < 400:
+                complete(made.response, request)
+        except Exception as caught:
+            made.error = caught
+        except BaseException as stopped:
+            break_off(made, stopped, limits, observed)
+            raise
+        finally:
+            del observed  # an error's traceback refers to this frame
+        return made
+
+    def _first_try(self, request: PreparedRequest, response: Response, started: float, timeout: Any) -> Response:
+        """Hand on a success that needed no operation."""
+        hook = self._hook_at(ORIGIN(request.url)[0]) or self._hook_of(request, response)  # type: ignore[index, arg-type]
+        hook.first_try((started, timeout))
+        response._retry_started = started  # type: ignore[attr-defined]
+        self._show_first_try(request, response, started)
+        return response
+
+    def _show_first_try(self, request: PreparedRequest, response: Response, started: float) -> None:
+        """Put it where tools look for it."""
+        if self._shown is not None:
+            self._shown.put_into(response.raw)
+        if may_log(10, True):
+            log_first_try(request.method, request.url, response.status_code, self.clock.now() - started)
+
+    def _hook_of(self, request: PreparedRequest, response: Response) -> FirstTryHook:
+        """Return the hook for first-try successes in a request's scope, where none is remembered for its origin."""
+        strategy: Any = self.strategy
+        try:
+            url = str(request.url) if self._by_origin else None
+            hook: FirstTryHook = strategy.first_try_hook(self.scope_of(request), url)
+        except BaseException:
+            response.close()  # a bug in the caller's function for the scope
+            raise
+        return hook
+
+    def _limits(self, options: OperationOptions | None) -> TimeLimits | None:
+        if self._has_limits or options is not None:
+            return TimeLimits(self.retry_config, options or NOTHING, self.clock)
+        return None
+
+    def _is_enabled(self, options: OperationOptions | None) -> bool:
+        if options is not None and options.enabled is not None:
+            return options.enabled and self.retry_config.enabled
+        return self.retry_config.enabled
+
+    def _operation(
+        self,
+        request: PreparedRequest,
+        stream: bool,
+        options: OperationOptions | None,
+        first: Attempt | None = None,
+        observed: ObservedOperation | None = None,
+        limits: TimeLimits | None = None,
+    ) -> Operation:
+        try:
+            return Operation(self, request, stream, options, observed, limits)
+        except BaseException:
+            if first is not None:
+                first.close()
+            raise
+
+    def _sleep(self, seconds: float) -> None:
+        if seconds > 0:
+            self.clock.sleep(seconds)
+
+
+recognise(SendLoop.send.__code__, SendLoop._settle.__code__)
+
+_SENDING = frozenset(
+    way.__code__ for way in (SendLoop.send, SendLoop._send_watched, SendLoop._send_by_operation, SendLoop._attempt)
+)
+_DECIDING = frozenset(
+    {SendLoop._retry.__code__, SendLoop._first_try.__code__, SendLoop._operation.__code__, SendLoop._hook_of.__code__}
+)
+
+
+def is_within_send(adapter: SendLoop, frame: FrameType | None) -> bool:
+    """Return True if code runs beneath an attempt of an adapter, in this thread: between us and the connection.
+
+    :param adapter: the adapter.
+    :param frame: of the code.
+    """
+    while frame is not None:
+        code = frame.f_code
+        if (code in _SENDING or code in _DECIDING) and frame.f_locals["self"] is adapter:
+            return code in _SENDING
+        frame = frame.f_back
+    return False
+
+
+def break_off(
+    made: Attempt, stopped: BaseException, limits: TimeLimits | None, observed: ObservedOperation | None
+) -> None:
+    """Clean up after an attempt that was interrupted by what is not for us to handle.
+
+    :param made: the attempt, as far as it came.
+    :param stopped: the exception that interrupted it.
+    :param limits: under which it was made, or None.
+    :param observed: the operation as listeners see it, or None.
+    """
+    this_thread.connecting = False
+    made.close()
+    if limits is not None:
+        limits.end()
+    if observed is not None:
+        observed.interrupted(stopped, made.started)
+
+
+def hand_over(operation: Operation, last: Attempt, stop: Stop) -> Response:
+    """Return the last attempt's own response, or raise its own exception."""
+    error, response = operation.finish(last, stop), last.response
+    last.forget()
+    context = None if error is None else error.__context__
+    try:
+        if error is not None:
+            raise error
+        assert response is not None
+        return response
+    finally:
+        if error is not None:
+            # Raised while the caller handles some other exception, it would lose its own cause to that one.
+            error.__context__ = context
+        del error, context, operation, response, last

@@ -1,0 +1,124 @@
+"""The time that one operation and each of its attempts may take (contract 8.1, 8.2, 8.4)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import requests.exceptions
+import urllib3.exceptions as uex
+from requests import PreparedRequest, Response
+
+from ..classifiers.transport_faults import is_timeout
+from ..clock import Clock, Deadline, after, earliest
+from ..config.retry_config import RetryConfig
+from ..config.retry_options import OperationOptions
+from ..interruptions import causes, is_foreign, is_interruption
+from ..wire.reader import set_read_timeout
+from ..wire.state import this_thread
+from ..wire.timeouts import read_part, shrunk
+
+# Each operation with a timeout makes one: `tuple.__new__` skips the frame that a named tuple's constructor takes.
+_deadline: Any = tuple.__new__
+
+SLACK = 0.005
+"""A timeout this close before the deadline, in seconds, was the deadline's: a socket may wake a little early."""
+
+
+CHALLENGES = frozenset({401, 407})
+"""Statuses that an authentication answers by sending again."""
+
+
+class TimeLimits:
+    """The deadlines of one operation, from now on.
+
+    :param config: has ``operation_timeout`` and ``operation_attempt_timeout``.
+    :param options: has the deadline of ``retry_options``.
+    :param clock: of the operation.
+    """
+
+    allowed: Any = None
+    """The timeout of the attempt under way, or of the last one."""
+    _now: Deadline | None = None
+    _outer: Deadline | None = None
+    _timeout: Any = None
+
+    def __init__(self, config: RetryConfig, options: OperationOptions, clock: Clock) -> None:
+        seconds, given = config.operation_timeout, options.deadline
+        self.deadline: Deadline | None = None
+        if seconds is not None:
+            self.deadline = _deadline(Deadline, (clock.now() + seconds, clock))
+        if given is not None:
+            given = given if given.clock is clock else given.on(clock)
+            self.deadline = given if seconds is None else earliest(self.deadline, given)
+        self._clock = clock
+        self._attempt_timeout = config.operation_attempt_timeout
+
+    @property
+    def at(self) -> float | None:
+        """The operation's deadline on its clock; None: there is none."""
+        return None if self.deadline is None else self.deadline.at
+
+    def forbids(self, wait: float) -> bool:
+        """True if a wait of so many seconds would not end before the operation's deadline."""
+        return self.deadline is not None and wait >= self.deadline.left()
+
+    def begin(self, timeout: Any) -> Any:
+        """Begin an attempt in this thread. Returns its timeout.
+
+        :param timeout: the time-out that the caller, or the option ``timeout``, allows.
+        :raises requests.exceptions.ConnectTimeout: if no time is left; nothing is sent then.
+        """
+        bound = self.deadline
+        if self._attempt_timeout is not None:
+            bound = earliest(bound, after(self._attempt_timeout, self._clock))
+        if bound is None:
+            self.allowed = timeout
+            return timeout
+        self._outer = outer = this_thread.deadline
+        self._now, self._timeout = bound, timeout
+        # An operation within another one, in a generator that makes a body for instance, has no more time than that.
+        this_thread.deadline = bound if outer is None else earliest(bound, outer)
+        left = bound.at - self._clock.now()
+        if left <= 0:
+            this_thread.connecting, self.allowed = True, timeout
+            raise requests.exceptions.ConnectTimeout("the deadline had passed before the request was sent")
+        self.allowed = allowed = shrunk(timeout, left)
+        return allowed
+
+    def end(self) -> None:
+        """End the attempt. Can be called again."""
+        if self._now is not None:
+            this_thread.deadline, self._outer, self._now = self._outer, None, None
+
+    def lift(self, response: Response) -> None:
+        """Give a response that is handed on unread back its usual timeout: its body has no deadline (contract 8.1).
+
+        The body of a redirect or a challenge has: before the caller gets anything, requests reads it to send again.
+        """
+        if self._now is not None:
+            is_read_next = response.is_redirect or response.status_code in CHALLENGES
+            set_read_timeout(response.raw, read_part(self._timeout), self._now.left() if is_read_next else None)
+
+    def translated(self, error: Exception, request: PreparedRequest) -> Exception:
+        """Return an attempt's failure for the caller: a ``ConnectTimeout`` or ``ReadTimeout`` if time ran out."""
+        if self._now is None or self._now.left() > SLACK:
+            return error
+        if isinstance(error, (requests.exceptions.ConnectTimeout, requests.exceptions.ReadTimeout)):
+            return error
+        if any(isinstance(cause, uex.EmptyPoolError) for cause in causes(error)):
+            return requests.exceptions.ConnectTimeout(error, request=request)
+        if not is_timeout(error):
+            return error
+        if this_thread.connecting:
+            return requests.exceptions.ConnectTimeout(error, request=request)
+        return requests.exceptions.ReadTimeout(error, request=request)
+
+
+def as_body_failure(error: Exception, request: PreparedRequest) -> Exception:
+    """Return a failure to read a body as a requests exception (contract 13): no input raises anything else.
+
+    A foreign one did not come from the input. It is handed on, like Ctrl-C.
+    """
+    if isinstance(error, requests.exceptions.RequestException) or is_foreign(error) or is_interruption(error):
+        return error
+    return requests.exceptions.ChunkedEncodingError(error, request=request)

@@ -1,0 +1,40 @@
+"""The classifiers that a strategy starts with (contract 3.4)."""
+
+from __future__ import annotations
+
+from ..classifiers.aws import AwsErrorCodeClassifier
+from ..classifiers.modeled import ModeledAsRetryableClassifier
+from ..classifiers.protocol import RetryClassifier
+from ..classifiers.statuses import HintedStatusClassifier, HttpStatusCodeClassifier, IdempotencyKeyClassifier
+from ..classifiers.transport_faults import TransientErrorClassifier
+from ..config.retry_config import RetryConfig
+from ..smithy.model_classifier import SmithyModelClassifier
+
+
+def default_classifiers(config: RetryConfig | None = None) -> tuple[RetryClassifier, ...]:
+    """Return the default classifiers that a config asks for, lowest priority first, without the resend rule.
+
+    :param config: whose statuses, ``error_parser`` and ``models`` hold; without one, the defaults.
+    """
+    config = RetryConfig() if config is None else config
+    return (
+        *_hinted_status_classifiers(config),
+        HttpStatusCodeClassifier(config.retry_status_codes),
+        IdempotencyKeyClassifier(),
+        AwsErrorCodeClassifier(),
+        *([SmithyModelClassifier(config.models)] if config.models else []),
+        ModeledAsRetryableClassifier(config.error_parser),
+        TransientErrorClassifier(),
+    )
+
+
+def _hinted_status_classifiers(config: RetryConfig) -> tuple[HintedStatusClassifier, ...]:
+    """The classifier, where the config is a translated ``Retry`` that has such statuses."""
+    rules = config.urllib3_rules
+    return (
+        () if rules is None or not rules.hinted_status_codes else (HintedStatusClassifier(rules.hinted_status_codes),)
+    )
+
+
+STILL_RUNNING = 409
+OTHER_PAYLOAD = 422

@@ -1,0 +1,60 @@
+"""First-try successes (contract 6.2, 9): whom to tell of them. Most operations are one, so this is measured."""
+
+from __future__ import annotations
+
+import re
+from typing import Protocol
+
+from ..quotas.scope_quota import DO_NOTHING, FirstTry
+from ..quotas.scopes import MAX_SCOPES
+
+ORIGIN = re.compile(r"[^/]*(?://[^/]*)?").match
+"""Matches any URL: its scheme, host and port, as they are written there."""
+
+
+class FirstTryHook(Protocol):
+    """A listener to the first-try successes in a scope."""
+
+    @property
+    def first_try(self) -> FirstTry:
+        """Called on each, with when it began and its time-out."""
+        ...
+
+    @property
+    def retired(self) -> bool:
+        """Its scope was given up: another one is to be told."""
+        ...
+
+
+class NothingToTell:
+    """The hook of a scope without a quota."""
+
+    first_try: FirstTry = DO_NOTHING
+    retired = False
+
+
+NOTHING_TO_TELL = NothingToTell()
+
+
+def nothing_to_tell(_: str) -> FirstTryHook:
+    """The hook of any origin where nobody is told."""
+    return NOTHING_TO_TELL
+
+
+def nothing_known(_: str) -> None:
+    """No hook is remembered, because scopes are not origins."""
+
+
+def remember(hooks: dict[str, FirstTryHook], url: str, hook: FirstTryHook) -> None:
+    """Have a hook found by the origin of a URL, as it is written there, until its scope is given up.
+
+    :param hooks: emptied by whoever gives a scope up, after the hook was marked as retired.
+    :param url: of the request.
+    :param hook: of its scope.
+    """
+    if len(hooks) >= MAX_SCOPES:
+        hooks.clear()
+    hooks[ORIGIN(url)[0]] = hook  # type: ignore[index]
+    # Looked at once more: it may have been given up in between, and its scope's next one must not be passed over.
+    if hook.retired:
+        hooks.clear()

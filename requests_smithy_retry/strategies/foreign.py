@@ -1,0 +1,214 @@
+"""Strategies as the send loop uses them (contract 1): a built-in one as it is, any other object adapted, once. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from ..classifiers.actions import NoActionIndicated, RetryForbidden
+from ..classifiers.fold import Classification, classification_of, classify, fold_of
+from ..classifiers.outcome import BlockOptions, Outcome, context_of, describe
+from ..classifiers.protocol import RetryClassifier, in_order, sees_successes
+from ..classifiers.resend import resend_ruling
+from ..config.retry_config import ADAPTER_OPTIONS, CLASSIFIER_OPTIONS, RetryConfig
+from ..config.retry_options import NOTHING
+from ..errors import RetryConfigError, RetryError, StopReason
+from .default_classifiers import default_classifiers
+from .protocol import CountsAttempts, RetryStrategy, RetryToken, SendPermits, delay_of
+from .simple import SimpleRetryStrategy, is_built_in
+
+
+def gives_free_first_token(strategy: RetryStrategy) -> bool:
+    """True if acquiring a first token and recording a first-try success can wait until there is something to book.
+
+    That is so for the built-in strategies; not for a subclass, or an object, that has its own say in either.
+    """
+    return is_built_in(strategy, "acquire_initial_retry_token", "record_success")
+
+
+def permits_needed(strategy: RetryStrategy) -> Collection[Any] | bool:
+    """True if first attempts need permits, now or (a collection) once there is something in it.
+
+    A ``send_permit`` of somebody else's is always asked; so is a limiter of somebody else's, which may be throttled
+    from elsewhere. The built-in ones give leave to everybody until a server throttles.
+    """
+    if not hasattr(strategy, "send_permit"):
+        return getattr(strategy, "busy", False) if isinstance(strategy, SimpleRetryStrategy) else False
+    return getattr(strategy, "busy", True) if is_built_in(strategy, "send_permit", "limiter") else True
+
+
+def foreign_fold(config: RetryConfig) -> tuple[RetryClassifier, ...]:
+    """The classifiers that the adapter asks for a foreign strategy, which consults none itself."""
+    defaults = default_classifiers(config) if config.default_classifiers else ()
+    return in_order((*defaults, *config.classifiers))
+
+
+def check_for_foreign(
+    own: tuple[RetryClassifier, ...], outcome: Outcome, options: BlockOptions, error: Exception
+) -> None:
+    """Check what a foreign strategy is not asked about: the resend rule, and the block's own number of attempts.
+
+    The error is made to say of itself what the classifiers say.
+
+    :param own: the adapter's classifiers, lowest priority first.
+    :param outcome: the outcome of the attempt.
+    :param options: the options of the ``retry_options`` blocks around it.
+    :param error: the exception that the strategy will be shown.
+    :raises RetryError: if there is no further attempt, whatever the strategy thinks.
+    """
+    items = fold_of(own, options.classifiers, replaced=options.default_classifiers is False)
+    classification = classify(items, outcome)
+    action = classification.action
+    assert outcome.resend is not None
+    if outcome.is_success and isinstance(action, NoActionIndicated):
+        raise RetryError(stop_reason=StopReason.NOT_RETRYABLE, classification=classification)
+    ruling = resend_ruling(outcome.resend, outcome.status, action)
+    if ruling is not None:
+        raise RetryError(ruling.why or "", stop_reason=ruling.stop_reason, classification=classification)
+    if outcome.is_success and isinstance(action, RetryForbidden):
+        raise RetryError(action.why or "", stop_reason=action.stop_reason, classification=classification)
+    most = options.max_attempts
+    if most is not None and outcome.attempt >= most:
+        why = f"{outcome.attempt} of {most} attempts were made"
+        raise RetryError(why, stop_reason=StopReason.MAX_ATTEMPTS, classification=classification)
+    describe(error, action)
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignToken:
+    """The token of a foreign strategy, with what the send loop reads off a token.
+
+    :param token: the strategy's own.
+    :param classification: the verdict that led to it, where the strategy tells.
+    :param strategy: the strategy, for the message of an error.
+    """
+
+    token: RetryToken
+    classification: Classification | None = None
+    delay_source: str = "strategy"
+    strategy: object = None
+    waited: float = 0.0
+    why: str = ""
+    quota_before: None = None
+    quota_after: None = None
+    quota_source: None = None
+
+    @property
+    def retry_count(self) -> int:
+        """Attempts so far without the first."""
+        return self.token.retry_count
+
+    @property
+    def retry_delay(self) -> float:
+        """Seconds to wait before the attempt.
+
+        :raises TypeError: if the strategy's own token tells no such number.
+        """
+        return delay_of(self.token, self.strategy)
+
+    def unredeem(self) -> None:
+        """Do nothing: a foreign token has no mark that could be taken back."""
+
+
+class ForeignStrategy:
+    """Any object with the three methods, with the rules that such a strategy does not know.
+
+    :param strategy: the object.
+    :param config: of the adapter; its classifiers say what the strategy is told about an error.
+    """
+
+    def __init__(self, strategy: RetryStrategy, config: RetryConfig) -> None:
+        self.strategy = strategy
+        self.fold: tuple[RetryClassifier, ...] = foreign_fold(config)
+
+    @property
+    def max_attempts(self) -> int | None:
+        """The most attempts of an operation, where the strategy tells."""
+        return self.strategy.max_attempts if isinstance(self.strategy, CountsAttempts) else None
+
+    def acquire_initial_retry_token(self, *, token_scope: str | None = None) -> ForeignToken:
+        """Return the strategy's token for the first attempt."""
+        token = self.strategy.acquire_initial_retry_token(token_scope=token_scope)
+        return ForeignToken(token, strategy=self.strategy)
+
+    def refresh_retry_token_for_retry(self, *, token_to_renew: ForeignToken, error: Exception) -> ForeignToken:
+        """Apply the rules, then ask the strategy.
+
+        :raises RetryError: if a rule or the strategy refuses.
+        """
+        context = context_of(error)
+        check_for_foreign(self.fold, context.outcome, context.options or NOTHING, error)
+        token = self.strategy.refresh_retry_token_for_retry(token_to_renew=token_to_renew.token, error=error)
+        source = getattr(token, "delay_source", "strategy")
+        return ForeignToken(token, classification_of(token), source, strategy=self.strategy)
+
+    def record_success(self, *, token: ForeignToken) -> None:
+        """Tell the strategy."""
+        self.strategy.record_success(token=token.token)
+
+    def send_permit(self, *, token: ForeignToken, deadline: float | None, waited: float) -> object | None:
+        """Ask the strategy, which has this ability where :func:`adapt` found it."""
+        assert isinstance(self.strategy, SendPermits)
+        return self.strategy.send_permit(token=token.token, deadline=deadline, waited=waited)
+
+
+class StrategyPort(NamedTuple):
+    """A strategy and its optional abilities, asked for once.
+
+    :param strategy: a built-in strategy, or a foreign one adapted.
+    :param sees_successes: its classifiers want to be asked about responses below 400.
+    :param needs_first_token: a first attempt needs its token before it is sent.
+    :param needs_permits: first attempts need permits, now or (a collection) once there is something in it.
+    :param send_permit: asked before each attempt; None: attempts need no permit.
+    """
+
+    strategy: SimpleRetryStrategy | ForeignStrategy
+    sees_successes: bool
+    needs_first_token: bool
+    needs_permits: Collection[Any] | bool
+    send_permit: Callable[..., object | None] | None
+
+    @property
+    def needs_operation(self) -> Collection[Any] | bool:
+        """A first attempt is more than a send: now, or (a collection) once there is something in it."""
+        return self.needs_first_token or self.sees_successes or self.needs_permits
+
+
+def adapt(strategy: RetryStrategy, config: RetryConfig) -> StrategyPort:
+    """Return a strategy as the send loop uses it.
+
+    :param strategy: built-in or foreign.
+    :param config: of the adapter.
+    """
+    adapted = strategy if isinstance(strategy, SimpleRetryStrategy) else ForeignStrategy(strategy, config)
+    sees = (
+        adapted.sees_successes if isinstance(adapted, SimpleRetryStrategy) else any(map(sees_successes, adapted.fold))
+    )
+    permit = adapted.send_permit if isinstance(strategy, SendPermits) and isinstance(adapted, SendPermits) else None
+    return StrategyPort(adapted, sees, not gives_free_first_token(strategy), permits_needed(strategy), permit)
+
+
+def check_beside_strategy(strategy: RetryStrategy, config: RetryConfig | None, options: dict[str, Any]) -> None:
+    """Refuse what would be connected to nothing, because the given strategy has its own.
+
+    :param strategy: the object that was given as one.
+    :param config: the config that was given beside it, or None.
+    :param options: likewise, by name.
+    :raises RetryConfigError: for anything that the strategy would not look at, and for what is no strategy.
+    """
+    if isinstance(strategy, type) or not isinstance(strategy, RetryStrategy):
+        raise RetryConfigError(
+            "strategy",
+            strategy,
+            "code",
+            "an object with acquire_initial_retry_token, refresh_retry_token_for_retry and record_success is allowed",
+        )
+    ours = ADAPTER_OPTIONS
+    if not isinstance(strategy, SimpleRetryStrategy):
+        ours |= CLASSIFIER_OPTIONS
+    elif config is not None:
+        raise RetryConfigError("config", config, "code", "only one of config and a built-in strategy is allowed")
+    for name, value in options.items():
+        if name not in ours:
+            raise RetryConfigError(name, value, "code", f"it belongs to the strategy: give it to {strategy!r} instead")

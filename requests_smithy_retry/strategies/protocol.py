@@ -1,0 +1,266 @@
+"""The interface of a strategy (contract 1): its methods, its tokens, and its optional abilities."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from ..checks import is_seconds, safe_repr
+from ..clock import Clock
+from ..errors import RetryError, StopReason, TokenError
+from ..quotas.line import Standing, Terms
+
+if TYPE_CHECKING:
+    from ..classifiers.fold import Classification
+    from ..config.urllib3_rules import FailureKind
+    from ..pacing.rate_limiter import RateLimiterSnapshot
+    from ..quotas.bucket import TokenBucketSnapshot
+
+
+@runtime_checkable
+class RetryStrategy(Protocol):
+    """Decides, for each operation, whether and when there is another attempt.
+
+    It holds what operations share (a quota, a limiter); what belongs to one operation is in its token.
+    """
+
+    def acquire_initial_retry_token(self, *, token_scope: str | None = None) -> RetryToken:
+        """Called before the first attempt.
+
+        :param token_scope: operations with the same scope share a quota.
+        :raises RetryError: if there is no token; the first attempt is made all the same.
+        """
+        ...
+
+    def refresh_retry_token_for_retry(self, *, token_to_renew: Any, error: Exception) -> RetryToken:
+        """Called after an attempt failed, for permission to make another.
+
+        :param token_to_renew: the failed attempt's token.
+        :param error: the exception that the code raised, or one that carries the failed response.
+        :raises RetryError: if there shall be no further attempt.
+        """
+        ...
+
+    def record_success(self, *, token: Any) -> None:
+        """Called after an attempt succeeded.
+
+        :param token: that attempt's token.
+        """
+        ...
+
+
+@runtime_checkable
+class SendPermits(Protocol):
+    """The optional ability to hold attempts back: asked before each one, after the backoff (contract 9)."""
+
+    def send_permit(self, *, token: Any, deadline: float | None, waited: float) -> object | None:
+        """Return None to permit the attempt, or an object whose ``rest(clock)`` waits before the next question.
+
+        :param token: the attempt's token.
+        :param deadline: the moment, on the strategy's clock, past which no wait may last; None: there is none.
+        :param waited: seconds waited for this permit so far.
+        :raises RetryError: if there will be no permit in time.
+        """
+        ...
+
+
+@runtime_checkable
+class CountsAttempts(Protocol):
+    """The optional ability to tell how many attempts an operation may have."""
+
+    @property
+    def max_attempts(self) -> int | None:
+        """The most attempts of an operation, the first one included; None for no bound."""
+        ...
+
+
+@runtime_checkable
+class RetryToken(Protocol):
+    """The token that a strategy issues for each attempt."""
+
+    @property
+    def retry_count(self) -> int:
+        """Attempts so far without the first: 0 for the first attempt."""
+        ...
+
+    @property
+    def retry_delay(self) -> float:
+        """Seconds to wait before the attempt."""
+        ...
+
+
+class LoopToken(RetryToken, Protocol):
+    """A token with what the send loop and its record read off it."""
+
+    @property
+    def delay_source(self) -> str:
+        """The rule that made the delay that long."""
+        ...
+
+    @property
+    def waited(self) -> float:
+        """Seconds that the operation waited for the service to be back, before this retry."""
+        ...
+
+    @property
+    def why(self) -> str:
+        """The cause that ended that waiting, as a phrase; empty: it did not wait."""
+        ...
+
+    @property
+    def quota_before(self) -> float | None:
+        """The quota's level before this retry was paid; None where there is no quota."""
+        ...
+
+    @property
+    def quota_after(self) -> float | None:
+        """The quota's level after that."""
+        ...
+
+    @property
+    def quota_source(self) -> str | None:
+        """The bucket that answered."""
+        ...
+
+    @property
+    def classification(self) -> Classification | None:
+        """The verdict that led to this retry."""
+        ...
+
+    def unredeem(self) -> None:
+        """Take the mark of use back."""
+        ...
+
+
+NEW = Standing(0.0)
+"""The standing of an operation of which nothing is known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StandardRetryToken:
+    """The token of the built-in strategies. It never changes, but for one private mark: that it was used.
+
+    :param issuer: the strategy that made it.
+    :param token_scope: whose quota the operation spends.
+    :param retry_count: 0 for the first attempt.
+    :param retry_delay: seconds to wait before the attempt.
+    :param acquired: tokens that this retry took from the quota; a success gives them back.
+    :param standing: the operation's record so far, as its quota counts it.
+    :param terms: the operation's limits, by which the quota decides.
+    :param waited: seconds that the operation waited for the service to be back, before this retry.
+    :param why: the cause that ended that waiting, as a phrase.
+    :param previous_delay: the computed backoff, for decorrelated jitter; None before the first retry.
+    :param delay_source: ``"backoff"``, the name of the hint that made the delay longer, or ``"patience"`` for a last
+        retry that is made late, because hardly anybody else asks the service.
+    :param quota_before: tokens in the bucket before this retry was paid; None where there is no quota.
+    :param quota_after: tokens in it afterwards.
+    :param quota_source: which bucket answered, as in its snapshot; None where there is no quota.
+    :param classification: the verdict that led to this retry.
+    :param latency: seconds that the attempt took, once it succeeded.
+    :param timeout: seconds that it was allowed; None: as long as it took.
+    :param failures: the operation's failures by urllib3's kinds; counted for a translated ``Retry`` alone.
+    """
+
+    issuer: object = field(repr=False)
+    token_scope: str | None = None
+    retry_count: int = 0
+    retry_delay: float = 0.0
+    acquired: float = 0
+    standing: Standing = field(default=NEW, repr=False)
+    terms: Terms = field(default=Terms(), repr=False)
+    waited: float = 0.0
+    why: str = ""
+    previous_delay: float | None = None
+    delay_source: str = "backoff"
+    quota_before: float | None = None
+    quota_after: float | None = None
+    quota_source: str | None = None
+    classification: Classification | None = field(default=None, repr=False)
+    failures: tuple[FailureKind, ...] = field(default=(), repr=False)
+    latency: float = 0.0
+    timeout: float | None = None
+    _unused: list[None] = field(default_factory=lambda: [None], repr=False, compare=False)
+
+    def answered(self, latency: float, timeout: float | None) -> StandardRetryToken:
+        """The same token, mark included, that knows how long its attempt took, for a quota that goes by that.
+
+        :param latency: seconds.
+        :param timeout: seconds that the attempt was allowed, or None.
+        """
+        return replace(self, latency=latency, timeout=timeout)
+
+    def redeem(self, issuer: object) -> None:
+        """Mark the token as used. Atomic: of two threads only one gets through.
+
+        :raises TokenError: if it was used before, or if another strategy issued it.
+        """
+        if self.issuer is not issuer:
+            raise TokenError(f"this token was issued by another strategy: {self.issuer!r}, not {issuer!r}")
+        try:
+            self._unused.pop()
+        except IndexError:
+            raise TokenError(
+                "this token was used before: each token is good for one refresh_retry_token_for_retry "
+                "or one record_success"
+            ) from None
+
+    def unredeem(self) -> None:
+        """Take the mark back: the token was looked at, and nothing came of it."""
+        self._unused.append(None)
+
+
+@dataclass(frozen=True, slots=True)
+class StrategySnapshot:
+    """A strategy at one moment.
+
+    :param buckets: the quota of each scope that has spent any; empty where there is no quota.
+    :param limiters: the rate limiter of each scope; empty but in adaptive mode.
+    """
+
+    buckets: Mapping[str | None, TokenBucketSnapshot] = field(default_factory=lambda: MappingProxyType({}))
+    limiters: Mapping[str | None, RateLimiterSnapshot] = field(default_factory=lambda: MappingProxyType({}))
+
+
+def delay_of(token: Any, strategy: object) -> float:
+    """Return the seconds for which a token asks; None, as in the published request loop, is 0 s.
+
+    :param token: a strategy's, perhaps somebody else's.
+    :param strategy: for the message of an error.
+    :raises TypeError: for what is no finite number of seconds: the wait would have no end, or none at all.
+    """
+    delay = token.retry_delay
+    if delay is None:
+        return 0.0
+    if not is_seconds(delay):
+        shown = safe_repr(delay)
+        raise TypeError(
+            f"retry_delay={shown} of a token of {strategy!r}: a finite number of seconds or None is allowed"
+        )
+    return delay
+
+
+def rest_until_permitted(
+    ask: Callable[..., Any], strategy: object, token: object, deadline: float | None, clock: Clock
+) -> float:
+    """Wait until a strategy permits an attempt; return the seconds that took.
+
+    :param ask: the strategy's ``send_permit``.
+    :param strategy: for the message of an error.
+    :param token: the attempt's.
+    :param deadline: no wait may end later.
+    :param clock: the clock that is waited on.
+    :raises RetryError: if there is no permission in time.
+    """
+    began = clock.now()
+    while True:
+        waited = clock.now() - began
+        wait = ask(token=token, deadline=deadline, waited=waited)
+        if wait is None:
+            return clock.now() - began
+        if not hasattr(type(wait), "rest"):  # asking it for ever would be no wait (a Mock has any attribute)
+            raise TypeError(f"send_permit of {strategy!r}: None or an object to rest on, not {wait!r}")
+        if deadline is not None and clock.now() >= deadline:  # a strategy of somebody else's need not look at it
+            raise RetryError(f"{strategy!r} gave no send permit in time", stop_reason=StopReason.RATE_LIMITED)
+        wait.rest(clock)

@@ -1,0 +1,162 @@
+"""The quotas of a strategy: which kind the options ask for, and the quota of each scope (contract 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+from typing import Any, Protocol
+
+from ..classifiers.actions import ErrorKind, RetryReason
+from ..clock import Clock
+from ..config.retry_config import PUBLISHED_CAPACITY, RetryConfig
+from ..quotas.bucket import RetryQuota, TokenBucket
+from ..quotas.patient import CountedQuota, PatientQuota, line_before
+from ..quotas.payoff import PayoffTokenBucket
+from ..quotas.scope_quota import PricedQuota, ScopeQuota
+from ..quotas.scopes import NO_SCOPE, NamedScopeTable
+
+
+class Quotas(Protocol):
+    """The quota of each scope."""
+
+    counts_attempts: bool
+    """They bound the attempts themselves, by those that count."""
+
+    def use(self, scope: str | None) -> AbstractContextManager[ScopeQuota | None]:
+        """The quota of a scope, which is not given up inside the block."""
+        ...
+
+    def get(self, scope: str | None) -> ScopeQuota | None:
+        """The quota of a scope, to look at; None: there is no quota."""
+        ...
+
+    def __iter__(self) -> Iterator[tuple[str | None, ScopeQuota]]:
+        """Those that are in use."""
+        ...
+
+
+class OneQuota:
+    """One quota for all scopes, or none.
+
+    :param quota: the quota.
+    """
+
+    def __init__(self, quota: ScopeQuota | None) -> None:
+        self._quota = quota
+        self.counts_attempts: bool = quota is not None and quota.counts_attempts
+
+    def use(self, scope: str | None) -> AbstractContextManager[ScopeQuota | None]:  # noqa: ARG002
+        """The quota; nobody gives it up."""
+        return nullcontext(self._quota)
+
+    def get(self, scope: str | None) -> ScopeQuota | None:  # noqa: ARG002
+        """The quota."""
+        return self._quota
+
+    def __iter__(self) -> Iterator[tuple[str | None, ScopeQuota]]:
+        return iter(() if self._quota is None else ((None, self._quota),))
+
+
+class QuotaTable(NamedScopeTable[ScopeQuota]):
+    """A quota for each scope.
+
+    :param make: makes one, given its scope's name.
+    :param clock: tells how long a quota was not touched.
+    :param forget: called after one was given up.
+    :param counts_attempts: they bound the attempts themselves.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[str], ScopeQuota],
+        clock: Clock,
+        forget: Callable[[], object] = lambda: None,
+        *,
+        counts_attempts: bool,
+    ) -> None:
+        super().__init__(make, lambda quota: quota.is_spare(), clock=clock)
+        self.counts_attempts = counts_attempts
+        self._forget = forget
+        self._retire = self._give_up_quota
+
+    def _give_up_quota(self, quota: ScopeQuota) -> None:
+        quota.retire()
+        self._forget()
+
+
+def _read_part(timeout: Any) -> float | None:
+    from ..wire.timeouts import read_part  # imported here: it knows HTTP libraries, which the strategies do without
+
+    return read_part(timeout)
+
+
+def quotas_for(config: RetryConfig, clock: Clock, busy: set[Any], forget: Callable[[], object]) -> Quotas:
+    """The quotas that a config asks for.
+
+    :param config: the policy.
+    :param clock: tells the time.
+    :param busy: a live set: not empty while somebody waits for a service.
+    :param forget: called after a scope was given up.
+    """
+    quota, url = config.effective_quota, config.quota_url
+    if quota is None:
+        return OneQuota(None)
+    if isinstance(quota, RetryQuota):
+        return OneQuota(quota_before(quota, config, clock))
+    patient = partial(PatientQuota, clock=clock, timeout_of=_read_part, lines=busy)
+    make: Callable[[str], RetryQuota] | None = None
+    if url is not None:
+        from ..quotas.url import quota_factory
+
+        make = quota_factory(
+            url,
+            capacity=PUBLISHED_CAPACITY if isinstance(quota, str) else quota,
+            refill_rate=config.refill_rate,
+            on_empty=config.on_empty,
+            clock=clock,
+            source=config.source("quota_url"),
+        )
+    if isinstance(quota, str):
+        counted = partial(CountedQuota, reward=config.success_reward)
+        return QuotaTable(
+            lambda name: patient(None if make is None else counted(make(name)), name=_scope_of(name)),
+            clock,
+            forget,
+            counts_attempts=True,
+        )
+    if make is None:
+        published = partial(TokenBucket, quota, refill_rate=config.refill_rate, on_empty=config.on_empty, clock=clock)
+        make = lambda _: published()  # noqa: E731 - one of two
+    return QuotaTable(
+        lambda name: PricedQuota(make(name), reward=config.success_reward),
+        clock,
+        forget,
+        counts_attempts=False,
+    )
+
+
+def quota_before(bucket: RetryQuota, config: RetryConfig, clock: Clock) -> ScopeQuota:
+    """The quota that a bucket of somebody's is: others may spend it, unseen from here."""
+    if isinstance(bucket, PayoffTokenBucket):
+        return line_before(bucket, clock, _read_part)
+    return PricedQuota(bucket, reward=config.success_reward, is_shared=True)
+
+
+def _scope_of(name: str) -> str | None:
+    return None if name == NO_SCOPE else name
+
+
+def price_of(config: RetryConfig, quota: ScopeQuota, reason: RetryReason) -> float:
+    """Return the price of a retry: one token of two, or as many of 500 as the specification says.
+
+    :param config: has the specification.
+    :param quota: pays.
+    :param reason: of the retry.
+    """
+    if isinstance(quota.plain, PayoffTokenBucket):
+        return 1.0
+    numbers = config.numbers
+    if reason.kind is ErrorKind.THROTTLING:
+        return numbers.throttling_cost
+    return numbers.timeout_cost if reason.timeout else numbers.retry_cost

@@ -1,0 +1,69 @@
+"""The scope of a URL, and the parts of it that may be shown anywhere (contract 11.3, 12)."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+def scope_of(url: str) -> str:
+    """Return the ``scheme://host:port`` of a URL, without userinfo; never raise.
+
+    >>> scope_of("https://user:secret@API.example.com/v1?key=1")
+    'https://api.example.com:443'
+    >>> scope_of("http://[::1]:8080/"), scope_of("http+unix://%2Frun%2Fapp.sock/v1")
+    ('http://[::1]:8080', 'http+unix://%2Frun%2Fapp.sock')
+    """
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        return "invalid URL"
+    scheme = parts.scheme.lower()
+    host = parts.netloc.rpartition("@")[2]
+    if port is not None:
+        host = host.rpartition(":")[0]
+    else:
+        host = host.removesuffix(":")
+        port = DEFAULT_PORTS.get(scheme)
+    # An http+unix host is a quoted path, which is case-sensitive.
+    host = host if "%2f" in host.lower() else host.lower()
+    return f"{scheme}://{host}" if port is None else f"{scheme}://{host}:{port}"
+
+
+def without_secrets(scope: str) -> str:
+    """Return a scope without userinfo, query and fragment, which a user's function may have left in (contract 12).
+
+    >>> without_secrets("https://user:secret@api.example.com/v1?key=secret"), without_secrets("who?")
+    ('https://api.example.com/v1', 'who?')
+    """
+    scheme, is_url, rest = scope.partition("://")
+    if not is_url:
+        return scope
+    authority, slash, path = rest.partition("#")[0].partition("?")[0].partition("/")
+    return f"{scheme}://{authority.rpartition('@')[2]}{slash}{path}"
+
+
+def display_scope(scope: str) -> str:
+    """Return a scope without its scheme's default port and without secrets.
+
+    >>> display_scope("https://api.example.com:443"), display_scope("http://api.example.com:8080")
+    ('https://api.example.com', 'http://api.example.com:8080')
+    """
+    scope = without_secrets(scope)
+    scheme = scope.partition("://")[0]
+    return scope.removesuffix(f":{DEFAULT_PORTS[scheme]}") if scheme in DEFAULT_PORTS else scope
+
+
+def safe_url(url: str | None) -> str:
+    """Return the URL without userinfo, query and fragment; never raise.
+
+    >>> safe_url("https://user:secret@api.example.com/things?key=secret#top")
+    'https://api.example.com:443/things'
+    """
+    text = str(url)
+    try:
+        return scope_of(text) + urlsplit(text).path
+    except ValueError:
+        return scope_of(text)

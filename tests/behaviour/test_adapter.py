@@ -1,0 +1,902 @@
+"""The send loop as a caller sees it (contract 1, 2), on a scripted transport."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import inspect
+import io
+import pickle
+import threading
+import weakref
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import requests
+import requests.exceptions as rex
+from requests.adapters import HTTPAdapter
+from requests.auth import AuthBase, HTTPDigestAuth
+from requests_toolbelt.adapters.source import SourceAddressAdapter
+from urllib3 import HTTPResponse
+from urllib3.util.retry import Retry
+
+from requests_smithy_retry import (
+    ErrorKind,
+    RetryAction,
+    RetryAdapter,
+    RetryConfig,
+    RetryConfigError,
+    RetryError,
+    SimpleRetryStrategy,
+    StandardRetryStrategy,
+    StopReason,
+    classifier,
+    retry_history,
+    retry_options,
+)
+from requests_smithy_retry.testing.clock import FakeClock
+from tests.support import (
+    URL,
+    Reply,
+    ScriptedAdapter,
+    ScriptedTransport,
+    pool_timeout,
+    prepare,
+    read_timeout,
+    reset_error,
+    scripted,
+    send,
+    session_with,
+)
+
+
+def test_the_constructor_keeps_the_places_of_httpadapter():
+    """The positional parameters are those of ``HTTPAdapter``, in its order; everything else is keyword-only."""
+    plain = list(inspect.signature(HTTPAdapter.__init__).parameters.values())
+    ours = list(inspect.signature(RetryAdapter.__init__).parameters.values())
+    assert [item.name for item in plain] == [item.name for item in ours[: len(plain)]]
+    assert {item.kind for item in ours[len(plain) :]} == {inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD}
+    adapter = RetryAdapter(1, 2, 3, True)
+    assert (1, 2, 4, True) == (
+        adapter._pool_connections,
+        adapter._pool_maxsize,
+        adapter.strategy.max_attempts,
+        adapter._pool_block,
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "attempts"),
+    [(0, 1), (False, 1), (5, 6), (Retry(0, read=False), 1), (Retry(False), 1), (Retry(None, 0, 0, 0, 0, other=0), 1)],
+)
+@pytest.mark.parametrize("assigned", [True, False])
+def test_max_retries_means_attempts(value, attempts, assigned):
+    """An explicit 0 or False is one attempt; assigning means what the constructor means."""
+    if assigned:
+        adapter = RetryAdapter()
+        adapter.max_retries = value
+    else:
+        adapter = RetryAdapter(max_retries=value)
+    assert attempts == adapter.strategy.max_attempts
+    if isinstance(value, Retry):
+        assert value is adapter.max_retries
+    else:
+        assert attempts - 1 == adapter.max_retries.total
+
+
+@pytest.mark.parametrize("value", [True, -1, 1.5, "3", object()])
+def test_other_values_of_max_retries_are_refused(value):
+    """What is no number of retries is refused by name, in the constructor and when assigned."""
+    with pytest.raises(RetryConfigError, match="max_retries"):
+        RetryAdapter(max_retries=value)
+    adapter = RetryAdapter()
+    with pytest.raises(RetryConfigError, match="max_retries"):
+        adapter.max_retries = value
+    assert 3 == adapter.strategy.max_attempts
+
+
+@pytest.mark.parametrize("value", [0, False, 3])
+def test_max_retries_beside_max_attempts_is_an_error(value):
+    """Both name the same number, so only one may."""
+    with pytest.raises(RetryConfigError, match="only one of max_retries and max_attempts"):
+        RetryAdapter(max_retries=value, max_attempts=2)
+
+
+def test_max_retries_cannot_be_assigned_past_a_strategy():
+    """A strategy that was given counts its own attempts, and is not replaced in silence."""
+    for strategy in (StandardRetryStrategy(), Counting()):
+        adapter = RetryAdapter(strategy=strategy)
+        with pytest.raises(RetryConfigError, match="belongs to the strategy"):
+            adapter.max_retries = 2
+        assert strategy is adapter.strategy
+
+
+def test_an_unknown_option_is_a_type_error_with_the_nearest_name():
+    """A misspelt option is caught when the adapter is made."""
+    with pytest.raises(TypeError, match="'max_attempts'"):
+        RetryAdapter(max_atempts=2)
+    with pytest.raises(TypeError, match="no option 'quux'"):
+        RetryAdapter(quux=2)
+
+
+def test_options_beside_a_config_override_it():
+    """The config is the base, options by name are on top of it."""
+    adapter = RetryAdapter(config=RetryConfig(max_attempts=7, max_backoff=1), max_attempts=2)
+    assert (2, 1) == (adapter.strategy.max_attempts, adapter.retry_config.max_backoff)
+
+
+def test_what_is_no_config_is_refused():
+    """A dict is no config."""
+    with pytest.raises(RetryConfigError, match="config"):
+        RetryAdapter(config={"max_attempts": 3})
+
+
+@pytest.mark.parametrize("strategy", [object(), StandardRetryStrategy, "standard"])
+def test_what_is_no_strategy_is_refused(strategy):
+    """A strategy is an object with the three methods; a class is none yet."""
+    with pytest.raises(RetryConfigError, match="strategy="):
+        RetryAdapter(strategy=strategy)
+    with pytest.raises(RetryConfigError, match="strategy="):
+        RetryAdapter().strategy = strategy
+
+
+def test_options_of_the_strategy_beside_one_are_refused():
+    """An option that would be connected to nothing is an error; the adapter's own are taken."""
+    for options in ({"max_attempts": 5}, {"config": RetryConfig()}):
+        with pytest.raises(RetryConfigError, match=next(iter(options))):
+            RetryAdapter(strategy=StandardRetryStrategy(), **options)
+    assert RetryAdapter(strategy=StandardRetryStrategy(), raise_on_status=True).retry_config.raise_on_status
+
+
+def test_a_strategy_brings_its_clock():
+    """One operation never uses two clocks: the adapter sleeps on the clock of the strategy it was given."""
+    clock = FakeClock()
+    adapter = ScriptedAdapter(script=[503, 200], strategy=StandardRetryStrategy(clock=clock, jitter="none"))
+    send(adapter)
+    assert [0.05] == clock.sleeps
+
+
+def test_another_strategy_may_be_assigned():
+    """Operations that begin afterwards go by the new strategy."""
+    adapter = scripted(503, 503)
+    adapter.strategy = SimpleRetryStrategy(max_attempts=1)
+    assert 503 == send(adapter).status_code
+    assert 1 == len(adapter.sent)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_first_try_success_is_one_attempt(stream):
+    """A success is returned as it is, and cost nothing."""
+    adapter = scripted(Reply(200, body=b"text"))
+    response = send(adapter, stream=stream)
+    assert (b"text", 1, []) == (response.content, len(adapter.sent), adapter.clock.sleeps)
+    assert response is adapter.responses[0]
+    assert [500] == [bucket.available for bucket in adapter.strategy.snapshot().buckets.values()]
+    assert StopReason.SUCCESS is retry_history(response).stop_reason
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("status", [500, 502, 503, 504, 408, 425, 429])
+def test_retryable_statuses_are_retried(status, stream):
+    """Each default status is retried, and the caller gets the last answer itself."""
+    adapter = scripted(status, status, 200)
+    response = send(adapter, stream=stream)
+    assert (200, 3) == (response.status_code, len(adapter.sent))
+    assert response is adapter.responses[-1]
+
+
+@pytest.mark.parametrize("status", [400, 401, 404, 409, 413, 422, 501, 505, 304, 302])
+def test_other_statuses_are_not(status):
+    """Any other status is the answer."""
+    adapter = scripted(status)
+    assert status == send(adapter).status_code
+    assert 1 == len(adapter.sent)
+
+
+def test_a_hint_does_not_make_an_outcome_retryable():
+    """``Retry-After`` on a 404 or a 301 asks for nothing that we would do (contract 3.6)."""
+    for status in (404, 301, 200, 413):
+        adapter = scripted(Reply(status, {"Retry-After": "1", "x-amz-retry-after": "10"}))
+        assert status == send(adapter).status_code
+
+
+@pytest.mark.parametrize("status", [408, 425, 429])
+def test_a_post_is_retried_where_the_server_said_it_was_not_applied(status):
+    """408, 425 and 429 say that the request was not acted on."""
+    assert 200 == send(scripted(status, 200), "POST", data="a").status_code
+
+
+@pytest.mark.parametrize("step", [500, 503, reset_error(), read_timeout(), Reply(200, cut=True)])
+def test_a_post_that_may_have_been_applied_is_sent_once(step):
+    """After anything else a POST is not sent again, and the stop reason says why."""
+    adapter = scripted(step)
+    try:
+        outcome = send(adapter, "POST", data="a")
+    except rex.RequestException as error:
+        outcome = error
+    history = retry_history(outcome)
+    assert StopReason.NOT_RESENDABLE is history.stop_reason
+    assert "POST is not idempotent" in history.sentence
+
+
+def test_a_post_of_which_nothing_was_written_is_sent_again():
+    """No byte left, so nothing can have been applied."""
+    adapter = scripted(pool_timeout(), 200)
+    assert 200 == send(adapter, "POST", data="a").status_code
+
+
+@pytest.mark.parametrize(
+    ("options", "headers"),
+    [
+        ({"allowed_methods": None}, {}),
+        ({"allowed_methods": ["post"]}, {}),
+        ({}, {"idempotency-key": "1"}),
+        ({"idempotency_header": "X-Key"}, {"x-key": "1"}),
+    ],
+)
+def test_a_post_may_be_vouched_for(options, headers):
+    """By ``allowed_methods``, or by an idempotency key under the configured name."""
+    adapter = scripted(503, 200, **options)
+    assert 200 == send(adapter, "POST", data="a", headers=headers).status_code
+
+
+def test_the_empty_set_of_methods_is_empty():
+    """``allowed_methods=[]`` means none, not the defaults."""
+    assert 503 == send(scripted(503, allowed_methods=[]), "GET").status_code
+
+
+def test_no_status_codes_means_none():
+    """``retry_status_codes=[]`` means none, not the defaults."""
+    assert 503 == send(scripted(503, retry_status_codes=[])).status_code
+
+
+@pytest.mark.parametrize("make", [read_timeout, reset_error, pool_timeout])
+def test_the_last_attempts_own_exception_is_raised(make):
+    """After three attempts the caller gets the third exception itself, with no trace of ours."""
+    errors = [make() for _ in range(3)]
+    adapter = scripted(*errors)
+    with pytest.raises(type(errors[0])) as caught:
+        send(adapter)
+    assert caught.value is errors[-1]
+    assert caught.value.__context__ is None
+    assert 3 == len(adapter.sent)
+    assert StopReason.MAX_ATTEMPTS is retry_history(caught.value).stop_reason
+    assert not hasattr(caught.value, "retry_context")
+
+
+def test_a_read_timeout_is_still_caught_as_one():
+    """``except requests.exceptions.ReadTimeout`` catches one after three attempts."""
+    sentence = "nothing was caught"
+    try:
+        send(scripted(*[read_timeout() for _ in range(3)]))
+    except rex.ReadTimeout as error:
+        sentence = retry_history(error).sentence
+    assert "after attempt 3 of 3" in sentence
+
+
+def test_an_exception_keeps_its_own_cause_within_another():
+    """Raised while the caller handles something else, the exception says of its context what it said before."""
+    adapter = scripted(*[raise_chained] * 3)
+    try:
+        raise KeyError("mine")
+    except KeyError:
+        with pytest.raises(rex.ConnectionError) as caught:
+            send(adapter)
+    assert isinstance(caught.value.__context__, OSError)
+    assert not isinstance(caught.value.__context__, RetryError)
+
+
+def raise_chained(request):
+    try:
+        raise OSError("inner")
+    except OSError as inner:
+        raise rex.ConnectionError(inner, request=request)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        rex.InvalidURL("a"),
+        rex.MissingSchema("a"),
+        rex.InvalidSchema("a"),
+        rex.InvalidHeader("a"),
+        rex.InvalidProxyURL("a"),
+        ValueError("a"),
+        OSError("Could not find a suitable TLS CA certificate bundle"),
+    ],
+    ids=repr,
+)
+def test_a_fault_of_the_request_passes_through_at_once(error):
+    """Nothing is retried and nobody is asked where the request itself is at fault."""
+    adapter = scripted(error)
+    with pytest.raises(type(error)) as caught:
+        send(adapter)
+    assert caught.value is error
+    assert StopReason.REQUEST_FAULT is retry_history(error).stop_reason
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])
+def test_an_interrupt_passes_through(kind):
+    """Ctrl-C and exit are not outcomes, in an attempt and in a wait."""
+    adapter = scripted(kind())
+    with pytest.raises(kind):
+        send(adapter)
+
+    class Interrupted(FakeClock):
+        def sleep(self, seconds):
+            raise kind
+
+    with pytest.raises(kind):
+        send(scripted(503, clock=Interrupted()))
+
+
+@pytest.mark.parametrize("status", [200, 503])
+def test_a_cut_body_is_a_failure_of_its_attempt(status):
+    """Without ``stream`` the body is read inside the attempt, so a cut one is retried."""
+    adapter = scripted(Reply(status, body=b"ha", cut=True), Reply(200, body=b"whole"))
+    assert b"whole" == send(adapter).content
+
+
+def test_a_cut_body_to_the_last_is_raised_as_requests_raises_it():
+    """When every body is cut, the last one's exception is raised, as a plain session would."""
+    adapter = scripted(*[Reply(200, body=b"ha", cut=True)] * 3)
+    with pytest.raises(rex.ChunkedEncodingError):
+        send(adapter)
+    assert 3 == len(adapter.sent)
+
+
+@pytest.mark.parametrize(("options", "stream"), [({}, True), ({"preload_content": False}, False)])
+def test_an_unread_body_is_handed_on_unread(options, stream):
+    """With ``stream``, or without preloading, the answer is returned before its body is looked at."""
+    adapter = scripted(Reply(200, body=b"ha", cut=True), **options)
+    response = send(adapter, stream=stream)
+    assert response._content is False
+    with pytest.raises(rex.ChunkedEncodingError):
+        _ = response.content
+
+
+def test_a_discarded_answer_is_released_before_the_wait():
+    """While a wait lasts no response is open."""
+    open_then = []
+
+    class Watching(FakeClock):
+        def sleep(self, seconds):
+            open_then.append([not item.raw.closed for item in adapter.responses])
+            super().sleep(seconds)
+
+    for stream in (False, True):
+        adapter = scripted(503, 429, 200, clock=Watching())
+        send(adapter, stream=stream)
+    assert [[False], [False, False]] * 2 == open_then
+
+
+def test_max_attempts_of_one_never_retries():
+    """One attempt is one attempt."""
+    adapter = scripted(503, max_attempts=1)
+    assert 503 == send(adapter).status_code
+
+
+def test_enabled_false_is_a_plain_adapter():
+    """Switched off, nothing of ours happens: no retry, no record."""
+    adapter = scripted(Reply(503, body=b"x"), enabled=False)
+    response = send(adapter)
+    assert (503, None, False) == (response.status_code, retry_history(response), response._content)
+
+
+@pytest.mark.parametrize(("options", "attempts"), [({"enabled": False}, 1), ({"max_attempts": 2}, 2), ({}, 3)])
+def test_options_of_one_block(options, attempts):
+    """``retry_options`` holds for the operations of its block."""
+    adapter = scripted(503, 503, 503)
+    with retry_options(**options):
+        send(adapter)
+    assert attempts == len(adapter.sent)
+
+
+def test_a_block_can_vouch_for_a_post_and_forbid_a_get():
+    """``idempotent`` is the caller's word, either way."""
+    with retry_options(idempotent=True):
+        assert 200 == send(scripted(503, 200), "POST").status_code
+    with retry_options(idempotent=False):
+        assert 503 == send(scripted(503), "GET").status_code
+
+
+def test_the_default_timeout_is_used_where_the_caller_gave_none():
+    """``timeout`` of the adapter holds for calls without one."""
+    adapter = scripted(200, 200, timeout=7)
+    send(adapter)
+    send(adapter, timeout=3)
+    assert [7, 3] == [item.options["timeout"] for item in adapter.sent]
+
+
+def test_arguments_reach_every_attempt():
+    """stream, timeout, verify, cert and proxies are handed to each attempt as they came, by position too."""
+    adapter = scripted(503, 200)
+    adapter.send(prepare(), True, (1, 2), False, "cert", {"http": "http://proxy"})
+    expected = {
+        "stream": True,
+        "timeout": (1, 2),
+        "verify": False,
+        "cert": "cert",
+        "proxies": {"http": "http://proxy"},
+    }
+    assert [expected] * 2 == [item.options for item in adapter.sent]
+
+
+@pytest.mark.parametrize("status", [503, 429])
+@pytest.mark.parametrize("stream", [False, True])
+def test_raise_on_status(status, stream):
+    """With ``raise_on_status`` exhausted retries raise requests' ``RetryError`` with the response."""
+    adapter = scripted(*[Reply(status, body=b"why")] * 3, raise_on_status=True)
+    with pytest.raises(rex.RetryError) as caught:
+        send(adapter, stream=stream)
+    assert (status, b"why") == (caught.value.response.status_code, caught.value.response.content)
+    assert caught.value.__context__ is None
+    assert StopReason.MAX_ATTEMPTS is retry_history(caught.value).stop_reason
+
+
+@pytest.mark.parametrize(
+    ("script", "options"),
+    [([404], {}), ([Reply(503)], {"retry_status_codes": [429]}), ([503, 200], {})],
+)
+def test_raise_on_status_leaves_other_answers_alone(script, options):
+    """An answer that no retry was wanted for, and a success in the end, are returned."""
+    adapter = scripted(*script, raise_on_status=True, **options)
+    assert script[-1] in (send(adapter).status_code, Reply(503))
+
+
+def test_a_hint_that_is_too_long_ends_the_operation():
+    """A day's wait is neither slept nor shortened; the answer comes at once, with the hint in sight."""
+    adapter = scripted(Reply(503, {"Retry-After": "86400"}))
+    response = send(adapter)
+    history = retry_history(response)
+    assert ([], StopReason.HINT_TOO_LONG) == (adapter.clock.sleeps, history.stop_reason)
+    assert "retry-after asks for 86400 s, max_retry_after is 120 s" in history.sentence
+    assert {} == adapter.strategy.snapshot().buckets
+
+
+def test_a_classifiers_bug_comes_through_and_nothing_stays_open():
+    """An exception raised by a classifier is the caller's to see; the response is closed."""
+
+    @classifier
+    def buggy(outcome):
+        raise ZeroDivisionError
+
+    for stream in (False, True):
+        adapter = scripted(503, classifiers=[buggy])
+        with pytest.raises(ZeroDivisionError):
+            send(adapter, stream=stream)
+        assert adapter.responses[0].raw.closed
+
+
+def test_a_classifier_may_see_successes():
+    """A polling classifier can have a 200 retried, and says nothing of the one that counts."""
+
+    @classifier(sees_successes=True)
+    def pending(outcome):
+        return RetryAction.transient_error() if outcome.status == 202 else None
+
+    adapter = scripted(202, 202, 200, classifiers=[pending])
+    assert 200 == send(adapter).status_code
+    # Polling spends no quota.
+    assert [500] == [bucket.available for bucket in adapter.strategy.snapshot().buckets.values()]
+    adapter = scripted(202, 202, 202, classifiers=[pending])
+    response = send(adapter)
+    assert (202, StopReason.MAX_ATTEMPTS) == (response.status_code, retry_history(response).stop_reason)
+
+
+def test_a_classifiers_floor_holds_beside_a_clamped_hint():
+    """The floor of a reason holds, also where ``x-amz-retry-after`` alone would give less (contract 3.1)."""
+
+    @classifier
+    def slow(outcome):
+        return RetryAction.retryable_error_with_explicit_delay(ErrorKind.TRANSIENT, 60)
+
+    adapter = scripted(Reply(503, {"x-amz-retry-after": "100000"}), 200, classifiers=[slow])
+    send(adapter)
+    assert [60] == adapter.clock.sleeps
+
+
+class Counting:
+    """A foreign strategy with no base class: three attempts, a fixed wait, and a list of what it was told."""
+
+    def __init__(self, refuse_first=False):
+        self.calls = []
+        self.refuse_first = refuse_first
+
+    class Token:
+        def __init__(self, retry_count):
+            self.retry_count = retry_count
+            self.retry_delay = 2.0 * retry_count
+
+    def acquire_initial_retry_token(self, *, token_scope=None):
+        self.calls.append(("acquire", token_scope))
+        if self.refuse_first:
+            raise RetryError("not today")
+        return self.Token(0)
+
+    def refresh_retry_token_for_retry(self, *, token_to_renew, error):
+        self.calls.append(("refresh", type(error).__name__, error.is_retry_safe, error.is_throttling_error))
+        if token_to_renew.retry_count == 2:
+            raise RetryError("three is enough")
+        return self.Token(token_to_renew.retry_count + 1)
+
+    def record_success(self, *, token):
+        self.calls.append(("success", token.retry_count))
+
+
+def test_a_foreign_strategy_decides():
+    """Any object with the three methods works; it meets errors that say of themselves what they are."""
+    strategy = Counting()
+    adapter = scripted(429, reset_error(), 200, strategy=strategy)
+    assert 200 == send(adapter).status_code
+    assert [2, 4] == adapter.clock.sleeps
+    assert [
+        ("acquire", "https://api.example.com:443"),
+        ("refresh", "ResponseError", True, True),
+        ("refresh", "ConnectionError", True, False),
+        ("success", 2),
+    ] == strategy.calls
+
+
+def test_a_foreign_strategy_gives_up_in_its_own_words():
+    """Its refusal ends the operation with the last outcome, and its sentence is the reason."""
+    adapter = scripted(503, 503, 503, strategy=Counting())
+    response = send(adapter)
+    history = retry_history(response)
+    assert (503, StopReason.STRATEGY_REFUSED) == (response.status_code, history.stop_reason)
+    assert "three is enough" in history.sentence
+
+
+def test_a_foreign_strategy_is_not_asked_about_what_cannot_be_sent_again():
+    """The adapter itself holds the resend rule for it (contract 1)."""
+    for data, reason in (("a", StopReason.NOT_RESENDABLE), (iter([b"a"]), StopReason.BODY_NOT_REPLAYABLE)):
+        strategy = Counting()
+        adapter = scripted(503, strategy=strategy)
+        response = send(adapter, "POST", data=data)
+        assert reason is retry_history(response).stop_reason
+        assert [("acquire", "https://api.example.com:443")] == strategy.calls
+
+
+class Guide:
+    """The Smithy guide's strategy: it retries what is not forbidden, and propagates the error that it gives up on."""
+
+    def acquire_initial_retry_token(self, *, token_scope=None):
+        return SimpleNamespace(retry_count=0, retry_delay=0.0)
+
+    def refresh_retry_token_for_retry(self, *, token_to_renew, error):
+        if error.is_retry_safe is False or token_to_renew.retry_count == 5:
+            raise error
+        return SimpleNamespace(retry_count=token_to_renew.retry_count + 1, retry_delay=0.0)
+
+    def record_success(self, *, token):
+        pass
+
+
+@pytest.mark.parametrize(("status", "attempts"), [(400, 1), (401, 1), (403, 1), (404, 1), (429, 6), (500, 6), (501, 6)])
+def test_the_guides_strategy_sends_a_clients_error_once(status, attempts):
+    """What it propagates is a refusal: the caller gets the last response, not the exception that carried it."""
+    adapter = scripted(*[status] * 6, strategy=Guide())
+    response = send(adapter)
+    assert (status, attempts) == (response.status_code, len(adapter.sent))
+    assert StopReason.STRATEGY_REFUSED is retry_history(response).stop_reason
+
+
+def test_the_guides_strategy_propagates_the_last_exception():
+    """The same object, and no context of the decision is left on it."""
+    errors = [reset_error() for _ in range(6)]
+    adapter = scripted(*errors, strategy=Guide())
+    with pytest.raises(rex.ConnectionError) as caught:
+        send(adapter)
+    assert errors[-1] is caught.value
+    assert not hasattr(caught.value, "retry_context")
+
+
+def test_a_foreign_strategys_own_exception_comes_through():
+    """Only the error that it was shown is a refusal."""
+
+    class Broken(Guide):
+        def refresh_retry_token_for_retry(self, *, token_to_renew, error):
+            raise LookupError("a bug")
+
+    with pytest.raises(LookupError, match="a bug"):
+        send(scripted(503, strategy=Broken()))
+
+
+def test_a_foreign_strategy_keeps_to_the_blocks_max_attempts():
+    """``retry_options(max_attempts=1)`` holds whoever decides."""
+    adapter = scripted(503, strategy=Counting())
+    with retry_options(max_attempts=1):
+        response = send(adapter)
+    assert StopReason.MAX_ATTEMPTS is retry_history(response).stop_reason
+
+
+@pytest.mark.parametrize("step", [200, 503, reset_error()])
+def test_a_refused_first_token_still_means_one_attempt(step):
+    """Without a token exactly one attempt is made (contract 2.1)."""
+    strategy = Counting(refuse_first=True)
+    adapter = scripted(step, strategy=strategy)
+    try:
+        outcome = send(adapter)
+    except rex.ConnectionError as error:
+        outcome = error
+    assert 1 == len(adapter.sent)
+    assert [("acquire", "https://api.example.com:443")] == strategy.calls
+    if step != 200:
+        assert "not today" in retry_history(outcome).sentence
+
+
+def test_the_delay_of_the_first_token_is_waited():
+    """A strategy may hold back the first attempt too."""
+
+    class Late(Counting):
+        def acquire_initial_retry_token(self, *, token_scope=None):
+            token = super().acquire_initial_retry_token(token_scope=token_scope)
+            token.retry_delay = 3.0
+            return token
+
+    adapter = scripted(200, strategy=Late())
+    send(adapter)
+    assert [3] == adapter.clock.sleeps
+
+
+def test_the_scope_is_the_targets_origin_or_what_a_function_says():
+    """Operations are grouped by origin, or by the option ``scope``; what is no text is refused."""
+    adapter = scripted(503, 404, 200, scope=lambda request: request.headers["x-tenant"])
+    send(adapter, headers={"x-tenant": "a"})
+    assert ["a"] == list(adapter.strategy.snapshot().buckets)
+    assert "b" == retry_history(send(adapter, headers={"x-tenant": "b"})).scope
+    adapter = scripted(503, scope=lambda request: 7)
+    with pytest.raises(RetryConfigError, match="scope=7"):
+        send(adapter)
+    assert adapter.responses[0].raw.closed
+
+
+def test_redirects_and_their_history_are_those_of_requests():
+    """Each hop is an operation of its own, retried as such; ``response.history`` holds the hops, not the retries."""
+    adapter = scripted(503, Reply(302, {"Location": "/two"}), 503, 200)
+    response = session_with(adapter).get(URL)
+    assert (200, [302], 4) == (response.status_code, [hop.status_code for hop in response.history], len(adapter.sent))
+    assert [2, 2] == [len(retry_history(item).attempts) for item in (response.history[0], response)]
+
+
+def test_what_requests_sets_on_a_response_means_what_it_means_there():
+    """request, connection, cookies and elapsed are those of the last attempt and the whole operation."""
+    adapter = scripted(Reply(503, {"Set-Cookie": "a=1"}), Reply(200, {"Set-Cookie": "b=2"}))
+    session = session_with(adapter)
+    response = session.get(URL)
+    assert response.connection is adapter
+    assert response.request.url == URL
+    assert response.elapsed.total_seconds() > 0
+
+
+def test_urllib3s_history_is_filled():
+    """``response.raw.retries.history`` has a row for each discarded attempt."""
+    response = send(scripted(503, reset_error(), 200))
+    rows = response.raw.retries.history
+    assert [("GET", "/things", 503), ("GET", "/things", None)] == [(row.method, row.url, row.status) for row in rows]
+    assert isinstance(rows[1].error, rex.ConnectionError)
+
+
+def test_an_auth_resend_is_an_operation_of_its_own():
+    """Digest authentication sends again through the same adapter, and that is retried too."""
+    challenge = Reply(401, {"WWW-Authenticate": 'Digest realm="r", nonce="n", qop="auth"'})
+    adapter = scripted(503, challenge, 503, 200)
+    response = session_with(adapter).get(URL, auth=HTTPDigestAuth("me", "secret"))
+    assert (200, 4) == (response.status_code, len(adapter.sent))
+    assert "Authorization" in adapter.sent[3].headers
+
+
+def test_the_callers_request_is_not_changed():
+    """Method, URL, headers and body of the prepared request are the same afterwards."""
+    request = prepare("PUT", data=b"abc", headers={"X-A": "1"})
+    before = dict(vars(request), headers=dict(request.headers))
+    scripted(503, 503, 200).send(request)
+    assert before == dict(vars(request), headers=dict(request.headers))
+
+
+@pytest.mark.parametrize("script", [[reset_error, 200], [reset_error, reset_error, reset_error]])
+def test_outcomes_are_freed_with_their_last_reference(script):
+    """No cycle keeps a response, an exception or a connection alive until the garbage collector comes by."""
+    adapter = scripted(*[step() if callable(step) else step for step in script])
+    gc.collect()
+    gc.disable()
+    try:
+        try:
+            outcome = send(adapter, stream=True)
+            adapter.responses.clear()
+            seen = weakref.ref(outcome)
+            del outcome
+        except rex.ConnectionError as error:
+            seen = weakref.ref(error)
+        assert seen() is None
+    finally:
+        gc.enable()
+
+
+def test_a_dead_service_costs_at_most_35_retries():
+    """100 calls to a service that is down make 135 requests, and its quota recovers with it."""
+    adapter = scripted(*[503] * 135)
+    for _ in range(100):
+        send(adapter)
+    assert (135, []) == (len(adapter.sent), adapter.script)
+    bucket = next(iter(adapter.strategy.snapshot().buckets.values()))
+    assert bucket.available < 14
+    adapter.script = [200] * 20 + [503, 200] + [200] * 500
+    for _ in range(521):
+        assert 200 == send(adapter).status_code
+    assert [] == adapter.script
+    assert 500 == next(iter(adapter.strategy.snapshot().buckets.values())).available
+
+
+class Mixed(RetryAdapter, SourceAddressAdapter):
+    """Another adapter behind ours."""
+
+
+class MixedInFront(SourceAddressAdapter, RetryAdapter):
+    """Another adapter in front of ours."""
+
+
+def test_mixins_by_class_work():
+    """Behind our class a mix-in gets its own options; in front it hands on ours."""
+    behind = Mixed(source_address=("127.0.0.1", 0), max_attempts=2)
+    assert (("127.0.0.1", 0), 2) == (behind.source_address, behind.strategy.max_attempts)
+    assert ("127.0.0.1", 0) == behind.poolmanager.connection_pool_kw["source_address"]
+    assert "PreparingPool" in [item.__name__ for item in behind.poolmanager.pool_classes_by_scheme["http"].__mro__]
+    front = MixedInFront("127.0.0.1", max_attempts=2)
+    assert 2 == front.strategy.max_attempts
+
+
+def test_a_mixins_send_is_called_for_every_attempt():
+    """A cooperative ``send`` behind ours sees each attempt, one in front each operation."""
+
+    class Behind(ScriptedTransport):
+        seen = 0
+
+        def send(self, request, **options):
+            Behind.seen += 1
+            return super().send(request, **options)
+
+    class Front(HTTPAdapter):
+        seen = 0
+
+        def send(self, request, **options):
+            Front.seen += 1
+            return super().send(request, **options)
+
+    class Both(Front, RetryAdapter, Behind):
+        pass
+
+    adapter = Both(clock=FakeClock())
+    adapter.script = [503, 200]
+    send(adapter)
+    assert (1, 2) == (Front.seen, Behind.seen)
+
+
+def test_a_subclass_of_a_strategy_is_asked_from_the_first_attempt():
+    """A strategy that overrides a method has its say on successes too."""
+
+    class Noting(StandardRetryStrategy):
+        successes = 0
+
+        def record_success(self, *, token):
+            type(self).successes += 1
+            super().record_success(token=token)
+
+    adapter = scripted(200, 503, 200, strategy=Noting())
+    send(adapter)
+    send(adapter)
+    assert 2 == Noting.successes
+
+
+def test_a_close_leaves_the_adapter_usable():
+    """As in requests."""
+    adapter = scripted(200, 503, 200)
+    session = session_with(adapter)
+    session.get(URL)
+    session.close()
+    assert 200 == session.get(URL).status_code
+
+
+@pytest.mark.parametrize("spec", ["2.1", "2.0"])
+def test_128_threads_on_one_adapter(spec):
+    """The bucket's invariants hold: never out of bounds, every retry paid, and a success gives back its payment."""
+    price = {"2.1": 14, "2.0": 5}[spec]
+
+    class Flaky(ScriptedTransport):
+        def send(self, request, **options):
+            with lock:
+                self.count += 1
+                status = 503 if self.count % 3 else 200
+            level = adapter.strategy.bucket("https://api.example.com:443").available
+            if not 0 <= level <= 500:
+                broken.append(level)
+            return self.build_response(request, HTTPResponse(io.BytesIO(), status=status, preload_content=False))
+
+        count = 0
+
+    class Threaded(RetryAdapter, Flaky):
+        pass
+
+    lock, broken, outcomes = threading.Lock(), [], []
+    adapter = Threaded(clock=FakeClock(), retry_spec=spec, pool_maxsize=128)
+
+    def work():
+        outcomes.extend([send(adapter) for _ in range(8)])
+
+    threads = [threading.Thread(target=work) for _ in range(128)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [] == broken
+    histories = [retry_history(item) for item in outcomes]
+    retries = sum(len(item.attempts) - 1 for item in histories)
+    assert adapter.count == 128 * 8 + retries
+    given_back = sum(
+        (price if len(item.attempts) > 1 else 0) for item in histories if item.stop_reason is StopReason.SUCCESS
+    )
+    firsts = sum(item.stop_reason is StopReason.SUCCESS and len(item.attempts) == 1 for item in histories)
+    level = adapter.strategy.bucket("https://api.example.com:443").available
+    spent = price * retries - given_back
+    assert 500 - spent <= level <= min(500, 500 - spent + firsts)
+
+
+class Token(AuthBase):
+    """Changes the request, as an auth handler does."""
+
+    def __call__(self, request):
+        request.headers["Authorization"] = "t"
+        return request
+
+
+def test_what_auth_put_on_the_request_is_on_every_attempt():
+    """Attempts carry the prepared headers."""
+    adapter = scripted(503, 200)
+    session_with(adapter).get(URL, auth=Token())
+    assert ["t", "t"] == [item.headers["Authorization"] for item in adapter.sent]
+
+
+class ByHand(HTTPAdapter):
+    """Answers with a response that is made by hand, as caches and adapters for tests do."""
+
+    content: bytes | None = None
+
+    def send(self, request: Any, **_: Any) -> Any:
+        response = requests.Response()
+        response.status_code, response.request = 200, request
+        if self.content is not None:
+            response._content, response.raw = self.content, io.BytesIO(b"not to be read again")
+        return response
+
+
+class RetryingByHand(RetryAdapter, ByHand):
+    """Ours in front of it."""
+
+
+@pytest.mark.parametrize("content", [None, b"", b"here"])
+@pytest.mark.parametrize("options", [{}, {"operation_timeout": 5}, {"preload_content": False}], ids=str)
+def test_a_response_that_was_made_by_hand_comes_as_it_is(content, options):
+    """Without anything to read, or with a body that was read already; under a deadline, too."""
+    adapter = RetryingByHand(clock=FakeClock(), **options)
+    adapter.content = content
+    response = send(adapter)
+    assert (200, content) == (response.status_code, response.content)
+
+
+class Local(RetryAdapter):
+    """Makes no pools, as test clients and adapters for files do."""
+
+    def init_poolmanager(self, *_: Any, **__: Any) -> None:
+        pass
+
+    def send(self, request: Any, **_: Any) -> Any:
+        return self.build_response(request, HTTPResponse(body=b"", status=204, preload_content=False))
+
+
+def test_an_adapter_may_make_no_pools():
+    """It can be made, configured, copied and sent through."""
+    adapter = Local(max_attempts=2)
+    adapter.max_retries = 4
+    for made in (adapter, copy.copy(adapter), pickle.loads(pickle.dumps(adapter))):
+        assert (5, 204) == (made.strategy.max_attempts, send(made).status_code)

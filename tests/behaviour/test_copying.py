@@ -1,0 +1,253 @@
+"""Copies of the adapter and of sessions (contract 11.1): same configuration, fresh locks, full buckets."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import pytest
+import requests
+from urllib3.util.retry import Retry
+
+from requests_smithy_retry import (
+    AwsErrorCodeClassifier,
+    RetryAdapter,
+    SmithyModel,
+    StandardRetryStrategy,
+    StopReason,
+    TokenBucket,
+    classifier,
+    mount,
+    retry_history,
+)
+from requests_smithy_retry.testing.clock import FakeClock
+from tests.support import ScriptedAdapter, prepare, reset_error, scripted, send, session_with
+
+WAYS = {"copy": copy.copy, "deepcopy": copy.deepcopy, "pickle": lambda item: pickle.loads(pickle.dumps(item))}
+every_protocol = pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+ways = pytest.mark.parametrize("duplicate", WAYS.values(), ids=WAYS)
+
+
+def named_scope(request):
+    return "everyone"
+
+
+def spend(adapter: ScriptedAdapter) -> None:
+    """Take two retries' worth from the quota."""
+    adapter.script = [503, 503, 404]
+    send(adapter)
+
+
+def levels(adapter: RetryAdapter) -> list[float]:
+    return [bucket.available for bucket in adapter.strategy.snapshot().buckets.values()]
+
+
+@ways
+def test_a_copy_keeps_the_configuration_and_starts_full(duplicate):
+    """Options, pool sizes and strategy type are kept; what was spent is not; the original is left alone."""
+    adapter = scripted(max_attempts=4, allowed_methods=["GET"], scope=named_scope, pool_maxsize=7)
+    spend(adapter)
+    other = duplicate(adapter)
+    assert adapter.retry_config == other.retry_config
+    assert (7, 4, "everyone") == (other._pool_maxsize, other.strategy.max_attempts, other.scope_of(None))
+    assert ([472], []) == (levels(adapter), levels(other))
+    assert other.strategy is not adapter.strategy
+    assert 3 == other.max_retries.total
+    assert other.max_retries is not adapter.max_retries
+
+
+@ways
+def test_a_copy_works_and_spends_its_own(duplicate):
+    """A copied adapter retries, and neither sees what the other spends."""
+    adapter = scripted()
+    other = duplicate(adapter)
+    other.script, other.sent, other.responses = [503, 503, 503], [], []
+    send(other)
+    assert ([], [472]) == (levels(adapter), levels(other))
+
+
+@ways
+def test_a_shared_bucket_is_not_shared_with_copies(duplicate):
+    """A bucket that was passed in is copied too: full, and the one that the copy's config names."""
+    bucket = TokenBucket(100)
+    adapter = scripted(quota=bucket)
+    spend(adapter)
+    other = duplicate(adapter)
+    assert 72 == bucket.available
+    copied = other.strategy.bucket()
+    assert 100 == copied.available
+    assert copied is not bucket
+    assert copied is other.retry_config.quota
+
+
+@pytest.mark.parametrize("name", ["deepcopy", "pickle"])
+def test_adapters_that_share_a_strategy_still_do(name):
+    """A copied session whose adapters shared one strategy has adapters that share one."""
+    strategy = StandardRetryStrategy()
+    session = requests.Session()
+    session.mount("https://a.example/", RetryAdapter(strategy=strategy))
+    session.mount("https://b.example/", RetryAdapter(strategy=strategy))
+    other = WAYS[name](session)
+    first, second = (other.get_adapter(f"https://{host}.example/") for host in "ab")
+    assert first.strategy is second.strategy
+    assert first.strategy is not strategy
+
+
+@pytest.mark.parametrize("name", ["deepcopy", "pickle"])
+def test_a_copied_session_retries(name):
+    """A session that was mounted is copied whole, with one adapter for both schemes."""
+    session = mount(requests.Session(), max_attempts=5)
+    other = WAYS[name](session)
+    assert other.adapters["http://"] is other.adapters["https://"]
+    assert other.adapters["http://"] is not session.adapters["http://"]
+    assert 5 == other.adapters["http://"].strategy.max_attempts
+
+
+@ways
+def test_a_copied_strategy_starts_full(duplicate):
+    """A strategy by itself is copied likewise."""
+    strategy = StandardRetryStrategy(quota=50, max_attempts=9)
+    token = strategy.acquire_initial_retry_token(token_scope="a")
+    strategy.refresh_retry_token_for_retry(token_to_renew=token, error=reset_error())
+    other = duplicate(strategy)
+    assert (36, 50, 9) == (strategy.bucket("a").available, other.bucket("a").available, other.max_attempts)
+
+
+@ways
+def test_a_subclass_with_attributes_of_its_own_is_copied(duplicate):
+    """What a subclass lists in ``__attrs__`` is kept, as with ``HTTPAdapter``."""
+    adapter = Labelled(label="mine", max_attempts=2)
+    other = duplicate(adapter)
+    assert ("mine", 2) == (other.label, other.strategy.max_attempts)
+
+
+class Labelled(RetryAdapter):
+    __attrs__ = (*RetryAdapter.__attrs__, "label")
+
+    def __init__(self, *, label, **options):
+        self.label = label
+        super().__init__(**options)
+
+
+@ways
+def test_the_pools_of_a_copy_are_watched(duplicate):
+    """A copy knows as well as its original whether a request was written (contract 14.1)."""
+    pools = [item.poolmanager.pool_classes_by_scheme["http"] for item in (RetryAdapter(), duplicate(RetryAdapter()))]
+    assert pools[0] is pools[1]
+
+
+@pytest.mark.parametrize("name", ["copy", "deepcopy"])
+def test_functions_are_no_obstacle_to_copies(name):
+    """A lambda among the options can be copied, though not pickled."""
+    adapter = RetryAdapter(scope=lambda request: "one")
+    assert "one" == WAYS[name](adapter).scope_of(None)
+
+
+@pytest.mark.parametrize(
+    ("options", "culprit"),
+    [
+        ({"scope": lambda request: "one"}, r"^scope=<function"),
+        ({"error_parser": lambda response: None}, r"^error_parser=<function"),
+        ({"classifiers": [classifier(lambda outcome: None)]}, r"^classifiers\[0\]=<classifier"),
+    ],
+)
+@every_protocol
+def test_what_cannot_be_pickled_is_named(options, culprit, protocol):
+    """The error of pickling an adapter, or a session with one, names the option that is in the way."""
+    adapter = RetryAdapter(**options)
+    for item in (adapter, session_with(adapter)):
+        with pytest.raises(pickle.PicklingError, match=culprit):
+            pickle.dumps(item, protocol)
+
+
+def sources(adapter: RetryAdapter) -> dict[str, str]:
+    return {item.name: item.source for item in adapter.retry_config.settings()}
+
+
+class Slotted:
+    """A scope function that the protocols from 2 on can pickle."""
+
+    __slots__ = ("name",)
+
+    def __call__(self, request):
+        return "everyone"
+
+
+def test_what_one_protocol_cannot_pickle_is_named_for_that_one():
+    """Something with slots is in the way of protocols 0 and 1 alone."""
+    adapter = RetryAdapter(scope=Slotted())
+    for protocol in (0, 1):
+        with pytest.raises(pickle.PicklingError, match=r"^scope="):
+            pickle.dumps(adapter, protocol)
+    assert "everyone" == pickle.loads(pickle.dumps(adapter, 2)).scope_of(None)
+
+
+MODEL = SmithyModel.from_dict(
+    {
+        "smithy": "2.0",
+        "shapes": {
+            "a.b#S": {"type": "service", "version": "1", "operations": [{"target": "a.b#O"}]},
+            "a.b#O": {
+                "type": "operation",
+                "traits": {"smithy.api#http": {"method": "GET", "uri": "/{x}/y", "code": 200}},
+            },
+        },
+    }
+)
+
+
+@every_protocol
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"mode": "simple"},
+        {"mode": "adaptive", "sdk_headers": True},
+        {"quota": "payoff"},
+        {"quota": TokenBucket(20)},
+        {"quota_url": "memory://", "on_empty": "wait"},
+        {"max_retries": Retry(3, **({"backoff_jitter": 1.0} if hasattr(Retry(), "backoff_jitter") else {}))},
+        {"classifiers": [AwsErrorCodeClassifier()], "scope": named_scope},
+        {"models": [MODEL.for_endpoint("https://api.example.com")]},
+    ],
+    ids=",".join,
+)
+def test_every_protocol_pickles_it(options, protocol):
+    """Those of old, too: the adapter has its options and starts full, and so has that of a session."""
+    adapter = RetryAdapter(**options)
+    other = pickle.loads(pickle.dumps(adapter, protocol))
+    assert type(adapter.strategy) is type(other.strategy)
+    assert sources(adapter) == sources(other)
+    assert adapter.scope_of(prepare()) == other.scope_of(prepare())
+    session = pickle.loads(pickle.dumps(session_with(adapter), protocol))
+    assert isinstance(session.get_adapter("https://"), RetryAdapter)
+
+
+@ways
+def test_a_copy_in_simple_mode_has_no_quota(duplicate):
+    """Nobody gave it one, so its copy has none either."""
+    other = duplicate(RetryAdapter(mode="simple"))
+    assert ("simple", "default") == (other.retry_config.mode, other.retry_config.source("quota"))
+
+
+def test_a_foreign_strategy_is_copied_by_its_own_rules():
+    """A shallow copy shares a foreign strategy, a deep one has another."""
+
+    class Foreign:
+        def acquire_initial_retry_token(self, *, token_scope=None): ...
+        def refresh_retry_token_for_retry(self, *, token_to_renew, error): ...
+        def record_success(self, *, token): ...
+
+    adapter = RetryAdapter(strategy=Foreign())
+    assert copy.copy(adapter).strategy is adapter.strategy
+    assert copy.deepcopy(adapter).strategy is not adapter.strategy
+
+
+def test_a_clock_is_copied_with_its_adapter():
+    """A copy under test sleeps on a fake clock too, not for real."""
+    adapter = scripted(clock=FakeClock(50))
+    other = pickle.loads(pickle.dumps(adapter))
+    other.script, other.sent, other.responses = [503, 200], [], []
+    response = send(other)
+    assert StopReason.SUCCESS is retry_history(response).stop_reason
+    assert (50, 50.05) == (adapter.clock.now(), other.clock.now())

@@ -1,0 +1,197 @@
+"""What a session that is dropped leaves open: nothing, with no help of the garbage collector (contract 14.1)."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import pickle
+import socket
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import requests
+import urllib3.util.connection
+
+from requests_smithy_retry import RetryAdapter, RetryListener
+from requests_smithy_retry.testing import (
+    CutBody,
+    CutHead,
+    FaultServer,
+    Reply,
+    ResetAfterRequest,
+)
+from requests_smithy_retry.testing.clock import FakeClock
+from tests.support import scripted, send
+
+OK = Reply(200, body=b"well")
+
+
+@pytest.fixture
+def no_collector() -> Iterator[None]:
+    """The garbage collector is off."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+    gc.collect()
+
+
+class Quiet(RetryListener):
+    """Listens to everything."""
+
+
+MODES: dict[str, dict[str, Any]] = {
+    "no quota": {"quota": None},
+    "standard": {},
+    "standard, with a published bucket": {"retry_spec": "2.1"},
+    "adaptive": {"mode": "adaptive"},
+    "deadline": {"operation_timeout": 20},
+    "switched off": {"enabled": False},
+    "own scopes": {"scope": lambda request: "mine"},
+    "listeners": {"listeners": [Quiet()]},
+    "not preloaded": {"preload_content": False},
+}
+SCRIPTS: dict[str, list[Any]] = {
+    "first try": [OK],
+    "a retry": [Reply(503), OK],
+    "a throttled retry": [Reply(429), OK],
+    "a reset": [ResetAfterRequest(), OK],
+    "a cut body": [CutBody(), OK],
+    "a failure": [Reply(404, body=b"none")],
+    "giving up": [Reply(503)] * 3,
+    "resets alone": [ResetAfterRequest()] * 3,
+    "cut heads alone": [CutHead()] * 3,
+    "a failure that is cut": [CutBody(Reply(404, body=b"long" * 100))] * 3,
+    "a failure that cannot be decoded": [Reply(404, {"Content-Encoding": "gzip"}, b"none")] * 3,
+    "cut bodies alone": [CutBody()] * 3,
+}
+
+
+@pytest.fixture
+def connections(monkeypatch: pytest.MonkeyPatch) -> list[weakref.ref[socket.socket]]:
+    """The sockets that clients connected."""
+    made: list[weakref.ref[socket.socket]] = []
+    real = urllib3.util.connection.create_connection
+
+    def create_connection(*address: Any, **how: Any) -> socket.socket:
+        sock = real(*address, **how)
+        made.append(weakref.ref(sock))
+        return sock
+
+    monkeypatch.setattr(urllib3.util.connection, "create_connection", create_connection)
+    return made
+
+
+def still_open(connections: list[weakref.ref[socket.socket]]) -> int:
+    """How many of them are open."""
+    return sum((sock := reference()) is not None and sock.fileno() >= 0 for reference in connections)
+
+
+def made(**options: Any) -> requests.Session:
+    session = plain()
+    session.mount("http://", RetryAdapter(initial_backoff=0, throttling_backoff=0, clock=FakeClock(), **options))
+    return session
+
+
+def plain() -> requests.Session:
+    session = requests.Session()
+    session.trust_env = False
+    return session
+
+
+def is_kept(make: Callable[[], requests.Session], script: str) -> bool:
+    """True if a session's adapter is still there after the session went."""
+    with FaultServer(SCRIPTS[script]) as server:
+        session = make()
+        reference = weakref.ref(session.get_adapter(server.url))
+        get(server.url)(session)
+        del session
+        return reference() is not None
+
+
+def get(url: str, **how: Any) -> Callable[[requests.Session], None]:
+    def use(session: requests.Session) -> None:
+        try:
+            session.get(url, **how)
+        except requests.RequestException:
+            pass
+
+    return use
+
+
+@pytest.mark.usefixtures("no_collector")
+@pytest.mark.parametrize("script", SCRIPTS)
+@pytest.mark.parametrize("mode", ["standard", "adaptive", "deadline", "listeners"])
+def test_a_dropped_session_leaves_no_connection(mode: str, script: str, connections: Any) -> None:
+    """As it is with a plain adapter."""
+    with FaultServer(SCRIPTS[script]) as server:
+        for _ in range(3):
+            server.script(SCRIPTS[script])
+            get(server.url)(made(**MODES[mode]))
+        assert connections
+        assert 0 == still_open(connections)
+
+
+@pytest.mark.usefixtures("no_collector")
+@pytest.mark.parametrize("mode", MODES)
+def test_fifty_dropped_sessions_leave_nothing(mode: str, connections: Any) -> None:
+    """Neither connections nor adapters."""
+    adapters = []
+    with FaultServer([OK]) as server:
+        for _ in range(50):
+            session = made(**MODES[mode])
+            adapters.append(weakref.ref(session.get_adapter(server.url)))
+            get(server.url)(session)
+            del session
+        assert (50, 0) == (len(connections), still_open(connections))
+        assert [] == [adapter for adapter in adapters if adapter() is not None]
+
+
+@pytest.mark.usefixtures("no_collector")
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda item: pickle.loads(pickle.dumps(item))])
+def test_a_dropped_copy_leaves_nothing(again: Callable[[Any], Any], connections: Any) -> None:
+    """Nor does the adapter that it was made of."""
+    with FaultServer([Reply(503), OK]) as server:
+        session = made()
+        get(server.url)(session)
+        adapter = again(session.get_adapter(server.url))
+        session.mount("http://", adapter)
+        get(server.url)(session)
+        reference = weakref.ref(adapter)
+        del session, adapter
+        assert (0, None) == (still_open(connections), reference())
+        assert connections
+
+
+@pytest.mark.usefixtures("no_collector")
+@pytest.mark.parametrize("mode", MODES)
+def test_a_dropped_session_leaves_no_connection_to_its_proxy(mode: str, connections: Any) -> None:
+    """Through a proxy there are two managers of pools."""
+    with FaultServer([Reply(503), OK]) as proxy:
+        session = made(**MODES[mode])
+        get("http://example.test/", proxies={"http": proxy.url})(session)
+        reference = weakref.ref(session.get_adapter("http://"))
+        del session
+        assert (0, None) == (still_open(connections), reference())
+        assert connections
+
+
+def test_an_adapter_that_is_gone_has_booked_what_it_had_to() -> None:
+    """A scope's own function is asked as long as the adapter sends."""
+    asked = []
+    adapter = scripted(200, 200, mode="adaptive", scope=lambda request: asked.append(request) or "mine")
+    for _ in range(2):
+        assert 200 == send(adapter).status_code
+    assert asked
+
+
+@pytest.mark.usefixtures("no_collector")
+@pytest.mark.parametrize("script", [name for name in SCRIPTS if name != "resets alone"])
+@pytest.mark.parametrize("mode", ["standard", "deadline"])
+def test_no_failure_keeps_its_adapter(mode: str, script: str) -> None:
+    """Nor, with it, the connections to other servers. After a reset urllib3 itself keeps all of them in a cycle."""
+    if is_kept(plain, script):
+        pytest.skip("a plain adapter is kept, too: contextlib's __exit__ holds the traceback since Python 3.12")
+    assert not is_kept(lambda: made(**MODES[mode]), script)

@@ -1,0 +1,368 @@
+"""Exceptions of signal handlers and other interruptions in the middle of a send (contract 2, 6.1, 8)."""
+
+from __future__ import annotations
+
+import functools
+import signal
+import socket
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import requests
+
+from requests_smithy_retry import Outcome, RetryAdapter, StopReason, classifier, retry_history, retry_options
+from requests_smithy_retry.classifiers.actions import RetryAction
+from requests_smithy_retry.interruptions import is_interruption
+from requests_smithy_retry.testing import FaultServer, Reply, Stall
+from requests_smithy_retry.wire import this_thread
+from tests.support import ScriptedTransport, reset_error, scripted, send
+from tests.unit.wire.support import session
+
+RAISED = [Exception, RuntimeError, ValueError, TimeoutError, OSError, ConnectionResetError]
+
+
+class Limit(Exception):
+    """Stands in for Celery's soft time limit."""
+
+
+@pytest.fixture
+def handled() -> Iterator[Callable[[Any], None]]:
+    """Installs a handler of SIGTERM for the time of a test."""
+    before = signal.getsignal(signal.SIGTERM)
+    yield lambda handler: signal.signal(signal.SIGTERM, handler) and None
+    signal.signal(signal.SIGTERM, before)
+
+
+def raising(error: type[BaseException]) -> Callable[..., None]:
+    def handler(*_: object) -> None:
+        raise error("end of time")
+
+    return handler
+
+
+def interrupt(*_: Any, **__: Any) -> int:
+    """A step of a script: a signal arrives while it is sent."""
+    signal.raise_signal(signal.SIGTERM)
+    return 200
+
+
+@pytest.mark.parametrize("error", RAISED)
+def test_what_a_signals_handler_raises_ends_the_operation(handled: Any, error: type[Exception]) -> None:
+    """Its type does not matter: the alarm has fired, and nobody else would end a second attempt."""
+    handled(raising(error))
+    adapter = scripted(interrupt, 200)
+    with pytest.raises(error) as caught:
+        send(adapter)
+    history = retry_history(caught.value)
+    assert history is not None
+    assert (1, StopReason.NOT_RETRYABLE) == (len(adapter.sent), history.stop_reason)
+    assert "the handler of a signal raised it" in history.sentence
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no timers of signals here")
+@pytest.mark.real_time
+@pytest.mark.parametrize("stage", ["status", "header", "body"])
+@pytest.mark.parametrize("error", RAISED)
+def test_an_alarm_ends_the_operation_where_it_is_waiting(error: type[Exception], stage: str) -> None:
+    """With the exception of a plain adapter, which urllib3 and requests may have wrapped."""
+    stall: Any = Stall(stage, reply=Reply(200, body=b"0123456789"))  # type: ignore[arg-type]
+    kinds = []
+    for adapter in (requests.adapters.HTTPAdapter(), RetryAdapter(max_attempts=3, initial_backoff=0)):
+        with FaultServer([stall]) as server, requests.Session() as client:
+            client.trust_env = False
+            client.mount("http://", adapter)
+            before = signal.signal(signal.SIGALRM, raising(error))
+            signal.setitimer(signal.ITIMER_REAL, 0.2)
+            try:
+                with pytest.raises(Exception) as caught:  # noqa: PT011 - that of the plain adapter
+                    client.get(server.url, timeout=20)
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+                signal.signal(signal.SIGALRM, before)
+            kinds.append(type(caught.value))
+            assert 1 == len(server.requests)
+    assert kinds[0] is kinds[1]
+
+
+def test_no_classifier_is_asked_about_an_interruption(handled: Any) -> None:
+    """Not even one that has everything retried."""
+    handled(raising(Limit))
+    always = classifier(lambda outcome, previous: RetryAction.retryable_error())
+    with pytest.raises(Limit):
+        send(scripted(interrupt, 200, classifiers=[always]))
+
+
+def test_a_handler_of_any_kind_is_known(handled: Any) -> None:
+    """A method, a partial function, an object that can be called."""
+
+    class Handlers:
+        def method(self, *_: object) -> None:
+            raise OSError("late")
+
+        def __call__(self, *_: object) -> None:
+            raise OSError("late")
+
+    def more(_reason: str, *_: object) -> None:
+        raise OSError("late")
+
+    for handler in (Handlers().method, Handlers(), functools.partial(more, "late")):
+        handled(handler)
+        with pytest.raises(OSError, match="late") as caught:
+            interrupt()
+        assert is_interruption(caught.value)
+
+
+def test_what_the_caller_is_handling_is_no_interruption(handled: Any) -> None:
+    """Whoever cleans up after an alarm has retries as usual, although each exception has that one as its context."""
+    handled(raising(TimeoutError))
+    adapter = scripted(requests.ConnectionError("refused"), 200)
+    try:
+        interrupt()
+    except TimeoutError:
+        assert 200 == send(adapter).status_code
+    assert 2 == len(adapter.sent)
+
+
+def test_a_handler_that_raised_is_found_behind_what_hides_it(handled: Any) -> None:
+    """urllib3 1.26 raises its own timeout without a cause: the handler's is its context alone."""
+    handled(raising(TimeoutError))
+
+    def hidden(_: Any) -> int:
+        try:
+            return interrupt()
+        except TimeoutError:
+            raise requests.ReadTimeout from None
+
+    adapter = scripted(hidden, 200)
+    with pytest.raises(requests.ReadTimeout):
+        send(adapter)
+    assert 1 == len(adapter.sent)
+
+
+def reset_after_an_unknown_enum_member(*_: Any, **__: Any) -> int:
+    """A step of a script: a reset whose context led through the code of an enum."""
+    try:
+        return signal.Signals(-1)
+    except ValueError:
+        raise ConnectionResetError(104, "reset")
+
+
+@pytest.mark.parametrize("failure", [ConnectionResetError(104, "reset"), reset_after_an_unknown_enum_member])
+@pytest.mark.parametrize("default", [signal.SIG_DFL, signal.default_int_handler])
+def test_an_error_of_the_system_without_any_handler_is_retried(
+    monkeypatch: pytest.MonkeyPatch, failure: Any, default: Any
+) -> None:
+    """Neither the members of an enum that stand for the default actions, nor Python's own handler, are a program's."""
+    monkeypatch.setattr(signal, "getsignal", lambda _: default)
+    adapter = scripted(failure, 200)
+    assert 200 == send(adapter).status_code
+
+
+def test_an_interruption_while_a_body_is_asked_for_again_comes_out(handled: Any) -> None:
+    """It is none of the body's own faults, for which the first answer would be returned."""
+    handled(raising(Limit))
+
+    class Parts:
+        asked = 0
+
+        def __iter__(self) -> Iterator[bytes]:
+            self.asked += 1
+            if self.asked > 1:
+                interrupt()
+            return iter([b"part"])
+
+    with pytest.raises(Limit):
+        send(scripted(503, 200), "PUT", data=Parts())
+
+
+@pytest.mark.parametrize("failing", ["getaddrinfo", "connect"])
+def test_an_interruption_while_connecting_is_not_taken_for_an_address_that_fails(
+    handled: Any, monkeypatch: pytest.MonkeyPatch, failing: str
+) -> None:
+    """The next address is not tried."""
+    handled(raising(OSError))
+    resolved = []
+
+    def resolve(*_: Any) -> Any:
+        resolved.append(1)
+        if failing == "getaddrinfo":
+            interrupt()
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", 1))] * 3
+
+    def connect(*_: Any, **__: Any) -> Any:
+        resolved.append(2)
+        interrupt()
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    monkeypatch.setattr("requests_smithy_retry.wire.connect._create_connection", connect)
+    monkeypatch.setattr("urllib3.util.connection.create_connection", connect)
+    with session(operation_timeout=5) as client, pytest.raises((OSError, requests.ConnectionError)):
+        client.get("http://name.test/")
+    assert ([1] if failing == "getaddrinfo" else [1, 2]) == resolved
+
+
+@pytest.mark.parametrize("error", [TimeoutError, OSError])
+def test_an_interrupted_timeout_of_connecting_is_final(
+    handled: Any, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+) -> None:
+    """With a deadline it is wrapped as a timeout of connecting is, and known all the same."""
+    handled(raising(error))
+    with FaultServer() as server, session(operation_timeout=5) as client:
+        monkeypatch.setattr("requests_smithy_retry.wire.connect._create_connection", interrupt)
+        monkeypatch.setattr("urllib3.util.connection.create_connection", interrupt)
+        with pytest.raises((OSError, requests.ConnectionError)) as caught:
+            client.get(server.url)
+        history = retry_history(caught.value)
+        assert history is not None
+        assert 1 == len(history.attempts)
+
+
+class Stop(BaseException):
+    """Stands in for Ctrl-C."""
+
+
+def interrupted_at(
+    line: Callable[[Any, str], bool], function: Callable[[], Any], kind: type[BaseException] = Limit
+) -> bool:
+    """Run a function with an interruption on entering the first function that ``line`` chooses."""
+
+    def at(frame: Any, event: str, _: Any) -> None:
+        if event == "call" and line(frame.f_code.co_name, frame.f_code.co_filename):
+            sys.setprofile(None)
+            raise kind
+
+    sys.setprofile(at)
+    try:
+        function()
+    except (Limit, Stop):
+        return True
+    except requests.ConnectionError:
+        return False
+    finally:
+        sys.setprofile(None)
+    return False
+
+
+@pytest.mark.parametrize("options", [{"operation_timeout": 5}, {"enabled": False}, {}])
+@pytest.mark.parametrize("script", [[200], [503, 200], [404], [reset_error(), 200]], ids=repr)
+def test_no_interruption_leaves_a_mark_on_its_thread(options: dict[str, Any], script: list[Any]) -> None:
+    """Wherever a signal arrives, the next request of the thread is bound by no deadline and taken as it should be."""
+    for number in range(400):
+        entered = 0
+
+        def chosen(_: str, file: str, number: int = number) -> bool:
+            nonlocal entered
+            entered += "requests_smithy_retry" in file and "testing" not in file
+            return entered > number
+
+        was_interrupted = interrupted_at(chosen, functools.partial(send, scripted(*script, **options)))
+        left = this_thread.deadline, this_thread.plain, this_thread.connecting
+        this_thread.deadline, this_thread.plain = None, False
+        assert (None, False) == left[:2], f"interrupted at call {number}"
+        if not was_interrupted:
+            return
+    pytest.fail("a request enters fewer functions")
+
+
+@pytest.mark.parametrize("kind", [Limit, Stop])
+def test_an_interruption_gives_the_connection_back(kind: type[BaseException]) -> None:
+    """Between head and body too, where nobody but the attempt knows of the response."""
+    for options in ({}, {"operation_timeout": 5}):
+        with (
+            FaultServer([Reply(200, body=b"whole")]) as server,
+            session(pool_block=True, pool_maxsize=1, **options) as client,
+        ):
+            assert interrupted_at(lambda name, _: name == "content", functools.partial(client.get, server.url), kind)
+            assert 200 == client.get(server.url, timeout=5).status_code
+
+
+@pytest.mark.parametrize(
+    ("function", "status"),
+    [
+        ("_first_try", 200),
+        *((name, 503) for name in ("__init__", "_settle", "examine", "judge", "note", "_sleep", "finish")),
+    ],
+)
+def test_an_interruption_while_an_attempt_is_judged_gives_its_connection_back(function: str, status: int) -> None:
+    """Nobody else knows of the response by then."""
+
+    def chosen(name: str, file: str) -> bool:
+        files = ("operation.py", "send_loop.py", "attempt.py")
+        return name == function and file.endswith(files[:1] if name == "__init__" else files)
+
+    options: dict[str, Any] = {"pool_block": True, "pool_maxsize": 1, "operation_timeout": 5, "max_attempts": 1}
+    with FaultServer([Reply(status, body=b"whole")]) as server, session(**options) as client:
+        assert interrupted_at(chosen, lambda: client.get(server.url))
+        assert client.get(server.url, timeout=5).status_code in (200, status)
+
+
+@pytest.mark.parametrize("status", [200, 404, 503])
+def test_an_exception_between_a_head_and_its_body_is_not_lost(status: int) -> None:
+    """It may be a handler's; the body that is read afterwards is no reason to forget it."""
+
+    class Interrupted(ScriptedTransport):
+        def send(self, *args: Any, **how: Any) -> Any:
+            response: Any = super().send(*args, **how)
+            response.__class__ = Late
+            return response
+
+    class Late(requests.Response):
+        @property
+        def status_code(self) -> int:
+            vars(self).setdefault("looks", []).append(1)
+            if len(vars(self)["looks"]) == 1:
+                raise Limit
+            return vars(self)["status_code"]  # type: ignore[no-any-return]
+
+        @status_code.setter
+        def status_code(self, status: int) -> None:
+            vars(self)["status_code"] = status
+
+    class Adapter(RetryAdapter, Interrupted):  # type: ignore[misc]
+        pass
+
+    adapter = Adapter()
+    adapter.script[:] = [status, 200]
+    with pytest.raises(Limit):
+        send(adapter)
+
+
+def test_options_outside_are_in_force_after_an_interruption() -> None:
+    """Where retries are switched off, too."""
+    with FaultServer() as server, session(enabled=False) as client, retry_options(max_attempts=2):
+        interrupted_at(lambda name, _: name == "build_response", lambda: client.get(server.url))
+        assert 200 == client.get(server.url).status_code
+
+
+def test_an_interruption_while_a_classifier_reads_a_body_comes_out(handled: Any) -> None:
+    """What another library's response raises there is no such thing, and leaves the classifier with nothing."""
+    handled(raising(OSError))
+
+    class Reading(requests.Response):
+        @property
+        def content(self) -> bytes:
+            interrupt()
+            raise AssertionError
+
+    class Broken(requests.Response):
+        @property
+        def content(self) -> bytes:
+            raise OSError
+
+    with pytest.raises(OSError, match="end of time"):
+        _ = Outcome(response=Reading()).body_prefix
+    assert b"" == Outcome(response=Broken()).body_prefix
+
+
+def test_a_long_chain_of_exceptions_is_not_followed_for_ever(handled: Any) -> None:
+    """Nor one that leads back to itself."""
+    handled(raising(OSError))
+    error = last = OSError("first")
+    for number in range(40):
+        last.__context__ = OSError(number)
+        last = last.__context__
+    assert not is_interruption(error)
+    last.__context__ = error
+    assert not is_interruption(error)

@@ -1,0 +1,70 @@
+"""The limiter's numbers have the published defaults, and ranges."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+
+import pytest
+
+from requests_smithy_retry import RateLimiterSettings, RetryConfig, RetryConfigError
+from tests.spec_files import adaptive_vectors
+
+MOST = sys.float_info.max
+
+
+def test_the_defaults_are_the_published_constants():
+    """Each constant of the vectors' ``meta``."""
+    constants = adaptive_vectors()["meta"]["constants"]
+    settings = RateLimiterSettings()
+    assert {
+        "beta": settings.beta,
+        "scale_constant": settings.scale,
+        "min_fill_rate": settings.min_fill_rate,
+        "min_capacity": settings.min_capacity,
+        "smoothing": settings.smoothing,
+        "measure_bucket_seconds": settings.interval,
+        "max_rate_scale": settings.max_rate_scale,
+        "tokens_per_attempt": 1,
+    } == constants
+
+
+@pytest.mark.parametrize(
+    ("names", "values", "allowed"),
+    [
+        (("beta",), (0, 1, -1, 1.5), "a number above 0 and below 1"),
+        (("smoothing",), (0, 1.01), "a number above 0 and up to 1"),
+        (("min_capacity", "max_rate_scale"), (0, 0.99), "a number of 1 or more"),
+        (("scale", "min_fill_rate", "interval"), (0, -1), "a number above 0"),
+        (("scale", "beta"), (True, "1", None, float("nan"), float("inf"), -float("inf"), 10**400), "a finite number"),
+    ],
+)
+def test_a_number_out_of_range_is_refused_by_name(names, values, allowed):
+    """The error names the number, the value and what is allowed."""
+    for name, bad in itertools.product(names, values):
+        with pytest.raises(ValueError, match="is allowed") as caught:
+            RateLimiterSettings(**{name: bad})
+        assert f"{name}={bad!r}: {allowed} is allowed" == str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("names", "values"),
+    [
+        (("beta",), (5e-324, 0.99)),
+        (("smoothing",), (5e-324, 1)),
+        (("min_capacity", "max_rate_scale"), (1, MOST)),
+        (("scale", "min_fill_rate", "interval"), (5e-324, 1, MOST)),
+    ],
+)
+def test_the_ends_of_the_ranges_are_allowed(names, values):
+    """Up to the smallest and the largest float."""
+    for name, value in itertools.product(names, values):
+        assert value == getattr(RateLimiterSettings(**{name: value}), name)
+
+
+def test_the_option_takes_settings_alone():
+    """The published ones by default; a dict is refused by the option's name."""
+    assert RetryConfig().rate_limiter == RateLimiterSettings()
+    with pytest.raises(RetryConfigError, match="rate_limiter="):
+        RetryConfig(rate_limiter={"beta": 0.5})
+    assert RetryConfig(rate_limiter=RateLimiterSettings(beta=0.5)).rate_limiter.beta == 0.5

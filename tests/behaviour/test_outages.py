@@ -1,0 +1,452 @@
+"""The default rides out an outage, and waiting costs the service nothing (contract 6.2)."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import requests
+import urllib3.exceptions
+
+from requests_smithy_retry import (
+    PayoffTokenBucket,
+    RetryAction,
+    RetryAdapter,
+    StopReason,
+    classifier,
+    retry_history,
+    retry_options,
+)
+from requests_smithy_retry.testing import FakeClock, FaultServer, Reply, scripted
+from tests.support import send
+
+HOUR = 3600.0
+
+
+class Service:
+    """Steps for a script: the service is down between some moments of a clock."""
+
+    def __init__(self, clock: FakeClock, *down: tuple[float, float], status: int = 503) -> None:
+        self.clock = clock
+        self.down = down
+        self.status = status
+        self.asked = 0
+
+    def __call__(self, _: Any) -> int:
+        self.asked += 1
+        now = self.clock.now()
+        return self.status if any(begin <= now < end for begin, end in self.down) else 200
+
+
+def service(*down: tuple[float, float], status: int = 503, **options: Any) -> tuple[Any, Service]:
+    """An adapter with the default, and the service that it asks."""
+    clock = FakeClock()
+    of = Service(clock, *down, status=status)
+    return scripted(*[of] * 1000, clock=clock, **options), of
+
+
+def test_a_lone_script_rides_out_a_restart() -> None:
+    """Three seconds, without an option; the history says how."""
+    adapter, of = service((0.0, 3.0))
+    response = send(adapter)
+    assert 200 == response.status_code
+    assert 3.0 <= of.clock.now() < 5.0
+    told = retry_history(response).explain()
+    assert "https://api.example.com was not answering; asked again when " in told
+    assert of.asked <= 7
+
+
+def test_an_outage_is_waited_out_while_it_is_young() -> None:
+    """Five seconds once; then operations fail at once until the service answers."""
+    adapter, of = service((0.0, 60.0))
+    histories = [retry_history(send(adapter)) for _ in range(3)]
+    assert [StopReason.PATIENCE] * 3 == [history.stop_reason for history in histories]
+    assert 5.0 == pytest.approx(of.clock.now(), abs=0.01)
+    assert [1, 1] == [len(history.attempts) for history in histories[1:]]
+    assert "has not been answering for longer than patience allows (5 s)" in histories[0].sentence
+    of.clock.advance(60)
+    assert 200 == send(adapter).status_code
+
+
+def test_raise_on_status_raises_when_patience_is_over() -> None:
+    """As with every retry that was wanted and could not be had."""
+    adapter, _ = service((0.0, 60.0), raise_on_status=True)
+    for _ in range(2):
+        with pytest.raises(requests.exceptions.RetryError) as caught:
+            send(adapter)
+        assert StopReason.PATIENCE is retry_history(caught.value).stop_reason
+        assert 503 == caught.value.response.status_code
+
+
+def test_a_last_retry_that_is_made_late_says_why() -> None:
+    """A client with one operation in ten seconds has nobody else to tell it that the service is back."""
+    adapter, of = service((20.0, 21.0))
+    for _ in range(3):
+        response = send(adapter)
+        of.clock.advance(10)
+    sources = [(item.delay, item.delay_source) for item in retry_history(response).attempts]
+    assert (3.0, "patience") == sources[-1]
+
+
+def test_with_a_deadline_it_is_waited_out_to_that() -> None:
+    """A third of the time is enough for an outage."""
+    adapter, of = service((0.0, 10.0), operation_timeout=30)
+    assert 200 == send(adapter).status_code
+    assert 10.0 <= of.clock.now() < 30.0
+    adapter, of = service((0.0, 60.0), operation_timeout=30)
+    history = retry_history(send(adapter))
+    assert (StopReason.DEADLINE, 30.0) == (history.stop_reason, of.clock.now())
+
+
+@pytest.mark.parametrize("by_option", [True, False])
+def test_without_patience_an_empty_quota_refuses_at_once(by_option: bool) -> None:
+    """Three attempts, and no waiting; an operation may say so for itself. The next one has no retry."""
+    adapter, of = service((0.0, 60.0), **({"patience": 0} if by_option else {}))
+    with retry_options(**({} if by_option else {"patience": 0})):
+        first, second = (retry_history(send(adapter)) for _ in range(2))
+    assert (StopReason.MAX_ATTEMPTS, StopReason.QUOTA_EXCEEDED, 4) == (first.stop_reason, second.stop_reason, of.asked)
+    assert "the retry quota of https://api.example.com is empty, and patience is 0" == second.why
+    assert of.clock.now() < 1.0
+
+
+def test_one_attempt_is_one_attempt() -> None:
+    """The first one always counts."""
+    adapter, of = service((0.0, 60.0), max_attempts=1)
+    assert StopReason.MAX_ATTEMPTS is retry_history(send(adapter)).stop_reason
+    assert 1 == of.asked
+
+
+@pytest.mark.parametrize(("others_succeed", "sent"), [(True, 2), (False, 5)])
+def test_an_operations_own_limit_bounds_the_attempts_that_count(others_succeed: bool, sent: int) -> None:
+    """What fails while others succeed fails after two; while nobody succeeds, only the first of them counts."""
+    asked = []
+
+    def answer(_: Any) -> int:
+        asked.append(1)
+        if others_succeed:
+            adapter.script.insert(0, 200)
+            assert 200 == send(adapter, url="https://api.example.com/well").status_code
+        return 503
+
+    adapter = scripted(*[answer] * 20)
+    with retry_options(max_attempts=2):
+        history = retry_history(send(adapter))
+    assert sent == len(asked)
+    assert history.stop_reason is (StopReason.MAX_ATTEMPTS if others_succeed else StopReason.PATIENCE)
+
+
+def refused(_: Any = None) -> Any:
+    """The connection was refused: nothing was sent."""
+    raised = urllib3.exceptions.NewConnectionError(None, "refused")  # type: ignore[arg-type]
+    raised.__cause__ = ConnectionRefusedError(111, "refused")
+    return requests.exceptions.ConnectionError(urllib3.exceptions.MaxRetryError(None, "/", raised))  # type: ignore[arg-type]
+
+
+def unresolved() -> Any:
+    raised = urllib3.exceptions.NewConnectionError(None, "no name")  # type: ignore[arg-type]
+    raised.__cause__ = socket.gaierror(-2, "Name or service not known")
+    return requests.exceptions.ConnectionError(urllib3.exceptions.MaxRetryError(None, "/", raised))  # type: ignore[arg-type]
+
+
+def test_a_post_waits_while_connections_are_refused() -> None:
+    """Nothing was sent, so nothing was done."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # and nobody listens
+        adapter = RetryAdapter(clock=FakeClock(), jitter="none")
+        with pytest.raises(requests.ConnectionError) as caught:
+            send(adapter, "POST", f"http://127.0.0.1:{taken.getsockname()[1]}/", data=b"once")
+    history = retry_history(caught.value)
+    assert (StopReason.PATIENCE, 5) == (history.stop_reason, len(history.attempts))
+
+
+def test_what_may_have_been_applied_is_not_sent_again() -> None:
+    """However long somebody would wait."""
+    adapter, of = service((0.0, 3.0))
+    assert 503 == send(adapter, "POST", data=b"once").status_code
+    assert (1, 0.0) == (of.asked, of.clock.now())
+
+
+def test_a_name_that_never_resolved_is_given_up_after_two_seconds() -> None:
+    """It is misspelt; one that did resolve may be away for a moment."""
+    adapter = scripted(*[unresolved()] * 50)
+    with pytest.raises(requests.ConnectionError) as caught:
+        send(adapter)
+    assert 2.0 == pytest.approx(adapter.clock.now(), abs=0.01)
+    assert StopReason.PATIENCE is retry_history(caught.value).stop_reason
+
+
+def test_a_client_whose_first_attempt_always_fails_succeeds_every_time() -> None:
+    """Scale to zero, one operation in ten minutes: before and after an outage of an hour."""
+    clock = FakeClock()
+    state = {"down": False, "asked": 0}
+
+    def answer(_: Any) -> int:
+        state["asked"] += 1
+        return 503 if state["down"] or state["asked"] % 2 else 200
+
+    adapter = scripted(*[answer] * 5000, clock=clock)
+
+    def statuses(count: int) -> list[int]:
+        seen = []
+        for _ in range(count):
+            state["asked"] = 0
+            seen.append(send(adapter).status_code)
+            clock.advance(600)
+        return seen
+
+    assert [200] * 20 == statuses(20)
+    state["down"] = True
+    assert [503] * 6 == statuses(6)
+    state["down"] = False
+    assert [200] * 20 == statuses(20)
+
+
+def test_a_crawler_that_met_dead_hosts_still_retries_on_healthy_ones() -> None:
+    """A scope untouched for ten minutes is as good as new."""
+    clock = FakeClock()
+    adapter = scripted(*[refused()] * 3072, *[503, 503, 200] * 50, clock=clock, max_attempts=3, patience=0)
+    for number in range(1024):
+        with pytest.raises(requests.ConnectionError):
+            send(adapter, url=f"http://dead-{number}/")
+    clock.advance(601)
+    assert [200] * 3 == [send(adapter, url=f"http://well-{number}/").status_code for number in range(3)]
+
+
+def test_a_crawler_with_the_default_retries_on_healthy_hosts_at_once() -> None:
+    """It waited for each of 1,024 dead hosts; those it met first are forgotten by then."""
+    clock = FakeClock()
+    adapter = scripted(clock=clock)
+    for number in range(1024):
+        adapter.script[:] = [503] * 6
+        assert 503 == send(adapter, url=f"http://dead-{number}/").status_code
+    adapter.script[:] = [503, 503, 200] * 3
+    assert [200] * 3 == [send(adapter, url=f"http://well-{number}/").status_code for number in range(3)]
+    assert len(adapter.strategy.snapshot().buckets) <= 1025
+
+
+def test_a_service_that_is_dead_for_ten_minutes_holds_a_thread_a_tenth_of_a_second() -> None:
+    """On average, of a plain session with an operation a second; and it sends hardly more than those."""
+    adapter, of = service((0.0, 600.0))
+    held, operations = 0.0, 0
+    while of.clock.now() < 600:
+        began = of.clock.now()
+        send(adapter)
+        held, operations = held + of.clock.now() - began, operations + 1
+        of.clock.advance(1.0)
+    assert held / operations < 0.1
+    assert of.asked / operations < 1.02
+
+
+@pytest.mark.parametrize(("options", "reason"), [({}, "PATIENCE"), ({"operation_timeout": 30}, "DEADLINE")])
+def test_a_clock_that_jumps_while_somebody_waits_ends_the_wait_and_nothing_else(
+    options: dict[str, Any], reason: str
+) -> None:
+    """A laptop that slept: the operation ends, and the next outage is ridden out as ever."""
+    adapter, of = service((0.0, 3.0), (7600.0, 7603.0), **options)
+    usual, jumps = of.clock.sleep, [7200.0]
+
+    def sleep(seconds: float) -> None:
+        usual(seconds + (jumps.pop() if jumps and seconds > 0.5 else 0))
+
+    of.clock.sleep = sleep  # type: ignore[method-assign]
+    assert reason == retry_history(send(adapter)).stop_reason.name
+    assert ([], True) == (jumps, of.clock.now() >= 7200)
+    assert 200 == send(adapter).status_code
+    of.clock.advance(7600 - of.clock.now())
+    assert 200 == send(adapter).status_code
+
+
+def test_a_waiter_holds_no_connection() -> None:
+    """The failed response lets go of it before its operation waits, and can still be read afterwards."""
+    with FaultServer(default=Reply(503, body=b"down for a moment")) as server:
+        adapter = RetryAdapter(clock=FakeClock(), pool_block=True, pool_maxsize=1, jitter="none")
+        session = requests.Session()
+        session.trust_env = False
+        session.mount("http://", adapter)
+        response = session.get(server.url, stream=True)
+        assert StopReason.PATIENCE is retry_history(response).stop_reason
+        assert b"down for a moment" == response.content
+        assert 1 == adapter.poolmanager.connection_from_url(server.url).pool.qsize()
+
+
+def test_a_response_that_is_too_long_to_let_go_does_not_wait() -> None:
+    """It is still to be read, so its operation ends with it."""
+    body = b"x" * 200_000
+    with FaultServer(default=Reply(503, body=body)) as server:
+        adapter = RetryAdapter(clock=FakeClock(), jitter="none")
+        session = requests.Session()
+        session.trust_env = False
+        session.mount("http://", adapter)
+        response = session.get(server.url)
+        history = retry_history(response)
+        assert (StopReason.QUOTA_EXCEEDED, 3) == (history.stop_reason, len(history.attempts))
+        assert body == response.content
+
+
+def test_the_snapshot_shows_who_waits_and_since_when() -> None:
+    """While the line is there, and afterwards."""
+    adapter, of = service((0.0, 2.0))
+    seen: list[tuple[int, Any]] = []
+    usual = of.clock.sleep
+
+    def sleep(seconds: float) -> None:
+        (bucket,) = adapter.strategy.snapshot().buckets.values()
+        seen.append((bucket.waiting, bucket.down_for is not None))
+        usual(seconds)
+
+    of.clock.sleep = sleep  # type: ignore[method-assign]
+    send(adapter)
+    assert {(0, True), (1, True)} == set(seen)
+    (bucket,) = adapter.strategy.snapshot().buckets.values()
+    assert (0, None) == (bucket.waiting, bucket.down_for)
+
+
+def test_two_adapters_on_one_bucket_have_one_line() -> None:
+    """What one spends the other one misses, and one waits for the other's success."""
+    bucket = PayoffTokenBucket()
+    one, other = scripted(503, 503, 200, quota=bucket), scripted(200, quota=bucket)
+    assert one.strategy.first_try_hook("a") is other.strategy.first_try_hook("b")
+    assert one.strategy.busy is other.strategy.busy
+    assert 200 == send(one).status_code
+    assert 4.0 == other.strategy.bucket().available
+
+
+def test_who_waits_at_one_adapter_is_let_go_by_a_success_at_another() -> None:
+    """If they have one bucket, and so one line."""
+    bucket, clock = PayoffTokenBucket(), FakeClock()
+    one = scripted(*[503] * 3, 200, quota=bucket, clock=clock)
+    other = scripted(200, quota=bucket, clock=clock)
+    usual = clock.sleep
+
+    def sleep(seconds: float) -> None:
+        if one.strategy.snapshot().buckets[None].waiting and other.script:
+            send(other)
+        usual(seconds)
+
+    clock.sleep = sleep  # type: ignore[method-assign]
+    history = retry_history(send(one))
+    assert (4, "another request succeeded") == (len(history.attempts), history.attempts[-1].line_why)
+
+
+def test_a_shared_quota_has_a_line_too() -> None:
+    """With the published prices, from one place; who finds it empty waits."""
+    adapter, of = service((0.0, 3.0), quota_url="memory://")
+    assert 200 == send(adapter).status_code
+    assert 3.0 <= of.clock.now()
+    assert 500 == adapter.strategy.bucket("https://api.example.com:443").capacity
+
+
+@pytest.mark.parametrize("options", [{"retry_spec": "2.1"}, {"retry_spec": "2.0"}, {"quota": 500}])
+def test_published_numbers_refuse_at_once(options: dict[str, Any]) -> None:
+    """Three attempts, and 500 tokens; nobody waits."""
+    adapter, of = service((0.0, 60.0), **options)
+    assert StopReason.MAX_ATTEMPTS is retry_history(send(adapter)).stop_reason
+    assert 3 == of.asked
+    assert 500 == adapter.strategy.bucket("https://api.example.com:443").capacity
+
+
+def test_polling_is_no_failure() -> None:
+    """What is not there yet is asked for as often as attempts are left, and costs nothing."""
+    from urllib3.util.retry import Retry
+
+    adapter = scripted(*[202] * 5, 200, max_retries=Retry(9, status_forcelist=[202]), quota="payoff")
+    assert 200 == send(adapter).status_code
+    (bucket,) = adapter.strategy.snapshot().buckets.values()
+    assert (2.0, None) == (bucket.available, bucket.down_for)
+    adapter = scripted(*[202] * 5, max_retries=Retry(3, status_forcelist=[202], raise_on_status=False))
+    assert StopReason.MAX_ATTEMPTS is retry_history(send(adapter)).stop_reason
+
+
+def test_polling_by_a_classifier_is_no_failure_either() -> None:
+    """The service answers, only not yet what is waited for: neither bucket nor line hears of it, and attempts count."""
+
+    @classifier(sees_successes=True)
+    def pending(outcome: Any) -> RetryAction | None:
+        return RetryAction.transient_error() if outcome.status == 202 else None
+
+    adapter = scripted(*[202] * 5, 200, max_attempts=6, classifiers=[pending])
+    assert 200 == send(adapter).status_code
+    (bucket,) = adapter.strategy.snapshot().buckets.values()
+    assert (2.0, None, 0) == (bucket.available, bucket.down_for, bucket.waiting)
+    adapter = scripted(*[202] * 5, classifiers=[pending])
+    history = retry_history(send(adapter))
+    assert (StopReason.MAX_ATTEMPTS, 3) == (history.stop_reason, len(history.attempts))
+
+
+class Restarting:
+    """A service on a socket that is away for a while: its port refuses connections."""
+
+    def __init__(self) -> None:
+        self.listener = self.listen(("127.0.0.1", 0))
+        self.address = self.listener.getsockname()
+        self.is_over = False
+        threading.Thread(target=self.serve, args=(self.listener,), daemon=True).start()
+
+    def listen(self, address: Any) -> socket.socket:
+        listener = socket.socket()
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(128)
+        return listener
+
+    def serve(self, listener: socket.socket) -> None:
+        while True:
+            try:
+                connection, _ = listener.accept()
+            except OSError:
+                return
+            with connection:
+                connection.settimeout(5)
+                try:
+                    connection.recv(65536)
+                    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok")
+                except OSError:
+                    pass
+
+    def restart(self, seconds: float) -> None:
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+        time.sleep(seconds)
+        self.listener = self.listen(self.address)
+        threading.Thread(target=self.serve, args=(self.listener,), daemon=True).start()
+
+
+@pytest.fixture
+def restarting() -> Iterator[Restarting]:
+    service = Restarting()
+    yield service
+    service.listener.close()
+
+
+@pytest.mark.real_time
+def test_ten_clients_ride_out_a_restart_of_three_seconds(restarting: Restarting) -> None:
+    """On real sockets and threads, without an option: every operation succeeds."""
+    url = "http://{}:{}/".format(*restarting.address)
+    until = time.monotonic() + 6
+    failed: list[BaseException] = []
+    done: list[int] = []
+
+    def client() -> None:
+        session = requests.Session()
+        session.trust_env = False
+        session.mount("http://", RetryAdapter())
+        while time.monotonic() < until:
+            try:
+                done.append(session.get(url, timeout=2).status_code)
+            except requests.RequestException as error:
+                failed.append(error)
+            time.sleep(0.1)
+
+    threads = [threading.Thread(target=client) for _ in range(10)]
+    for thread in threads:
+        thread.start()
+    time.sleep(1)
+    restarting.restart(3)
+    for thread in threads:
+        thread.join(30)
+    assert [] == [str(error) for error in failed]
+    assert {200} == set(done)

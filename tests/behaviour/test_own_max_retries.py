@@ -1,0 +1,565 @@
+"""``adapter.max_retries`` of a live adapter (contract 2): its own, and what is done to it counts; urllib3 has another.
+
+The patterns are those that public code uses on an ``HTTPAdapter``.
+"""
+
+from __future__ import annotations
+
+import copy
+import gc
+import io
+import pickle
+import threading
+import weakref
+from typing import Any
+from unittest import mock
+
+import pytest
+import requests
+import responses
+from requests.adapters import HTTPAdapter
+from urllib3 import HTTPConnectionPool
+from urllib3.util.retry import Retry
+
+from requests_smithy_retry import (
+    AdaptiveRetryStrategy,
+    RetryAdapter,
+    RetryConfigError,
+    RetryListener,
+    StandardRetryStrategy,
+    retry_history,
+)
+from requests_smithy_retry.testing import FaultServer, Reply, ScriptedAdapter, ScriptedReply
+from tests.support import scripted, send, session_with
+
+duplicates = pytest.mark.parametrize(
+    "duplicate",
+    [copy.copy, copy.deepcopy, lambda item: pickle.loads(pickle.dumps(item)), lambda item: item.new()],
+    ids=["copy", "deepcopy", "pickle", "new"],
+)
+
+
+def sent(adapter: ScriptedAdapter, status: int = 503, method: str = "GET", **options: Any) -> int:
+    """Send against a server that always says the same, and count the requests."""
+    before = len(adapter.sent)
+    adapter.script = [status] * 50
+    try:
+        send(adapter, method, **options)
+    except requests.exceptions.RetryError:
+        pass
+    return len(adapter.sent) - before
+
+
+class Named(Retry):
+    """A subclass that overrides nothing."""
+
+    def __init__(self, *args: Any, purpose: str = "", **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.purpose = purpose
+
+
+class Counting(Retry):
+    """A subclass that decides by itself."""
+
+    def increment(self, *args: Any, **options: Any) -> Any:
+        return super().increment(*args, **options)
+
+
+class TestReading:
+    def test_the_retry_that_was_given_is_what_is_read(self):
+        """The very object, also of a subclass, by the constructor and by assignment."""
+        retry, other = Named(3, purpose="x"), Retry(4)
+        adapter = RetryAdapter(max_retries=retry)
+        assert retry is adapter.max_retries
+        adapter.max_retries = other
+        assert other is adapter.max_retries
+
+    @pytest.mark.parametrize(
+        ("options", "expected"),
+        [
+            ({}, {"total": 2, "raise_on_status": False, "respect_retry_after_header": True}),
+            ({"max_retries": 5}, {"total": 5}),
+            ({"max_retries": None}, {"total": 3}),
+            ({"max_retries": 0}, {"total": 0}),
+            ({"max_attempts": 4}, {"total": 3}),
+            ({"enabled": False}, {"total": 0}),
+            ({"max_retries": float("inf")}, {"total": None}),
+            ({"retry_status_codes": [418]}, {"status_forcelist": {418}}),
+            ({"allowed_methods": ["get"]}, {"allowed_methods": {"GET"}}),
+            ({"allowed_methods": None}, {"allowed_methods": None}),
+            ({"allowed_methods": []}, {"allowed_methods": frozenset()}),
+            ({"initial_backoff": 3}, {"backoff_factor": 3}),
+            ({"retry_spec": "2.0"}, {"backoff_factor": 1.0}),
+            ({"raise_on_status": True}, {"raise_on_status": True}),
+            ({"strategy": StandardRetryStrategy(max_attempts=7, initial_backoff=2)}, {"total": 6, "backoff_factor": 2}),
+        ],
+    )
+    def test_without_one_it_says_the_options_in_force(self, options, expected):
+        """In urllib3's words; the same one each time."""
+        adapter = RetryAdapter(**options)
+        retry = adapter.max_retries
+        assert expected == {name: getattr(retry, name) for name in expected}
+        assert isinstance(retry, Retry)
+        assert retry is adapter.max_retries
+
+    def test_two_adapters_never_share_one(self):
+        """Neither those with options nor those with numbers, nor a copy and its original."""
+        adapters = [RetryAdapter(), RetryAdapter(), RetryAdapter(max_retries=2), RetryAdapter(max_retries=Retry(2))]
+        adapters += [copy.copy(adapter) for adapter in adapters] + [copy.deepcopy(adapters[3])]
+        assert len(adapters) == len({id(adapter.max_retries) for adapter in adapters})
+
+    def test_reading_changes_nothing(self):
+        """Not even what an adapter does in a first try."""
+        adapter = scripted()
+        adapter.max_retries.history  # noqa: B018
+        assert (3, 1) == (sent(adapter), sent(adapter, 200))
+
+    def test_threads_read_the_same_one(self):
+        """Whoever is first."""
+        for _ in range(20):
+            adapter, found = RetryAdapter(), []
+            barrier = threading.Barrier(4)
+
+            def read(adapter=adapter, found=found, barrier=barrier):
+                barrier.wait()
+                found.append(adapter.max_retries)
+
+            threads = [threading.Thread(target=read) for _ in range(4)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            assert {id(adapter.max_retries)} == {id(retry) for retry in found}
+
+    def test_what_was_read_does_not_keep_its_adapter(self):
+        """A Retry knows no adapter."""
+        adapter = RetryAdapter()
+        retry, reference = adapter.max_retries, weakref.ref(adapter)
+        del adapter
+        gc.collect()
+        assert (2, None) == (retry.total, reference())
+
+    def test_it_works_beneath_a_plain_adapter(self):
+        """Where it is what it says."""
+        with FaultServer([Reply(503), Reply(200)]) as server:
+            plain = HTTPAdapter(max_retries=RetryAdapter(initial_backoff=0).max_retries)
+            assert 200 == session_with(plain).get(server.url).status_code
+            assert 2 == len(server.requests)
+
+
+class TestChangesInPlace:
+    def test_a_change_reaches_no_other_adapter(self):
+        """A POST on another one is sent once."""
+        adapter, other = scripted(max_retries=Retry(2)), scripted(max_attempts=1)
+        adapter.max_retries.total = 20
+        adapter.max_retries.status_forcelist, adapter.max_retries.allowed_methods = [503], None
+        assert (1, 21) == (sent(other, method="POST", data=b"x"), sent(adapter, method="POST", data=b"x"))
+
+    @pytest.mark.parametrize("given", [{}, {"max_retries": 2}, {"max_retries": Retry(2, status_forcelist=[503])}])
+    def test_a_total_counts_from_the_next_send(self, given):
+        """More and fewer, and none."""
+        adapter = scripted(**copy.deepcopy(given))
+        assert 3 == sent(adapter)
+        for total in (4, 1, 0):
+            adapter.max_retries.total = total
+            assert (total + 1, total + 1) == (sent(adapter), adapter.strategy.max_attempts)
+
+    @pytest.mark.parametrize(
+        "given", [{"allowed_methods": None}, {"max_retries": Retry(2, status_forcelist=[503, 429])}]
+    )
+    def test_a_method_that_is_taken_out_is_not_sent_again(self, given):
+        """As urllib3 has it: not after a 429 either."""
+        adapter = scripted(**copy.deepcopy(given))
+        adapter.max_retries.allowed_methods = None
+        assert 3 == sent(adapter, method="POST")
+        adapter.max_retries.allowed_methods = frozenset(["GET"])
+        assert [1, 1, 3] == [sent(adapter, 503, "POST"), sent(adapter, 429, "POST"), sent(adapter, 503)]
+
+    @pytest.mark.parametrize(
+        "given", [{}, {"max_retries": Retry(2)}, {"max_retries": Retry(2, status_forcelist={418})}]
+    )
+    @pytest.mark.parametrize("status", [202, 418])
+    def test_listed_statuses_count_below_400_too(self, given, status):
+        """Though the first try would have been a success."""
+        adapter = scripted(**copy.deepcopy(given))
+        adapter.max_retries.status_forcelist = [status]
+        assert (3, 1) == (sent(adapter, status), sent(adapter, 500))
+
+    @pytest.mark.parametrize("given", [{}, {"max_retries": Retry(2, status_forcelist=[503])}])
+    def test_statuses_may_be_taken_away(self, given):
+        """None lists nothing, as an empty collection does."""
+        adapter = scripted(**copy.deepcopy(given))
+        for statuses in (None, [], ()):
+            adapter.max_retries.status_forcelist = statuses
+            assert 1 == sent(adapter)
+
+    @pytest.mark.parametrize(
+        ("collection", "add"),
+        [({418}, "add"), ([418], "append"), ({418: None}, "setdefault")],
+        ids=["set", "list", "dict"],
+    )
+    def test_a_collection_may_be_added_to(self, collection, add):
+        """The Retry is the same, and so is its collection; what is in it is not."""
+        adapter = scripted(max_retries=Retry(2, status_forcelist=collection))
+        assert (3, 1) == (sent(adapter, 418), sent(adapter, 202))
+        getattr(adapter.max_retries.status_forcelist, add)(202)
+        assert (3, 3) == (sent(adapter, 418), sent(adapter, 202))
+
+    @pytest.mark.parametrize("given", [{}, {"max_retries": Retry(1, status_forcelist=[503])}])
+    def test_a_hint_is_no_longer_respected(self, given):
+        """``respect_retry_after_header = False`` leaves the backoff."""
+        adapter = scripted(ScriptedReply(503, {"Retry-After": "7"}), 200, initial_backoff=0, **copy.deepcopy(given))
+        adapter.max_retries.respect_retry_after_header = False
+        send(adapter)
+        assert [] == adapter.clock.sleeps
+
+    def test_a_backoff_factor_counts(self):
+        """Also 0, which leaves our own."""
+        adapter = scripted(503, 200, 503, 200, max_attempts=2)
+        adapter.max_retries.backoff_factor = 5
+        send(adapter)
+        adapter.max_retries.backoff_factor = 0
+        send(adapter)
+        assert [5, 0.05] == adapter.clock.sleeps
+
+    def test_what_stands_beside_the_retry_stays(self):
+        """Only what was changed is taken up."""
+        adapter = scripted(max_retries=Retry(1, status_forcelist=[503]), raise_on_status=False, timeout=9)
+        adapter.max_retries.total = 2
+        adapter.script = [503] * 3
+        assert 503 == send(adapter).status_code
+        assert (3, False, 9) == (len(adapter.sent), adapter.retry_config.raise_on_status, adapter.retry_config.timeout)
+
+    def test_our_own_rules_stay_but_for_what_was_changed(self):
+        """A total says nothing of POSTs, of throttling's backoff or of a 413."""
+        adapter = scripted(503)
+        adapter.max_retries.total = 0
+        send(adapter)
+        assert RetryAdapter(max_attempts=1, jitter="none", quota=500).retry_config == adapter.retry_config
+
+    def test_one_kind_of_failure_may_be_counted(self):
+        """Beside our own rules."""
+        adapter = scripted()
+        adapter.max_retries.status = 1
+        assert 2 == sent(adapter)
+        adapter.max_retries.status = None
+        assert (3, 1) == (sent(adapter), sent(adapter, 413, headers={"Retry-After": "0"}))
+
+    def test_what_was_switched_on_in_place_is_switched_off_again(self):
+        """Nothing of a total stays behind."""
+        adapter = scripted(max_retries=Retry(0))
+        assert 1 == sent(adapter)
+        adapter.max_retries.total, adapter.max_retries.status_forcelist = 3, [503]
+        assert (4, True) == (sent(adapter), adapter.retry_config.raise_on_status)
+        adapter.max_retries.total, adapter.max_retries.status_forcelist = 0, []
+        assert (1, False) == (sent(adapter), adapter.retry_config.raise_on_status)
+
+    @pytest.mark.parametrize("mode", ["standard", "adaptive"])
+    def test_spent_quota_stays_spent(self, mode):
+        """However often a program sets another total."""
+        adapter = scripted(quota=28, max_attempts=2, mode=mode, max_permit_wait=None)
+        assert [2, 2, 1] == [sent(adapter), sent(adapter), sent(adapter)]
+        for total in (2, 3):
+            adapter.max_retries.total = total
+            assert 1 == sent(adapter)
+            adapter.max_retries = total + 2
+            assert 1 == sent(adapter)
+
+    def test_what_cannot_be_translated_is_refused_when_it_is_sent(self):
+        """By its name; nothing is sent."""
+        adapter = scripted(200)
+        adapter.max_retries.increment = lambda *_, **__: None  # type: ignore[method-assign]
+        with pytest.raises(RetryConfigError, match="overrides increment"):
+            send(adapter)
+        assert [] == adapter.sent
+
+    def test_a_change_while_others_send(self):
+        """Each send goes by the old policy or by the new one."""
+        adapter = RetryAdapter(initial_backoff=0, quota=None)
+        counts, stop = set(), threading.Event()
+
+        def work() -> None:
+            while not stop.is_set():
+                with session_with(adapter) as session:
+                    history = retry_history(session.get(server.url))
+                    counts.add(len(history.attempts))  # type: ignore[union-attr]
+
+        with FaultServer(default=Reply(503)) as server:
+            threads = [threading.Thread(target=work) for _ in range(3)]
+            for thread in threads:
+                thread.start()
+            for number in range(20):
+                adapter.max_retries.total = number % 2 + 1
+                assert number % 2 + 2 == len(retry_history(session_with(adapter).get(server.url)).attempts)  # type: ignore[union-attr]
+            stop.set()
+            for thread in threads:
+                thread.join()
+        assert {2, 3} >= counts
+
+    @pytest.mark.parametrize("strategy", [StandardRetryStrategy(), AdaptiveRetryStrategy()])
+    def test_a_given_strategy_is_not_changed_from_here(self, strategy):
+        """The error names both; it comes with the next send."""
+        adapter = scripted(200, 200, strategy=strategy)
+        assert 2 == adapter.max_retries.total
+        send(adapter)
+        adapter.max_retries.total = 5
+        with pytest.raises(RetryConfigError, match=r"max_retries=.*only one of the two is allowed"):
+            send(adapter)
+        adapter.max_retries.total = 2
+        send(adapter)
+
+    def test_another_strategy_shows_its_own(self):
+        """What was read before is connected to nothing any more."""
+        adapter = scripted(max_retries=Retry(1))
+        adapter.max_retries = 4
+        adapter.strategy = StandardRetryStrategy(max_attempts=2, quota=500)
+        assert 1 == adapter.max_retries.total
+        assert 2 == sent(adapter)
+        del adapter.max_retries
+        assert 1 == adapter.max_retries.total
+
+    def test_a_listener_hears_of_the_new_policy(self):
+        """An adapter that always looks closer notices, too."""
+        adapter = scripted(listeners=[RetryListener()])
+        adapter.max_retries.total = 1
+        assert 2 == sent(adapter)
+
+
+class TestAssigning:
+    @pytest.mark.parametrize("options", [{}, {"max_retries": 2}, {"max_retries": Retry(2, status_forcelist=[503])}])
+    def test_unittests_mock_may_patch_it(self, options):
+        """Afterwards it is what it was, spent quota included."""
+        adapter = scripted(**options)
+        config, strategy, retry = adapter.retry_config, adapter.strategy, adapter.max_retries
+        with mock.patch.object(adapter, "max_retries", 0):
+            assert 1 == sent(adapter)
+        assert (3, config, strategy) == (sent(adapter), adapter.retry_config, adapter.strategy)
+        assert retry is adapter.max_retries
+        del adapter.max_retries
+        assert retry is adapter.max_retries
+
+    @duplicates
+    @pytest.mark.parametrize(
+        "options", [{}, {"max_retries": 4}, {"max_retries": Retry(2, status_forcelist=[503])}, {"allowed_methods": []}]
+    )
+    @pytest.mark.filterwarnings("ignore:Using an empty collection:FutureWarning")
+    def test_a_copy_put_in_its_place_changes_nothing(self, duplicate, options):
+        """Not even our own rules, which urllib3 has no words for."""
+        adapter = scripted(**options)
+        before, attempts = adapter.retry_config, sent(adapter)
+        adapter.max_retries = duplicate(adapter.max_retries)
+        assert (before, attempts) == (adapter.retry_config, sent(adapter))
+
+    @pytest.mark.parametrize("options", [{}, {"max_retries": 2}, {"max_retries": Retry(2, status_forcelist=[503])}])
+    def test_new_changes_what_it_says(self, options):
+        """``.new(...)`` keeps the rest."""
+        adapter = scripted(**options)
+        adapter.max_retries = adapter.max_retries.new(backoff_factor=0)
+        assert 3 == sent(adapter)
+        adapter.max_retries = adapter.max_retries.new(total=4)
+        assert (5, 4) == (sent(adapter), adapter.max_retries.total)
+
+    @pytest.mark.parametrize("options", [{}, {"max_retries": 2}, {"max_retries": Retry(2, status_forcelist=[503])}])
+    def test_put_aside_and_back(self, options):
+        """Retries are off in between, and then as they were."""
+        adapter = scripted(**options)
+        config = adapter.retry_config
+        before, adapter.max_retries = adapter.max_retries, 0
+        assert 1 == sent(adapter)
+        adapter.max_retries = before
+        assert (3, config) == (sent(adapter), adapter.retry_config)
+
+    def test_one_adapter_takes_anothers(self):
+        """Its policy, and a change made to it before."""
+        adapter, other = scripted(max_attempts=4), scripted()
+        adapter.max_retries.raise_on_status = True
+        other.max_retries = copy.copy(adapter.max_retries)
+        assert (4, True) == (sent(other), other.retry_config.raise_on_status)
+
+    def test_a_subclass_with_its_own_methods_is_refused(self):
+        """By name; what was there stays."""
+        adapter = scripted(max_retries=Retry(1, status_forcelist=[503]))
+        before = adapter.max_retries
+        with pytest.raises(RetryConfigError, match="Counting overrides increment"):
+            adapter.max_retries = Counting(3)
+        assert before is adapter.max_retries
+        assert 2 == sent(adapter)
+
+    @pytest.mark.parametrize("strategy", [StandardRetryStrategy(), AdaptiveRetryStrategy()])
+    def test_beside_a_given_strategy_it_is_refused(self, strategy):
+        """In the constructor and when assigned; the error names both."""
+        expected = r"max_retries=2 \(from code\): .*strategy=<\w+ max_attempts=3>: only one of the two is allowed"
+        with pytest.raises(RetryConfigError, match=expected):
+            RetryAdapter(max_retries=2, strategy=strategy)
+        adapter = RetryAdapter(strategy=strategy)
+        with pytest.raises(RetryConfigError, match=expected):
+            adapter.max_retries = 2
+        assert (strategy, 2) == (adapter.strategy, adapter.max_retries.total)
+
+    @pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda item: pickle.loads(pickle.dumps(item))])
+    def test_a_copied_adapter_has_its_own(self, duplicate):
+        """With what was changed in place, and without what is changed later."""
+        adapter = RetryAdapter(max_retries=Named(2, purpose="x"))
+        adapter.max_retries.total = 4
+        other = duplicate(adapter)
+        adapter.max_retries.total = 1
+        assert (4, 5, "x") == (other.max_retries.total, other.strategy.max_attempts, other.max_retries.purpose)
+        other.max_retries.total = 6
+        again = duplicate(other)
+        assert (6, 7, 1) == (again.max_retries.total, again.strategy.max_attempts, adapter.max_retries.total)
+
+    def test_before_the_constructor_it_says_nothing(self):
+        """As with HTTPAdapter, whose constructor then sets its own."""
+
+        class Early(RetryAdapter):
+            def __init__(self) -> None:
+                self.max_retries = Retry(9)
+                super().__init__(max_attempts=2)
+
+        assert 1 == Early().max_retries.total
+
+    def test_before_the_constructor_it_reads_as_what_was_set(self):
+        """A subclass may set it first, and hand it to the constructor from there."""
+
+        class Early(RetryAdapter):
+            def __init__(self, retry: Any) -> None:
+                self.max_retries = retry
+                super().__init__(max_retries=self.max_retries)
+
+        retry = Retry(9)
+        assert retry is Early(retry).max_retries
+        assert 10 == Early(retry).strategy.max_attempts
+        assert (0, 1) == (Early(0).max_retries.total, Early(0).strategy.max_attempts)
+        assert 1 == pickle.loads(pickle.dumps(RetryAdapter(max_retries=1))).max_retries.total
+
+    def test_before_the_constructor_it_is_an_attribute_that_nobody_set(self):
+        """As with HTTPAdapter."""
+        with pytest.raises(AttributeError, match="no attribute 'max_retries'"):
+            assert RetryAdapter.__new__(RetryAdapter).max_retries
+
+    def test_a_mix_in_behind_us_may_assign_it(self):
+        """In its own constructor."""
+
+        class Behind(HTTPAdapter):
+            def __init__(self, *args: Any, **options: Any) -> None:
+                super().__init__(*args, **options)
+                self.max_retries = Retry(5)
+
+        assert 6 == type("Mixed", (RetryAdapter, Behind), {})().strategy.max_attempts
+
+
+class Reads(HTTPAdapter):
+    """Sends in its own way, with the max_retries that it finds."""
+
+    def send(self, request: Any, *_: Any, **__: Any) -> Any:
+        pool = self.poolmanager.connection_from_url(request.url)
+        raw = pool.urlopen(request.method, request.url, retries=self.max_retries, preload_content=False, redirect=False)
+        return self.build_response(request, raw)
+
+
+class Unprepared(RetryAdapter):
+    """Finds its pools by itself, as adapters for unix sockets do."""
+
+    def get_connection_with_tls_context(self, request: Any, *_: Any, **__: Any) -> Any:
+        return HTTPConnectionPool("127.0.0.1", int(request.url.split(":")[2].split("/")[0]))
+
+    def get_connection(self, url: Any, proxies: Any = None) -> Any:
+        return HTTPConnectionPool("127.0.0.1", int(url.split(":")[2].split("/")[0]))
+
+
+class Mixed(RetryAdapter, Reads):
+    """Has it beneath."""
+
+
+@pytest.mark.real_time
+class TestWhatUrllib3IsGiven:
+    @pytest.mark.parametrize("kind", [RetryAdapter, Unprepared, Mixed])
+    @pytest.mark.parametrize("changed", [False, True])
+    def test_urllib3_never_retries_beneath_us(self, monkeypatch, kind, changed):
+        """With pools of ours, of somebody else's, and by a send of somebody else's: a POST is sent once."""
+        given = []
+        urlopen = HTTPConnectionPool.urlopen
+
+        def spy(pool: Any, *args: Any, **options: Any) -> Any:
+            given.append((options["retries"].total, options["retries"].read))
+            return urlopen(pool, *args, **options)
+
+        monkeypatch.setattr(HTTPConnectionPool, "urlopen", spy)
+        retry = Retry(5, status_forcelist=[503], allowed_methods=None, raise_on_status=False)
+        adapter = kind(max_retries=retry, allowed_methods=["GET"], initial_backoff=0, quota=500)
+        if changed:
+            adapter.max_retries.total = 4
+        with FaultServer(default=Reply(503)) as server:
+            assert 503 == session_with(adapter).post(server.url).status_code
+            assert 1 == len(server.requests)
+            adapter.max_retries.total = 2
+            session_with(adapter).get(server.url)
+            assert 1 + 3 == len(server.requests)
+        assert {(0, False)} == set(given)
+
+    def test_responses_does_not_retry_beneath_us(self):
+        """It plays the part of urllib3, and asks the adapter for its max_retries."""
+        adapter = RetryAdapter(
+            max_retries=Retry(2, status_forcelist=[503], raise_on_status=False), initial_backoff=0, quota=500
+        )
+        with responses.RequestsMock() as server:
+            server.add("GET", "http://x/", status=503)
+            assert 503 == session_with(adapter).get("http://x/").status_code
+            assert 3 == len(server.calls)
+
+    def test_what_an_answer_refers_to_cannot_be_changed(self):
+        """``response.raw.retries`` is every adapter's; a copy of it is an ordinary Retry."""
+        with FaultServer(default=Reply(200)) as server:
+            inner = session_with(RetryAdapter()).get(server.url).raw.retries
+        with pytest.raises(AttributeError, match=r"total cannot be set: .*Change adapter\.max_retries"):
+            inner.total = 20
+        inner.status_forcelist.add(503)
+        assert not inner.is_retry("GET", 503)
+        inner.status_forcelist.clear()
+        for made in (inner.new(total=4), copy.copy(inner), copy.deepcopy(inner)):
+            assert (Retry, False) == (type(made), made.read)
+        assert 1 == RetryAdapter(max_retries=inner).strategy.max_attempts
+
+    @pytest.mark.parametrize(
+        "given", [3, Retry(3, status_forcelist=[503]), Retry(None, status=3, status_forcelist=[503])]
+    )
+    @pytest.mark.parametrize("listeners", [[], [RetryListener()]])
+    def test_an_answer_says_what_is_left(self, given, listeners):
+        """``total - response.raw.retries.total`` is how often it was retried, as with HTTPAdapter."""
+        adapter = RetryAdapter(max_retries=given, initial_backoff=0, listeners=listeners)
+        session, total = session_with(adapter), adapter.max_retries.total
+        script = [Reply(200), Reply(404), Reply(503), Reply(503), Reply(200)]
+        with FaultServer(script) as server:
+            left = [session.get(server.url).raw.retries for _ in range(3)]
+        assert [(total, 0), (total, 0), (total and 1, 2)] == [(retry.total, len(retry.history)) for retry in left]
+        assert left[0] is left[1] is adapter.max_retries
+
+    def test_an_answer_of_somebody_elses_making_is_left_alone(self):
+        """It may have no place for a Retry, or one of its own."""
+
+        class Other(RetryAdapter):
+            def build_response(self, request: Any, raw: Any) -> Any:
+                response = super().build_response(request, raw)
+                response.raw = io.BytesIO(b"x")  # type: ignore[assignment]
+                return response
+
+        with FaultServer() as server:
+            assert b"x" == session_with(Other(max_retries=Retry(3))).get(server.url).content
+
+    def test_hooks_within_a_send_read_what_others_are_given(self):
+        """A classifier reads this adapter's own; another adapter's is its own everywhere."""
+        seen: list[Any] = []
+        other = RetryAdapter(max_retries=7)
+
+        class Curious(RetryAdapter):
+            def add_headers(self, request: Any, **options: Any) -> None:
+                seen.append(other.max_retries.total)
+
+        def scope(_: Any) -> str:
+            seen.append(adapter.max_retries.total)
+            return "all"
+
+        adapter = Curious(max_retries=5, scope=scope)
+        with FaultServer(default=Reply(404)) as server:
+            session_with(adapter).get(server.url)
+        assert [7, 5] == seen

@@ -1,0 +1,387 @@
+"""The loop of the smithy-kotlin design on top of a Smithy strategy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from requests_smithy_retry import (
+    AdaptiveRetryStrategy,
+    RetryAction,
+    RetryError,
+    SimpleRetryStrategy,
+    StandardRetryStrategy,
+    StopReason,
+    TokenError,
+    classifier,
+    retry_options,
+)
+from requests_smithy_retry.policy import (
+    DirectedError,
+    Result,
+    RetryDirective,
+    RetryErrorType,
+    RetryFailure,
+    StandardRetryPolicy,
+    acquire_token,
+    retry,
+)
+from requests_smithy_retry.testing.clock import FakeClock
+from tests.unit.classifiers.test_modeled import Info
+
+AGAIN = RetryDirective.RetryError(RetryErrorType.ServerSide)
+
+
+def block_of(*results: Any) -> Callable[[], Any]:
+    """A block that gives these results in turn, raising the exceptions among them."""
+    left = list(results)
+
+    def block() -> Any:
+        result = left.pop(0)
+        if isinstance(result, BaseException):
+            raise result
+        return result
+
+    return block
+
+
+class Until:
+    """A policy that wants one value, and retries anything else for one reason."""
+
+    def __init__(self, wanted: Any, directive: RetryDirective = AGAIN) -> None:
+        self.wanted = wanted
+        self.directive = directive
+
+    def evaluate(self, result: Result[Any], /) -> RetryDirective:
+        return RetryDirective.TerminateAndSucceed if result.value == self.wanted else self.directive
+
+
+def strategy_on(clock: FakeClock, **options: Any) -> StandardRetryStrategy:
+    """A strategy without jitter, with the published numbers."""
+    options.setdefault("quota", 500)
+    return StandardRetryStrategy(jitter="none", clock=clock, **options)
+
+
+@pytest.mark.parametrize(
+    ("reason", "left", "delay"),
+    [
+        (RetryErrorType.ServerSide, 486, 0.05),
+        (RetryErrorType.ClientSide, 486, 0.05),
+        (RetryErrorType.Throttling, 495, 1.0),
+        (RetryErrorType.Timeout, 486, 0.05),
+    ],
+)
+def test_each_reason_has_its_price_and_its_pace(reason: RetryErrorType, left: int, delay: float) -> None:
+    """As the strategy has them; a success gives the price back."""
+    clock = FakeClock()
+    strategy = strategy_on(clock)
+    seen = []
+
+    def block() -> str:
+        seen.append(strategy.bucket().available)
+        return "done" if len(seen) == 2 else "pending"
+
+    policy = Until("done", RetryDirective.RetryError(reason))
+    assert retry(policy, block, strategy=strategy, clock=clock) == "done"
+    assert seen == [500, left]
+    assert clock.sleeps == [delay]
+    assert strategy.bucket().available == 500
+
+
+def test_who_waits_for_a_value_takes_one_price_at_a_time() -> None:
+    """The next value gives it back: a waiter does not drain the quota; throttled values do."""
+    clock = FakeClock()
+    for reason, least in ((RetryErrorType.ServerSide, 14), (RetryErrorType.Throttling, 500 - 8 * 5)):
+        strategy = strategy_on(clock, quota=28 if least == 14 else 500, max_attempts=9)
+        seen = []
+
+        def block(seen: Any = seen, strategy: Any = strategy) -> str:
+            seen.append(strategy.bucket().available)
+            return "done" if len(seen) == 9 else "pending"
+
+        policy = Until("done", RetryDirective.RetryError(reason))
+        assert retry(policy, block, strategy=strategy, clock=clock) == "done"
+        assert least == min(seen)
+
+
+@pytest.mark.parametrize("foreign", [False, True])
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"max_attempts": 1}, StopReason.MAX_ATTEMPTS),
+        ({"enabled": False}, StopReason.DISABLED),
+        ({"deadline": 1}, StopReason.DEADLINE),
+    ],
+)
+def test_a_block_of_retry_options_around_the_loop_holds(options: Any, reason: StopReason, foreign: bool) -> None:
+    """Whoever decides: built-in, or a strategy that knows of no block."""
+    clock = FakeClock()
+    strategy: Any = Unbounded() if foreign else strategy_on(clock, initial_backoff=10)
+    tries = []
+    with retry_options(**options, clock=clock), pytest.raises(RetryFailure) as caught:
+        retry(Until("done"), lambda: tries.append(clock.now()), strategy=strategy, clock=clock)
+    assert ([0], reason) == (tries, caught.value.stop_reason)
+
+
+def test_the_earlier_of_two_deadlines_holds() -> None:
+    """That of the call, or that of the block around it."""
+    for max_time, deadline in ((15, 100), (100, 15)):
+        clock = FakeClock()
+        strategy = strategy_on(clock, initial_backoff=10, max_backoff=10, max_attempts=9)
+        tries = []
+
+        def block(tries: Any = tries, clock: Any = clock) -> None:
+            tries.append(clock.now())
+
+        with retry_options(deadline=deadline, clock=clock), pytest.raises(RetryFailure):
+            retry(Until("done"), block, strategy=strategy, max_time=max_time, clock=clock)
+        assert [0, 10] == tries
+
+
+def test_a_block_that_allows_more_changes_nothing() -> None:
+    """And the policy alone judges: the classifiers of the block are not asked."""
+    clock = FakeClock()
+    forbids = classifier(lambda outcome: RetryAction.retry_forbidden())
+    with retry_options(max_attempts=3, classifiers=[forbids]):
+        assert retry(Until("done"), block_of("pending", "done"), strategy=strategy_on(clock), clock=clock) == "done"
+
+
+class Busy(Exception):
+    """An error with the three attributes of the smithy-python design, and no fourth."""
+
+    is_retry_safe, retry_after, is_throttling_error = True, 7.0, False
+
+
+def test_the_floor_of_an_error_of_the_older_design_is_kept() -> None:
+    """It has no ``is_timeout_error``."""
+    clock = FakeClock()
+    assert retry(StandardRetryPolicy(), block_of(Busy(), "done"), strategy=strategy_on(clock), clock=clock) == "done"
+    assert clock.sleeps == [7.0]
+
+
+class Throttled(Busy):
+    """Asks for fewer requests."""
+
+    retry_after, is_throttling_error = None, True
+
+
+def test_the_limiter_gives_leave_before_each_try() -> None:
+    """Throttled, the loop goes as slowly as the limiter says: one try in two seconds."""
+    clock = FakeClock()
+    strategy = AdaptiveRetryStrategy(clock=clock, throttling_backoff=0, max_attempts=2, quota=None)
+    for _ in range(10):
+        with pytest.raises(Throttled):
+            retry(StandardRetryPolicy(), block_of(Throttled(), Throttled()), strategy=strategy, clock=clock)
+    assert clock.now() >= 2.0 * 18
+
+
+def test_without_leave_in_time_there_is_no_try() -> None:
+    """Neither a first one, nor a further one; then the last outcome is handed on."""
+    clock = FakeClock()
+    strategy = AdaptiveRetryStrategy(clock=clock, throttling_backoff=0, max_permit_wait=0)
+    with pytest.raises(Throttled):
+        retry(StandardRetryPolicy(), block_of(Throttled()), strategy=strategy, clock=clock)
+    with pytest.raises(RetryError) as caught:
+        retry(StandardRetryPolicy(), block_of(), strategy=strategy, clock=clock)
+    assert StopReason.RATE_LIMITED is caught.value.stop_reason
+
+
+def test_a_timeout_has_a_price_of_its_own_before_2_1() -> None:
+    """10 in place of 5."""
+    clock = FakeClock()
+    strategy = strategy_on(clock, retry_spec="2.0", max_attempts=2)
+    policy = Until("done", RetryDirective.RetryError(RetryErrorType.Timeout))
+    with pytest.raises(RetryFailure):
+        retry(policy, block_of(1, 2), strategy=strategy, clock=clock)
+    assert strategy.bucket().available == 490
+
+
+def test_tries_count_as_in_the_adapter() -> None:
+    """While nobody succeeds, a try counts for none but the first; a service that comes back is waited for."""
+    clock = FakeClock()
+    strategy = strategy_on(clock, quota="payoff")
+
+    tries: list[float] = []
+
+    def block() -> str:
+        tries.append(clock.now())
+        if clock.now() < 3:
+            raise Info(True)
+        return "done"
+
+    with retry_options(max_attempts=2):
+        assert "done" == retry(StandardRetryPolicy(), block, strategy=strategy, clock=clock)
+    assert 3 <= clock.now() < 5
+    assert len(tries) > 2
+
+
+def test_values_that_are_not_the_wanted_one_count() -> None:
+    """Nothing failed: the block polls, as often as attempts are left."""
+    clock = FakeClock()
+    with retry_options(max_attempts=2), pytest.raises(RetryFailure) as caught:
+        retry(Until("done"), block_of(1, 2), strategy=strategy_on(clock, quota="payoff"), clock=clock)
+    assert (StopReason.MAX_ATTEMPTS, 2) == (caught.value.stop_reason, caught.value.value)
+
+
+def test_the_last_exception_comes_through_when_attempts_run_out() -> None:
+    """The very one, without a RetryError in its context; what was taken is not given back."""
+    clock = FakeClock()
+    strategy = strategy_on(clock, max_attempts=2)
+    last = Info(True)
+    with pytest.raises(Info) as caught:
+        retry(StandardRetryPolicy(), block_of(Info(True), last), strategy=strategy, clock=clock)
+    assert caught.value is last
+    assert caught.value.__context__ is None
+    assert strategy.bucket().available == 486
+
+
+def test_a_value_that_was_not_the_wanted_one_ends_in_a_failure_that_carries_it() -> None:
+    """With the strategy's reason."""
+    clock = FakeClock()
+    with pytest.raises(RetryFailure) as caught:
+        retry(Until("done"), block_of(1, 2, 3), strategy=strategy_on(clock), clock=clock)
+    assert (caught.value.value, caught.value.stop_reason) == (3, StopReason.MAX_ATTEMPTS)
+
+
+def test_terminate_and_fail_raises_at_once() -> None:
+    """The exception, or a failure with the value."""
+    clock = FakeClock()
+    strategy = strategy_on(clock)
+    with pytest.raises(RuntimeError, match="bug"):
+        retry(StandardRetryPolicy(), block_of(RuntimeError("bug")), strategy=strategy, clock=clock)
+    with pytest.raises(RetryFailure, match="the policy wants no retry") as caught:
+        retry(Until("x", RetryDirective.TerminateAndFail), block_of("y"), strategy=strategy, clock=clock)
+    assert caught.value.stop_reason is StopReason.FORBIDDEN
+
+
+def test_terminate_and_succeed_with_an_exception_gives_none() -> None:
+    """As when something is waited for until it is not found."""
+
+    class Gone:
+        def evaluate(self, result: Result[Any], /) -> RetryDirective:
+            return RetryDirective.TerminateAndSucceed if isinstance(result.error, KeyError) else AGAIN
+
+    clock = FakeClock()
+    assert retry(Gone(), block_of("there", KeyError()), strategy=strategy_on(clock), clock=clock) is None
+
+
+def test_max_time_bounds_all_tries_and_waits() -> None:
+    """A wait that would not end in time is not begun."""
+    clock = FakeClock()
+    strategy = strategy_on(clock, initial_backoff=1, max_attempts=10)
+    with pytest.raises(RetryFailure) as caught:
+        retry(Until("done"), block_of(1, 2, 3, 4), strategy=strategy, clock=clock, max_time=4)
+    assert clock.sleeps == [1, 2]
+    assert (caught.value.stop_reason, caught.value.value) == (StopReason.DEADLINE, 3)
+
+
+def test_max_time_holds_for_a_strategy_that_knows_no_deadline() -> None:
+    """The bridge looks itself."""
+    clock = FakeClock()
+    with pytest.raises(RetryFailure) as caught:
+        retry(Until("done"), block_of(1), strategy=Unbounded(), clock=clock, max_time=4)
+    assert caught.value.stop_reason is StopReason.DEADLINE
+    assert clock.sleeps == []
+
+
+class Unbounded:
+    """A strategy of somebody else's: always once more, in ten seconds."""
+
+    max_attempts = 3
+    refuses_first = False
+
+    def __init__(self) -> None:
+        self.errors: list[Any] = []
+
+    def acquire_initial_retry_token(self, *, token_scope: str | None = None) -> Any:
+        if self.refuses_first:
+            raise RetryError("not today")
+        return Token(0.0)
+
+    def refresh_retry_token_for_retry(self, *, token_to_renew: Any, error: Any) -> Any:
+        self.errors.append(error)
+        return Token(10.0)
+
+    def record_success(self, *, token: Any) -> None:
+        return None
+
+
+class Token:
+    retry_count = 0
+
+    def __init__(self, retry_delay: float) -> None:
+        self.retry_delay = retry_delay
+
+
+def test_a_foreign_strategy_is_told_in_the_words_of_error_retry_info() -> None:
+    """Throttling, timeout, fault, and the exception's own floor."""
+    strategy, clock = Unbounded(), FakeClock()
+    policy = Until("done", RetryDirective.RetryError(RetryErrorType.Throttling))
+    assert retry(policy, block_of(Info(None, 7), "done"), strategy=strategy, clock=clock) == "done"
+    (error,) = strategy.errors
+    told = (error.is_retry_safe, error.is_throttling_error, error.is_timeout_error, error.retry_after, error.fault)
+    assert told == (True, True, False, 7, "server")
+    client = DirectedError(RetryErrorType.ClientSide, None, None)
+    assert (client.fault, client.retry_after) == ("client", None)
+    assert DirectedError(RetryErrorType.Timeout, None, None).is_timeout_error is True
+
+
+def test_the_exceptions_floor_is_kept() -> None:
+    """A built-in strategy waits no less."""
+    clock = FakeClock()
+    retry(StandardRetryPolicy(), block_of(Info(True, 7), "done"), strategy=strategy_on(clock), clock=clock)
+    assert clock.sleeps == [7]
+
+
+@pytest.mark.parametrize("ending", ["done", "pending"])
+def test_without_a_first_token_there_is_one_try(ending: str) -> None:
+    """Whatever the policy wants."""
+    strategy = Unbounded()
+    strategy.refuses_first = True
+    if ending == "done":
+        assert retry(Until("done"), block_of("done"), strategy=strategy, clock=FakeClock()) == "done"
+        return
+    with pytest.raises(RetryFailure, match="not today"):
+        retry(Until("done"), block_of("pending"), strategy=strategy, clock=FakeClock())
+
+
+def test_a_strategy_whose_own_classifiers_are_silent_does_what_the_policy_says() -> None:
+    """The policy is the only judge."""
+    clock = FakeClock()
+    strategy = SimpleRetryStrategy(default_classifiers=False, jitter="none", clock=clock)
+    assert retry(Until("done"), block_of("pending", "done"), strategy=strategy, clock=clock) == "done"
+
+
+def test_ctrl_c_is_not_judged() -> None:
+    """It passes through, and the token is dropped."""
+    with pytest.raises(KeyboardInterrupt):
+        retry(Until("done"), block_of(KeyboardInterrupt()), strategy=strategy_on(FakeClock()), clock=FakeClock())
+
+
+@pytest.mark.parametrize("first", ["success", "failure", "schedule"])
+@pytest.mark.parametrize("second", ["success", "failure", "schedule"])
+def test_a_token_is_good_for_one_call(first: str, second: str) -> None:
+    """Of any of its three methods."""
+    token = acquire_token(strategy_on(FakeClock()), "scope")
+
+    def call(which: str) -> Any:
+        if which == "schedule":
+            return token.schedule_retry(RetryErrorType.ServerSide)
+        return token.notify_success() if which == "success" else token.notify_failure()
+
+    call(first)
+    with pytest.raises(TokenError, match="good for one call"):
+        call(second)
+
+
+def test_what_the_token_does_to_the_quota() -> None:
+    """A retry takes, a success gives that back, a failure gives nothing."""
+    strategy = strategy_on(FakeClock())
+    retried = acquire_token(strategy).schedule_retry(RetryErrorType.Throttling)
+    assert (retried.retry_delay, strategy.bucket().available) == (1.0, 495)
+    retried.notify_success()
+    assert strategy.bucket().available == 500
+    acquire_token(strategy).schedule_retry(RetryErrorType.ServerSide).notify_failure()
+    assert strategy.bucket().available == 486

@@ -1,0 +1,106 @@
+"""Prometheus with the real client and a registry of its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+pytest.importorskip("prometheus_client")
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import generate_latest
+
+from requests_smithy_retry import retry_history, testing
+from requests_smithy_retry.prometheus import PrometheusListener
+from requests_smithy_retry.testing import FakeClock
+from tests.support import read_timeout, scripted, send
+
+SCOPE = "https://api.example.com"
+
+
+@pytest.fixture
+def registry() -> CollectorRegistry:
+    return CollectorRegistry()
+
+
+def value(registry: CollectorRegistry, name: str, **labels: str) -> Any:
+    return registry.get_sample_value(f"requests_smithy_retry_{name}", labels)
+
+
+def test_metrics_count_what_happened(registry: CollectorRegistry) -> None:
+    """Attempts by outcome, retries, throttling, give-ups by reason, times, and what the quota holds."""
+    adapter = scripted(429, read_timeout(), 503, 200, listeners=[PrometheusListener(registry=registry)])
+    send(adapter)
+    send(adapter)
+    common = {"method": "GET", "scope": SCOPE}
+    for outcome in ("429", "ReadTimeout", "503", "200"):
+        assert value(registry, "attempts_total", **common, outcome=outcome) == 1
+    assert value(registry, "retries_total", **common) == 2
+    assert value(registry, "throttled_total", **common) == 1
+    assert value(registry, "give_ups_total", **common, reason="max_attempts") == 1
+    assert value(registry, "retry_delay_seconds_sum", **common) == 1.1
+    assert value(registry, "attempt_duration_seconds_count", **common) == 4
+    assert value(registry, "quota_tokens", scope=SCOPE) == 500 - 5 - 14 + 1
+
+
+def test_the_gauge_is_read_when_it_is_scraped(registry: CollectorRegistry) -> None:
+    """What a bucket holds is shown as it is now, not as it was at the last event."""
+    adapter = scripted(503, 200, listeners=[PrometheusListener(registry=registry)], max_attempts=2)
+    adapter.script = [503, 503]
+    send(adapter)
+    assert value(registry, "quota_tokens", scope=SCOPE) == 486
+    adapter.strategy.bucket(f"{SCOPE}:443").release(10)  # type: ignore[attr-defined]
+    assert value(registry, "quota_tokens", scope=SCOPE) == 496
+
+
+def test_waits_for_a_service_are_counted(registry: CollectorRegistry) -> None:
+    """Those that ended well and those in vain; giving up has its reason, and a gauge shows who waits now."""
+    clock, seen = FakeClock(), []
+
+    def answer(_: Any) -> int:
+        return 503 if clock.now() < 3 or 10 <= clock.now() < 60 else 200
+
+    def sleep(seconds: float) -> None:
+        seen.append(value(registry, "waiting", scope=SCOPE))
+        usual(seconds)
+
+    usual, clock.sleep = clock.sleep, sleep  # type: ignore[method-assign]
+    adapter = testing.scripted(*[answer] * 20, clock=clock, listeners=[PrometheusListener(registry=registry)])
+    send(adapter)
+    assert {0, 1} == set(seen)
+    assert 0 == value(registry, "waiting", scope=SCOPE)
+    common = {"method": "GET", "scope": SCOPE}
+    assert 4.0 == pytest.approx(value(registry, "line_wait_seconds_sum", **common))
+    clock.advance(10 - clock.now())
+    history = retry_history(send(adapter))
+    assert 1 == value(registry, "give_ups_total", **common, reason="patience")
+    assert history is not None
+    assert history.line_wait > 0
+    waited = 4.0 + sum(item.line_wait for item in history.attempts) + history.line_wait
+    assert waited == pytest.approx(value(registry, "line_wait_seconds_sum", **common))
+
+
+def test_label_values_are_bounded(registry: CollectorRegistry) -> None:
+    """Made-up methods, many hosts and odd statuses do not make the metrics grow."""
+    adapter = scripted(*[200] * 3, 799, listeners=[PrometheusListener(registry=registry, max_scopes=2)])
+    for name in ("a", "b", "c"):
+        send(adapter, "MADEUP", url=f"https://{name}.example.com/")
+    send(adapter, url="https://a.example.com/")
+    assert value(registry, "attempts_total", method="_OTHER", scope="_OTHER", outcome="200") == 1
+    assert value(registry, "attempts_total", method="GET", scope="https://a.example.com", outcome="_OTHER") == 1
+
+
+def test_it_can_be_scraped(registry: CollectorRegistry) -> None:
+    """The text format has help and type of each metric, also before the first event."""
+    PrometheusListener(registry=registry)
+    text = generate_latest(registry).decode()
+    for name in ("attempts_total", "retries_total", "throttled_total", "give_ups_total", "quota_tokens", "waiting"):
+        assert f"# HELP requests_smithy_retry_{name}" in text
+
+
+def test_a_second_listener_needs_a_registry_of_its_own(registry: CollectorRegistry) -> None:
+    """Two in one registry are refused by the client, rather than counted twice."""
+    PrometheusListener(registry=registry)
+    with pytest.raises(ValueError, match="Duplicated timeseries"):
+        PrometheusListener(registry=registry)

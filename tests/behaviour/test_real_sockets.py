@@ -1,0 +1,445 @@
+"""What only a wire can show: a server that misbehaves on loopback, and what reaches it."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import socket
+import threading
+from contextlib import suppress
+
+import pytest
+import requests
+import requests.exceptions as rex
+from requests.adapters import HTTPAdapter
+
+from requests_smithy_retry import RetryAdapter, StandardRetryStrategy, StopReason, mount, retry_history
+from requests_smithy_retry.testing import (
+    AnswerBeforeUpload,
+    BadChunkSize,
+    CloseAfterReply,
+    CloseAfterRequest,
+    CutBody,
+    FaultProxy,
+    FaultServer,
+    Reply,
+    ResetAfterRequest,
+    ResetBeforeRequest,
+    Stall,
+    TwoLengths,
+    refusing_port,
+    try_later,
+)
+from requests_smithy_retry.testing.clock import FakeClock
+from tests.support import session_with
+
+OK = Reply(body=b"at last")
+
+
+def session(**options) -> requests.Session:
+    """A session that sleeps on a fake clock, without jitter."""
+    options.setdefault("clock", FakeClock())
+    if "strategy" not in options:
+        options.setdefault("jitter", "none")
+        options.setdefault("quota", 500)
+    return session_with(RetryAdapter(**options))
+
+
+def adapter_of(some: requests.Session) -> RetryAdapter:
+    adapter = some.get_adapter("http://")
+    assert isinstance(adapter, RetryAdapter)
+    return adapter
+
+
+def test_a_generator_upload_is_sent_once():
+    """Answered 503, an upload from a generator is sent once, and the caller sees that 503."""
+    with FaultServer([Reply(503, body=b"down"), OK]) as server, session() as client:
+        response = client.put(server.url, data=(part for part in [b"one", b"two"]))
+        assert (503, b"down") == (response.status_code, response.content)
+        assert [b"onetwo"] == [item.body for item in server.requests]
+        assert StopReason.BODY_NOT_REPLAYABLE is retry_history(response).stop_reason
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [Reply(503), CloseAfterRequest(), ResetAfterRequest(), CutBody(OK), AnswerBeforeUpload(Reply(503))],
+    ids=lambda fault: type(fault).__name__,
+)
+@pytest.mark.parametrize("make", [lambda: iter([b"one", b"two"]), lambda: (part for part in [b"onetwo"])])
+def test_no_empty_upload_is_ever_sent(make, fault):
+    """Whatever goes wrong, a one-shot upload reaches the server once at most, and never empty."""
+    with FaultServer([fault, OK, OK]) as server, session() as client:
+        try:
+            client.put(server.url, data=make())
+        except rex.RequestException:
+            pass
+        assert 1 == len(server.requests)
+        assert server.requests[0].body in (b"onetwo", b"") if isinstance(fault, AnswerBeforeUpload) else True
+        assert all(item.body == b"onetwo" for item in server.requests if item.body_complete)
+
+
+def test_a_generator_is_sent_after_a_refused_connection():
+    """Nothing was read of it, so it is whole: it goes out when the service is there."""
+    with refusing_port() as port:
+        pass
+    server = None
+
+    class Starting(FakeClock):
+        def sleep(self, seconds):
+            nonlocal server
+            server = FaultServer([OK], port=port)
+            super().sleep(seconds)
+
+    with session(clock=Starting()) as client:
+        response = client.post(f"http://127.0.0.1:{port}/", data=iter([b"one", b"two"]))
+    assert server is not None
+    with server:
+        assert (200, [b"onetwo"]) == (response.status_code, [item.body for item in server.requests])
+
+
+@pytest.mark.parametrize("fault", [Reply(503), ResetAfterRequest(), CutBody(OK)], ids=lambda item: type(item).__name__)
+@pytest.mark.parametrize("offset", [0, 3])
+def test_a_file_is_sent_again_from_its_offset(offset, fault):
+    """An upload from a file at offset 3 is re-sent from offset 3, byte for byte."""
+    data = os.urandom(100_000)
+    with FaultServer([fault, fault, OK]) as server, session() as client:
+        file = io.BytesIO(data)
+        file.seek(offset)
+        assert 200 == client.put(server.url, data=file).status_code
+        assert [data[offset:]] * 3 == [item.body for item in server.requests]
+
+
+def test_a_file_in_a_form_is_sent_again():
+    """A multipart form is bytes by the time it is sent."""
+    with FaultServer([Reply(503), OK]) as server, session(allowed_methods=None) as client:
+        client.post(server.url, files={"f": io.BytesIO(b"content")})
+        first, second = (item.body for item in server.requests)
+        assert first == second
+        assert b"content" in first
+
+
+FAULTS = {
+    "read timeout": Stall(),
+    "close": CloseAfterRequest(),
+    "reset": ResetAfterRequest(),
+    "reset at once": ResetBeforeRequest(),
+    "cut body": CutBody(OK),
+    "bad chunk": BadChunkSize(reply=Reply(body=b"x", framing="chunked")),
+    "two lengths": TwoLengths(),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_the_last_outcome_is_what_a_plain_adapter_would_give(name):
+    """After three attempts the exception has the type that a plain adapter raises at once, and is its own."""
+    timeout = 0.2 if name == "read timeout" else 30
+    with FaultServer(FAULTS[name]) as server:
+        with requests.Session() as plain:
+            plain.trust_env = False
+            try:
+                plain.get(server.url, timeout=timeout)
+                expected = rex.ChunkedEncodingError  # urllib3 1.26 hands on a body that was cut
+            except rex.RequestException as error:
+                expected = type(error)
+        server.reset()
+        with session() as client, pytest.raises(rex.RequestException) as caught:
+            client.get(server.url, timeout=timeout)
+    assert expected is type(caught.value)
+    chain, error = [], caught.value.__context__
+    while error is not None and len(chain) < 20:
+        chain.append(type(error).__name__)
+        error = error.__context__
+    assert "RetryError" not in chain
+    history = retry_history(caught.value)
+    assert (3, StopReason.MAX_ATTEMPTS) == (len(history.attempts), history.stop_reason)
+
+
+def test_a_refused_connection_is_what_it_is_to_a_plain_adapter():
+    """``ConnectionError`` after three attempts, as at once without us."""
+    with refusing_port() as port:
+        for client, attempts in ((session_with(HTTPAdapter()), None), (session(), 3)):
+            with client, pytest.raises(rex.ConnectionError) as caught:
+                client.get(f"http://127.0.0.1:{port}/")
+            assert type(caught.value) is rex.ConnectionError
+            history = retry_history(caught.value)
+            assert attempts == (history and len(history.attempts))
+
+
+def test_a_dead_service_is_not_made_worse_and_recovers():
+    """100 calls to a service that is down make at most 135 requests; its quota comes back with it."""
+    with FaultServer(Reply(503)) as server, session() as client:
+        for _ in range(100):
+            assert 503 == client.get(server.url).status_code
+        assert 135 == len(server.requests)
+        buckets = adapter_of(client).strategy.snapshot().buckets
+        (scope,) = buckets
+        assert buckets[scope].available < 14
+        server.script(OK)
+        for _ in range(14):
+            client.get(server.url)
+        server.script([Reply(503), OK])
+        assert 200 == client.get(server.url).status_code
+        assert adapter_of(client).strategy.snapshot().buckets[scope].available >= 14
+
+
+@pytest.mark.parametrize("fault", [ResetAfterRequest(), CloseAfterRequest()], ids=lambda item: type(item).__name__)
+def test_a_post_that_was_read_before_a_reset_is_sent_once(fault):
+    """A server that took the POST and then broke the connection may have applied it."""
+    with FaultServer([fault, OK]) as server, session() as client:
+        with pytest.raises(rex.ConnectionError) as caught:
+            client.post(server.url, data=b"pay")
+        assert [b"pay"] == [item.body for item in server.requests]
+        assert StopReason.NOT_RESENDABLE is retry_history(caught.value).stop_reason
+
+
+def test_what_an_earlier_connection_came_to_is_forgotten():
+    """A refused connection elsewhere says nothing of the POST that follows on a kept connection."""
+    with FaultServer([OK, ResetAfterRequest(), OK]) as server, refusing_port() as port, session() as client:
+        client.get(server.url)
+        with pytest.raises(rex.ConnectionError):
+            client.get(f"http://127.0.0.1:{port}/")
+        with pytest.raises(rex.ConnectionError):
+            client.post(server.url, data=b"pay")
+        assert ["GET", "POST"] == [item.method for item in server.requests]
+        assert 1 == server.connections
+
+
+def test_a_post_that_a_proxy_read_before_a_reset_is_sent_once():
+    """``requests`` says "unable to connect to proxy", and yet the proxy had the POST."""
+    with FaultProxy([ResetAfterRequest()]) as proxy, FaultServer(OK) as server, session() as client:
+        with pytest.raises(rex.ConnectionError):
+            client.post(server.url, data=b"pay", proxies={"http": proxy.url})
+        assert 1 == len(proxy.requests)
+
+
+def test_a_post_to_a_proxy_that_is_not_there_is_sent_again():
+    """No connection to the proxy, so nothing was written: three attempts."""
+    with refusing_port() as port, session() as client:
+        with pytest.raises(rex.ProxyError) as caught:
+            client.post("http://127.0.0.1:9/", data=b"pay", proxies={"http": f"http://127.0.0.1:{port}"})
+        assert 3 == len(retry_history(caught.value).attempts)
+
+
+def test_a_post_on_a_connection_that_went_stale_is_not_sent_twice():
+    """A kept connection that the server closed meanwhile: the POST arrives once, or the caller hears of it."""
+    with FaultServer([CloseAfterReply(OK, after=0.0), OK, OK]) as server, session() as client:
+        client.get(server.url)
+        try:
+            client.post(server.url, data=b"pay")
+        except rex.ConnectionError:
+            pass
+        assert sum(item.method == "POST" for item in server.requests) <= 1
+
+
+@pytest.mark.parametrize("status", [200, 503])
+def test_a_cut_body_is_retried(status):
+    """Half a body is a failed attempt, whatever its status said."""
+    with FaultServer([CutBody(Reply(status, body=b"x" * 1000)), OK]) as server, session() as client:
+        assert b"at last" == client.get(server.url).content
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_one_connection_serves_many_successes(stream):
+    """Keep-alive works as without us."""
+    with FaultServer(OK) as server, session() as client:
+        for _ in range(10):
+            assert b"at last" == client.get(server.url, stream=stream).content
+        assert 1 == server.connections
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("framing", ["length", "chunked"])
+@pytest.mark.parametrize(("status", "connections"), [(429, 1), (503, 2)])
+def test_a_connection_is_kept_after_throttling_and_closed_after_a_failure(status, connections, framing, stream):
+    """After 429 the retry goes out on the same connection; after 503 on a fresh one, so on another path."""
+    answer = Reply(status, body=b"slow down", framing=framing)
+    with FaultServer([answer, OK]) as server, session() as client:
+        assert b"at last" == client.get(server.url, stream=stream).content
+        assert connections == len({item.connection_id for item in server.requests})
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_failed_connection_is_closed_before_the_wait(stream):
+    """The server sees the old connection end before the wait begins."""
+    ended = []
+
+    class Looking(FakeClock):
+        def sleep(self, seconds):
+            pool = next(iter(adapter_of(client).poolmanager.pools._container.values()))
+            ended.append([item for item in list(pool.pool.queue) if item is not None and item.sock is not None])
+            super().sleep(seconds)
+
+    with FaultServer([Reply(503, body=b"down"), OK]) as server, session(clock=Looking()) as client:
+        client.get(server.url, stream=stream)
+    assert [[]] == ended
+
+
+@pytest.mark.parametrize("status", [404, 503])
+def test_a_final_answer_is_handed_on_unread_with_its_connection(status):
+    """With ``stream`` the last bad answer can be read by the caller, and its connection serves on afterwards."""
+    with FaultServer([Reply(status, body=b"why" * 50_000), OK]) as server, session(max_attempts=1) as client:
+        response = client.get(server.url, stream=True)
+        assert (status, False, b"why" * 50_000) == (response.status_code, response._content, response.content)
+        assert b"at last" == client.get(server.url).content
+        assert 1 == server.connections
+
+
+def test_a_long_discarded_body_is_not_read_to_its_end():
+    """Of a throttled answer's body only so much is read as is worth a connection; the retry takes another."""
+    with FaultServer([Reply(429, body=b"x" * 5_000_000), OK]) as server, session() as client:
+        assert b"at last" == client.get(server.url, stream=True).content
+        assert 2 == server.connections
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    "fault", [*FAULTS.values(), Reply(503, body=b"x"), Reply(429, body=b"x"), Reply(404)], ids=repr
+)
+def test_a_pool_of_one_never_deadlocks(fault, stream):
+    """With ``pool_block=True, pool_maxsize=1`` each failed attempt gives its connection back before the wait."""
+    said = []
+    with (
+        FaultServer([fault, fault, OK, fault, OK, OK]) as server,
+        session(pool_block=True, pool_maxsize=1, pool_connections=1) as client,
+    ):
+        said.extend([try_to_get(client, server.url, stream) for _ in range(3)])
+        assert [] == [item for item in said if "EmptyPool" in item or "pool is full" in item]
+        assert len(server.requests) >= 3 or isinstance(fault, ResetBeforeRequest)
+
+
+def try_to_get(client: requests.Session, url: str, stream: bool) -> str:
+    """What went wrong, in words."""
+    try:
+        with client.get(url, stream=stream, timeout=0.2) as response:
+            _ = response.content
+    except rex.RequestException as error:
+        return str(error)
+    return ""
+
+
+def test_a_pool_of_one_is_shared_by_threads():
+    """Eight threads on one connection all get through, with failures in between."""
+    answers = [Reply(503, body=b"x"), Reply(429, body=b"y"), OK, CutBody(OK), OK] * 20
+    with FaultServer(answers) as server, session(pool_block=True, pool_maxsize=1, quota=None, max_attempts=9) as client:
+        results = []
+
+        def work():
+            results.extend([client.get(server.url, timeout=5).content for _ in range(3)])
+
+        threads = [threading.Thread(target=work) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(20)
+        assert [b"at last"] * 24 == results
+
+
+def test_a_retry_reaches_another_back_end():
+    """Behind a balancer by connection, a retry after 503 is another connection, and so another back end."""
+    sick, well = FaultServer(Reply(503, body=b"sick")), FaultServer(Reply(body=b"well"))
+    with sick, well, socket.create_server(("127.0.0.1", 0)) as front, session() as client:
+        thread = threading.Thread(target=balance, args=(front, [sick.port, well.port]))
+        thread.start()
+        url = f"http://127.0.0.1:{front.getsockname()[1]}/"
+        assert b"well" == client.get(url).content
+        assert b"well" == client.get(url).content
+        client.close()
+        thread.join(5)
+        assert (1, 2) == (len(sick.requests), len(well.requests))
+
+
+def balance(front: socket.socket, ports: list[int]) -> None:
+    """Give each new connection the next back end."""
+    threads, sockets = [], []
+    for port in ports:
+        client, _ = front.accept()
+        server = socket.create_connection(("127.0.0.1", port))
+        sockets += [client, server]
+        threads += [
+            threading.Thread(target=pump, args=pair, daemon=True) for pair in ((client, server), (server, client))
+        ]
+        for thread in threads[-2:]:
+            thread.start()
+    for thread in threads:
+        thread.join(5)
+    for item in sockets:
+        item.close()
+
+
+def pump(source: socket.socket, target: socket.socket) -> None:
+    try:
+        while data := source.recv(65536):
+            target.sendall(data)
+    except OSError:
+        pass
+    finally:
+        for item in (source, target):
+            with suppress(OSError):
+                item.shutdown(socket.SHUT_RDWR)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_fork_with_a_held_lock():
+    """A child forked while other threads hold the bucket's and the table's lock retries all the same."""
+    with FaultServer([Reply(503), Reply(503), OK] * 2) as server, session() as client:
+        strategy = adapter_of(client).strategy
+        assert isinstance(strategy, StandardRetryStrategy)
+        client.get(server.url)
+        (scope,) = strategy.snapshot().buckets
+        bucket = strategy.bucket(scope)
+        held, release = threading.Event(), threading.Event()
+
+        def hold():
+            with bucket._lock, strategy._quotas._lock:
+                held.set()
+                release.wait(10)
+
+        thread = threading.Thread(target=hold)
+        thread.start()
+        assert held.wait(5)
+        child = os.fork()
+        if child == 0:
+            signal.alarm(5)
+            try:
+                os._exit(0 if client.get(server.url, timeout=2).status_code == 200 else 1)
+            except BaseException:
+                os._exit(2)
+        release.set()
+        thread.join()
+        assert 0 == os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def test_raise_on_status_over_a_wire():
+    """The response of requests' ``RetryError`` is whole, and its connection is free again."""
+    with FaultServer(Reply(503, body=b"why")) as server, session(raise_on_status=True) as client:
+        with pytest.raises(rex.RetryError) as caught:
+            client.get(server.url)
+        assert (503, b"why") == (caught.value.response.status_code, caught.value.response.content)
+
+
+def test_a_days_wait_is_not_waited():
+    """``Retry-After: 86400`` is handed to the caller at once."""
+    with FaultServer([try_later(503, 86400), OK]) as server, session() as client:
+        response = client.get(server.url)
+        assert (503, "86400", 1) == (response.status_code, response.headers["Retry-After"], len(server.requests))
+
+
+@pytest.mark.real_time
+def test_the_default_clock_really_waits():
+    """Without a fake clock a hint of 60 ms is slept."""
+    with FaultServer([try_later(503, "60", header="retry-after-ms"), OK]) as server:
+        client = mount(requests.Session())
+        client.trust_env = False
+        with client:
+            assert 200 == client.get(server.url).status_code
+        first, second = server.requests
+        assert 0.06 <= second.arrived - first.arrived < 2
+
+
+def test_an_interim_answer_and_head_are_left_alone():
+    """HEAD has no body to wait for; a retry of it is one too."""
+    with FaultServer([Reply(503, body=b"x"), OK]) as server, session() as client:
+        assert (200, b"") == (client.head(server.url).status_code, client.head(server.url).content)
+        assert ["HEAD"] * 3 == [item.method for item in server.requests]

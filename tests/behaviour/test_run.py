@@ -1,0 +1,324 @@
+"""Running a program that is not changed (contract 10.5), beside python itself."""
+
+import os
+import pickle
+import py_compile
+import signal
+import subprocess
+import sys
+import types
+import zipapp
+
+import pytest
+import requests
+
+from requests_smithy_retry import RetryAdapter, uninstall
+from requests_smithy_retry import run as run_module
+from requests_smithy_retry.testing import FaultServer, Reply
+from tests.support import URL
+
+pytestmark = pytest.mark.real_time
+
+PROGRAM = """\
+import atexit, os, sys
+
+def what():
+    word = sys.argv[1]
+    if word == "raise":
+        raise ValueError("oops")
+    if word == "exit":
+        sys.exit(7)
+    if word == "message":
+        sys.exit("gone")
+    if word == "interrupt":
+        raise KeyboardInterrupt
+    if word == "late":
+        atexit.register(lambda: print(sys.modules["__main__"].what is what))
+
+print(sys.argv, __name__, __file__, sys.path[0], __spec__ and __spec__.name)
+x: "undefined" = 1
+what()
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "program.py").write_text(PROGRAM)
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "__main__.py").write_text(PROGRAM)
+    (tmp_path / "package" / "__init__.py").write_text("")
+    (tmp_path / "bad.py").write_text("x = (\n")
+    return tmp_path
+
+
+def python(folder, *arguments):
+    environ = {**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(run_module.__file__))}
+    environ.pop("COVERAGE_PROCESS_START", None)
+    return subprocess.run(
+        [sys.executable, *arguments], cwd=folder, env=environ, capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+RUNPY = ("runpy", "_run_", "exec(code, run_globals)")
+"""What stands in the lines of python's own frames."""
+
+CASES = [[*how, word] for how in (["program.py"], ["-m", "program"]) for word in ("a", "raise", "exit", "interrupt")]
+CASES += [["program.py", "message"], ["program.py", "late"], ["-m", "package", "raise"], ["bad.py"]]
+
+
+@pytest.fixture(params=["-m", pytest.param("script", marks=pytest.mark.once)])
+def starter(request, folder):
+    """The arguments by which the interpreter starts us: as a module, or as an installed command does it."""
+    if request.param == "-m":
+        return ["-m", "requests_smithy_retry"]
+    script = folder / "bin" / "requests-smithy-retry"
+    script.parent.mkdir()
+    script.write_text("import sys\nfrom requests_smithy_retry.cli import main\nsys.exit(main())\n")
+    return [str(script)]
+
+
+@pytest.mark.parametrize("arguments", CASES, ids=" ".join)
+def test_a_program_runs_as_under_python(arguments, starter, folder):
+    """Arguments, __main__, __file__, the path, the exit status and the traceback are the same."""
+    plain = python(folder, *arguments)
+    ours = python(folder, *starter, "run", *arguments)
+    assert (plain.returncode, plain.stdout) == (ours.returncode, ours.stdout)
+    # python -m shows runpy's own two lines above the program's; here there are none.
+    shown = [line for line in plain.stderr.splitlines() if not any(word in line for word in RUNPY)]
+    assert [line for line in shown if "^^^" not in line] == [
+        line for line in ours.stderr.splitlines() if "^^^" not in line
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "out", "err"),
+    [
+        ([], 2, "", "usage: "),
+        (["-x", "program.py"], 2, "", "usage: "),
+        (["-m"], 2, "", "usage: "),
+        (["--help"], 0, "usage: ", ""),
+        (["absent.py"], 2, "", "can't open file"),
+    ],
+)
+def test_bad_usage_is_told_on_stderr(arguments, status, out, err, folder):
+    """The status is 2, as for python; help goes to stdout."""
+    done = python(folder, "-m", "requests_smithy_retry", "run", *arguments)
+    assert (status, True, True) == (done.returncode, out in done.stdout, err in done.stderr)
+
+
+def test_a_signal_ends_the_program_as_under_python(folder):
+    """SIGTERM kills it: nothing of ours is in between."""
+    (folder / "wait.py").write_text("import time; print('ready', flush=True); time.sleep(60)")
+    environ = {**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(run_module.__file__))}
+    command = [sys.executable, "-m", "requests_smithy_retry", "run", "wait.py"]
+    with subprocess.Popen(command, cwd=folder, env=environ, stdout=subprocess.PIPE) as process:
+        assert b"ready\n" == process.stdout.readline()
+        process.send_signal(signal.SIGTERM)
+        assert -signal.SIGTERM == process.wait(timeout=30)
+
+
+def test_the_program_has_retries_by_the_environment(folder, monkeypatch):
+    """A program that knows nothing of us rides through two 503s, with attempts from the environment."""
+    (folder / "app.py").write_text("import sys, requests; print(requests.get(sys.argv[1]).status_code)")
+    monkeypatch.setenv("SMITHY_RETRY_MAX_ATTEMPTS", "4")
+    with FaultServer([Reply(503)] * 3) as server:
+        assert "503\n" == python(folder, "app.py", server.url).stdout
+        assert "200\n" == python(folder, "-m", "requests_smithy_retry", "run", "app.py", server.url).stdout
+        assert 1 + 3 == len(server.requests)
+
+
+@pytest.fixture
+def own_process(monkeypatch):
+    monkeypatch.setattr(sys, "argv", list(sys.argv))
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(sys, "excepthook", lambda *shown: seen.append(shown))
+    main = sys.modules["__main__"]
+    seen = []
+    yield seen
+    sys.modules["__main__"] = main
+    uninstall()
+
+
+@pytest.mark.parametrize("arguments", [["program.py", "raise"], ["-m", "program", "raise"], ["package", "raise"]])
+def test_the_traceback_begins_in_the_program(arguments, folder, monkeypatch, own_process):
+    """Whoever prints an uncaught exception is given a traceback without a line of ours."""
+    monkeypatch.chdir(folder)
+    sys.modules.pop("program", None)
+    with pytest.raises(ValueError, match="oops") as caught:
+        run_module.run(arguments)
+    # This function stands above, as an installed command's does.
+    sys.excepthook(ValueError, caught.value, caught.value.__traceback__)
+    ((_, error, shown),) = own_process
+    assert (caught.value, "<module>", shown) == (error, shown.tb_frame.f_code.co_name, error.__traceback__)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [
+        *(
+            (program, 0)
+            for program in (["program.py", "a"], ["-m", "program", "a"], ["package", "a"], ["program.pyc", "a"])
+        ),
+        *((["--help"], 0), (["empty"], 1), ([], 2), (["absent.py"], 2), (["-x"], 2)),
+    ],
+)
+def test_run_returns_the_status(arguments, status, folder, monkeypatch, own_process, capsys):
+    """0 when the program has ended or help was asked for, 1 for a folder without a program, 2 for bad usage."""
+    monkeypatch.chdir(folder)
+    (folder / "empty").mkdir()
+    py_compile.compile("program.py", "program.pyc")
+    sys.modules.pop("program", None)
+    assert status == run_module.run(arguments)
+    with pytest.raises(SystemExit, match="7"):
+        run_module.run(["program.py", "exit"])
+
+
+def test_a_bad_policy_is_told_in_one_line(folder, monkeypatch, own_process, capsys):
+    """As every command tells it; the program does not start."""
+    monkeypatch.setenv("SMITHY_RETRY_MAX_ATTEMPTS", "many")
+    monkeypatch.chdir(folder)
+    assert 2 == run_module.run(["program.py", "x"])
+    refusal = "max_attempts='many' (from environment variable SMITHY_RETRY_MAX_ATTEMPTS): a whole number of 1 or more"
+    assert ("", f"requests-smithy-retry: {refusal} is allowed\n") == capsys.readouterr()
+
+
+def test_a_safe_path_is_left_as_it_is(folder, monkeypatch, own_process, capsys):
+    """With python -P nothing is put in front of the path."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(run_module, "_has_safe_path", lambda: True)
+    before = list(sys.path)
+    run_module.run(["program.py", "a"])
+    assert before == sys.path
+
+
+SEES = """\
+import sys
+assert not {"requests", "urllib3", "ssl", "socket"} & sys.modules.keys(), sorted(sys.modules)
+if len(sys.argv) > 1:
+    __import__(sys.argv[1])
+    import requests
+    print(type(requests.Session().get_adapter("https://")).__name__)
+print("done")
+"""
+
+
+@pytest.mark.parametrize("variables", [{}, {"SMITHY_RETRY_MAX_ATTEMPTS": "5", "SMITHY_RETRY_TIMEOUT": "3, 7"}])
+def test_nothing_is_imported_before_the_program_does_it(variables, starter, folder, monkeypatch):
+    """A program that never uses requests never loads it, also with a policy; one that does has retries at once."""
+    (folder / "sees.py").write_text(SEES)
+    for name, text in variables.items():
+        monkeypatch.setenv(name, text)
+    for arguments, out in (([], "done\n"), (["requests"], "RetryAdapter\ndone\n"), (["ssl"], "RetryAdapter\ndone\n")):
+        done = python(folder, *starter, "run", "sees.py", *arguments)
+        assert (out, "") == (done.stdout, done.stderr)
+
+
+SPAWNS = """\
+import multiprocessing, sys
+
+def kind(depth):
+    if depth:
+        with multiprocessing.get_context(sys.argv[1]).Pool(1) as pool:
+            return pool.map(kind, [depth - 1])[0]
+    import requests
+    return type(requests.Session().get_adapter("https://")).__name__
+
+class Worker(multiprocessing.Process):
+    daemon = False
+
+def work(queue):
+    queue.put(kind(0))
+
+if __name__ == "__main__":
+    print(kind(1))
+    context = multiprocessing.get_context(sys.argv[1])
+    queue = context.Queue()
+    process = context.Process(target=work, args=(queue,))
+    process.start()
+    print(queue.get(), process.join())
+"""
+
+
+@pytest.mark.parametrize("how", ["spawn", "forkserver"])
+def test_processes_that_are_not_forked_have_retries_too(how, folder):
+    """Those of a pool and single ones; without us they have none, and nothing else differs."""
+    (folder / "spawns.py").write_text(SPAWNS)
+    plain = python(folder, "spawns.py", how)
+    ours = python(folder, "-m", "requests_smithy_retry", "run", "spawns.py", how)
+    assert (0, plain.stdout.replace("HTTPAdapter", "RetryAdapter")) == (ours.returncode, ours.stdout), ours.stderr
+    assert "HTTPAdapter\nHTTPAdapter None\n" == plain.stdout
+
+
+def test_a_child_begins_without_us_where_it_does_not_find_us(monkeypatch):
+    """What it reads does nothing then, and its path is as it was."""
+    spawning = types.ModuleType("spawning")
+    spawning.get_preparation_data = lambda name: {"name": name}
+    run_module._cover_children(spawning)
+    data = spawning.get_preparation_data("one")
+    called, before = [], list(sys.path)
+    monkeypatch.setattr(run_module, "install_when_needed", lambda: called.append(list(sys.path)))
+    read = pickle.loads(pickle.dumps(data))
+    assert ({"name": "one", "requests_smithy_retry": None}, [before]) == (read, called)
+    monkeypatch.setitem(sys.modules, "requests_smithy_retry.run", None)
+    pickle.loads(pickle.dumps(data))
+    assert (1, before) == (len(called), sys.path)
+
+
+def test_a_policy_that_cannot_be_had_ends_the_program(monkeypatch, own_process, capsys):
+    """What is seen only when the adapter is made is told in one line, too, with the same status."""
+    monkeypatch.setenv("SMITHY_RETRY_QUOTA_URL", "shm://here?budget=never")
+    assert run_module._is_good_policy()
+    run_module._install(requests)
+    with pytest.raises(SystemExit, match="2"):
+        requests.Session()
+    assert "requests-smithy-retry: quota_url='shm://here'" in capsys.readouterr().err
+
+
+def test_a_module_of_the_programs_own_may_be_called_requests(folder):
+    """It is none of our business, as long as it has no sessions."""
+    (folder / "requests.py").write_text("here = True")
+    (folder / "mine.py").write_text("import requests; print(requests.here)")
+    assert "True\n" == python(folder, "-m", "requests_smithy_retry", "run", "mine.py").stdout
+
+
+def test_only_the_requests_that_has_sessions_gets_the_adapter(own_process):
+    """Of two modules of that name the other one changes nothing."""
+    run_module._install(types.ModuleType("requests"))
+    assert type(requests.Session().get_adapter(URL)) is requests.adapters.HTTPAdapter
+    run_module._install(requests)
+    assert type(requests.Session().get_adapter(URL)) is RetryAdapter
+
+
+@pytest.mark.parametrize("first", ["adapter", "observing.history", "policy", "testing"])
+def test_a_program_may_import_us_first(first, folder):
+    """It has what it asks for, and its sessions have retries."""
+    (folder / "first.py").write_text(
+        f"import requests_smithy_retry.{first} as first, requests, sys\n"
+        "print(first.__name__, type(requests.Session().get_adapter('https://')).__name__)"
+    )
+    done = python(folder, "-m", "requests_smithy_retry", "run", "first.py")
+    assert (f"requests_smithy_retry.{first} RetryAdapter\n", "") == (done.stdout, done.stderr)
+
+
+@pytest.mark.parametrize("program", ["package", "archive.pyz", "compiled.pyc"])
+def test_the_path_is_that_of_python(program, folder):
+    """Also for a folder, an archive and a compiled file: the current folder is not in front of the library."""
+    source = folder / "path.py"
+    source.write_text(
+        "import sys; print(sys.path[0], sys.path.count(sys.path[0]), len(sys.path), sys.argv, __file__, __package__)"
+    )
+    (folder / "package" / "__main__.py").write_text(source.read_text())
+    zipapp.create_archive(folder / "package", folder / "archive.pyz")
+    py_compile.compile(str(source), str(folder / "compiled.pyc"))
+    plain, ours = python(folder, program, "a"), python(folder, "-m", "requests_smithy_retry", "run", program, "a")
+    same = os.path.basename if sys.version_info < (3, 11) else str  # there python has the path as it was given
+    assert [same(word) for word in plain.stdout.split()] == [same(word) for word in ours.stdout.split()] != []
+
+
+def test_a_folder_without_a_main_is_told_as_python_tells_it(folder):
+    """With the same status."""
+    (folder / "empty").mkdir()
+    plain, ours = python(folder, "empty"), python(folder, "-m", "requests_smithy_retry", "run", "empty")
+    assert (1, plain.returncode) == (ours.returncode, 1)
+    assert "can't find '__main__' module in" in plain.stderr
+    assert "can't find '__main__' module in" in ours.stderr

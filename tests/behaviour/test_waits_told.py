@@ -1,0 +1,174 @@
+"""A wait for a service that is down is told as a person would: in the history, the log and the events (contract 12)."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+
+from requests_smithy_retry import RetryListener, StandardRetryStrategy, StopReason, retry_history
+from requests_smithy_retry.testing import FakeClock, scripted
+from requests_smithy_retry.testing import ScriptedReply as Reply
+from tests.support import send
+
+THINGS = "https://api.example.com:443/things"
+WAITED = "waited 3 s: https://api.example.com was not answering; asked again when nobody had asked for a while"
+
+
+def down_for(seconds: float, **options: Any) -> Any:
+    """An adapter whose service answers 503 for so long."""
+    clock = FakeClock()
+    return scripted(*[lambda _: 503 if clock.now() < seconds else 200] * 20, clock=clock, **options)
+
+
+class Told(RetryListener):
+    """Notes each event, and when it came."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[Any, ...]] = []
+        self.clock = FakeClock()
+
+    def note(self, name: str, *values: Any) -> None:
+        self.seen.append((round(self.clock.now(), 2), name, *values))
+
+    def before_attempt(self, event: Any) -> None:
+        self.clock = event.operation.adapter.clock
+
+    def after_attempt(self, event: Any) -> None:
+        self.note("ended", event.number, event.duration, [vote.classifier for vote in event.record.votes][:1])
+
+    def throttled(self, event: Any) -> None:
+        self.note("throttled", event.number)
+
+    def retry_scheduled(self, event: Any) -> None:
+        self.note("retry", event.number, round(event.line_wait, 2), event.line_why)
+
+    def gave_up(self, event: Any) -> None:
+        self.note("gave up", event.history.stop_reason, round(event.history.line_wait, 2))
+
+
+VOTED = ["HttpStatusCodeClassifier"]
+
+
+def test_an_attempt_has_ended_before_its_operation_waits() -> None:
+    """Listeners hear of it at once, with its own duration; the retry's event has the wait and what ended it."""
+    told = Told()
+    assert 200 == send(down_for(3, listeners=[told])).status_code
+    asked = "nobody had asked for a while"
+    assert [
+        (0.0, "ended", 1, 0.0, VOTED),
+        (0.0, "retry", 1, 0.0, ""),
+        (0.05, "ended", 2, 0.0, VOTED),
+        (0.05, "retry", 2, 0.0, ""),
+        (0.15, "ended", 3, 0.0, VOTED),
+        (1.15, "retry", 3, 1.0, asked),
+        (1.15, "ended", 4, 0.0, VOTED),
+        (4.15, "retry", 4, 3.0, asked),
+        (4.15, "ended", 5, 0.0, []),
+    ] == told.seen
+
+
+def test_giving_up_says_how_long_was_waited_in_vain() -> None:
+    """The last stretch as a value, all of it in the sentence; both in the plain values."""
+    told = Told()
+    history = retry_history(send(down_for(60, listeners=[told])))
+    assert (5.0, "gave up", StopReason.PATIENCE, 0.85) == told.seen[-1]
+    assert (
+        "gave up after attempt 5: waited 4.85 s: https://api.example.com has not been answering for longer than "
+        "patience allows (5 s); last answer: 503"
+    ) == history.sentence
+    plain = history.to_dict()
+    assert [0.0, 0.0, 0.0, 1.0, 3.0] == [round(row["line_wait"], 6) for row in plain["attempts"]]
+    assert (0.85, "PATIENCE") == (round(plain["line_wait"], 6), plain["stop_reason"])
+    assert "nobody had asked for a while" == plain["attempts"][3]["line_why"]
+
+
+def test_the_history_tells_each_wait() -> None:
+    """One line a wait, between the attempts."""
+    lines = retry_history(send(down_for(3))).explain().splitlines()
+    assert WAITED in lines
+    assert "succeeded at attempt 5" == lines[-1]
+
+
+def test_a_throttled_attempt_is_told_before_the_wait_too() -> None:
+    """At the moment of the answer."""
+    told = Told()
+    clock = FakeClock()
+    reply = Reply(429, {"Retry-After": "0"})
+    adapter = scripted(*[lambda _: reply if clock.now() < 2 else 200] * 9, clock=clock, listeners=[told], max_backoff=0)
+    assert 200 == send(adapter).status_code
+    assert [0.0, 0.0, 0.0, 1.0] == [at for at, name, *_ in told.seen if name == "throttled"]
+
+
+def records(caplog: pytest.LogCaptureFixture, level: int, seconds: float) -> list[tuple[str, str]]:
+    with caplog.at_level(level, "requests_smithy_retry"):
+        send(down_for(seconds))
+    return [(record.levelname, record.getMessage()) for record in caplog.records]
+
+
+def test_the_log_says_that_somebody_waits_and_for_how_long_it_was(caplog: pytest.LogCaptureFixture) -> None:
+    """At INFO: where a program hangs, the last record says for whom it waits."""
+    assert [
+        f"retry 1 of GET {THINGS} in 0.050 s (backoff): attempt 1 ended with 503",
+        f"retry 2 of GET {THINGS} in 0.100 s (backoff): attempt 2 ended with 503",
+        f"GET {THINGS} waits: https://api.example.com is not answering (attempt 3 ended with 503)",
+        f"retry 3 of GET {THINGS}: {WAITED.replace('3 s', '1 s')}",
+        f"GET {THINGS} waits: https://api.example.com is not answering (attempt 4 ended with 503)",
+        f"retry 4 of GET {THINGS}: {WAITED}",
+    ] == [message for _, message in records(caplog, logging.INFO, 3)]
+    told = vars(caplog.records[-1])
+    assert (3.0, "nobody had asked for a while") == (round(told["retry_line_wait"], 6), told["retry_line_why"])
+
+
+def test_at_debug_each_attempt_is_timed_without_its_wait(caplog: pytest.LogCaptureFixture) -> None:
+    """And written before the wait begins."""
+    lines = [message for level, message in records(caplog, logging.DEBUG, 3) if level == "DEBUG"]
+    assert [f"attempt {n} of GET {THINGS} ended with 503 after 0.000 s" for n in range(1, 5)] == lines[:4]
+
+
+@pytest.mark.parametrize(("seconds", "expected"), [(3, []), (60, ["WARNING"])])
+def test_at_warning_only_an_outage_that_was_not_ridden_out_is_told(
+    caplog: pytest.LogCaptureFixture, seconds: float, expected: list[str]
+) -> None:
+    """What went well in the end is no warning."""
+    assert expected == [level for level, _ in records(caplog, logging.WARNING, seconds)]
+
+
+def test_no_secret_of_a_scope_is_in_a_record(caplog: pytest.LogCaptureFixture) -> None:
+    """A user's function for the scope may leave userinfo in it."""
+    with caplog.at_level(logging.INFO, "requests_smithy_retry"):
+        send(down_for(3, scope=lambda _: "https://user:hunter2@api.example.com/?key=hunter2"))
+    assert "hunter2" not in "".join(str(vars(record)) for record in caplog.records)
+
+
+def test_a_listeners_bug_before_the_wait_reaches_the_caller_and_nobody_is_left_in_line() -> None:
+    """As anywhere else."""
+
+    class Broken(RetryListener):
+        def after_attempt(self, event: Any) -> None:
+            if event.number == 3:
+                raise ZeroDivisionError
+
+    adapter = down_for(60, listeners=[Broken()])
+    with pytest.raises(ZeroDivisionError):
+        send(adapter)
+    (bucket,) = adapter.strategy.snapshot().buckets.values()
+    assert 0 == bucket.waiting
+
+
+def test_a_wait_in_a_foreign_strategy_is_told_as_far_as_it_is_known() -> None:
+    """One that asks the standard one: the attempt is told before the wait, and nothing is told twice."""
+
+    class Wrapper:
+        def __init__(self, clock: FakeClock) -> None:
+            self.inner = StandardRetryStrategy(clock=clock, jitter="none")
+            self.acquire_initial_retry_token = self.inner.acquire_initial_retry_token
+            self.refresh_retry_token_for_retry = self.inner.refresh_retry_token_for_retry
+            self.record_success = self.inner.record_success
+
+    clock, told = FakeClock(), Told()
+    steps = [lambda _: 503 if clock.now() < 3 else 200] * 20
+    response = send(scripted(*steps, clock=clock, strategy=Wrapper(clock), listeners=[told]))
+    assert 5 == len(retry_history(response).attempts)
+    assert [0.0, 0.05, 0.15, 1.15] == [at for at, name, *_ in told.seen if name == "ended"][:4]

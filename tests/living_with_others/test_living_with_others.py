@@ -1,0 +1,110 @@
+"""Other people's tools see every attempt (contract 11.4): responses, vcrpy, pytest-httpserver, toolbelt's adapters."""
+
+from __future__ import annotations
+
+import pytest
+import requests
+import responses
+import vcr
+from requests_toolbelt import MultipartEncoder
+from requests_toolbelt.adapters.host_header_ssl import HostHeaderSSLAdapter
+from requests_toolbelt.adapters.source import SourceAddressAdapter
+from responses import matchers
+
+from requests_smithy_retry import RetryAdapter, StopReason, retry_history
+from requests_smithy_retry.testing import FaultServer, Reply
+from requests_smithy_retry.testing.clock import FakeClock
+from tests.support import URL, session_with
+
+
+def session(kind=RetryAdapter, **options):
+    return session_with(kind(clock=FakeClock(), jitter="none", **options))
+
+
+@responses.activate
+def test_responses_sees_every_attempt():
+    """A script of ``responses`` is played through, and its calls are the attempts."""
+    responses.get(URL, status=503)
+    responses.get(URL, body=requests.exceptions.ReadTimeout("late"))
+    responses.get(URL, json={"a": 1}, match=[matchers.query_param_matcher({"b": "c"})])
+    assert {"a": 1} == session().get(URL, params={"b": "c"}).json()
+    assert 3 == len(responses.calls)
+
+
+@responses.activate
+def test_responses_ends_as_scripted():
+    """When every answer is bad, the last one is returned, whole."""
+    for number in range(3):
+        responses.get(URL, status=503, body=f"answer {number}", headers={"Retry-After": str(number)})
+    client = session(patience=0)
+    response = client.get(URL)
+    assert (503, "answer 2") == (response.status_code, response.text)
+    assert [0.05, 1] == client.get_adapter(URL).clock.sleeps
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("stream", [False, True])
+def test_vcrpy_records_and_replays_every_attempt(tmp_path, stream):
+    """A cassette holds each attempt, and replays them without a server."""
+    cassette = str(tmp_path / "cassette.yaml")
+    with FaultServer([Reply(503, body=b"down"), Reply(429, body=b"slow"), Reply(200, body=b"well")]) as server:
+        url = server.url
+        with vcr.use_cassette(cassette, record_mode="once") as tape, session() as client:
+            assert b"well" == client.get(url, stream=stream).content
+        assert 3 == len(server.requests)
+        assert [503, 429, 200] == [answer["status"]["code"] for answer in tape.responses]
+    with vcr.use_cassette(cassette, record_mode="none") as tape, session() as client:
+        response = client.get(url, stream=stream)
+        assert (200, b"well", 3) == (response.status_code, response.content, tape.play_count)
+        assert 3 == len(retry_history(response).attempts)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_under_vcrpy_a_post_counts_as_written(tmp_path):
+    """A connection of another class tells nothing, and unknown counts as written (contract 4.2)."""
+    with FaultServer([Reply(503), Reply(200)]) as server, vcr.use_cassette(str(tmp_path / "c.yaml")):
+        response = session().post(server.url, data=b"pay")
+    assert (503, StopReason.NOT_RESENDABLE) == (response.status_code, retry_history(response).stop_reason)
+
+
+def test_httpserver_sees_every_attempt(httpserver):
+    """pytest-httpserver's ordered handlers are used up one per attempt."""
+    for status in (503, 502, 200):
+        httpserver.expect_ordered_request("/x").respond_with_data(str(status), status=status)
+    assert "200" == session().get(httpserver.url_for("/x")).text
+    httpserver.check_assertions()
+
+
+class Bound(RetryAdapter, SourceAddressAdapter):
+    """Toolbelt's adapter behind ours."""
+
+
+class BoundInFront(SourceAddressAdapter, RetryAdapter):
+    """Toolbelt's adapter in front of ours."""
+
+
+class Named(RetryAdapter, HostHeaderSSLAdapter):
+    """An adapter of toolbelt's that has a ``send`` of its own."""
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_toolbelts_adapters_mix_in(stream):
+    """Mixed in by class, on either side, an adapter of toolbelt's keeps its effect and ours retries."""
+    with FaultServer([Reply(503), Reply(200)] * 3) as server:
+        for client in (
+            session(Bound, source_address=("127.0.0.1", 0)),
+            session_with(BoundInFront("127.0.0.1", clock=FakeClock())),
+            session(Named),
+        ):
+            with client:
+                assert 200 == client.get(server.url, stream=stream).status_code
+        assert 6 == len(server.requests)
+
+
+def test_a_multipart_encoder_is_sent_once():
+    """Toolbelt's streaming form can be read once: never sent again empty."""
+    with FaultServer([Reply(503), Reply(200)]) as server, session() as client:
+        form = MultipartEncoder({"a": "b"})
+        response = client.put(server.url, data=form, headers={"Content-Type": form.content_type})
+        assert (503, 1) == (response.status_code, len(server.requests))
+        assert b"b" in server.requests[0].body

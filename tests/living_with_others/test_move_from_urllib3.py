@@ -1,0 +1,245 @@
+"""What docs/howto/move-from-urllib3-retry.md and differences-from-urllib3.md say, beside urllib3's own retries."""
+
+from __future__ import annotations
+
+import logging
+import re
+import ssl
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+import trustme
+from requests.adapters import HTTPAdapter
+from urllib3.exceptions import NewConnectionError
+from urllib3.util.retry import Retry
+
+from requests_smithy_retry import (
+    ErrorKind,
+    RetryAction,
+    RetryAdapter,
+    RetryConfigError,
+    RetryListener,
+    classifier,
+    retry_options,
+)
+from requests_smithy_retry.testing import CloseAfterRequest, FakeClock, FaultServer, Reply, refusing_port
+from requests_smithy_retry.testing import ScriptedReply as Scripted
+from tests.support import scripted, send, session_with
+
+pytestmark = pytest.mark.real_time
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs/howto/move-from-urllib3-retry.md").read_text(encoding="utf-8")
+METHODS = [name for name, item in vars(Retry).items() if not name.startswith("__") and callable(item)]
+
+
+def counted(adapter: HTTPAdapter, reply: Reply, method: str = "GET") -> int:
+    """How many requests a server sees that always says the same."""
+    with FaultServer(default=reply) as server:
+        try:
+            session_with(adapter).request(method, server.url)
+        except requests.exceptions.RetryError:
+            pass
+        return len(server.requests)
+
+
+def ours(max_retries: Any) -> RetryAdapter:
+    return RetryAdapter(max_retries=max_retries, quota=None, clock=FakeClock())
+
+
+class TestANumber:
+    @pytest.mark.parametrize("status", [408, 425, 429, 500, 502, 503, 504])
+    def test_it_is_our_own_policy(self, status):
+        """Not that of ``Retry(3)``, which is urllib3's."""
+        adapters = HTTPAdapter(max_retries=3), ours(Retry(3)), ours(3)
+        assert [1, 1, 4] == [counted(adapter, Reply(status)) for adapter in adapters]
+        post = 4 if status in (408, 425, 429) else 1
+        assert [1, 1, post] == [counted(adapter, Reply(status), "POST") for adapter in adapters]
+
+    def test_a_413_with_a_hint(self):
+        """The other way round."""
+        adapters = HTTPAdapter(max_retries=3), ours(Retry(3)), ours(3)
+        assert [4, 4, 1] == [counted(adapter, Reply(413, {"Retry-After": "0"})) for adapter in adapters]
+
+
+class TestDifferences:
+    @pytest.mark.parametrize("retry", [Retry(False), Retry(3, connect=False)])
+    def test_false_lets_urllib3s_own_exception_through(self, retry):
+        """Here it is one of requests."""
+        with refusing_port() as port:
+            for adapter, expected in ((HTTPAdapter(max_retries=retry), NewConnectionError), (ours(retry), IOError)):
+                with pytest.raises(expected) as caught:
+                    session_with(adapter).get(f"http://127.0.0.1:{port}/")
+        assert type(caught.value) is requests.ConnectionError
+
+    def test_methods_in_lower_case(self):
+        """They match nothing in urllib3."""
+        retry = Retry(2, status_forcelist=[503], allowed_methods=["get"])
+        assert (1, 3) == (counted(HTTPAdapter(max_retries=retry), Reply(503)), counted(ours(retry), Reply(503)))
+
+    def test_a_text_of_methods_and_a_single_status(self):
+        """The text is looked into; the status breaks urllib3."""
+        text = Retry(2, status_forcelist=[503], allowed_methods="GET")
+        assert (3, 3) == (counted(HTTPAdapter(max_retries=text), Reply(503)), counted(ours(text), Reply(503)))
+        single = Retry(2, status_forcelist=503)
+        with pytest.raises(TypeError):
+            counted(HTTPAdapter(max_retries=single), Reply(503))
+        assert 3 == counted(ours(single), Reply(503))
+
+    def test_an_untrusted_certificate(self):
+        """One handshake, not four."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        trustme.CA().issue_cert("127.0.0.1").configure_cert(context)
+        handshakes = []
+        for adapter in (HTTPAdapter(max_retries=Retry(3)), ours(Retry(3))):
+            with FaultServer(tls=context) as server:
+                with pytest.raises(requests.exceptions.SSLError):
+                    session_with(adapter).get(server.url)
+                handshakes.append(server.connections)
+        assert [4, 1] == handshakes
+
+    @pytest.mark.parametrize(("raises", "expected"), [(False, [(2, 1), (2, 2)]), (True, [(2, 1), (1, 1)])])
+    def test_build_response(self, raises, expected):
+        """Called for each attempt; one that raises ends the operation."""
+        built, found = [], []
+
+        class Building:
+            def build_response(self, request: Any, raw: Any) -> Any:
+                response = super().build_response(request, raw)  # type: ignore[misc]
+                built.append(response.status_code)
+                if raises:
+                    response.raise_for_status()
+                return response
+
+        for base in (HTTPAdapter, RetryAdapter):
+            built.clear()
+            adapter = type("Own", (Building, base), {})(max_retries=Retry(3, status_forcelist=[503]))
+            with FaultServer([Reply(503)], default=Reply(200)) as server:
+                try:
+                    session_with(adapter).get(server.url)
+                except requests.HTTPError:
+                    assert raises
+                found.append((len(server.requests), len(built)))
+        assert expected == found
+
+    def test_the_log(self, caplog):
+        """The logger and the levels are others."""
+
+        def records(adapter: HTTPAdapter) -> list[tuple[str, int]]:
+            caplog.set_level(logging.INFO)
+            caplog.clear()
+            with FaultServer(default=CloseAfterRequest()) as server, pytest.raises(requests.ConnectionError):
+                session_with(adapter).get(server.url)
+            return [(record.name, record.levelno) for record in caplog.records]
+
+        assert [("urllib3.connectionpool", logging.WARNING)] == records(HTTPAdapter(max_retries=Retry(1)))
+        own = "requests_smithy_retry"
+        assert [(own, logging.INFO), (own, logging.WARNING)] == records(ours(Retry(1)))
+
+    def test_the_error_of_a_status(self):
+        """The same type and reason; ours has the response, and no query."""
+        causes = []
+        with FaultServer(default=Reply(503)) as server:
+            for adapter in (
+                HTTPAdapter(max_retries=Retry(1, status_forcelist=[503])),
+                ours(Retry(1, status_forcelist=[503])),
+            ):
+                with pytest.raises(requests.exceptions.RetryError) as caught:
+                    session_with(adapter).get(f"{server.url}/things?key=secret")
+                causes.append(caught.value.args[0])
+        theirs, own = causes
+        assert str(theirs.reason) == str(own.reason) == "too many 503 error responses"
+        assert (theirs.url, own.url) == ("/things?key=secret", "/things")
+        assert str(own).startswith(str(theirs).replace("?key=secret", ""))
+        assert (503, True) == (caught.value.response.status_code, "secret" in str(theirs))
+
+
+class TestOverriddenMethods:
+    @pytest.mark.parametrize("name", METHODS)
+    def test_each_is_refused_by_name_or_decides_nothing(self, name):
+        """And the page names each that people override, and what to do instead."""
+        kind = type("Own", (Retry,), {name: lambda *_, **__: None})
+        if name in ("new", "from_int"):
+            assert 4 == RetryAdapter(max_retries=kind(3)).strategy.max_attempts
+        else:
+            with pytest.raises(RetryConfigError, match=f"Own overrides {name}"):
+                RetryAdapter(max_retries=kind(3))
+        assert f"`{name}`" in PAGE or name in ("_sleep_backoff",)
+
+    def test_giving_up_at_once(self):
+        """``increment`` that raises: a classifier that forbids."""
+
+        @classifier
+        def final(outcome):
+            return RetryAction.retry_forbidden("it is final") if outcome.status == 503 else None
+
+        adapter = scripted(503, max_retries=Retry(3, status_forcelist=[503]), classifiers=[final])
+        assert 503 == send(adapter).status_code
+
+    def test_other_headers_for_each_attempt(self):
+        """``increment`` that sets them: a listener."""
+
+        class Stamp(RetryListener):
+            def before_attempt(self, event):
+                event.request.headers["X-Attempt"] = str(event.number)
+
+        adapter = scripted(503, 503, 200, listeners=[Stamp()])
+        send(adapter)
+        assert ["1", "2", "3"] == [item.headers["X-Attempt"] for item in adapter.sent]
+
+    def test_a_403_that_is_a_rate_limit(self):
+        """``is_retry`` that looks at headers: a classifier."""
+
+        @classifier
+        def limited(outcome):
+            if outcome.status == 403 and "X-Limit" in outcome.response.headers:
+                return RetryAction.retryable_error_with_explicit_delay(ErrorKind.THROTTLING, 3)
+            return None
+
+        adapter = scripted(
+            Scripted(403, {"X-Limit": "0"}), 403, max_retries=Retry(3, status_forcelist=[503]), classifiers=[limited]
+        )
+        assert (403, 2, [3]) == (send(adapter).status_code, len(adapter.sent), adapter.clock.sleeps)
+
+    def test_not_after_an_exception(self):
+        """``_is_connection_error``: a classifier that looks at ``outcome.error``."""
+
+        @classifier
+        def refused(outcome):
+            return RetryAction.retry_forbidden("it is down") if outcome.error is not None else None
+
+        adapter = scripted(requests.ConnectionError(), max_retries=Retry(3), classifiers=[refused])
+        with pytest.raises(requests.ConnectionError):
+            send(adapter)
+
+    def test_a_post_for_one_call(self):
+        """``_is_method_retryable``: ``retry_options(idempotent=True)``."""
+        adapter = scripted(503, 200, max_retries=Retry(3, status_forcelist=[503]))
+        with retry_options(idempotent=True):
+            assert 200 == send(adapter, "POST", data=b"x").status_code
+
+    def test_a_long_hint_ends_it(self):
+        """``get_retry_after`` that fails fast: ``max_retry_after``."""
+        adapter = scripted(
+            Scripted(503, {"Retry-After": "21"}), max_retries=Retry(3), raise_on_status=False, max_retry_after=20
+        )
+        assert (503, []) == (send(adapter).status_code, adapter.clock.sleeps)
+
+    def test_the_pages_own_code(self):
+        """Fibonacci's waits, and a long hint that is shortened."""
+        space: dict[str, Any] = {"requests": requests}
+        for block in re.findall(r"^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE):
+            exec(block, space)
+        waits = space["Fibonacci"]().compute_next_backoff_delay
+        assert [1, 2, 3, 5, 8, 13, 60] == [waits(retry) for retry in (1, 2, 3, 4, 5, 6, 50)]
+        adapter = scripted(
+            Scripted(503, {"Retry-After": "600"}),
+            Scripted(503, {"Retry-After": "7"}),
+            200,
+            max_retries=space["retry"],
+            classifiers=[space["at_most_20_seconds"]],
+            initial_backoff=0,
+        )
+        send(adapter)
+        assert [20, 7] == adapter.clock.sleeps

@@ -1,0 +1,87 @@
+"""The pytest plugin: fixtures, and nothing before one is asked for."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from configparser import ConfigParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+import responses
+
+from requests_smithy_retry import mount
+
+pytest_plugins = ["pytester"]
+
+ROOT = Path(__file__).resolve().parents[2]
+URL = "https://api.example.com/things"
+
+
+@responses.activate
+def test_five_lines_are_a_test(retry_clock: Any, retry_attempts: Any) -> None:
+    """Code under test waits for nothing, and its attempts are there to assert on."""
+    responses.get(URL, status=503, headers={"Retry-After": "30"})
+    responses.get(URL, status=200)
+    assert mount(requests.Session()).get(URL).ok
+    retry_attempts.assert_endings(503, 200)
+    assert [30.0] == retry_clock.sleeps
+
+
+def test_the_fault_server_is_at_hand(fault_server: Any, retry_clock: Any) -> None:
+    """A real socket that does as it is told: two 503s, a cut body, then well."""
+    from requests_smithy_retry.testing import CutBody, Reply
+
+    fault_server.script([Reply(503), Reply(503), CutBody()])
+    assert mount(requests.Session(), max_attempts=4).get(fault_server.url).ok
+    assert len(retry_clock.sleeps) == 3
+
+
+@responses.activate
+def test_retries_are_switched_off(retries_disabled: None) -> None:
+    """With the fixture there is one attempt."""
+    call = responses.get(URL, status=503)
+    assert mount(requests.Session()).get(URL).status_code == 503
+    assert call.call_count == 1
+
+
+@responses.activate
+def test_attempts_are_capped(cap_retry_attempts: Any, retry_clock: Any) -> None:
+    """From the call on, there are so many at most, and none of those that wait for the service is one more."""
+    call = responses.get(URL, status=503)
+    cap_retry_attempts(2)
+    assert mount(requests.Session(), max_attempts=9).get(URL).status_code == 503
+    assert call.call_count == 2
+    assert mount(requests.Session(), operation_timeout=60).get(URL).status_code == 503
+    assert call.call_count == 4
+
+
+def test_loading_the_plugin_imports_nothing(pytester: pytest.Pytester) -> None:
+    """A test run that asks for no fixture has imported neither the package nor requests."""
+    pytester.makepyfile(
+        "import sys\ndef test_nothing():\n"
+        "    assert not {'requests', 'requests_smithy_retry', 'urllib3'} & set(sys.modules)\n"
+    )
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "requests_smithy_retry_pytest", "-p", "no:cacheprovider"]
+    run = subprocess.run(
+        command,
+        cwd=pytester.path,
+        capture_output=True,
+        text=True,
+        env={"PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        check=False,
+    )
+    assert "1 passed" in run.stdout, run.stdout + run.stderr
+
+
+def test_pytest_finds_the_plugin() -> None:
+    """The entry point and the module are declared, under one name, so that naming it twice is no error."""
+    config = ConfigParser()
+    config.read(ROOT / "setup.cfg")
+    assert "requests_smithy_retry_pytest" == config["options"]["py_modules"].strip()
+    assert (
+        "requests_smithy_retry_pytest = requests_smithy_retry_pytest"
+        == config["options.entry_points"]["pytest11"].strip()
+    )

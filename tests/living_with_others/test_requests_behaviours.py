@@ -1,0 +1,146 @@
+"""What requests does by itself goes on working with the adapter mounted everywhere."""
+
+import io
+import ssl
+
+import pytest
+import requests
+import trustme
+from requests.auth import HTTPDigestAuth
+
+from requests_smithy_retry import RetryAdapter, install, retry_history, retry_options, uninstall
+from requests_smithy_retry.testing import FaultProxy, FaultServer, Reply, Stall
+
+pytestmark = pytest.mark.real_time
+
+
+@pytest.fixture(autouse=True)
+def _everywhere(monkeypatch):
+    monkeypatch.setenv("SMITHY_RETRY_INITIAL_BACKOFF", "0")
+    install()
+    yield
+    uninstall()
+
+
+@pytest.fixture
+def session():
+    with requests.Session() as made:
+        assert isinstance(made.get_adapter("http://x"), RetryAdapter)
+        yield made
+
+
+def paths(server):
+    return [request.path for request in server.requests]
+
+
+def test_redirects_are_followed_and_each_hop_is_retried(session):
+    """The history holds the hops, not the attempts, and a 303 turns a POST into a GET."""
+    script = {
+        "/a": [Reply(503), Reply(302, headers={"Location": "/b"})],
+        "/b": [Reply(503), Reply(200, body=b"there")],
+        "/form": [Reply(303, headers={"Location": "/b"})],
+    }
+    with FaultServer(script) as server:
+        response = session.get(f"{server.url}/a")
+        assert (b"there", [302]) == (response.content, [hop.status_code for hop in response.history])
+        assert ["/a", "/a", "/b", "/b"] == paths(server)
+        response = session.post(f"{server.url}/form", data=b"x")
+        assert ("GET", [303]) == (response.request.method, [hop.status_code for hop in response.history])
+
+
+def test_too_many_redirects_is_raised(session):
+    """The session's own limit holds."""
+    session.max_redirects = 3
+    with FaultServer(default=Reply(302, headers={"Location": "/"})) as server:
+        with pytest.raises(requests.TooManyRedirects):
+            session.get(server.url)
+        assert 4 == len(server.requests)
+
+
+def test_digest_auth_answers_the_challenge(session):
+    """The 401 comes through to the auth handler; the second request carries the answer."""
+    challenge = Reply(401, headers={"WWW-Authenticate": 'Digest realm="r", nonce="n", qop="auth", algorithm=MD5'})
+    with FaultServer([challenge, Reply(503), Reply(200)]) as server:
+        response = session.get(server.url, auth=HTTPDigestAuth("user", "secret"))
+        assert (200, [401]) == (response.status_code, [hop.status_code for hop in response.history])
+        sent = [dict(request.headers).get("Authorization", "") for request in server.requests]
+        assert ["", True, True] == [sent[0], *(text.startswith('Digest username="user"') for text in sent[1:])]
+
+
+def test_cookies_are_kept(session):
+    """A cookie that is set is sent back, also after a retry."""
+    with FaultServer([Reply(503), Reply(200, headers={"Set-Cookie": "a=1"}), Reply(200)]) as server:
+        session.get(server.url)
+        session.get(server.url)
+        assert ["", "", "a=1"] == [dict(request.headers).get("Cookie", "") for request in server.requests]
+        assert {"a": "1"} == session.cookies.get_dict()
+
+
+def test_uploads_are_whole(session):
+    """A file and bytes are sent again whole; a generator once; a multipart form as it is."""
+    with FaultServer([Reply(503), Reply(200)] * 2 + [Reply(503)]) as server:
+        file = io.BytesIO(b"skipped, sent")
+        file.seek(9)
+        assert 200 == session.put(server.url, data=file).status_code
+        assert 200 == session.put(server.url, data=b"bytes").status_code
+        assert 503 == session.put(server.url, data=(part for part in (b"a", b"b"))).status_code
+        assert 200 == session.post(server.url, files={"f": ("name", b"content")}).status_code
+        bodies = [request.body for request in server.requests]
+        assert [b"sent", b"sent", b"bytes", b"bytes", b"ab"] == bodies[:5]
+        assert b"content" in bodies[5]
+
+
+def test_streamed_answers_are_unread(session):
+    """With stream=True the body is the caller's to read, piece by piece."""
+    with FaultServer([Reply(503), Reply(200, body=b"0123456789")]) as server:
+        with session.get(server.url, stream=True) as response:
+            assert not response._content_consumed
+            assert [b"0123", b"4567", b"89"] == list(response.iter_content(4))
+        assert 2 == len(server.requests)
+
+
+def test_hooks_see_one_response_per_operation(session):
+    """A response hook is called with the last response, whose history can be looked at."""
+    seen = []
+    with FaultServer([Reply(503), Reply(200)]) as server:
+        session.get(server.url, hooks={"response": lambda response, **_: seen.append(response)})
+    assert [(200, 2)] == [(response.status_code, len(retry_history(response).attempts)) for response in seen]
+
+
+def test_a_proxy_is_used(session):
+    """Requests go by way of the session's proxy, and so do their retries."""
+    with FaultServer([Reply(503), Reply(200)]) as server, FaultProxy() as proxy:
+        session.proxies = {"http": proxy.url}
+        session.trust_env = False
+        assert 200 == session.get(server.url).status_code
+        assert (2, 2) == (len(server.requests), len(proxy.requests))
+
+
+def test_tls_is_verified(session, tmp_path):
+    """A trusted certificate passes, with retries; an unknown one is refused at once, and verify=False is obeyed."""
+    authority = trustme.CA()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+    bundle = tmp_path / "ca.pem"
+    authority.cert_pem.write_to_path(str(bundle))
+    with FaultServer([Reply(503), Reply(200)], tls=context) as server:
+        assert 200 == session.get(server.url, verify=str(bundle)).status_code
+        session.close()  # requests before 2.32 does not look at a connection that it has already
+        with pytest.raises(requests.exceptions.SSLError) as caught:
+            session.get(server.url)
+        assert 1 == len(retry_history(caught.value).attempts)
+        assert 2 == len(server.requests)
+
+
+def test_timeouts_are_those_of_the_caller(session):
+    """A read timeout is raised as such."""
+    with FaultServer(default=Stall("status")) as server, pytest.raises(requests.ReadTimeout), retry_options(patience=0):
+        session.get(server.url, timeout=0.05)
+
+
+def test_a_session_can_be_used_after_it_was_closed(session):
+    """As in requests."""
+    with FaultServer() as server:
+        session.get(server.url)
+        session.close()
+        assert 200 == session.get(server.url).status_code

@@ -1,0 +1,176 @@
+"""Response hooks see what they see with a plain adapter: requests runs them before it reads a body (contract 1, 11).
+
+Authentication depends on it: requests-ntlm and requests-kerberos take the server's certificate from the socket of its
+401.
+"""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import requests
+from requests.adapters import HTTPAdapter
+
+from requests_smithy_retry import Outcome, RetryAction, RetryAdapter, classifier, retry_history
+from requests_smithy_retry.testing import CutBody, FaultServer, Reply
+from requests_smithy_retry.testing.clock import FakeClock
+from requests_smithy_retry.wire.decoding import BOUNDED
+
+pytestmark = pytest.mark.real_time
+
+WHY = b"why not, at some length " * 20
+LONGER = b"l" * 900_000
+LONGEST = b"l" * 1_100_000
+
+
+def seen_by_hooks(adapter: HTTPAdapter, url: str, method: str = "GET", **options: Any) -> list[Any]:
+    """What a hook finds, and how the call ends."""
+    found: list[Any] = []
+
+    def hook(response: requests.Response, **_: Any) -> None:
+        raw: Any = response.raw
+        peer = None if raw._fp.fp is None else raw._fp.fp.raw._sock.getpeername()
+        connected = raw._connection is not None and raw._connection.sock is not None
+        found.append((response.status_code, peer, connected, response._content_consumed))  # type: ignore[attr-defined]
+
+    with requests.Session() as session:
+        session.trust_env = False
+        session.mount("http://", adapter)
+        response = session.request(method, url, hooks={"response": hook}, timeout=5, **options)
+        return [*found, response.status_code, response.content, [hop.content for hop in response.history]]
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"operation_timeout": 9}, {"mode": "adaptive"}, {"sdk_headers": True}], ids=repr
+)
+@pytest.mark.parametrize("framing", ["length", "chunked", "close"])
+@pytest.mark.parametrize("status", [200, 206, 302, 400, 401, 407, 503])
+def test_a_hook_finds_the_socket_and_an_unread_body(status: int, framing: str, options: dict[str, Any]) -> None:
+    """As with a plain adapter, also where the connection is kept and where it is not."""
+    reply = Reply(status, {"Location": "/there"}, WHY, framing=framing)
+    with FaultServer(reply) as server:
+        plain = seen_by_hooks(HTTPAdapter(), server.url, allow_redirects=False)
+        ours = seen_by_hooks(RetryAdapter(max_attempts=1, **options), server.url, allow_redirects=False)
+    assert plain == [(status, ("127.0.0.1", server.port), framing != "close", False), status, WHY, []]
+    assert ours == plain
+
+
+@pytest.mark.parametrize("status", [200, 401])
+@pytest.mark.parametrize(
+    ("headers", "body", "sent"),
+    [
+        ({"Content-Encoding": "gzip"}, WHY, gzip.compress(WHY)),
+        ({"Content-Encoding": "of-no-kind"}, WHY, WHY),
+        ({}, b"", b""),
+        ({}, LONGER, LONGER),
+    ],
+    ids=["gzip", "unknown coding", "empty", "long"],
+)
+def test_a_body_of_up_to_1_mib_is_left_unread(status: int, headers: dict[str, str], body: bytes, sent: bytes) -> None:
+    """It is at hand to its end, so that reading it later cannot fail."""
+    with FaultServer(Reply(status, headers, sent)) as server:
+        found = seen_by_hooks(RetryAdapter(), server.url)
+    assert found == [(status, ("127.0.0.1", server.port), True, False), status, body, []]
+
+
+@pytest.mark.parametrize("status", [200, 401])
+def test_a_longer_body_is_read_in_its_attempt(status: int) -> None:
+    """Hooks get it read; the page on composing says so."""
+    with FaultServer(Reply(status, body=LONGEST)) as server:
+        assert seen_by_hooks(RetryAdapter(), server.url) == [(status, None, False, True), status, LONGEST, []]
+
+
+@pytest.mark.parametrize("status", [200, 401])
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_a_body_that_is_cut_never_reaches_a_hook(status: int, method: str) -> None:
+    """It is the attempt's failure, hooks or none; and HEAD has no body to be cut."""
+    with FaultServer([CutBody(Reply(status, body=WHY)), Reply(body=b"fine")]) as server:
+        found = seen_by_hooks(RetryAdapter(initial_backoff=0), server.url, method)
+    if method == "GET":
+        assert found == [(200, ("127.0.0.1", server.port), True, False), 200, b"fine", []]
+    else:
+        assert found == [(status, ("127.0.0.1", server.port), True, False), status, b"", []]
+
+
+def test_a_hook_s_second_request_takes_the_connection_of_the_first() -> None:
+    """NTLM authenticates a connection, not a request; ``pool_block`` shows that its place came back in time."""
+
+    def answer(response: requests.Response, **how: Any) -> requests.Response:
+        assert response.content == WHY
+        response.raw.release_conn()
+        again: Any = response.request.copy()
+        again.headers["Authorization"] = "proof"
+        return response.connection.send(again, **how)  # type: ignore[attr-defined,no-any-return]
+
+    with FaultServer([Reply(401, body=WHY), Reply(body=b"in")]) as server, requests.Session() as session:
+        session.mount("http://", RetryAdapter(pool_block=True, pool_maxsize=1))
+        response = session.get(server.url, hooks={"response": answer}, timeout=5)
+        assert (response.status_code, response.content) == (200, b"in")
+        assert [request.connection_id for request in server.requests] == [0, 0]
+        assert ("Authorization", "proof") in server.requests[1].headers
+
+
+@pytest.mark.parametrize("reads", ["body_prefix", "content"])
+@pytest.mark.parametrize(("verdict", "expected"), [(None, WHY), (RetryAction.transient_error(), b"fine")])
+def test_a_classifier_that_looks_at_the_body_costs_no_place_of_the_pool(
+    reads: str, verdict: RetryAction | None, expected: bytes
+) -> None:
+    """It may look at the prefix, which leaves the body unread, or read all of it."""
+
+    @classifier
+    def looks(outcome: Outcome, previous: RetryAction) -> RetryAction | None:
+        assert outcome.response is not None
+        assert (outcome.body_prefix if reads == "body_prefix" else outcome.response.content) == WHY
+        return verdict
+
+    script = [Reply(418, body=WHY), Reply(body=b"fine")]
+    with FaultServer(script * 2) as server, requests.Session() as session:
+        adapter = RetryAdapter(pool_block=True, pool_maxsize=1, classifiers=[looks], initial_backoff=0)
+        session.mount("http://", adapter)
+        assert session.get(server.url, timeout=5).content == expected
+        assert session.get(server.url, timeout=5).content == b"fine"
+
+
+@pytest.mark.parametrize("broken", ["cut", "mislabelled", "no last chunk"])
+@pytest.mark.parametrize("hooks", [{}, {"response": lambda response, **_: None}], ids=["no hook", "hook"])
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_a_redirect_is_followed_whatever_its_body(
+    broken: str, hooks: dict[str, Callable[..., Any]], method: str
+) -> None:
+    """Nobody wants it, as requests itself finds; the server has acted, so that asking again would be wrong."""
+    to = {"Location": "/there"}
+    reply: Any = {
+        "cut": CutBody(Reply(303, to, WHY)),
+        "mislabelled": Reply(303, {**to, "Content-Encoding": "gzip"}, WHY),
+        "no last chunk": CutBody(Reply(303, to, WHY, framing="chunked")),
+    }[broken]
+    script = {"/": [reply], "/there": [Reply(body=b"there")]}
+    with FaultServer(script) as server, requests.Session() as session:
+        session.mount("http://", RetryAdapter(pool_block=True, pool_maxsize=1))
+        response = session.request(method, server.url, hooks=hooks, timeout=5)
+        assert (response.content, [hop.status_code for hop in response.history]) == (b"there", [303])
+        assert [request.path for request in server.requests] == ["/", "/there"]
+        assert retry_history(response.history[0]) is not None or method == "GET"
+
+
+class Ticking(FakeClock):
+    """A clock on which looking takes time."""
+
+    def now(self) -> float:
+        self.advance(0.01)
+        return super().now()
+
+
+@pytest.mark.skipif(not BOUNDED, reason="this urllib3 decodes a buffer in one go")
+@pytest.mark.parametrize("status", [200, 404])
+@pytest.mark.parametrize("hooks", [{}, {"response": lambda response, **_: None}], ids=["no hook", "hook"])
+def test_decoding_ends_by_the_deadline(status: int, hooks: dict[str, Callable[..., Any]]) -> None:
+    """A body of some kilobytes may decode to gigabytes, and no read from the socket happens meanwhile."""
+    bomb = Reply(status, {"Content-Encoding": "gzip"}, gzip.compress(bytes(4 << 20)))
+    with FaultServer(bomb) as server, requests.Session() as session:
+        session.mount("http://", RetryAdapter(operation_timeout=2, max_attempts=1, clock=Ticking()))
+        with pytest.raises(requests.exceptions.ReadTimeout):
+            session.get(server.url, hooks=hooks)

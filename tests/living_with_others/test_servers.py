@@ -1,0 +1,257 @@
+"""What docs/howto/gunicorn-celery-gevent.md says, tried in processes of their own. Pre-fork quotas: quotas/test_fleet.
+
+gevent patches the whole process, gunicorn and Celery are programs: nothing of them may happen in the tests' process.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import ssl
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import requests
+
+from requests_smithy_retry.quotas.shared_memory.file import own_directory
+from requests_smithy_retry.testing import Behaviour, FaultServer, RecordedRequest, Reply, Stall
+
+pytestmark = [pytest.mark.once, pytest.mark.real_time]
+
+ROOT = Path(__file__).resolve().parents[2]
+GEVENT_WORKERS = ["--worker-class", "gevent", "app:application"]
+PAGE = ROOT / "docs" / "howto" / "gunicorn-celery-gevent.md"
+
+
+def block_with(text: str) -> str:
+    """The Python block of the page that has this text."""
+    blocks = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    (found,) = [block for block in blocks if text in block]
+    return found
+
+
+def run(*command: str, cwd: Path, seconds: float = 60, **environment: str) -> str:
+    """What a Python program of its own prints."""
+    whole = [sys.executable, *command]
+    done = subprocess.run(whole, cwd=cwd, env=environ(**environment), capture_output=True, text=True, timeout=seconds)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert not done.stderr
+    return done.stdout
+
+
+def environ(**more: str) -> dict[str, str]:
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
+    return {**os.environ, "PYTHONPATH": path, "PYTHONWARNINGS": "ignore::DeprecationWarning", **more}
+
+
+@pytest.fixture
+def tls(tmp_path: Path) -> tuple[ssl.SSLContext, str]:
+    """A server's context, and the file of the authority that a client must trust."""
+    trustme = pytest.importorskip("trustme")
+    authority = trustme.CA()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+    authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
+    return context, str(tmp_path / "ca.pem")
+
+
+class TestGevent:
+    @pytest.fixture(autouse=True)
+    def _gevent(self) -> None:
+        pytest.importorskip("gevent")
+
+    def test_the_pages_block(self, tmp_path, tls):
+        """It runs as it stands, but for the address; each greenlet's request is retried."""
+        context, authority = tls
+        with FaultServer([Reply(503)] * 3, tls=context) as server:
+            program = block_with("gevent.spawn").replace("https://api.example.com", server.url)
+            program += "\nprint([job.value for job in jobs])\n"
+            assert "[200, 200, 200]\n" == run("-c", program, cwd=tmp_path, REQUESTS_CA_BUNDLE=authority)
+            assert 6 == len(server.requests)
+
+    def test_waits_yield_and_bounds_hold(self, tmp_path):
+        """Ten greenlets wait as long as one, for a backoff and for a quota; time-outs end a stall and a wait."""
+        program = """
+from gevent import monkey; monkey.patch_all()
+import gevent, requests, sys, time
+from requests_smithy_retry import retry_options
+from requests_smithy_retry import mount
+from requests_smithy_retry.config.retry_options import current_options
+
+def together(session, path):
+    begun = time.monotonic()
+    jobs = [gevent.spawn(session.get, f"{sys.argv[1]}/{path}/{number}") for number in range(10)]
+    gevent.joinall(jobs)
+    return [job.value.status_code for job in jobs], time.monotonic() - begun
+
+statuses, took = together(mount(requests.Session()), "hint")
+assert statuses == [200] * 10 and 1 <= took < 8, (statuses, took)
+quota = {"quota": 14, "on_empty": "wait", "refill_rate": 280, "initial_backoff": 0}
+statuses, took = together(mount(requests.Session(), **quota), "quota")
+assert statuses == [200] * 10 and took < 10, (statuses, took)  # with on_empty="fail", nine of them were 503
+
+def options(number):
+    with retry_options(max_attempts=number):
+        gevent.sleep(0.01)
+        return current_options.get().max_attempts
+jobs = [gevent.spawn(options, number) for number in (1, 2, 3)]
+gevent.joinall(jobs)
+assert [job.value for job in jobs] == [1, 2, 3]
+
+begun = time.monotonic()
+for bound in ({"operation_timeout": 0.2}, {}):
+    try:
+        with gevent.Timeout(0.4):
+            mount(requests.Session(), **bound).get(f"{sys.argv[1]}/stall")
+    except (requests.ReadTimeout, gevent.Timeout) as error:
+        print(type(error).__name__)
+try:
+    with gevent.Timeout(0.2):
+        mount(requests.Session()).get(f"{sys.argv[1]}/minute")
+except gevent.Timeout as error:
+    print(type(error).__name__)
+assert time.monotonic() - begun < 10
+"""
+        failed = set()
+
+        def once(request: RecordedRequest) -> Behaviour:
+            kind = request.path.split("/")[1]
+            if kind in ("hint", "quota") and request.path in failed:
+                return Reply(200)
+            failed.add(request.path)
+            hints = {"hint": {"retry-after-ms": "1000"}, "quota": {}, "minute": {"Retry-After": "60"}}
+            return Stall() if kind == "stall" else Reply(503, hints[kind])
+
+        with FaultServer(once) as server:
+            assert "ReadTimeout\nTimeout\nTimeout\n" == run("-c", program, server.url, cwd=tmp_path)
+            assert 2 * 20 + 3 == len(server.requests)
+
+    def test_run_beneath_its_own_launcher(self, tmp_path, tls):
+        """A program that is not changed has both: it is patched, and it retries."""
+        context, authority = tls
+        (tmp_path / "app.py").write_text("import requests, sys; print(requests.get(sys.argv[1]).status_code)")
+        with FaultServer([Reply(503)], tls=context) as server:
+            launcher = ["-m", "gevent.monkey", "--module", "requests_smithy_retry", "run", "app.py", server.url]
+            assert "200\n" == run(*launcher, cwd=tmp_path, REQUESTS_CA_BUNDLE=authority)
+
+    def test_gunicorn_with_gevent_workers(self, tmp_path, tls):
+        """With the page's configuration file, a preloaded application's HTTPS works and is retried."""
+        pytest.importorskip("gunicorn")
+        context, authority = tls
+        (tmp_path / "gunicorn.conf.py").write_text(block_with("gunicorn.conf.py"))
+        with FaultServer([Reply(503)], tls=context) as server:
+            application = block_with("def application").replace("https://api.example.com", server.url)
+            (tmp_path / "app.py").write_text(application.replace("shm://my-app", "memory://").partition("\nassert")[0])
+            gunicorn = subprocess.Popen(
+                [sys.executable, "-m", "gunicorn", "--preload", "--bind", "127.0.0.1:0", *GEVENT_WORKERS],
+                cwd=tmp_path,
+                env=environ(REQUESTS_CA_BUNDLE=authority),
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            try:
+                assert gunicorn.stderr is not None
+                listening = (re.search(r"Listening at: (http://[\d.:]+)", line) for line in gunicorn.stderr)
+                address = next(found[1] for found in listening if found)
+                assert "200" == requests.get(address, timeout=30).text
+            finally:
+                gunicorn.send_signal(signal.SIGTERM)
+                said = gunicorn.communicate(timeout=30)[1]
+            assert ("Warning" in said, 2) == (False, len(server.requests))
+
+
+TASKS = """
+import pathlib, time
+import requests
+from celery import Celery
+from celery.exceptions import SoftTimeLimitExceeded
+from requests_smithy_retry import retry_history, retry_options
+from requests_smithy_retry import mount
+
+here = pathlib.Path(__file__).parent
+app = Celery("tasks", broker="filesystem://", backend=f"file://{here}/results")
+app.conf.broker_transport_options = {
+    "data_folder_in": f"{here}/queue", "data_folder_out": f"{here}/queue", "control_folder": f"{here}/control",
+    "polling_interval": 0.02,
+}
+session = mount(requests.Session(), quota_url="shm://NAME", initial_backoff=0.01)
+
+@app.task(bind=True, soft_time_limit=20)
+def fetch(self, url):
+    with retry_options(deadline=self.soft_time_limit - 19):
+        try:
+            return retry_history(session.get(url)).sentence
+        except requests.RequestException as error:
+            return type(error).__name__
+
+@app.task(soft_time_limit=1)
+def soft(url):
+    try:
+        return session.get(url).status_code
+    except SoftTimeLimitExceeded as error:
+        return type(error).__name__
+
+@app.task(autoretry_for=(requests.RequestException,), max_retries=2, default_retry_delay=0)
+def again(url):
+    with retry_options(patience=0):
+        session.get(url).raise_for_status()
+"""
+
+CALLS = """
+import json, sys, worker_tasks
+from celery.exceptions import TimeoutError
+def result(task, path):
+    # The broker of files loses a message that it reads while it is written: no answer is no failure of the task.
+    for _ in range(3):
+        try:
+            return getattr(worker_tasks, task).delay(sys.argv[1] + path).get(timeout=40, interval=0.02)
+        except TimeoutError:
+            continue
+        except Exception as error:
+            return type(error).__name__
+calls = [("fetch", "/once"), ("fetch", "/stall"), ("soft", "/body"), ("again", "/down")]
+print(json.dumps([result(*call) for call in calls]))
+"""
+
+
+class TestCelery:
+    @pytest.fixture
+    def worker(self, tmp_path: Path) -> Iterator[Path]:
+        """The folder of a prefork worker that is under way."""
+        pytest.importorskip("celery")
+        for folder in ("results", "queue", "control"):
+            (tmp_path / folder).mkdir()
+        name = f"test-celery-{os.getpid()}"
+        (tmp_path / "worker_tasks.py").write_text(TASKS.replace("NAME", name))
+        options = "--pool prefork --concurrency 1 --without-gossip --without-mingle --without-heartbeat"
+        worker = subprocess.Popen(
+            [sys.executable, *f"-m celery -A worker_tasks worker {options} --loglevel CRITICAL".split()],
+            cwd=tmp_path,
+            env=environ(),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+        try:
+            yield tmp_path
+        finally:
+            os.killpg(worker.pid, signal.SIGKILL)
+            worker.wait()
+            (own_directory() / f"{name}.quota").unlink(missing_ok=True)
+
+    def test_in_a_worker(self, worker):
+        """It retries, keeps a deadline, passes on the soft limit in the middle of a body; a task's retries multiply."""
+        script = {"/once": [Reply(503)], "/stall": Stall(), "/body": Stall("body"), "/down": Reply(503)}
+        with FaultServer(script) as server:
+            assert ["succeeded at attempt 2 of 3", "ReadTimeout", "SoftTimeLimitExceeded", "HTTPError"] == json.loads(
+                run("-c", CALLS, server.url, cwd=worker, seconds=280)
+            )
+            paths = [request.path for request in server.requests]
+        assert {"/once": 2, "/stall": 1, "/body": 1, "/down": 9} == dict(Counter(paths))

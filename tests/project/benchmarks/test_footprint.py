@@ -1,0 +1,67 @@
+"""What the package takes up: the parts of `benchmarks/footprint.py` that are the same on every machine."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+BENCHMARKS = Path(__file__).resolve().parents[3] / "benchmarks"
+
+
+@pytest.fixture
+def scope_cost(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The module that measures; its folder is no package."""
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    return importlib.import_module("scope_cost")
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("retried", [False, True])
+@pytest.mark.parametrize("successes", [1, 31])
+def test_an_adaptive_scope_costs_at_most_three_kibibytes(scope_cost, successes, retried):
+    """Limiter, bucket and what remembers both by the URL: some 2.3 KiB from the first success on."""
+    assert scope_cost.scope_bytes(100, {"mode": "adaptive"}, successes, retried=retried) <= 3072
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("retried", [False, True])
+def test_a_standard_scope_costs_at_most_one_and_a_half_kibibytes(scope_cost, retried):
+    """Its bucket, and after a failure its line; what requests itself remembers of 300 URLs is in the figure."""
+    assert scope_cost.scope_bytes(300, {}, 5, retried=retried) <= (1664 if retried else 1408)
+
+
+def test_in_standard_mode_newcomers_cost_the_same():
+    """A known origin costs about the 99 bytecodes of any first-try success; a new one, its bucket as well."""
+    # In Python 3.13, coverage's tracer hides instructions from another one: they are counted in a process without it.
+    counting = "import json, scope_cost; print(json.dumps(scope_cost.added_counts({})))"
+    untraced = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}
+    found = json.loads(subprocess.check_output([sys.executable, "-c", counting], cwd=BENCHMARKS, env=untraced))
+    assert found["known"] <= 120
+    assert found["new"] <= 1200
+    assert found["full"] == found["full_most"] <= 1400
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("options", [{"mode": "adaptive"}, {}])
+def test_a_newcomer_to_full_slots_costs_little_more_than_any_new_origin(scope_cost, options):
+    """A tenth of a real send in the long run, a quarter at the worst: not a look at each of 1,024."""
+    found = scope_cost.added_counts(options)
+    assert found["known"] <= 150  # at most 35 more in adaptive mode, where the rate cannot change
+    assert found["full"] <= found["new"] + 700 <= 3100
+    assert found["full_most"] <= 7250
+
+
+def test_a_limit_that_does_not_hold_is_named(monkeypatch):
+    """What is written beside the figures goes by it."""
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    footprint = importlib.import_module("footprint")
+    scope = {"limit_bytes": 2560, "origins": 10_000, "standard_bytes": 2560, "adaptive_bytes": 2561}
+    result = {"import": {"package_ms": {"median": 10.5}}, "scope": scope}
+    assert ["importing the package takes 10.5 ms", "adaptive_bytes is 2561"] == footprint.broken_limits(result)

@@ -1,0 +1,31 @@
+"""The pictures are drawn from the results, where matplotlib is installed."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("matplotlib")
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "benchmarks"))
+
+import plots
+
+pytestmark = pytest.mark.once
+
+
+def test_every_picture_is_drawn_in_both_formats_and_twice_the_same(tmp_path):
+    """From the results that are committed."""
+    folders = [tmp_path / "one", tmp_path / "two"]
+    for folder in folders:
+        folder.mkdir()
+        assert [name for name, _ in plots.PLOTS.values()] == plots.draw(pictures=folder)
+    one, two = ({file.name: file.read_bytes() for file in folder.iterdir()} for folder in folders)
+    assert one == two
+    assert {f"{name}.{kind}" for name, _ in plots.PLOTS.values() for kind in ("png", "svg")} == set(one)
+
+
+def test_a_picture_without_results_is_left_out(tmp_path):
+    """And nothing is said to be drawn."""
+    assert [] == plots.draw(tmp_path, tmp_path)

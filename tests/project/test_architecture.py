@@ -1,0 +1,249 @@
+"""How the package is laid out: imports run one way, one place sends and sleeps, one place knows the time."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import requests_smithy_retry
+
+pytestmark = pytest.mark.once
+
+PACKAGE = Path(requests_smithy_retry.__file__).parent
+KIT = ("testing/", "cli", "demo", "__main__")
+"""What ships for tests and people: no part of the layer that decides, so it may read the clock and open sockets."""
+MAY_SLEEP_OR_SEND = {"sending/send_loop.py", "clock.py", "policy.py", "quotas/shared_memory/file.py"}
+"""The loop; what it sleeps on; the loop around a block of code that is no HTTP, which sleeps on a clock too; and the
+lock of a file, which has no queue to wait in: who wants it pauses and looks again, within the quota's budget."""
+
+LAYERS = [
+    {"version", "checks", "urls", "clock", "forksafe", "copying", "interruptions", "errors"},
+    {"pacing", "quotas", "wire"},
+    {"classifiers"},
+    {"smithy"},
+    {"config"},
+    {"strategies", "observing"},
+    {"sending"},
+    {"adapter_copies", "adapter"},
+    {"first_import", "mounting", "policy", "otel", "prometheus", "__init__"},
+    {"run", "testing", "cli", "__main__"},
+]
+"""From pure to effectful, every room and every module of the top level. A module imports from its own layer or from
+earlier ones, for type checkers as well."""
+
+NO_HTTP = {"requests", "urllib3", "http", "socket", "ssl"}
+"""The strategy layer knows none of them (contract 1)."""
+
+
+def modules() -> list[Path]:
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).as_posix()
+
+
+def unit_of(path: Path) -> str:
+    """A module's name, or that of the sub-package it is in."""
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def is_kit(path: Path) -> bool:
+    return name_of(path).startswith(KIT)
+
+
+def run_time(tree: ast.AST) -> Iterator[ast.AST]:
+    """Every node that is executed: not what stands under ``if TYPE_CHECKING``."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            for other in node.orelse:
+                yield from run_time(other)
+            continue
+        yield node
+        yield from run_time(node)
+
+
+def imports(path: Path, *, nodes: Callable[[ast.AST], Iterator[ast.AST]] = run_time) -> set[str]:
+    """The absolute names of the modules that one imports at run time, or, with ``ast.walk``, for type checkers too."""
+    parts = ["requests_smithy_retry", *path.relative_to(PACKAGE).with_suffix("").parts]
+    found: set[str] = set()
+    for node in nodes(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = ".".join(parts[: -node.level]) if node.level else ""
+            target = ".".join(filter(None, [base, node.module]))
+            found.update([target] if node.module else [f"{target}.{alias.name}" for alias in node.names])
+    return found
+
+
+def roots(path: Path) -> set[str]:
+    return {name.partition(".")[0] for name in imports(path)}
+
+
+each_module = pytest.mark.parametrize("path", modules(), ids=name_of)
+
+
+@each_module
+def test_only_the_clock_knows_the_time(path):
+    """``time`` and ``datetime`` are imported in clock.py alone; ``random`` in pacing/backoff.py alone."""
+    if is_kit(path):
+        return
+    allowed = {"clock.py": {"time"}, "pacing/backoff.py": {"random"}}.get(name_of(path), set())
+    assert roots(path) & {"time", "datetime", "random", "sched"} <= allowed
+
+
+@each_module
+def test_only_the_adapter_sends_and_sleeps(path):
+    """``super().send`` and ``.sleep`` are called in the send loop alone; wire/ hands bytes to a connection's send."""
+    if is_kit(path) or name_of(path) in MAY_SLEEP_OR_SEND:
+        return
+    calls = [node.func for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
+    names = [ast.unparse(func) for func in calls if isinstance(func, ast.Attribute) and func.attr in ("send", "sleep")]
+    assert set() == set(names) - ({"type(connection).send"} if unit_of(path) == "wire" else set())
+
+
+def test_the_adapter_sleeps_in_one_place():
+    """One function sleeps, whoever wants to wait."""
+    tree = ast.parse((PACKAGE / "sending" / "send_loop.py").read_text())
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    assert ["self.clock.sleep"] == [
+        ast.unparse(call.func) for call in calls if "sleep" == getattr(call.func, "attr", "")
+    ]
+
+
+STRATEGY_LAYER = """
+import sys
+from requests_smithy_retry import {names}
+print(sorted({{name.partition(".")[0] for name in sys.modules}} & {http}))
+"""
+
+
+def test_the_strategy_layer_knows_no_http_library():
+    """Strategies, verdicts, tokens, buckets, the limiter and the config are imported without any HTTP library."""
+    names = (
+        "StandardRetryStrategy, AdaptiveRetryStrategy, SimpleRetryStrategy, TokenBucket, ClientRateLimiter, "
+        "RetryConfig, RetryAction, classify, RetryClassifierPriority, ExponentialRetryBackoffStrategy, retry_options"
+    )
+    script = STRATEGY_LAYER.format(names=names, http=NO_HTTP)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert "[]" == done.stdout.strip()
+
+
+def test_the_strategy_layer_can_be_driven_without_an_adapter():
+    """A strategy, driven by hand with a plain exception, decides (contract 1)."""
+    strategy = requests_smithy_retry.StandardRetryStrategy()
+    token = strategy.acquire_initial_retry_token()
+    with pytest.raises(requests_smithy_retry.RetryError):
+        strategy.refresh_retry_token_for_retry(token_to_renew=token, error=KeyError())
+
+
+def layer_of(unit: str) -> int:
+    return next(number for number, layer in enumerate(LAYERS) if unit in layer)
+
+
+@each_module
+def test_imports_run_one_way(path):
+    """A module imports from its own layer or from those before it, type-only imports included."""
+    prefix = "requests_smithy_retry."
+    names = {name for name in imports(path, nodes=ast.walk) if name.startswith(prefix)}
+    units = {name.removeprefix(prefix).partition(".")[0] for name in names}
+    units = {unit if unit in UNITS else "__init__" for unit in units}
+    assert set() == {unit for unit in units if layer_of(unit) > layer_of(unit_of(path))}
+
+
+UNITS = {unit_of(path) for path in modules()}
+
+
+def test_the_table_names_every_room():
+    """The table of layers names every room and every module of the top level, each once."""
+    named = [unit for layer in LAYERS for unit in layer]
+    assert sorted(UNITS) == sorted(named)
+
+
+def test_modules_form_no_cycle():
+    """No module imports itself by way of others at import time."""
+    graph = {}
+    for path in modules():
+        name = "requests_smithy_retry." + name_of(path).removesuffix(".py").replace("/", ".")
+        graph[name.removesuffix(".__init__")] = top_level_imports(path)
+    done: set[str] = set()
+
+    def visit(name: str, trail: tuple[str, ...]) -> None:
+        assert name not in trail, " -> ".join([*trail, name])
+        if name in done or name not in graph:
+            return
+        for other in sorted(graph[name]):
+            if other != "requests_smithy_retry":
+                visit(other, (*trail, name))
+        done.add(name)
+
+    for name in sorted(graph):
+        visit(name, ())
+
+
+def top_level_imports(path: Path) -> set[str]:
+    source = ast.parse(path.read_text())
+    nodes = [node for node in source.body if isinstance(node, ast.Import | ast.ImportFrom)]
+    parts = ["requests_smithy_retry", *path.relative_to(PACKAGE).with_suffix("").parts]
+    found: set[str] = set()
+    for node in nodes:
+        if isinstance(node, ast.ImportFrom):
+            base = ".".join(parts[: -node.level]) if node.level else ""
+            target = ".".join(filter(None, [base, node.module]))
+            is_package = (PACKAGE.parent / target.replace(".", "/")).is_dir()
+            inside = {f"{target}.{alias.name}" for alias in node.names}
+            found |= {name for name in inside if is_module(name)} if is_package else {target}
+            if is_package and not all(is_module(name) for name in inside):
+                found.add(target)
+    return found - {"requests_smithy_retry." + name_of(path).removesuffix(".py").replace("/", ".")}
+
+
+def is_module(name: str) -> bool:
+    base = PACKAGE.parent / name.replace(".", "/")
+    return base.is_dir() or base.with_suffix(".py").is_file()
+
+
+@each_module
+def test_a_module_says_what_it_is(path):
+    """Each module has a docstring."""
+    source = path.read_text()
+    assert ast.get_docstring(ast.parse(source)) or source == ""
+
+
+@pytest.mark.parametrize("name", sorted(requests_smithy_retry.__all__))
+def test_a_public_name_is_documented(name):
+    """Each public name has a docstring of its own, and so has each public method and property of a class."""
+    item = getattr(requests_smithy_retry, name)
+    if name == "__version__":
+        assert re.fullmatch(r"\d+\.\d+\.\d+\S*", item)
+        return
+    assert inspect.getdoc(item), name
+    if not inspect.isclass(item):
+        return
+    for member, value in vars(item).items():
+        if not member.startswith("_") and (inspect.isfunction(value) or isinstance(value, property | classmethod)):
+            assert inspect.getdoc(getattr(item, member)), f"{name}.{member}"
+
+
+def test_importing_reads_no_environment_and_opens_nothing():
+    """Modules are imported without side effects: ``os.environ`` is looked at by functions alone."""
+    for path in modules():
+        for node in ast.parse(path.read_text()).body:
+            if not isinstance(node, ast.FunctionDef | ast.ClassDef | ast.If):
+                assert "os.environ" not in ast.unparse(node), name_of(path)
+
+
+def test_nothing_is_copied_from_a_machine():
+    """No file of the package names a home directory or a temporary path."""
+    for path in modules():
+        importlib.import_module("requests_smithy_retry")
+        assert not re.search(r"/(home|root|tmp)/", path.read_text()), name_of(path)

@@ -1,0 +1,54 @@
+"""The generated page of every outcome's verdict: up to date, complete, and the same with any supported version."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests.exceptions
+import urllib3.exceptions
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "reference" / "classification.md"
+
+
+@pytest.fixture(scope="module")
+def page() -> Any:
+    """The module that makes the page."""
+    spec = importlib.util.spec_from_file_location("classification_page", ROOT / "docs" / "classification_page.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_page_is_up_to_date(page: Any) -> None:
+    """``python docs/generate.py`` would change nothing, but for classes that are not there."""
+    there = {f"`{name}`" for name, _ in page.exception_classes()}
+    written = PAGE.read_text(encoding="utf-8").splitlines()
+    kept = [line for line in written if not line.startswith("| `") or line.split(" ")[1] in there]
+    assert page.build().splitlines() == kept
+
+
+@pytest.mark.parametrize("module", [requests.exceptions, urllib3.exceptions])
+def test_every_exception_class_is_on_it(module: Any) -> None:
+    """Those of this environment's version; a name that is only another name of a class counts once."""
+    text = PAGE.read_text(encoding="utf-8")
+    for cls in vars(module).values():
+        if inspect.isclass(cls) and issubclass(cls, Exception) and cls.__module__ == module.__name__:
+            assert issubclass(cls, Warning) or f"`{module.__name__}.{cls.__name__}`" in text
+
+
+def test_a_class_without_a_sample_is_an_error(page: Any) -> None:
+    """It would be missing from the page in silence."""
+
+    class Odd(Exception):
+        def __init__(self, *, only: int) -> None:
+            super().__init__(only)
+
+    with pytest.raises(TypeError, match="no sample of"):
+        page.sample(Odd)

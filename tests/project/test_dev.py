@@ -1,0 +1,126 @@
+"""The script that sets up a fresh clone. What only a fresh machine shows, CI shows."""
+
+import importlib.util
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def dev():
+    spec = importlib.util.spec_from_file_location("dev", ROOT / "dev.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def commands(dev, monkeypatch):
+    """Every command that would be run quietly is written down; those that contain a word of ``failing`` fail."""
+    seen, failing = [], []
+
+    def run(command):
+        seen.append(" ".join(command))
+        return (1, "no") if any(word in seen[-1] for word in failing) else (0, "")
+
+    monkeypatch.setattr(dev, "run_quietly", run)
+    monkeypatch.setattr(dev.shutil, "which", lambda name, path=None: f"/bin/{name}" if name == "apt-get" else None)
+    monkeypatch.setattr(dev.subprocess, "call", lambda command: seen.append(" ".join(command)))
+    return seen, failing
+
+
+@pytest.mark.parametrize("arguments", [[], ["dance"]])
+def test_bad_usage_names_the_commands(dev, arguments, capsys):
+    """Without a command it knows, it says which there are."""
+    assert 2 == dev.main(arguments)
+    assert "demo|test" in capsys.readouterr().err
+
+
+def test_a_program_that_cannot_be_run_is_no_python(dev, tmp_path):
+    """What is missing, or is no program, is passed over."""
+    (tmp_path / "python").write_text("no program")
+    assert [True, False, False] == [
+        dev.is_working(path) for path in (sys.executable, str(tmp_path / "nowhere"), str(tmp_path / "python"))
+    ]
+
+
+def test_pythons_of_pyenv_come_first(dev, tmp_path, monkeypatch):
+    """The versions that are supported are looked for, newest first, before those on the PATH."""
+    for version in ("3.9.18", "3.10.13", "3.13.0"):
+        (tmp_path / "versions" / version / "bin").mkdir(parents=True)
+    monkeypatch.setenv("PYENV_ROOT", str(tmp_path))
+    monkeypatch.setenv("PATH", "/bin")
+    found = [str(tmp_path / "versions" / version / "bin") for version in ("3.13.0", "3.10.13")]
+    assert [*found, "/bin"] == dev.search_path()
+
+
+def test_an_old_python_hands_on_to_a_newer_one(dev, tmp_path, monkeypatch, capsys):
+    """Started with a Python that is too old, it looks for another, and says so if there is none."""
+    called = []
+    monkeypatch.setattr(dev.subprocess, "call", lambda command: called.append(command) or 7)
+    monkeypatch.setattr(dev, "search_path", lambda: [str(tmp_path)])
+    monkeypatch.setattr(dev, "OLDEST", (99,))
+    assert 2 == dev.main(["test"])
+    assert "Python 3.10 or newer is needed" in capsys.readouterr().err
+    os.symlink(sys.executable, tmp_path / "python3.12")
+    monkeypatch.setattr(dev, "is_working", lambda python: True)
+    assert 7 == dev.main(["test", "-e", "lint"])
+    assert [[str(tmp_path / "python3.12"), str(ROOT / "dev.py"), "test", "-e", "lint"]] == called
+
+
+def test_venv_is_the_first_way(dev, commands):
+    """Where venv works, nothing else is tried."""
+    seen, _ = commands
+    dev.make_venv()
+    assert [f"{sys.executable} -m venv --clear {dev.VENV}"] == seen
+
+
+def test_virtualenv_is_the_second_way(dev, commands):
+    """A distribution that leaves ensurepip out may have virtualenv."""
+    seen, failing = commands
+    failing.append("-m venv")
+    dev.make_venv()
+    assert f"{sys.executable} -m virtualenv --clear {dev.VENV}" == seen[-1]
+
+
+def test_root_adds_what_is_missing(dev, commands, monkeypatch):
+    """As root, the distribution's package is added, and venv is tried again."""
+    seen, failing = commands
+    failing += ["-m venv", "-m virtualenv"]
+    monkeypatch.setattr(os, "geteuid", lambda: 0, raising=False)
+    with pytest.raises(SystemExit, match="install python3-venv or virtualenv"):
+        dev.make_venv()
+    assert "apt-get install -y -qq python3-venv" in seen
+    failing[:] = ["-m virtualenv"]
+    dev.make_venv()
+
+
+def test_others_are_told_what_is_missing(dev, commands, monkeypatch):
+    """Who is not root is told what to install."""
+    seen, failing = commands
+    failing += ["-m venv", "-m virtualenv"]
+    monkeypatch.setattr(os, "geteuid", lambda: 1000, raising=False)
+    with pytest.raises(SystemExit, match="install python3-venv or virtualenv"):
+        dev.make_venv()
+    assert [] == [command for command in seen if "apt-get" in command]
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("============ 12 passed in 3.10s ============", True),
+        ("= 1 failed, 12 passed, 2 skipped in 61.10s (0:01:01) =", True),
+        ("12 passed in 0.10s", True),
+        ("= 3 errors in 0.10s =", True),
+        ("tests/test_x.py::test_passed PASSED", False),
+        ("ERROR tests/test_x.py::test_y[12 passed in 0.10s-True]", False),
+        ("  py311: OK (3.10 seconds)", False),
+    ],
+)
+def test_closing_lines_are_known(dev, line, expected):
+    """The line with which pytest ends is repeated after tox has ended."""
+    assert expected == bool(dev.CLOSING_LINE.search(line))

@@ -1,0 +1,115 @@
+"""The documentation runs: every Python block of every page, in the order of the page."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import responses
+
+from requests_smithy_retry.config.sources import VARIABLES
+
+from .test_architecture import LAYERS
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+BLOCK = re.compile(r"^(<!-- not run: [^\n]+ -->\n)?```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+LOOPBACK = re.compile(r"https?://(127\.0\.0\.1|localhost|\[::1\])[:/].*")
+ANYWHERE = re.compile(r"https://[a-z.]*example\.com/.*")
+
+
+def blocks_of(page: Path) -> list[str]:
+    """The page's Python blocks, each padded so that an error names its line in the page."""
+    text = page.read_text(encoding="utf-8")
+    return ["\n" * text[: match.start(2)].count("\n") + match[2] for match in BLOCK.finditer(text) if match[1] is None]
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks_of(page)], ids=lambda page: page.name)
+@pytest.mark.real_time
+def test_every_block_of_the_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the documentation shows works as it is shown, against a loopback server or a mocked example.com."""
+    monkeypatch.chdir(tmp_path)
+    space: dict[str, object] = {"__name__": "docs"}
+    with responses.RequestsMock(assert_all_requests_are_fired=False) as mock:
+        mock.add_passthru(LOOPBACK)
+        for method in ("GET", "POST", "PUT", "DELETE", "PATCH"):
+            mock.add(method, ANYWHERE, json={"status": "done"})
+        for block in blocks_of(page):
+            exec(compile(block, page.name, "exec"), space)
+
+
+WITH_OUTPUT = re.compile(r"^```python\n(.*?)^```\n\n?(?:^```text\n(.*?)^```$)?", re.DOTALL | re.MULTILINE)
+
+
+def shape_of(text: str) -> str:
+    """Printed text without what is another one each time: times in seconds and bare words left out for brevity."""
+    text = re.sub(r"[\d.e-]+ s\b", "# s", text)
+    return re.sub(r", (?!HttpStatusCodeClassifier)\w[\w ]*: no opinion", "", text).replace(", ...", "")
+
+
+@pytest.mark.real_time
+def test_the_tutorial_shows_what_its_steps_print(capsys: pytest.CaptureFixture[str]) -> None:
+    """The text below a step is what the step prints, but for times and the votes that are left out."""
+    space: dict[str, object] = {"__name__": "tutorial"}
+    for code, shown in WITH_OUTPUT.findall((ROOT / "docs/tutorial/first-retry.md").read_text(encoding="utf-8")):
+        exec(compile(code, "first-retry.md", "exec"), space)
+        assert shape_of(shown) == shape_of(capsys.readouterr().out)
+
+
+def test_a_block_that_is_not_run_says_why() -> None:
+    """A block is left out only with a reason beside it."""
+    for page in PAGES:
+        for line in re.findall(r"<!-- not run:(.*?)-->", page.read_text(encoding="utf-8")):
+            assert line.strip()
+
+
+NAMED = re.compile(r"\b((?:benchmarks|tests|docs|requests_smithy_retry)/[\w/.-]+\.(?:py|json|md))\b")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_what_a_page_names_is_there(page: Path) -> None:
+    """Files, tests and environment variables that a page names exist."""
+    text = page.read_text(encoding="utf-8")
+    assert [] == [name for name in NAMED.findall(text) if not (ROOT / name).exists()]
+    tests = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
+    assert [] == [name for name in re.findall(r"`(test_\w+)`", text) if f"def {name}(" not in tests]
+    assert set() == set(re.findall(r"\bSMITHY_RETRY_[A-Z_]*[A-Z]\b", text)) - set(VARIABLES)
+
+
+def test_the_files_of_the_layout_are_there() -> None:
+    """The table of what to open for which change names files and folders of the package, and tests."""
+    text = (ROOT / "docs/explanation/design.md").read_text(encoding="utf-8")
+    names = re.findall(r"`([\w/]+(?:\.py|/))`", text)
+    assert names
+    roots = (ROOT / "requests_smithy_retry", ROOT)
+    assert [] == [name for name in names if not any((root / name).exists() for root in roots)]
+
+
+def test_the_layout_draws_the_layers() -> None:
+    """The lines of the drawing are the layers of the architecture's test, each with all of its rooms."""
+    text = (ROOT / "docs/explanation/design.md").read_text(encoding="utf-8")
+    drawing = text.partition("## Imports")[2].partition("```text\n")[2].partition("```")[0]
+    lines = [set(line.split()) for line in drawing.splitlines()]
+    rooms = {path.parent.name for path in (ROOT / "requests_smithy_retry").glob("*/__init__.py")}
+    assert [layer & rooms for layer in LAYERS] == [line & rooms for line in lines]
+    assert [set() for _ in LAYERS] == [line - layer for line, layer in zip(lines, LAYERS, strict=True)]
+    assert set() == {room for room in rooms if f"| `{room}/` |" not in text}
+
+
+LINK = re.compile(r"\]\((?!https?://|#)([^)\s#]+)(?:#([^)\s]+))?\)")
+
+
+def anchors_of(page: Path) -> set[str]:
+    """The anchors that a page's headings get."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])
+def test_the_links_of_a_page_outside_the_documentation_lead_somewhere(name: str) -> None:
+    """Sphinx looks at the links within docs/; these pages are looked at here, headings included."""
+    page = ROOT / name
+    for target, anchor in LINK.findall(page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists(), target
+        assert anchor == "" or anchor in anchors_of(page.parent / target), f"{target}#{anchor}"

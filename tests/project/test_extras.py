@@ -1,0 +1,25 @@
+"""What says that an extra is missing: its name, and the command that installs it."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+import pytest
+
+
+@pytest.mark.parametrize(
+    ("module", "library", "said"),
+    [
+        ("otel", "opentelemetry", "OpenTelemetryListener needs opentelemetry-api: "),
+        ("prometheus", "prometheus_client", "PrometheusListener needs prometheus-client: "),
+    ],
+)
+def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch, module: str, library: str, said: str) -> None:
+    """Whoever imports a listener without its library learns what to install, and which library it was."""
+    monkeypatch.setitem(sys.modules, library, None)
+    monkeypatch.delitem(sys.modules, f"requests_smithy_retry.{module}", raising=False)
+    with pytest.raises(ImportError) as caught:
+        importlib.import_module(f"requests_smithy_retry.{module}")
+    assert f"{said}pip install 'requests-smithy-retry[{module}]'" == str(caught.value)
+    assert library == caught.value.name

@@ -1,0 +1,105 @@
+"""What the documentation says of the options is what the code says."""
+
+import importlib.util
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import requests_smithy_retry
+import requests_smithy_retry.testing
+from requests_smithy_retry.config.retry_config import OPTIONS
+from requests_smithy_retry.config.sources import VARIABLES
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+_spec = importlib.util.spec_from_file_location("generate", DOCS / "generate.py")
+generate = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(generate)
+tables = importlib.import_module("reference_tables")
+REFERENCE = DOCS / "reference"
+PACKAGE = Path(requests_smithy_retry.__file__).parent
+
+
+def page(name: str) -> str:
+    return (REFERENCE / name).read_text(encoding="utf-8")
+
+
+@pytest.mark.real_time
+def test_the_generated_parts_are_up_to_date(capsys):
+    """Running docs/generate.py would change nothing."""
+    assert 0 == generate.main(["--check"]), capsys.readouterr().err
+
+
+def test_every_option_and_variable_is_in_the_reference():
+    """The tables have each option and each environment variable."""
+    assert [] == [name for name in OPTIONS if f"`{name}`" not in page("options.md")]
+    assert [] == [name for name in VARIABLES if f"`{name}`" not in page("environment.md")]
+
+
+@pytest.mark.parametrize("package", [requests_smithy_retry, requests_smithy_retry.testing], ids=lambda it: it.__name__)
+def test_every_public_name_is_in_the_reference_once(package):
+    """Each name of ``__all__`` has its place, and only one."""
+    text = "\n".join(path.read_text(encoding="utf-8") for path in REFERENCE.rglob("*.md"))
+    found = Counter(re.findall(rf"^\.\. auto\w+:: {re.escape(package.__name__)}\.(\w+)(?:\(\))?$", text, re.MULTILINE))
+    assert Counter(package.__all__) == found
+
+
+def test_every_pytest_fixture_is_in_the_reference():
+    """The fixtures that the package brings are documented with it."""
+    source = (PACKAGE.parent / "requests_smithy_retry_pytest.py").read_text(encoding="utf-8")
+    fixtures = re.findall(r"^@pytest\.fixture\ndef (\w+)", source, re.MULTILINE)
+    assert fixtures
+    assert [] == [name for name in fixtures if f"requests_smithy_retry_pytest.{name}\n" not in page("api/testing.md")]
+
+
+def test_every_aws_variable_is_in_the_reference():
+    """What the AWS settings are read from stands on the page, and so does each key of a profile."""
+    source = (PACKAGE / "config" / "aws_settings.py").read_text(encoding="utf-8")
+    names = {*re.findall(r'"(AWS_\w+)"', source), *tables.aws_settings.KEYS}
+    assert set() == {name for name in names if f"`{name}`" not in page("environment.md")}
+
+
+def test_every_requests_exception_that_is_made_here_is_in_the_reference():
+    """Each class of requests that the package instantiates has a row that says when."""
+    made = set()
+    for path in PACKAGE.rglob("*.py"):
+        if "testing" not in path.parts and "cli" not in path.parts:
+            made |= set(re.findall(r"requests\.exceptions\.(\w+)\(", path.read_text(encoding="utf-8")))
+    assert set() == {name for name in made if f"| `{name}` |" not in page("exceptions.md")}
+
+
+def test_every_inner_exception_is_there():
+    """The list of classes that never leave the package names what exists."""
+    assert set() == {f"requests_smithy_retry.{name}" for name in tables.INNER} - set(tables.own_exceptions())
+
+
+def test_a_stop_reason_without_its_consequence_is_an_error(monkeypatch):
+    """A docstring that does not say what the caller gets is not passed over."""
+    monkeypatch.setattr(
+        tables, "attribute_docs", lambda module, name: dict.fromkeys(dir(tables.StopReason), "It ended.")
+    )
+    with pytest.raises(ValueError, match="SUCCESS does not say what the caller gets"):
+        tables.stop_reasons()
+
+
+def test_a_page_that_is_out_of_date_is_told_and_mended(tmp_path, monkeypatch, capsys):
+    """--check fails and names the page; without it the page is written."""
+    (tmp_path / "reference").mkdir()
+    page = tmp_path / "reference" / "options.md"
+    empty = "".join(f"<!-- generated: {name} -->\n<!-- end -->\n" for _, name in generate.BLOCKS)
+    page.write_text(empty, encoding="utf-8")
+    monkeypatch.setattr(generate, "PAGES", {})
+    monkeypatch.setattr(generate, "DOCS", tmp_path)
+    monkeypatch.setattr(
+        generate, "BLOCKS", {key: make for key, make in generate.BLOCKS.items() if "options.md" in key[0]}
+    )
+    assert (1, empty) == (generate.main(["--check"]), page.read_text(encoding="utf-8"))
+    assert "reference/options.md" in capsys.readouterr().err
+    assert (0, 0) == (generate.main([]), generate.main(["--check"]))
+
+
+def test_a_page_without_the_block_is_an_error():
+    """A marker that was lost is not passed over."""
+    with pytest.raises(ValueError, match="there is no block 'x'"):
+        generate.with_block("text", "x", "content")

@@ -1,0 +1,129 @@
+"""What the package hands on, and how little is imported before it is asked for."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import requests_smithy_retry
+
+PACKAGE = Path(requests_smithy_retry.__file__).parent
+HOMES = requests_smithy_retry._HOMES
+
+FEW_NEED = {
+    *("_HOME.smithy.model", "_HOME.strategies.adaptive", "_HOME.pacing.rate_limiter", "_HOME.quotas.redis"),
+    *("_HOME.quotas.shared_memory", "_HOME.config.aws_settings", "_HOME.config.report"),
+    *("configparser", "difflib", "gzip", "pickle", "platform", "uuid", "xml.parsers.expat"),
+}
+"""Loaded by those alone who use it: parts of the package, and what the standard library has of the heavier kind."""
+
+
+def imported_names(block: list[ast.stmt]) -> dict[str, tuple[str, ...]]:
+    """By module, the names that the ``from .module import`` lines of a block import."""
+    nodes = [node for node in block if isinstance(node, ast.ImportFrom) and node.level]
+    return {str(node.module): tuple(alias.name for alias in node.names) for node in nodes}
+
+
+def loaded_by(program: str) -> set[str]:
+    """The modules that a program loads beyond those of requests; ``_HOME`` stands for the package."""
+    prepare = "import requests, sys; requests.Session(); before = set(sys.modules)"
+    tell = "print(*(set(sys.modules) - before))"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{prepare}\n{program}\n{tell}"], check=True, capture_output=True, text=True
+    )
+    return {name.replace("requests_smithy_retry", "_HOME") for name in done.stdout.split()}
+
+
+def test_what_checkers_see_and_what_is_imported_are_the_same():
+    """The names for type checkers, those that are imported when asked for, and ``__all__`` agree."""
+    body = ast.parse((PACKAGE / "__init__.py").read_text()).body
+    at_once = imported_names(body)
+    for_checkers = next(imported_names(node.body) for node in body if isinstance(node, ast.If))
+    assert for_checkers == HOMES
+    assert set() == set(at_once) & set(HOMES)
+    names = [name for block in (at_once, HOMES) for group in block.values() for name in group]
+    assert sorted(names) == requests_smithy_retry.__all__
+
+
+@pytest.mark.parametrize(("home", "name"), [(home, name) for home, names in HOMES.items() for name in names])
+def test_a_name_comes_from_its_file(home, name):
+    """What is handed on is the file's own, and no file has the same name, which importing it would overwrite."""
+    file = __import__(f"requests_smithy_retry.{home}", fromlist=[name])
+    assert getattr(file, name) is getattr(requests_smithy_retry, name)
+    assert not (PACKAGE / f"{name}.py").exists()
+    assert not (PACKAGE / name).exists()
+
+
+def test_other_names_are_not_there():
+    """An unknown name is an AttributeError in Python's own words; ``dir`` has all that there are."""
+    with pytest.raises(AttributeError, match=r"^module 'requests_smithy_retry' has no attribute 'RetryAdaptor'$"):
+        requests_smithy_retry.RetryAdaptor  # noqa: B018
+    assert set(requests_smithy_retry.__all__) <= set(dir(requests_smithy_retry))
+
+
+def test_functions_with_the_name_of_their_file_stay_functions():
+    """Whatever was imported first, ``mount``, ``install`` and ``classifier`` are the functions."""
+    program = (
+        "import requests_smithy_retry.mounting, requests_smithy_retry.classifiers.protocol\n"
+        "from requests_smithy_retry import RetryAdapter, classifier, install, mount\n"
+        "assert all(type(item) is type(lambda: 0) for item in (classifier, install, mount))"
+    )
+    assert "_HOME.adapter" in loaded_by(program)
+
+
+def test_importing_the_package_loads_little():
+    """A few small files, and nothing of the standard library that requests does not load as well."""
+    expected = {"_HOME", "_HOME.classifiers", "_HOME.classifiers.protocol", "_HOME.mounting", "_HOME.version"}
+    assert expected == loaded_by("import requests_smithy_retry")
+
+
+def test_mounting_loads_what_the_default_mode_needs():
+    """Not what few need: models, the other modes, settings of AWS, and the like."""
+    loaded = loaded_by("from requests_smithy_retry import mount\nmount(requests.Session())")
+    assert {"_HOME.adapter", "_HOME.sending.operation", "_HOME.strategies.standard"} <= loaded
+    assert set() == loaded & FEW_NEED
+
+
+def test_a_failure_imports_nothing():
+    """All that a retry needs was loaded when the adapter was mounted: no file is opened when things go wrong."""
+    program = """
+from requests_smithy_retry import mount
+session = mount(requests.Session(), initial_backoff=0, patience=0.01)
+import socket
+with socket.socket() as nobody_listens:
+    nobody_listens.bind(("127.0.0.1", 0))
+    before = set(sys.modules)
+    try:
+        session.get(f"http://127.0.0.1:{nobody_listens.getsockname()[1]}/")
+    except requests.ConnectionError as error:
+        assert len(error._retry_history.attempts) == 3
+"""
+    assert set() == {name for name in loaded_by(program) if name.startswith("_HOME")}
+
+
+@pytest.mark.parametrize(
+    ("path", "names"),
+    [
+        ("requests_smithy_retry", tuple(requests_smithy_retry.__all__)),
+        ("requests_smithy_retry.testing", ("FakeClock", "FaultServer", "skipped_waits", "watched_attempts")),
+        ("requests_smithy_retry.policy", ("RetryDirective", "StandardRetryPolicy", "retry")),
+        ("requests_smithy_retry.smithy", ("ModeledError", "ModeledOperation", "verdict_for")),
+        ("requests_smithy_retry.quotas.redis", ("RedisTokenBucket",)),
+        ("requests_smithy_retry.quotas.shared_memory", ("SharedMemoryTokenBucket",)),
+        ("requests_smithy_retry.prometheus", ("PrometheusListener",)),
+        ("requests_smithy_retry.otel", ("OpenTelemetryListener",)),
+    ],
+)
+def test_a_public_import_path_stays(path, names):
+    """Modules move into rooms; the paths that programs import from stay where they are."""
+    if path.endswith(("prometheus", "otel", "redis")):
+        pytest.importorskip(
+            {"prometheus": "prometheus_client", "otel": "opentelemetry"}.get(path.rpartition(".")[2], "redis")
+        )
+    module = importlib.import_module(path)
+    assert [] == [name for name in names if not hasattr(module, name)]

@@ -1,0 +1,168 @@
+"""Parts of a few lines: errors, error_info, outcome, clock, interfaces."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+import time
+
+import pytest
+import requests
+
+from requests_smithy_retry import (
+    ErrorKind,
+    ErrorRetryInfo,
+    HasFault,
+    Outcome,
+    ResponseError,
+    RetryAction,
+    RetryConfigError,
+    RetryContext,
+    RetryError,
+    RetryStrategy,
+    SimpleRetryStrategy,
+    StandardRetryStrategy,
+    StopReason,
+    SystemClock,
+    TokenError,
+)
+from requests_smithy_retry.classifiers.actions import RetryReason
+from requests_smithy_retry.classifiers.outcome import context_of, describe
+from requests_smithy_retry.quotas.url import QuotaUrl
+
+
+def answer(status: int) -> requests.Response:
+    response = requests.Response()
+    response.status_code = status
+    return response
+
+
+def test_retry_error_says_why():
+    """A refusal carries its rule, and its words are the rule's where it has none."""
+    assert "the retry strategy refused" == str(RetryError())
+    error = RetryError("no", stop_reason=StopReason.DEADLINE, delay=1.5)
+    assert ("no", StopReason.DEADLINE, 1.5, None) == (str(error), error.stop_reason, error.delay, error.classification)
+
+
+def test_a_config_error_names_everything():
+    """Option, value, source and what is allowed are in the message and on the error, also after pickling."""
+    error = RetryConfigError("max_attempts", 0, "code", "a whole number of 1 or more is allowed")
+    assert "max_attempts=0 (from code): a whole number of 1 or more is allowed" == str(error)
+    copy = pickle.loads(pickle.dumps(error))
+    assert ("max_attempts", 0, "code", str(error)) == (copy.option, copy.value, copy.source, str(copy))
+    assert isinstance(error, ValueError)
+    assert issubclass(TokenError, ValueError)
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "shown"),
+    [
+        *(
+            ("quota", f"{scheme}://user:hunter2@host/1?a=b://c", f"{scheme}://...")
+            for scheme in ("http", "https", "redis", "rediss", "unix", "shm", "memory")
+        ),
+        ("mode", "hunter2://x", "..."),
+        ("quota_url", "redis://:hunter2@host", "redis://..."),
+        ("quota_url", "redis", "..."),
+        ("quota_url", "hunter2", "..."),
+        ("quota_url", 5, 5),
+        ("quota_url", QuotaUrl("redis://:hunter2@host"), "redis://host:6379"),
+        ("mode", "redis", "redis"),
+    ],
+)
+def test_a_config_error_shows_no_password(option, value, shown):
+    """Of what looks like a URL it has a known scheme at most; an object may say what of it can be shown."""
+    error = RetryConfigError(option, value, "code", "nothing is allowed")
+    assert (shown, f"{option}={shown!r} (from code): nothing is allowed") == (error.value, str(error))
+
+
+def test_no_error_of_ours_is_one_of_requests():
+    """``except RequestException`` in a caller's code never swallows a misconfiguration."""
+    for kind in (RetryError, RetryConfigError, TokenError):
+        assert not issubclass(kind, (requests.RequestException, OSError))
+
+
+@pytest.mark.parametrize(
+    ("status", "success", "fault"),
+    [(200, True, None), (399, True, None), (404, False, "client"), (500, False, "server")],
+)
+def test_an_outcome_with_a_response(status, success, fault):
+    """Below 400 is a success; above, the fault is told by the hundred."""
+    outcome = Outcome(response=answer(status))
+    assert (status, success) == (outcome.status, outcome.is_success)
+    error = ResponseError(answer(status), RetryContext(outcome))
+    assert fault == error.fault
+    assert isinstance(error, ErrorRetryInfo)
+    assert isinstance(error, HasFault)
+    assert f"the server answered {status}" == str(error)
+    assert outcome is context_of(error).outcome
+
+
+def test_an_outcome_with_an_error():
+    """A plain exception is an outcome without a status."""
+    error = KeyError()
+    outcome = context_of(error).outcome
+    assert (error, None, False) == (outcome.error, outcome.status, outcome.is_success)
+    error.retry_context = "something else"
+    assert context_of(error).outcome.error is error
+
+
+@pytest.mark.parametrize(
+    ("action", "safe", "throttling", "after"),
+    [
+        (RetryAction.throttling_error(), True, True, None),
+        (RetryAction.retryable_error_with_explicit_delay(ErrorKind.TRANSIENT, 2), True, False, 2),
+        (RetryAction.retry_forbidden(), False, False, None),
+        (RetryAction.no_action_indicated(), None, False, None),
+    ],
+)
+def test_an_error_is_made_to_say_what_the_classifiers_said(action, safe, throttling, after):
+    """A strategy that knows ``ErrorRetryInfo`` alone can decide; an error with a word of its own keeps it."""
+    error = OSError()
+    describe(error, action)
+    assert (safe, throttling, after, False) == (
+        error.is_retry_safe,
+        error.is_throttling_error,
+        error.retry_after,
+        error.is_timeout_error,
+    )
+    before = vars(error).copy()
+    describe(error, RetryAction.transient_error())
+    assert before == vars(error)
+    late = OSError()
+    describe(late, RetryAction.retry_indicated(RetryReason(ErrorKind.TRANSIENT, timeout=True)))
+    assert late.is_timeout_error is True
+
+
+def test_the_system_clock_tells_the_machines_time(monkeypatch):
+    """Monotonic for intervals, wall for dates; sleep is looked up when it is called, so that gevent's is seen."""
+    clock = SystemClock()
+    assert abs(clock.now() - time.monotonic()) < 5
+    assert abs(clock.wall() - time.time()) < 5
+    slept = []
+    monkeypatch.setattr(time, "sleep", slept.append)
+    clock.sleep(3)
+    assert [3] == slept
+
+
+def test_a_wait_beyond_what_the_platform_can_sleep_is_cut(monkeypatch):
+    """With a ``max_retry_after`` without end, no hint of a server raises what is no requests exception."""
+    slept = []
+    monkeypatch.setattr(time, "sleep", slept.append)
+    SystemClock().sleep(1e300)
+    assert [1e9] == slept
+
+
+def test_a_strategy_is_three_methods_with_keywords():
+    """The built-in strategies have the protocol's methods, keyword-only as in the design."""
+    for kind in (SimpleRetryStrategy, StandardRetryStrategy, RetryStrategy):
+        for name, keywords in (
+            ("acquire_initial_retry_token", ["token_scope"]),
+            ("refresh_retry_token_for_retry", ["token_to_renew", "error"]),
+            ("record_success", ["token"]),
+        ):
+            parameters = list(inspect.signature(getattr(kind, name)).parameters.values())[1:]
+            assert keywords == [item.name for item in parameters]
+            assert {inspect.Parameter.KEYWORD_ONLY} == {item.kind for item in parameters}
+    assert isinstance(StandardRetryStrategy(), RetryStrategy)
+    assert not isinstance(object(), RetryStrategy)

@@ -1,0 +1,203 @@
+"""Where a response carries an AWS error code (contract 3.5, 13): tables, and bytes from a hostile server."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+
+import pytest
+
+from requests_smithy_retry.classifiers.aws import (
+    MAX_ERROR_BODY,
+    THROTTLING_CODES,
+    TRANSIENT_CODES,
+    code_in_body,
+    error_code,
+)
+
+BOMB = (
+    b'<?xml version="1.0"?><!DOCTYPE r [<!ENTITY a "SlowDown"><!ENTITY b "&a;&a;&a;&a;">]>'
+    b"<ErrorResponse><Error><Code>&b;</Code></Error></ErrorResponse>"
+)
+
+
+@pytest.mark.parametrize(
+    ("header", "expected"),
+    [
+        ("ThrottlingException", "ThrottlingException"),
+        ("com.example.v1#ThrottlingException", "ThrottlingException"),
+        ("ThrottlingException:http://internal.example.com/coral/v1/", "ThrottlingException"),
+        ("com.example#ThrottlingException:http://internal.example.com/#v1", "ThrottlingException"),
+        (" SlowDown ", "SlowDown"),
+        ("", None),
+        (":", None),
+        ("#", None),
+        (None, None),
+        (b"SlowDown", None),
+    ],
+)
+def test_the_header_of_rest_json(header: object, expected: str | None) -> None:
+    """Namespace before ``#`` and URI after ``:`` are stripped."""
+    assert error_code({"x-amzn-errortype": header}, b"") == expected
+
+
+@pytest.mark.parametrize(
+    ("begin", "expected"),
+    [
+        (b'{"__type":"a#SlowDown", "stack": "', "SlowDown"),
+        (b'{ "n" : 12 , "o":{"code":"x"},\r\n"code" : "SlowDown","stack":["', "SlowDown"),
+        (b'{"\\"q":1,"Code":"SlowDown","stack":"\\"', "SlowDown"),
+        (b'\xef\xbb\xbf {"code":"One","__type":"Two","":"\xc3', "Two"),
+        (b'{"n":' + b"1" * 5000 + b',"code":"SlowDown","stack":"', "SlowDown"),
+        (b'{"stack":"', None),
+        (b'{"code":"SlowDown', None),
+        (b'{"code":nonsense,"Code":"SlowDown","', None),
+        (b'{"code":"SlowDown" "', "SlowDown"),
+        (b'{1:2,"code":"SlowDown","', None),
+        (b'{"a":[' + b"[" * 40_000, None),
+    ],
+)
+def test_a_json_body_that_is_too_long_is_read_as_far_as_it_goes(begin: bytes, expected: str | None) -> None:
+    """A code within the first 64 KiB counts, whatever follows."""
+    assert error_code({}, begin + b"x" * 100_000 + b'"}') == expected
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (b'{"__type":"SlowDown"}', "SlowDown"),
+        (b'{"__type":"com.example#SlowDown","message":"m"}', "SlowDown"),
+        (b'{"code":"SlowDown"}', "SlowDown"),
+        (b'{"Code":"SlowDown"}', "SlowDown"),
+        (b'{"code":"Two","__type":"One"}', "One"),
+        (b'{"__type":7,"code":"SlowDown"}', "SlowDown"),
+        (b'{"__type":"","code":" ","Code":"SlowDown"}', "SlowDown"),
+        (b'{"code":429}', None),
+        (b'{"message":"SlowDown"}', None),
+        (b'{"error":{"code":"SlowDown"}}', None),
+        (b"\xef\xbb\xbf \r\n\t" + b'{"code":"SlowDown"}', "SlowDown"),
+        (b'["SlowDown"]', None),
+        (b'"SlowDown"', None),
+        (b'{"code":"SlowDown"', None),
+        (b"{", None),
+        (b'{"code":"\\ud800"}', "\ud800"),
+        (b'{"code":"\xff"}', None),
+        (b'{"n":' + b"9" * 60_000 + b',"code":"SlowDown"}', "SlowDown"),
+        (b'{"code":' + b"[" * 60_000, None),
+    ],
+)
+def test_json_bodies(body: bytes, expected: str | None) -> None:
+    """The first text among ``__type``, ``code`` and ``Code``, at the top of an object."""
+    assert code_in_body(body) == expected
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (b"<ErrorResponse><Error><Type>Sender</Type><Code>SlowDown</Code></Error></ErrorResponse>", "SlowDown"),
+        (b"<Response><Errors><Error><Code>SlowDown</Code></Error></Errors></Response>", "SlowDown"),
+        (b'<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>SlowDown</Code></Error>', "SlowDown"),
+        (b'<ErrorResponse xmlns="urn:x"><Error><Code> SlowDown\n</Code></Error></ErrorResponse>', "SlowDown"),
+        (b'<e:Error xmlns:e="urn:x"><e:Code>SlowDown</e:Code></e:Error>', "SlowDown"),
+        (b"<Error><Code><![CDATA[SlowDown]]></Code></Error>", "SlowDown"),
+        (b"<Error><Code>Slow<!-- -->Down</Code><Code>Other</Code></Error>", "SlowDown"),
+        (b"<Error><Code>Slow<b>not this</b>Down</Code></Error>", "SlowDown"),
+        (b"\xef\xbb\xbf<Error><Code>SlowDown</Code></Error>", "SlowDown"),
+        (b'<?xml version="1.0" encoding="rot13"?><Error><Code>SlowDown</Code></Error>', "SlowDown"),
+        (b"<Error><Code>SlowDown</Code>cut off here", "SlowDown"),
+        (b"<Error><Code>SlowDo", None),
+        (b"<Error><Code/></Error>", None),
+        (b"<Error><Message>SlowDown</Message></Error>", None),
+        (b"<html><body>SlowDown</body></html>", None),
+        (b"<Error><Code>&undefined;SlowDown</Code></Error>", None),
+        (b"<a></b>", None),
+        (b"<", None),
+        (b"<!DOCTYPE html><html><Code>SlowDown</Code></html>", None),
+        (b'<!DOCTYPE Error SYSTEM "file:///etc/hostname"><Error><Code>SlowDown</Code></Error>', None),
+        (BOMB, None),
+    ],
+)
+def test_xml_bodies(body: bytes, expected: str | None) -> None:
+    """The first ``Code`` element; a document with a DOCTYPE has none."""
+    assert code_in_body(body) == expected
+
+
+@pytest.mark.parametrize("body", [b"", b"SlowDown", b"Code=SlowDown", b"\x00", b"\xff\xfe<\x00"])
+def test_other_bodies_have_no_code(body: bytes) -> None:
+    """Whatever is neither JSON nor XML."""
+    assert code_in_body(body) is None
+
+
+def test_the_header_comes_before_the_body() -> None:
+    """And the body is looked at where the header says nothing."""
+    body = b'{"__type":"InBody"}'
+    assert error_code({"x-amzn-errortype": "InHeader"}, body) == "InHeader"
+    assert error_code({"x-amzn-errortype": ":"}, body) == error_code({}, body) == "InBody"
+
+
+def test_no_more_than_64_kib_are_looked_at() -> None:
+    """A code past them is not seen, one before them is, whatever follows."""
+    filler = b"<!--" + b"x" * MAX_ERROR_BODY + b"-->"
+    assert error_code({}, b"<Error>" + filler + b"<Code>SlowDown</Code></Error>") is None
+    assert error_code({}, b"<Error><Code>SlowDown</Code>" + filler + b"</Error>") == "SlowDown"
+
+
+def test_the_two_classes_do_not_overlap() -> None:
+    """``PriorRequestNotComplete``, which botocore has in both, is throttling."""
+    assert not THROTTLING_CODES & TRANSIENT_CODES
+    assert "PriorRequestNotComplete" in THROTTLING_CODES
+    assert (len(THROTTLING_CODES), len(TRANSIENT_CODES)) == (14, 2)
+
+
+def test_no_bytes_raise() -> None:
+    """Thousands of mutations of real bodies, each with a few bytes changed, cut or doubled."""
+    draw = random.Random(7)
+    seeds = [
+        json.dumps({"__type": "com.example#SlowDown", "message": "x" * 20}).encode(),
+        b'<?xml version="1.0"?><ErrorResponse xmlns="u"><Error><Code>SlowDown</Code></Error></ErrorResponse>',
+        BOMB,
+    ]
+    for _ in range(5_000):
+        body = bytearray(draw.choice(seeds))
+        for _ in range(draw.randrange(1, 6)):
+            place = draw.randrange(len(body) + 1)
+            body[place : place + draw.randrange(4)] = draw.randbytes(draw.randrange(4))
+        code = error_code({"x-amzn-errortype": bytes(body[:9]).decode("latin-1")}, bytes(body))
+        assert code is None or isinstance(code, str)
+        assert code_in_body(bytes(body)) is None or isinstance(code_in_body(bytes(body)), str)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"<" * MAX_ERROR_BODY,
+        b"<a>" * (MAX_ERROR_BODY // 3),
+        b"<a " + b"b='' " * 12_000 + b"/>",
+        b"{" + b'"a":1,' * 10_000,
+        b'{"a":' * 12_000,
+        b"<Error><Code>" + b"&amp;" * 12_000,
+    ],
+)
+def test_the_worst_bodies_cost_little(body: bytes) -> None:
+    """Well under a tenth of a second each: the work is linear in 64 KiB."""
+    begun = time.process_time()
+    assert code_in_body(body) is None
+    assert time.process_time() - begun < 0.1
+
+
+@pytest.mark.parametrize("start", [b"\x0b", b"\x0c", b"X", b"\xa0"])
+def test_only_white_space_may_stand_before_the_body(start):
+    """That of JSON and XML: blank, tab and the ends of a line."""
+    for body in (b'{"code": "SlowDown"}', b"<Error><Code>SlowDown</Code></Error>"):
+        assert code_in_body(start + body) is None
+        assert code_in_body(b" \t\r\n" + body) == "SlowDown"
+
+
+def test_64_kib_of_a_body_are_looked_at():
+    """A code that ends there is found; one byte later it is not."""
+    for size, expected in ((65_536, "SlowDown"), (65_537, None)):
+        head, tail = b"<Error><!--", b"--><Code>SlowDown</Code>"
+        body = head + b" " * (size - len(head) - len(tail)) + tail
+        assert len(body) == size
+        assert error_code({}, body + b"</Error>") == expected

@@ -1,0 +1,379 @@
+"""The fold (contract 3.2), and who is asked (contract 3.3)."""
+
+from __future__ import annotations
+
+import random
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import requests
+
+from requests_smithy_retry import (
+    Classification,
+    HttpStatusCodeClassifier,
+    Outcome,
+    RetryAction,
+    RetryAdapter,
+    RetryClassifierPriority,
+    RetryError,
+    StandardRetryStrategy,
+    StopReason,
+    Vote,
+    classifier,
+    classify,
+    default_classifiers,
+    retry_history,
+    retry_options,
+    with_priority,
+)
+from requests_smithy_retry.classifiers.fold import classification_of
+from requests_smithy_retry.classifiers.protocol import in_order
+from tests.support import Reply, prepare, scripted, send
+
+NOTHING = RetryAction.no_action_indicated()
+VERDICTS = [
+    NOTHING,
+    RetryAction.transient_error(),
+    RetryAction.throttling_error(),
+    RetryAction.server_error(),
+    RetryAction.client_error(),
+    RetryAction.retry_forbidden("a"),
+    RetryAction.retry_forbidden("b"),
+]
+
+
+def saying(verdict: Any, name: str = "one", **options: Any) -> Any:
+    """A classifier that always says the same."""
+    return classifier(lambda outcome: verdict, name=name, **options)
+
+
+TRANSIENT, THROTTLED = RetryAction.transient_error(), RetryAction.throttling_error()
+FORBIDDEN = RetryAction.retry_forbidden("no")
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "expected", "asked"),
+    [
+        ([], NOTHING, 0),
+        ([None], NOTHING, 1),
+        ([TRANSIENT], TRANSIENT, 1),
+        ([TRANSIENT, None, NOTHING], TRANSIENT, 3),
+        ([TRANSIENT, THROTTLED], THROTTLED, 2),
+        ([THROTTLED, TRANSIENT], TRANSIENT, 2),
+        ([TRANSIENT, FORBIDDEN, THROTTLED], FORBIDDEN, 2),
+        ([FORBIDDEN, None], FORBIDDEN, 1),
+    ],
+)
+def test_the_last_opinion_counts_and_forbidden_ends(verdicts: list[Any], expected: RetryAction, asked: int) -> None:
+    """No action never overrides, another verdict replaces, forbidden stops the asking."""
+    result = classify([saying(verdict) for verdict in verdicts], Outcome())
+    assert result.action == expected
+    assert [vote.action for vote in result.votes] == [NOTHING if item is None else item for item in verdicts[:asked]]
+
+
+def test_each_classifier_is_told_the_verdict_so_far() -> None:
+    """It sees what the fold has come to, not what its neighbour said."""
+    told = []
+
+    def listen(outcome: Outcome, previous: RetryAction) -> None:
+        told.append(previous)
+
+    items = [classifier(listen), saying(TRANSIENT), saying(None), classifier(listen)]
+    assert classify(items, Outcome()) == Classification(
+        TRANSIENT, (Vote("listen", NOTHING), Vote("one", TRANSIENT), Vote("one", NOTHING), Vote("listen", NOTHING))
+    )
+    assert told == [NOTHING, TRANSIENT]
+
+
+def test_something_else_than_a_verdict_is_a_bug() -> None:
+    """The error names the classifier."""
+    with pytest.raises(TypeError, match="the classifier 'one' returned True: a RetryAction or None is allowed"):
+        classify([saying(True)], Outcome())
+
+
+def test_an_exception_of_a_classifier_comes_through() -> None:
+    """With the connection released, and without a send after it."""
+
+    def broken(outcome: Outcome) -> None:
+        raise ZeroDivisionError("a bug")
+
+    adapter = scripted(503, classifiers=[classifier(broken)])
+    with pytest.raises(ZeroDivisionError, match="a bug"):
+        send(adapter)
+    assert adapter.responses[0].raw.closed
+
+
+def test_a_classifier_cannot_refuse_in_the_strategys_place() -> None:
+    """Its ``RetryError`` is a bug like any other exception, and comes through under another name."""
+
+    def failing(outcome: Outcome) -> None:
+        raise RetryError("from a loop of its own")
+
+    with pytest.raises(RuntimeError, match=r"^the classifier 'failing' raised a RetryError") as caught:
+        classify([classifier(failing)], Outcome())
+    assert isinstance(caught.value.__cause__, RetryError)
+
+
+def test_identity_no_action_changes_no_fold() -> None:
+    """Wherever it is put in, among any verdicts."""
+    for seed in range(300):
+        draw = random.Random(seed)
+        verdicts = draw.choices(VERDICTS, k=draw.randrange(6))
+        place = draw.randrange(len(verdicts) + 1)
+        more = [*verdicts[:place], NOTHING, *verdicts[place:]]
+        assert _fold(more) == _fold(verdicts)
+
+
+def test_forbidden_absorbs() -> None:
+    """The first forbidden is the verdict, whatever comes after it."""
+    for seed in range(300):
+        draw = random.Random(seed)
+        before, after = draw.choices(VERDICTS[:5], k=draw.randrange(4)), draw.choices(VERDICTS, k=draw.randrange(4))
+        assert _fold([*before, FORBIDDEN, *after]) == FORBIDDEN
+
+
+def test_the_order_of_addition_does_not_matter_where_priorities_differ() -> None:
+    """Any permutation of classifiers with distinct priorities gives the same verdict and the same votes."""
+    for seed in range(300):
+        draw = random.Random(seed)
+        priority, items = RetryClassifierPriority.default(), []
+        for number in range(draw.randrange(1, 7)):
+            items.append(saying(draw.choice(VERDICTS), str(number), priority=priority))
+            step = draw.choice([RetryClassifierPriority.run_before, RetryClassifierPriority.run_after])
+            priority = step(priority)
+        expected = classify(in_order(items), Outcome())
+        draw.shuffle(items)
+        assert classify(in_order(items), Outcome()) == expected
+
+
+def _fold(verdicts: list[RetryAction]) -> RetryAction:
+    return classify([saying(verdict) for verdict in verdicts], Outcome()).action
+
+
+LOCKED = classifier(
+    lambda outcome: RetryAction.transient_error() if outcome.status == 423 else None, name="locked", sees_successes=True
+)
+
+
+@pytest.mark.parametrize(
+    "adapter",
+    [
+        scripted(423, 200, classifiers=[LOCKED]),
+        scripted(423, 200, strategy=StandardRetryStrategy(classifiers=[LOCKED], jitter="none", initial_backoff=0)),
+    ],
+    ids=["adapter", "strategy"],
+)
+def test_classifiers_are_added_on_the_strategy_or_by_the_adapters_option(adapter: Any) -> None:
+    """Beside the defaults, which go on as before."""
+    assert send(adapter).status_code == 200
+    adapter.script = [503, 423, 200]
+    assert send(adapter).status_code == 200
+
+
+def test_classifiers_are_added_for_one_operation() -> None:
+    """For the block alone; blocks nest and add up."""
+    adapter = scripted(423, 418, 200, 423)
+    teapot = classifier(lambda outcome: RetryAction.server_error() if outcome.status == 418 else None)
+    with retry_options(classifiers=[LOCKED]), retry_options(classifiers=[teapot]):
+        assert send(adapter).status_code == 200
+    assert send(adapter).status_code == 423
+
+
+def test_the_defaults_are_replaced_on_the_strategy() -> None:
+    """``default_classifiers=False`` leaves only the given ones, and the resend rule."""
+    adapter = scripted(503, default_classifiers=False, classifiers=[LOCKED])
+    assert send(adapter).status_code == 503
+    adapter.script = [423]
+    response = send(adapter, "POST")
+    assert [vote.classifier for vote in retry_history(response).attempts[0].votes] == ["locked", "resend rule"]
+    assert retry_history(response).stop_reason is StopReason.NOT_RESENDABLE
+
+
+def test_the_set_of_classifiers_is_replaced_for_one_operation() -> None:
+    """The RFC's "set": what a block gives with ``default_classifiers=False`` replaces all, an outer block's too."""
+    adapter = scripted(418, classifiers=[saying(TRANSIENT, "strategy's")])
+    outer = retry_options(classifiers=[saying(TRANSIENT, "outer")])
+    with outer, retry_options(default_classifiers=False, classifiers=[LOCKED]) as inner:
+        assert [item.name for item in inner.classifiers] == ["locked"]
+        votes = retry_history(send(adapter)).attempts[0].votes
+        assert [vote.classifier for vote in votes] == ["locked", "resend rule"]
+        with retry_options(default_classifiers=True):
+            adapter.script = [418, 200]
+            assert send(adapter).status_code == 200
+
+
+def test_a_user_classifier_overrules_all_defaults_but_not_the_resend_rule() -> None:
+    """It runs after them; the resend rule runs after it."""
+    adapter = scripted(503, classifiers=[saying(FORBIDDEN)])
+    assert retry_history(send(adapter)).why == "no"
+    adapter = scripted(500, classifiers=[saying(TRANSIENT, priority=_far_after())])
+    assert retry_history(send(adapter, "POST")).stop_reason is StopReason.NOT_RESENDABLE
+
+
+def _far_after() -> RetryClassifierPriority:
+    priority = RetryClassifierPriority.default()
+    for _ in range(10):
+        priority = RetryClassifierPriority.run_after(priority)
+    return priority
+
+
+def test_a_default_is_moved_by_wrapping_it() -> None:
+    """The statuses after everything else: then they overrule a user's classifier."""
+    late = with_priority(
+        HttpStatusCodeClassifier(), RetryClassifierPriority.run_after(RetryClassifierPriority.default())
+    )
+    kept = [item for item in default_classifiers() if item.name != "HttpStatusCodeClassifier"]
+    adapter = scripted(503, 200, default_classifiers=False, classifiers=[late, saying(THROTTLED), *kept])
+    votes = retry_history(send(adapter)).attempts[0].votes
+    assert [vote.classifier for vote in votes][-3:] == ["one", "HttpStatusCodeClassifier", "resend rule"]
+
+
+def _done(outcome: Outcome) -> RetryAction | None:
+    if outcome.status == 200 and outcome.response.content == b"pending":
+        return RetryAction.retryable_error_with_explicit_delay(TRANSIENT.reason.kind, 3)
+    return None
+
+
+@pytest.mark.parametrize("per_operation", [False, True])
+@pytest.mark.parametrize("foreign", [False, True])
+def test_a_success_is_retried_where_a_classifier_asks_to_see_it(per_operation: bool, foreign: bool) -> None:
+    """Polling: the verdict on a 2xx leads to another attempt, and the last one is recorded as a success."""
+    polling = classifier(_done, sees_successes=True)
+    script = [Reply(200, body=b"pending"), Reply(200, body=b"done")]
+    options: dict[str, Any] = {"strategy": Foreign()} if foreign else {}
+    if per_operation:
+        adapter = scripted(*script, **options)
+        with retry_options(classifiers=[polling]):
+            response = send(adapter)
+    else:
+        adapter = scripted(*script, **options, classifiers=[polling])
+        response = send(adapter)
+    assert response.content == b"done"
+    assert retry_history(response).stop_reason is StopReason.SUCCESS
+    if foreign:
+        assert options["strategy"].calls == ["acquire", "refresh", "success"]
+    else:
+        assert adapter.clock.sleeps == [3]
+        assert adapter.strategy.bucket("https://api.example.com:443").available == 500
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_a_success_that_nobody_wants_retried_is_a_success_for_a_foreign_strategy_too(method: str) -> None:
+    """Also where the request could not be sent again."""
+    strategy = Foreign()
+    adapter = scripted(
+        Reply(200, body=b"done"), strategy=strategy, classifiers=[classifier(_done, sees_successes=True)]
+    )
+    assert send(adapter, method).content == b"done"
+    assert strategy.calls == ["acquire", "success"]
+
+
+def test_a_foreign_strategy_cannot_send_a_polled_post_again() -> None:
+    """The resend rule holds for a success, too: a POST that was answered was applied."""
+    strategy = Foreign()
+    adapter = scripted(
+        Reply(200, body=b"pending"), strategy=strategy, classifiers=[classifier(_done, sees_successes=True)]
+    )
+    response = send(adapter, "POST")
+    assert retry_history(response).stop_reason is StopReason.NOT_RESENDABLE
+    assert strategy.calls == ["acquire"]
+
+
+def test_an_error_inside_a_success_can_be_forbidden_for_a_foreign_strategy() -> None:
+    """It is then handed on, and not recorded as a success."""
+    strategy = Foreign()
+    adapter = scripted(200, strategy=strategy, classifiers=[saying(FORBIDDEN, sees_successes=True)])
+    assert retry_history(send(adapter)).stop_reason is StopReason.FORBIDDEN
+    assert strategy.calls == ["acquire"]
+
+
+def test_a_foreign_strategys_fold_is_that_of_the_operation() -> None:
+    """In order of priority, and replaced where the operation says so."""
+    strategy = Foreign()
+    adapter = scripted(503, 503, 200, strategy=strategy)
+    early = saying(FORBIDDEN, "early", priority=RetryClassifierPriority.run_before(RetryClassifierPriority.default()))
+    with retry_options(default_classifiers=False, classifiers=[saying(TRANSIENT), early]):
+        send(adapter)
+    assert strategy.errors[0].is_retry_safe is False
+
+
+def test_of_a_success_only_those_are_asked_that_want_to_see_it() -> None:
+    """Somebody's classifier of failures is not surprised by a success because another one looks at them."""
+    failures_only = saying(TRANSIENT, "failures")
+    adapter = scripted(200, classifiers=[failures_only, classifier(_done, sees_successes=True)])
+    assert retry_history(send(adapter)).stop_reason is StopReason.SUCCESS
+
+
+def test_successes_are_not_classified_where_nobody_asked() -> None:
+    """No classifier runs for a success, and the fast path stays open."""
+    seen = []
+    quiet = classifier(lambda outcome: seen.append(outcome))
+    adapter = scripted(200, classifiers=[quiet])
+    assert send(adapter).status_code == 200
+    assert seen == []
+    assert not adapter._in_full
+    assert RetryAdapter(classifiers=[LOCKED])._in_full is True
+
+
+def test_an_operation_is_classified_once() -> None:
+    """One fold for each failed attempt, by whatever path."""
+    seen = []
+    counting = classifier(lambda outcome: seen.append(outcome.attempt))
+    send(scripted(503, 503, 503, classifiers=[counting]))
+    assert seen == [1, 2, 3]
+
+
+class Foreign:
+    """A strategy of somebody else's: it retries once whatever the adapter lets through."""
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+        self.errors: list[Any] = []
+
+    def acquire_initial_retry_token(self, *, token_scope: str | None = None) -> Any:
+        self.calls.append("acquire")
+        return _Token()
+
+    def refresh_retry_token_for_retry(self, *, token_to_renew: Any, error: Exception) -> Any:
+        self.calls.append("refresh")
+        self.errors.append(error)
+        return _Token()
+
+    def record_success(self, *, token: Any) -> None:
+        self.calls.append("success")
+
+
+class _Token:
+    retry_count = 0
+    retry_delay = 0.0
+
+
+def test_an_exception_that_carries_a_response_is_judged_by_it_when_driven_by_hand() -> None:
+    """What ``raise_for_status`` raises is retried as its status says, hint included."""
+    adapter = scripted(Reply(503, {"Retry-After": "7"}), max_attempts=1)
+    response = send(adapter)
+    strategy = StandardRetryStrategy(jitter="none")
+    token = strategy.acquire_initial_retry_token()
+    with pytest.raises(requests.HTTPError) as caught:
+        response.raise_for_status()
+    renewed = strategy.refresh_retry_token_for_retry(token_to_renew=token, error=caught.value)
+    assert renewed.retry_delay == 7
+    assert prepare().method == "GET"
+
+
+@pytest.mark.parametrize("verdict", VERDICTS)
+def test_throttling_is_told_from_all_other_verdicts(verdict: RetryAction) -> None:
+    """Only a retry that is indicated because of throttling counts; without votes, nobody said anything."""
+    classification = Classification(verdict)
+    assert classification.is_throttling is (verdict == RetryAction.throttling_error())
+    assert classification.votes == ()
+
+
+@pytest.mark.parametrize("said", [None, "gold", 3])
+def test_somebody_elses_token_may_use_the_name_for_something_of_its_own(said: object) -> None:
+    """Only a classification is taken for one."""
+    assert classification_of(SimpleNamespace(classification=said)) is None
+    assert classification_of(object()) is None
+    verdict = Classification(RetryAction.transient_error())
+    assert classification_of(SimpleNamespace(classification=verdict)) is verdict

@@ -1,0 +1,238 @@
+"""What a classifier is, and how one is made (contract 3.1, 3.3)."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from requests_smithy_retry import (
+    HttpStatusCodeClassifier,
+    NoActionIndicated,
+    Outcome,
+    RetryAction,
+    RetryClassifier,
+    RetryClassifierPriority,
+    RetryConfig,
+    RetryConfigError,
+    TransientErrorClassifier,
+    classifier,
+    retry_options,
+    with_priority,
+)
+from requests_smithy_retry.classifiers.protocol import (
+    FunctionClassifier,
+    in_order,
+    is_classifier,
+    priority_of,
+    sees_successes,
+)
+
+NOTHING = RetryAction.no_action_indicated()
+AFTER = RetryClassifierPriority.run_after(RetryClassifierPriority.default())
+
+
+def test_a_function_of_the_outcome_is_a_classifier_in_one_line() -> None:
+    """Its name is the function's, and it runs after all defaults."""
+    made = classifier(lambda outcome: RetryAction.server_error())
+    assert made.classify_retry(Outcome(), NOTHING) == RetryAction.server_error()
+    assert (made.name, made.priority, made.sees_successes) == ("<lambda>", RetryClassifierPriority.default(), False)
+    assert repr(made) == "<classifier <lambda>>"
+
+
+def test_a_function_of_two_arguments_gets_the_verdict_so_far() -> None:
+    """It may refine what was said before; called as a function, it is told that nothing was."""
+
+    @classifier(name="an echo", priority=AFTER, sees_successes=True)
+    def echo(outcome: Outcome, previous: RetryAction) -> RetryAction:
+        return previous
+
+    assert echo.classify_retry(Outcome(), RetryAction.client_error()) == RetryAction.client_error()
+    assert echo(Outcome()) == NOTHING
+    assert echo(Outcome(), RetryAction.server_error()) == RetryAction.server_error()
+    assert (echo.name, echo.priority, echo.sees_successes) == ("an echo", AFTER, True)
+
+
+def test_the_bare_decorator_keeps_the_name() -> None:
+    """``@classifier`` without arguments does."""
+
+    @classifier
+    def locked(outcome: Outcome) -> None:
+        return None
+
+    assert locked.name == "locked"
+    assert locked(Outcome()) is None
+
+
+def test_a_decorator_with_arguments_leaves_out_what_it_is_not_given() -> None:
+    """The name is the function's; successes are not looked at."""
+
+    @classifier(priority=AFTER)
+    def mine(outcome: Outcome) -> None:
+        return None
+
+    assert (mine.name, mine.priority, mine.sees_successes) == ("mine", AFTER, False)
+    assert FunctionClassifier(mine).sees_successes is False
+
+
+def test_a_function_is_given_the_very_outcome() -> None:
+    """Whether it takes the verdict so far or not, and whoever calls it."""
+    seen = []
+    outcome = Outcome()
+    one = classifier(lambda outcome: seen.append(outcome))
+    two = classifier(lambda outcome, previous: seen.append(outcome))
+    for made in (one, two):
+        made.classify_retry(outcome, NOTHING)
+        made(outcome)
+    assert [True] * 4 == [each is outcome for each in seen]
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (lambda outcome, verdict: verdict, True),
+        (lambda outcome, previous=None: previous, True),
+        (lambda outcome, bound=NOTHING: bound, False),
+        (lambda outcome, bound=NOTHING, previous=NOTHING: bound, False),
+        (lambda outcome, *, previous=NOTHING: previous, False),
+        (lambda outcome, *, previous: previous, True),
+    ],
+    ids=[
+        *("a second argument", "one of that name", "a bound value", "two bound values", "by keyword alone"),
+        "by keyword alone, which it cannot do without",
+    ],
+)
+def test_who_gets_the_verdict_so_far(function: Any, expected: bool) -> None:
+    """A second argument that it cannot do without, or that is called ``previous``; a bound value is left alone."""
+    said = classifier(function).classify_retry(Outcome(), RetryAction.client_error())
+    assert (said == RetryAction.client_error()) is expected
+
+
+def test_any_callable_will_do() -> None:
+    """A variadic one gets both arguments, an object is named by its class, one without a signature one."""
+
+    class Callable_:
+        def __call__(self, *given: Any) -> RetryAction | None:
+            return RetryAction.retry_forbidden(str(len(given)))
+
+    made = classifier(Callable_())
+    assert made.name == "Callable_"
+    assert made.classify_retry(Outcome(), NOTHING) == RetryAction.retry_forbidden("2")
+
+    class Unsigned(Callable_):
+        @property
+        def __signature__(self) -> None:
+            raise ValueError("none")
+
+    assert classifier(Unsigned()).classify_retry(Outcome(), NOTHING) == RetryAction.retry_forbidden("1")
+
+
+def test_a_default_can_be_wrapped_at_another_priority() -> None:
+    """The wrapper asks the inner one, under its name, and runs where it is told."""
+    inner = HttpStatusCodeClassifier({202})
+    made = with_priority(inner, AFTER)
+    assert made.name == "HttpStatusCodeClassifier"
+    assert priority_of(made) == AFTER
+    assert sees_successes(made) is True
+    assert made.classify_retry(Outcome(), NOTHING) == NOTHING
+    echo = with_priority(classifier(lambda outcome, previous: previous), AFTER)
+    assert echo.classify_retry(Outcome(), RetryAction.client_error()) == RetryAction.client_error()
+
+
+def test_classifiers_are_sorted_by_priority_and_then_by_addition() -> None:
+    """Equal priorities keep their order; one without a priority runs after all defaults."""
+
+    class Plain:
+        name = "plain"
+
+        def classify_retry(self, outcome: Outcome, previous: RetryAction) -> None:
+            return None
+
+    first, second = (classifier(lambda outcome: None, name=name) for name in "ab")
+    plain, last = Plain(), with_priority(Plain(), AFTER)
+    status, transient = HttpStatusCodeClassifier(), TransientErrorClassifier()
+    assert in_order([last, second, plain, transient, first, status]) == (status, transient, second, plain, first, last)
+    assert isinstance(plain, RetryClassifier)
+    assert sees_successes(plain) is False
+    assert sees_successes(SimpleNamespace(sees_successes=1)) is True
+
+
+class EarlyByMethod:
+    """As the RFC's example has it: its priority is a method."""
+
+    name = "early"
+
+    def classify_retry(self, outcome: Outcome, previous: RetryAction) -> None:
+        return None
+
+    def priority(self) -> RetryClassifierPriority:
+        return RetryClassifierPriority.run_before(RetryClassifierPriority.http_status_code_classifier())
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: classifier(lambda outcome: None, priority="first"),
+        lambda: with_priority(HttpStatusCodeClassifier(), 7),
+        lambda: in_order([EarlyByMethod()]),
+        lambda: RetryConfig(classifiers=[EarlyByMethod()]),
+        lambda: retry_options(classifiers=[SimpleNamespace(name="a", classify_retry=print, priority=7)]),
+    ],
+    ids=["of a function", "of a wrapper", "a method", "in a config", "in a block"],
+)
+def test_a_priority_that_is_none_is_refused(make: Any) -> None:
+    """Rather than read as the default; the error says what is allowed."""
+    allowed = "an attribute or a property, not a method, that holds a RetryClassifierPriority is allowed"
+    with pytest.raises((TypeError, RetryConfigError), match=f"priority=.*: {allowed}"):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("item", "verdict"),
+    [
+        (TransientErrorClassifier(), True),
+        (object(), False),
+        ("name", False),
+        (lambda outcome: None, False),
+        (SimpleNamespace(name="a", classify_retry=print), True),
+        (SimpleNamespace(name=5, classify_retry=print), False),
+        (SimpleNamespace(classify_retry=print), False),
+        (SimpleNamespace(name="a", classify_retry="print"), False),
+        (SimpleNamespace(name="a"), False),
+    ],
+)
+def test_what_can_be_used_as_a_classifier(item: Any, verdict: bool) -> None:
+    """It needs a name and a method; a bare function is made one with ``classifier``."""
+    assert is_classifier(item) is verdict
+
+
+def test_a_classifier_without_an_opinion_may_return_none() -> None:
+    """None and "no action" are the same verdict."""
+    assert isinstance(NOTHING, NoActionIndicated)
+
+
+def test_the_verdict_so_far_may_be_taken_by_its_name_alone() -> None:
+    """A function that cannot do without it, and takes it as a keyword, is given it so."""
+
+    @classifier
+    def echo(outcome: Outcome, *, previous: RetryAction) -> RetryAction:
+        return previous
+
+    assert echo.classify_retry(Outcome(), RetryAction.transient_error()) == RetryAction.transient_error()
+
+
+@pytest.mark.parametrize(
+    ("function", "why"),
+    [
+        (lambda outcome, *, patience: None, "'patience'"),
+        (lambda outcome, previous, *, patience: None, "'patience'"),
+        (lambda outcome, previous, third: None, "'third'"),
+        (lambda: None, "too many positional arguments"),
+    ],
+    ids=["another keyword", "both", "a third", "none"],
+)
+def test_a_function_that_cannot_be_asked_is_refused_at_once(function: Any, why: str) -> None:
+    """Not at the first failure of a request."""
+    with pytest.raises(TypeError, match=rf"{why}; a function of \(outcome\) or \(outcome, previous\) is allowed$"):
+        classifier(function)

@@ -1,0 +1,160 @@
+"""Long polling (the Retries 2.1 specification): the delay is waited though the quota refuses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from requests_smithy_retry import (
+    RetryError,
+    SmithyModel,
+    StandardRetryStrategy,
+    StopReason,
+    retry_history,
+    retry_options,
+)
+from requests_smithy_retry.classifiers.outcome import Outcome, RetryContext
+from requests_smithy_retry.config.retry_options import OperationOptions
+from requests_smithy_retry.testing.clock import FakeClock
+from tests.support import Reply, reset_error, scripted, send
+from tests.unit.smithy.asts import operation, service
+
+URL = "https://api.example.com"
+MODEL = SmithyModel.from_dict(
+    service(operation("Wait", http="GET /wait", traits={"smithy.api#longPoll": {}}), operation("Get", http="GET /get"))
+)
+
+
+@pytest.mark.parametrize(
+    ("failure", "waited"),
+    [
+        (500, 0.05),
+        (429, 1.0),
+        (Reply(503, {"Retry-After": "7"}), 7),
+        (Reply(503, {"x-amz-retry-after": "9000"}), 5.05),
+    ],
+)
+def test_the_delay_is_waited_before_the_outcome_is_handed_on(failure: Any, waited: float) -> None:
+    """With an empty quota, attempts left, and the caller's word that it is a long poll."""
+    adapter = scripted(failure, quota=0)
+    with retry_options(long_poll=True):
+        response = send(adapter)
+    assert adapter.clock.sleeps == [waited]
+    assert retry_history(response).stop_reason is StopReason.QUOTA_EXCEEDED
+    assert len(adapter.sent) == 1
+
+
+def test_an_exception_is_handed_on_after_the_delay_too() -> None:
+    """The very one."""
+    failure = reset_error()
+    adapter = scripted(failure, quota=0)
+    with retry_options(long_poll=True), pytest.raises(type(failure)) as caught:
+        send(adapter)
+    assert caught.value is failure
+    assert adapter.clock.sleeps == [0.05]
+
+
+def test_a_strategy_driven_by_hand_gives_the_delay_with_its_refusal() -> None:
+    """The refusal carries it; whoever drives the strategy waits."""
+    strategy = StandardRetryStrategy(quota=0, jitter="none")
+    token = strategy.acquire_initial_retry_token()
+    with retry_options(long_poll=True), pytest.raises(RetryError) as caught:
+        strategy.refresh_retry_token_for_retry(token_to_renew=token, error=TimeoutError())
+    assert (caught.value.stop_reason, caught.value.delay) == (StopReason.QUOTA_EXCEEDED, 0.05)
+
+
+@pytest.mark.parametrize(
+    ("script", "options", "stop"),
+    [
+        ([200], {"quota": 0}, StopReason.SUCCESS),
+        ([404], {"quota": 0}, StopReason.NOT_RETRYABLE),
+        ([503], {"quota": 0, "max_attempts": 1}, StopReason.MAX_ATTEMPTS),
+        ([Reply(503, {"Retry-After": "500"})], {"quota": 0}, StopReason.HINT_TOO_LONG),
+    ],
+)
+def test_it_is_never_waited_where_the_quota_was_not_the_cause(script: Any, options: Any, stop: StopReason) -> None:
+    """A success, a failure that is not retried, no attempts left, a hint too long."""
+    adapter = scripted(*script, **options)
+    with retry_options(long_poll=True):
+        response = send(adapter)
+    assert adapter.clock.sleeps == []
+    assert retry_history(response).stop_reason is stop
+
+
+def test_a_request_that_may_not_be_sent_again_is_not_waited_for() -> None:
+    """The resend rule comes before the quota."""
+    adapter = scripted(500, quota=0)
+    with retry_options(long_poll=True):
+        assert send(adapter, "POST").status_code == 500
+    assert adapter.clock.sleeps == []
+
+
+def test_other_operations_are_not_delayed() -> None:
+    """Nor is a long poll whose caller says that it is none."""
+    adapter = scripted(503, 503, quota=0)
+    send(adapter)
+    with retry_options(long_poll=True), retry_options(long_poll=False):
+        send(adapter)
+    assert adapter.clock.sleeps == []
+
+
+def test_a_model_marks_its_long_polls() -> None:
+    """Where the caller says nothing; the caller's word goes before it."""
+    adapter = scripted(503, 503, 503, quota=0, models=[MODEL.for_endpoint(URL)])
+    send(adapter, "GET", f"{URL}/get")
+    assert adapter.clock.sleeps == []
+    with retry_options(long_poll=False):
+        send(adapter, "GET", f"{URL}/wait")
+    assert adapter.clock.sleeps == []
+    send(adapter, "GET", f"{URL}/wait")
+    assert adapter.clock.sleeps == [0.05]
+
+
+def test_it_retries_as_any_operation_while_there_is_quota() -> None:
+    """Then waits once more, and gives up."""
+    adapter = scripted(503, 503, quota=14)
+    with retry_options(long_poll=True):
+        response = send(adapter)
+    assert adapter.clock.sleeps == [0.05, 0.1]
+    assert retry_history(response).stop_reason is StopReason.QUOTA_EXCEEDED
+
+
+def test_no_connection_is_held_while_it_waits() -> None:
+    """The failed response was read before."""
+    held = []
+
+    class Watching(FakeClock):
+        def sleep(self, seconds: float) -> None:
+            held.append(adapter.responses[-1]._content_consumed)
+            super().sleep(seconds)
+
+    adapter = scripted(Reply(503, body=b"busy"), quota=0, clock=Watching())
+    with retry_options(long_poll=True):
+        assert send(adapter).content == b"busy"
+    assert held == [True]
+
+
+@pytest.mark.parametrize("deadline", [0.01, 0.05])
+def test_the_wait_is_bounded_by_the_deadline(deadline: float) -> None:
+    """One that would pass it is not begun: then time is the reason, and there is no delay."""
+    clock = FakeClock()
+    strategy = StandardRetryStrategy(quota=0, jitter="none", clock=clock)
+    error: Any = reset_error()
+    options = OperationOptions(long_poll=True)
+    error.retry_context = RetryContext(Outcome(error=error), deadline=clock.now() + deadline, options=options)
+    token = strategy.acquire_initial_retry_token()
+    with pytest.raises(RetryError) as refused:
+        strategy.refresh_retry_token_for_retry(token_to_renew=token, error=error)
+    assert (refused.value.stop_reason, refused.value.delay) == (StopReason.DEADLINE, None)
+
+
+def test_driven_by_hand_the_refusal_carries_the_delay() -> None:
+    """For whoever runs the loop to wait."""
+    strategy = StandardRetryStrategy(quota=0, jitter="none")
+    error: Any = reset_error()
+    error.retry_context = RetryContext(Outcome(error=error), options=OperationOptions(long_poll=True))
+    token = strategy.acquire_initial_retry_token()
+    with pytest.raises(RetryError) as refused:
+        strategy.refresh_retry_token_for_retry(token_to_renew=token, error=error)
+    assert refused.value.delay == 0.05

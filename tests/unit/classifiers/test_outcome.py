@@ -1,0 +1,182 @@
+"""What an attempt ended with, and how an exception carries it (contract 1, 3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import requests
+
+from requests_smithy_retry import (
+    ErrorKind,
+    ErrorRetryInfo,
+    HasFault,
+    Outcome,
+    ResponseError,
+    RetryAction,
+    RetryContext,
+    RetryReason,
+)
+from requests_smithy_retry.classifiers.outcome import carrier_of, context_of, describe, take_off
+from tests.support import prepare
+from tests.unit.classifiers.test_http_status import outcome_of
+from tests.unit.classifiers.test_modeled import Info
+
+
+@pytest.mark.parametrize(
+    ("outcome", "status", "success"),
+    [
+        (Outcome(), None, False),
+        (Outcome(error=OSError()), None, False),
+        (outcome_of(200), 200, True),
+        (outcome_of(399), 399, True),
+        (outcome_of(400), 400, False),
+        (Outcome(error=OSError(), response=outcome_of(200).response), 200, False),
+    ],
+)
+def test_status_and_success(outcome: Outcome, status: int | None, success: bool) -> None:
+    """A success is a response below 400 that came without an exception."""
+    assert (outcome.status, outcome.is_success) == (status, success)
+
+
+@pytest.mark.parametrize(("status", "fault"), [(399, None), (400, "client"), (499, "client"), (500, "server")])
+def test_the_carrier_of_a_response_implements_both_protocols(status: int, fault: str | None) -> None:
+    """For strategies that know nothing of HTTP."""
+    outcome = outcome_of(status)
+    assert outcome.response is not None
+    outcome.response.request = request = prepare()
+    error = ResponseError(outcome.response, RetryContext(outcome))
+    assert isinstance(error, ErrorRetryInfo)
+    assert isinstance(error, HasFault)
+    assert (error.fault, str(error)) == (fault, f"the server answered {status}")
+    assert context_of(error).outcome is outcome
+    assert error.request is request
+
+
+def test_the_carrier_of_a_response_says_nothing_before_the_classifiers_did() -> None:
+    """It has what an error that knows nothing of itself would have."""
+    error = ResponseError(outcome_of(503).response, RetryContext(outcome_of(503)))
+    assert (error.is_retry_safe, error.retry_after) == (None, None)
+    assert (error.is_throttling_error, error.is_timeout_error) == (False, False)
+
+
+def test_an_exception_of_somebodys_code_is_its_own_outcome() -> None:
+    """Unless it carries a response that can be judged; one that was not read stays unread."""
+    plain, other = OSError(), RuntimeError()
+    assert context_of(plain) == RetryContext(Outcome(error=plain), deadline=None, options=None)
+    assert context_of(plain).outcome.attempt == 1
+    other.response = {"Error": {"Code": "Throttling"}}  # type: ignore[attr-defined]
+    assert context_of(other) == RetryContext(Outcome(error=other))
+    unread: Any = requests.Response()
+    unread.status_code = 503
+    failed = requests.HTTPError(response=unread)
+    assert context_of(failed).outcome == Outcome(error=failed, response=unread, stream=True)
+    assert context_of(failed).outcome.body_prefix == b""
+    unread._content = b"read"
+    assert context_of(failed).outcome.stream is False
+
+
+@pytest.mark.parametrize(
+    ("response", "is_one"),
+    [
+        ({"status_code": 503, "headers": {}}, True),
+        ({"status_code": 503}, False),
+        ({"headers": {}}, False),
+        ({"status_code": "503", "headers": {}}, False),
+        ({}, False),
+    ],
+)
+def test_what_counts_as_a_response_that_an_exception_carries(response: dict[str, Any], is_one: bool) -> None:
+    """Any library's, if it has a number for its status, and headers."""
+    error: Any = RuntimeError()
+    error.response = SimpleNamespace(**response)
+    assert context_of(error).outcome == Outcome(error=error, response=error.response if is_one else None)
+
+
+def test_a_body_is_not_shown_with_its_outcome() -> None:
+    """Nothing of a body gets into a log by way of an outcome."""
+    assert "secret" not in repr(Outcome(peeked=b"secret"))
+
+
+def test_the_beginning_of_a_body() -> None:
+    """At most 64 KiB; nothing with ``stream``, nor of a response that has none or does not give it out."""
+
+    class Refusing:
+        status_code = 500
+
+        @property
+        def content(self) -> bytes:
+            raise RuntimeError("not read")
+
+    def prefix(response: Any, **more: Any) -> bytes:
+        return Outcome(response=response, **more).body_prefix
+
+    long = SimpleNamespace(content=b"x" * 100_000)
+    assert prefix(long) == b"x" * 65_536
+    assert prefix(long, stream=True) == b""
+    assert prefix(long, peeked=b"begin") == b"begin"
+    assert (
+        prefix(None) == prefix(Refusing()) == prefix(SimpleNamespace()) == prefix(SimpleNamespace(content=None)) == b""
+    )
+
+
+def test_an_error_is_made_to_say_what_the_classifiers_said() -> None:
+    """Unless it has its own say."""
+
+    def told(action: RetryAction) -> tuple[Any, ...]:
+        error: Any = OSError()
+        describe(error, action)
+        return error.is_retry_safe, error.retry_after, error.is_throttling_error, error.is_timeout_error
+
+    assert told(RetryAction.throttling_error()) == (True, None, True, False)
+    assert told(RetryAction.transient_error()) == (True, None, False, False)
+    late = RetryReason(ErrorKind.TRANSIENT, retry_after=2.5, timeout=True)
+    assert told(RetryAction.retry_indicated(late)) == (True, 2.5, False, True)
+    assert told(RetryAction.retry_forbidden()) == (False, None, False, False)
+    assert told(RetryAction.no_action_indicated()) == (None, None, False, False)
+    describe(own := Info(None), RetryAction.throttling_error())
+    assert own.is_retry_safe is None
+    carrier = ResponseError(outcome_of(500).response, RetryContext(outcome_of(500)))
+    describe(carrier, RetryAction.retry_forbidden())
+    assert (carrier.is_retry_safe, carrier.retry_after) == (False, None)
+    describe(carrier, RetryAction.no_action_indicated())
+    assert carrier.is_retry_safe is None
+
+
+@dataclass(frozen=True)
+class Frozen(Exception):
+    """One on which nothing can be set."""
+
+    code: int = 1
+
+
+class Computed(Exception):
+    """It works its floor out by itself."""
+
+    @property
+    def retry_after(self) -> float:
+        return 3.0
+
+
+@pytest.mark.parametrize(("error", "after"), [(Frozen(), None), (Computed(), 3.0)])
+def test_an_error_that_cannot_be_written_on_is_carried_and_described(error: Any, after: float | None) -> None:
+    """A frozen one, or one with a read-only property, whose value stays; afterwards it carries nothing."""
+    context = RetryContext(Outcome(error=error))
+    assert carrier_of(context) is error
+    assert context_of(error) is context
+    describe(error, RetryAction.throttling_error())
+    assert (error.is_retry_safe, error.retry_after, error.is_throttling_error) == (True, after, True)
+    take_off(error)
+    assert context_of(error) == RetryContext(Outcome(error=error))
+
+
+@pytest.mark.parametrize(("status", "safe"), [(400, False), (401, False), (404, False), (302, None), (500, None)])
+def test_a_clients_fault_without_an_opinion_is_no_maybe(status: int, safe: bool | None) -> None:
+    """The Smithy guide: NO for client errors that nothing marks as retryable, MAYBE for a server's."""
+    carrier = ResponseError(outcome_of(status).response, RetryContext(outcome_of(status)))
+    describe(carrier, RetryAction.no_action_indicated())
+    assert carrier.is_retry_safe is safe
+    describe(carrier, RetryAction.throttling_error())
+    assert carrier.is_retry_safe is True

@@ -1,0 +1,188 @@
+"""What may be sent again (contract 4 and 5): the rule by itself, and in the adapter."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+from urllib3.util.retry import Retry
+
+from requests_smithy_retry import (
+    ErrorKind,
+    Outcome,
+    RetryAction,
+    RetryForbidden,
+    RetryReason,
+    StopReason,
+    classifier,
+    retry_history,
+    retry_options,
+)
+from requests_smithy_retry.classifiers.resend import RESEND_RULE, ResendFacts, resend_ruling
+from tests.support import Reply, pool_timeout, read_timeout, reset_error, scripted, send
+
+TRANSIENT = RetryAction.transient_error()
+SAFE = RetryAction.retry_indicated(RetryReason(ErrorKind.TRANSIENT, not_applied=True))
+POST = ResendFacts("POST")
+
+
+@pytest.mark.parametrize(
+    ("facts", "status", "verdict", "allowed"),
+    [
+        (POST, 500, TRANSIENT, False),
+        (POST, None, TRANSIENT, False),
+        (POST, 500, RetryAction.no_action_indicated(), False),
+        (ResendFacts("POST", idempotent=True), 500, TRANSIENT, True),
+        (ResendFacts("POST", keyed=True), 500, TRANSIENT, True),
+        (ResendFacts("POST", vouched=True), 500, TRANSIENT, True),
+        (ResendFacts("POST", unwritten=True), None, TRANSIENT, True),
+        (POST, 408, TRANSIENT, True),
+        (POST, 425, TRANSIENT, True),
+        (POST, 429, TRANSIENT, True),
+        (POST, 503, TRANSIENT, False),
+        (POST, 503, RetryAction.throttling_error(), True),
+        (POST, 500, SAFE, True),
+        (POST, 500, RetryAction.server_error(), False),
+        (POST, 400, RetryAction.client_error(), False),
+        (ResendFacts("GET", idempotent=True, vouched=False), 500, TRANSIENT, False),
+        (ResendFacts("POST", keyed=True, vouched=False), 500, TRANSIENT, False),
+        (ResendFacts("GET", idempotent=True, vouched=False), 429, TRANSIENT, True),
+        (ResendFacts("GET", idempotent=True, vouched=False, unwritten=True), None, TRANSIENT, True),
+        (ResendFacts("POST", strict=True), 429, RetryAction.throttling_error(), False),
+        (ResendFacts("POST", strict=True, keyed=True), 500, TRANSIENT, False),
+        (ResendFacts("POST", strict=True), 500, SAFE, False),
+        (ResendFacts("POST", strict=True, unwritten=True), None, TRANSIENT, True),
+        (ResendFacts("POST", strict=True, vouched=True), 500, TRANSIENT, True),
+        (ResendFacts("GET", strict=True, idempotent=True), 500, TRANSIENT, True),
+    ],
+)
+def test_the_rule(facts: ResendFacts, status: int | None, verdict: RetryAction, allowed: bool) -> None:
+    """Idempotent, keyed, vouched for, unwritten, or declared not applied by the server: nothing else is sent again."""
+    ruling = resend_ruling(facts, status, verdict)
+    assert (ruling is None) is allowed
+    if ruling is not None:
+        assert ruling.stop_reason is StopReason.NOT_RESENDABLE
+
+
+def test_a_body_that_is_gone_is_never_sent_again() -> None:
+    """Whatever else speaks for it."""
+    for flags in itertools.product([False, True], repeat=4):
+        facts = ResendFacts("PUT", *flags, replayable=False)
+        assert resend_ruling(facts, 429, SAFE) == RetryForbidden(
+            "the body cannot be replayed: some of it was read", StopReason.BODY_NOT_REPLAYABLE
+        )
+
+
+def test_the_reason_says_why() -> None:
+    """In words for the stop reason."""
+    assert resend_ruling(POST, 500, TRANSIENT).why == "POST is not idempotent and the server may have applied it"
+    declared = resend_ruling(ResendFacts("GET", vouched=False), 500, TRANSIENT)
+    assert declared.why == "GET was declared not to be idempotent and the server may have applied it"
+
+
+def test_as_a_classifier_the_rule_only_forbids_what_was_indicated() -> None:
+    """It has no opinion where there is no HTTP request, nor where no retry was indicated."""
+    nothing = RetryAction.no_action_indicated()
+    assert RESEND_RULE.classify_retry(Outcome(), TRANSIENT) == nothing
+    assert RESEND_RULE.classify_retry(Outcome(resend=POST), nothing) == nothing
+    assert RESEND_RULE.classify_retry(Outcome(resend=POST), SAFE) == nothing
+    assert isinstance(RESEND_RULE.classify_retry(Outcome(resend=POST), TRANSIENT), RetryForbidden)
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE", "get"])
+@pytest.mark.parametrize("failure", [503, read_timeout, reset_error], ids=["503", "timeout", "reset"])
+def test_idempotent_methods_are_sent_again(method: str, failure: Any) -> None:
+    """Those of RFC 9110 9.2.2, after any transient failure."""
+    adapter = scripted(failure if failure == 503 else failure(), 200)
+    assert send(adapter, method).status_code == 200
+
+
+@pytest.mark.parametrize("method", ["POST", "PATCH", "CONNECT", "LOCK"])
+@pytest.mark.parametrize("status", [500, 502, 503, 504])
+def test_other_methods_are_not_sent_again_after_a_server_error(method: str, status: int) -> None:
+    """The server may have applied them."""
+    history = retry_history(send(scripted(status), method))
+    assert history.stop_reason is StopReason.NOT_RESENDABLE
+
+
+@pytest.mark.parametrize("failure", [read_timeout(), reset_error()], ids=["timeout", "reset"])
+def test_a_post_is_not_sent_again_after_its_bytes_went_out(failure: Exception) -> None:
+    """The caller gets that very exception."""
+    with pytest.raises(type(failure)) as caught:
+        send(scripted(failure), "POST", data=b"x")
+    assert caught.value is failure
+    assert retry_history(failure).stop_reason is StopReason.NOT_RESENDABLE
+
+
+@pytest.mark.parametrize(
+    "first",
+    [408, 425, 429, Reply(400, {"x-amzn-errortype": "SlowDown"}), pool_timeout()],
+    ids=["408", "425", "429", "throttling code", "no connection"],
+)
+def test_a_post_is_sent_again_where_it_cannot_have_been_applied(first: Any) -> None:
+    """The server said so, or no byte was written."""
+    assert send(scripted(first, 200), "POST", data=b"x").status_code == 200
+
+
+def test_a_transient_code_alone_does_not_say_that_a_post_was_not_applied() -> None:
+    """``RequestTimeout`` with 400 is not among what contract 4.2 lists."""
+    history = retry_history(send(scripted(Reply(400, {"x-amzn-errortype": "RequestTimeout"})), "POST"))
+    assert history.stop_reason is StopReason.NOT_RESENDABLE
+
+
+def test_the_caller_says_so_for_a_request_either_way() -> None:
+    """``idempotent=True`` unlocks a POST, ``False`` locks a GET and outdoes a key."""
+    with retry_options(idempotent=True):
+        assert send(scripted(500, 200), "POST").status_code == 200
+    with retry_options(idempotent=False):
+        assert send(scripted(500), "GET").status_code == 500
+        assert send(scripted(500), "POST", headers={"Idempotency-Key": "k"}).status_code == 500
+        assert send(scripted(429, 200), "GET").status_code == 200
+
+
+def test_the_allowed_methods_are_an_option() -> None:
+    """None means all, an empty collection none."""
+    assert send(scripted(500, 200, allowed_methods=None), "POST").status_code == 200
+    assert send(scripted(500, 200, allowed_methods=["post"]), "POST").status_code == 200
+    refused = send(scripted(500, allowed_methods=[]), "GET")
+    assert refused.status_code == 500
+    assert "GET is not idempotent" in retry_history(refused).sentence
+
+
+def test_strict_methods_are_urllib3s_habit() -> None:
+    """Outside ``allowed_methods``, a 429 and a key do not help; only that nothing was written does."""
+    assert send(scripted(429, strict_methods=True), "POST").status_code == 429
+    assert send(scripted(pool_timeout(), 200, strict_methods=True), "POST").status_code == 200
+    assert send(scripted(429, 200, strict_methods=True), "GET").status_code == 200
+
+
+def test_a_success_that_is_to_be_polled_obeys_the_rule_as_well() -> None:
+    """A classifier that wants a 200 retried cannot have a POST sent twice."""
+
+    @classifier(sees_successes=True)
+    def pending(outcome: Outcome) -> RetryAction:
+        return TRANSIENT
+
+    history = retry_history(send(scripted(200, classifiers=[pending]), "POST"))
+    assert history.stop_reason is StopReason.NOT_RESENDABLE
+
+
+def test_histories_name_the_rule() -> None:
+    """Its vote is among those of the attempt."""
+    history = retry_history(send(scripted(500), "POST"))
+    assert [vote.classifier for vote in history.attempts[0].votes][-1] == "resend rule"
+
+
+@pytest.mark.parametrize("method", ["LIST", "PROPFIND", "REPORT", "SEARCH", "search"])
+def test_methods_that_only_read_are_sent_again(method: str) -> None:
+    """Of Vault, WebDAV and CalDAV; a translated ``Retry`` has its own set."""
+    assert send(scripted(500, 200), method).status_code == 200
+    assert send(scripted(reset_error(), 200), method).status_code == 200
+    assert send(scripted(500, 200, max_retries=Retry(1, status_forcelist=[500])), method).status_code == 500
+
+
+@pytest.mark.parametrize("method", ["PROPPATCH", "MKCOL", "COPY", "MOVE", "LOCK"])
+def test_methods_that_write_are_not(method: str) -> None:
+    """Nobody said that they may be."""
+    assert send(scripted(500), method).status_code == 500

@@ -1,0 +1,244 @@
+"""Smithy models in the adapter: verdicts, what may be sent again, long polls, and whose they are."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import requests
+
+from requests_smithy_retry import (
+    Outcome,
+    RetryAction,
+    RetryAdapter,
+    RetryConfigError,
+    SmithyModel,
+    SmithyModelClassifier,
+    StandardRetryStrategy,
+    StopReason,
+    mount,
+    retry_history,
+    retry_options,
+)
+from requests_smithy_retry.smithy.model_classifier import ModelFacts, facts_of
+from tests.support import Reply, prepare, reset_error, scripted, send
+from tests.unit.smithy.asts import error, operation, service
+
+URL = "https://api.example.com"
+AST = service(
+    operation("Search", http="POST /search", traits={"smithy.api#readonly": {}}),
+    operation("Set", http="POST /set/{name}", traits={"smithy.api#idempotent": {}}),
+    operation("Make", http="POST /make", members={"token": {"smithy.api#idempotencyToken": {}}}),
+    operation("Wait", http="POST /wait", traits={"smithy.api#longPoll": {}, "smithy.api#idempotent": {}}),
+    operation("Files", http="PATCH /files/{path+}", traits={"smithy.api#idempotent": {}}),
+    error("Busy", retryable={}, httpError=400),
+    error("Slow", retryable={"throttling": True}, httpError=400),
+    error("Wrong", httpError=500, fault="server"),
+)
+MODEL = SmithyModel.from_dict(AST)
+ENDPOINT = MODEL.for_endpoint(URL)
+
+
+def coded(code: str, status: int = 400) -> Reply:
+    """A failure with an error code."""
+    return Reply(status, {"x-amzn-errortype": code})
+
+
+def modelled(*script: Any, **options: Any) -> Any:
+    """An adapter with the model."""
+    return scripted(*script, models=[ENDPOINT], **options)
+
+
+@pytest.mark.parametrize(("code", "kind", "delay"), [("Busy", "transient", 0.05), ("Slow", "throttling", 1.0)])
+def test_a_modelled_error_is_retried_even_for_a_post(code: str, kind: str, delay: float) -> None:
+    """``@retryable`` means that the server did not act on the request (contract 4.2)."""
+    adapter = modelled(coded(code), 200)
+    history = retry_history(send(adapter, "POST", f"{URL}/nowhere"))
+    votes = {vote.classifier: vote.action for vote in history.attempts[0].votes}
+    assert votes["SmithyModelClassifier"].reason.kind.value == kind
+    assert adapter.clock.sleeps == [delay]
+
+
+def test_an_error_without_the_trait_is_no_opinion() -> None:
+    """The status decides: 500 is retried for a GET, 400 is not."""
+    assert send(modelled(coded("Wrong", 500), 200)).status_code == 200
+    assert send(modelled(coded("Wrong", 400))).status_code == 400
+    assert send(modelled(400)).status_code == 400
+
+
+def test_the_error_parser_overrules_the_model() -> None:
+    """It is the user's own word."""
+
+    class No(Exception):
+        is_retry_safe = False
+        retry_after = None
+        is_throttling_error = is_timeout_error = False
+
+    history = retry_history(send(modelled(coded("Busy"), error_parser=lambda response: No())))
+    assert history.stop_reason is StopReason.FORBIDDEN
+
+
+def test_the_first_model_with_an_opinion_is_heard() -> None:
+    """Others of the same endpoint, or of other endpoints, may have none."""
+    other = SmithyModel.from_dict(service(error("Else", retryable={})))
+    endpoints = [MODEL.for_endpoint("https://elsewhere.example.com"), other.for_endpoint(URL), ENDPOINT]
+    assert send(scripted(coded("Busy"), 200, models=endpoints)).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "data", "resent"),
+    [
+        ("POST", "/search", "{}", True),
+        ("POST", "/set/x", "{}", True),
+        ("POST", "/make", '{"token": "t"}', True),
+        ("POST", "/make", '{"token": ""}', False),
+        ("POST", "/make", "{}", False),
+        ("POST", "/other", "{}", False),
+        ("PATCH", "/files/a/b/c", "{}", True),
+        ("POST", "/search/../make", "{}", False),
+    ],
+)
+def test_the_model_knows_what_may_be_sent_again(method: str, path: str, data: str, resent: bool) -> None:
+    """Whatever the method: readonly, idempotent, or with its idempotency token in the request."""
+    adapter = modelled(reset_error(), 200)
+    if resent:
+        assert send(adapter, method, URL + path, data=data).status_code == 200
+    else:
+        with pytest.raises(requests.ConnectionError):
+            send(adapter, method, URL + path, data=data)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://api.example.com/search",
+        "https://api.example.com:8443/search",
+        "https://other.example.com/search",
+        "https://api.example.com.elsewhere.net/search",
+        "https://elsewhere.net/search?https://api.example.com/search",
+    ],
+)
+def test_a_model_speaks_for_its_endpoint_alone(url: str) -> None:
+    """Neither its errors nor its operations count elsewhere."""
+    history = retry_history(send(modelled(coded("Busy", 500)), "POST", url))
+    assert history.stop_reason is StopReason.NOT_RESENDABLE
+    assert send(modelled(coded("Busy", 400)), "GET", url).status_code == 400
+
+
+def test_the_caller_outdoes_the_model() -> None:
+    """``idempotent=False`` locks what the model unlocks."""
+    with retry_options(idempotent=False):
+        assert send(modelled(500), "POST", f"{URL}/search").status_code == 500
+
+
+def test_a_body_that_is_a_file_or_a_generator_is_not_read_for_its_token() -> None:
+    """It is sent whole, and unlocks nothing."""
+    adapter = modelled(500)
+    send(adapter, "POST", f"{URL}/make", data=(part for part in [b'{"token": ', b'"t"}']))
+    assert adapter.sent[0].body == b'{"token": "t"}'
+
+
+def test_nothing_is_matched_before_a_failure() -> None:
+    """A success costs nothing, and a failure one match."""
+
+    class Counting:
+        model = MODEL
+        matched = 0
+
+        def operation_for(self, *request: Any) -> None:
+            self.matched += 1
+
+    counting = Counting()
+    adapter = modelled(200, 500, 500, 200)
+    assert not adapter._in_full
+    object.__setattr__(adapter.retry_config, "models", (counting,))
+    send(adapter)
+    assert counting.matched == 0
+    send(adapter)
+    assert counting.matched == 1
+
+
+def test_the_facts_are_those_of_the_first_model_that_knows_the_operation() -> None:
+    """A request that none knows is neither resendable nor a long poll."""
+    assert facts_of([ENDPOINT], prepare("POST", f"{URL}/wait")) == ModelFacts(resendable=True, long_poll=True)
+    assert facts_of([ENDPOINT], prepare("GET", f"{URL}/wait")) == facts_of([], prepare()) == ModelFacts()
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ([MODEL], r"model.for_endpoint\(url\)"),
+        (MODEL, "a collection of Smithy models"),
+        (ENDPOINT, "a collection of Smithy models"),
+        ("model.json", "a collection of Smithy models"),
+        (7, "a collection of Smithy models"),
+        ([object()], "knows its endpoint"),
+    ],
+)
+def test_a_model_without_an_endpoint_is_refused_with_what_to_do(bad: Any, message: str) -> None:
+    """An adapter cannot know where it is mounted."""
+    with pytest.raises(RetryConfigError, match=message):
+        RetryAdapter(models=bad)
+
+
+def test_mount_binds_models_to_the_url_it_mounts_at() -> None:
+    """A model that has an endpoint of its own keeps it; the session is returned, and nothing else is mounted."""
+    session = requests.Session()
+    other = MODEL.for_endpoint("https://other.example.com")
+    assert mount(session, at=URL, models=[MODEL, other]) is session
+    adapter = session.get_adapter(f"{URL}/search")
+    assert isinstance(adapter, RetryAdapter)
+    assert [endpoint.url for endpoint in adapter.retry_config.models] == [URL, "https://other.example.com"]
+    assert not isinstance(session.get_adapter("https://else.example.com"), RetryAdapter)
+    assert isinstance(mount(requests.Session(), at=URL).get_adapter(URL), RetryAdapter)
+
+
+def test_a_strategy_that_is_given_has_its_own_models() -> None:
+    """The adapter takes the operations from there too; given beside it, models are refused."""
+    strategy = StandardRetryStrategy(models=[ENDPOINT], jitter="none")
+    assert send(scripted(500, 200, strategy=strategy), "POST", f"{URL}/search").status_code == 200
+    with pytest.raises(RetryConfigError, match="belongs to the strategy"):
+        RetryAdapter(strategy=strategy, models=[ENDPOINT])
+
+
+def test_copies_of_an_adapter_keep_its_models() -> None:
+    """Pickle and deepcopy (contract 11.1)."""
+    adapter = RetryAdapter(models=[ENDPOINT])
+    for twin in (pickle.loads(pickle.dumps(adapter)), copy.deepcopy(adapter)):
+        assert facts_of(twin.retry_config.models, prepare("POST", f"{URL}/search")).resendable
+
+
+def test_driven_by_hand_there_is_no_url_to_speak_for() -> None:
+    """An outcome without a request gets no opinion of a model."""
+    response = requests.Response()
+    response.status_code = 400
+    response.headers["x-amzn-errortype"] = "Busy"
+    verdict = SmithyModelClassifier([ENDPOINT]).classify_retry(Outcome(response=response), None)  # type: ignore[arg-type]
+    assert repr(verdict) == "NoActionIndicated()"
+
+
+def test_a_published_model_as_in_the_readme(tmp_path: Path) -> None:
+    """Loaded from a file, at its endpoint: awsJson by ``X-Amz-Target``."""
+    ast = service(operation("Get", traits={"smithy.api#readonly": {}}), protocol="aws.protocols#awsJson1_0")
+    path = tmp_path / "db.json"
+    path.write_text(__import__("json").dumps(ast))
+    adapter = scripted(500, 200, models=[SmithyModel.load(path).for_endpoint(URL)])
+    headers = {"X-Amz-Target": "Service.Get"}
+    assert send(adapter, "POST", f"{URL}/", data="{}", headers=headers).status_code == 200
+
+
+def test_a_model_is_asked_about_the_code_and_the_status():
+    """Errors of one code may differ by their status."""
+    asked: list[Any] = []
+    model = SimpleNamespace(verdict_for=lambda *given: asked.append(given) or RetryAction.no_action_indicated())
+    response = requests.Response()
+    response.status_code = 503
+    response.headers["x-amzn-errortype"] = "Busy"
+    item = SmithyModelClassifier([SimpleNamespace(speaks_for=lambda url: True, model=model)])
+    outcome = Outcome(response=response, request=prepare())
+    assert item.classify_retry(outcome, RetryAction.no_action_indicated()) == RetryAction.no_action_indicated()
+    assert asked == [("Busy", 503)]

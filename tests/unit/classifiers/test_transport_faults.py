@@ -1,0 +1,213 @@
+"""What went wrong on the wire, by exception (contract 2, 3.4); each class by itself is on the generated page."""
+
+from __future__ import annotations
+
+import http.client
+import importlib.util
+import ssl
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests.exceptions as rex
+import urllib3.exceptions as uex
+
+from requests_smithy_retry.classifiers.transport_faults import (
+    causes,
+    forget_frames,
+    is_request_fault,
+    is_timeout,
+    is_transient,
+    never_left,
+)
+
+_SPEC = importlib.util.spec_from_file_location(
+    "_page_for_faults", Path(__file__).resolve().parents[3] / "docs" / "classification_page.py"
+)
+PAGE = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(PAGE)
+WRAPPED = PAGE.wrapped()
+CLASSES = dict(PAGE.exception_classes())
+FAULTS = {
+    "proxy with an untrusted certificate",
+    "untrusted certificate",
+    "certificate of another host",
+    "TLS handshake refused",
+    "CA bundle not found",
+    "request header with a line break",
+}
+TIMEOUTS = {"connect timeout", "read timeout before the head", "read timeout within the body"}
+NONE: Any = None
+
+
+def tls(reason: str) -> rex.SSLError:
+    """A TLS error as OpenSSL reports it, wrapped as requests does."""
+    error = ssl.SSLError(1, f"[SSL: {reason}]")
+    error.reason = reason
+    return rex.SSLError(uex.MaxRetryError(NONE, "/", uex.SSLError(error)))
+
+
+@pytest.mark.parametrize("name", WRAPPED)
+def test_as_requests_raises_it(name: str) -> None:
+    """Each outcome of the wire is a fault of the request or a passing one, and is known to be a timeout or not."""
+    error = WRAPPED[name]
+    assert is_request_fault(error) is (name in FAULTS)
+    assert is_transient(error) is (name not in FAULTS)
+    assert is_timeout(error) is (name in TIMEOUTS)
+    assert never_left(error) is (name == "no free connection in the pool")
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_no_class_is_both_a_passing_fault_and_the_requests_own(name: str) -> None:
+    """And no question about any of them raises."""
+    error = PAGE.sample(CLASSES[name])
+    assert not (is_transient(error) and is_request_fault(error))
+    assert isinstance(is_timeout(error), bool)
+    assert isinstance(never_left(error), bool)
+
+
+@pytest.mark.parametrize(
+    ("reason", "transient"),
+    [
+        ("UNEXPECTED_EOF_WHILE_READING", True),
+        ("DECRYPTION_FAILED_OR_BAD_RECORD_MAC", True),
+        ("SSLV3_ALERT_BAD_RECORD_MAC", True),
+        ("TLSV1_ALERT_INTERNAL_ERROR", True),
+        ("WRONG_VERSION_NUMBER", False),
+        ("SSLV3_ALERT_HANDSHAKE_FAILURE", False),
+        ("TLSV1_ALERT_UNKNOWN_CA", False),
+    ],
+)
+def test_tls_errors_by_their_reason(reason: str, transient: bool) -> None:
+    """Damage and a far end in trouble pass; a disagreement does not."""
+    assert is_transient(tls(reason)) is transient
+    assert is_request_fault(tls(reason)) is not transient
+
+
+@pytest.mark.parametrize("inner", [ConnectionResetError(104, "reset"), TimeoutError("timed out")])
+def test_a_tls_error_around_a_broken_connection_passes(inner: Exception) -> None:
+    """The cause decides."""
+    error = rex.SSLError("failed")
+    error.__cause__ = inner
+    assert is_transient(error)
+
+
+def test_a_proxy_whose_certificate_is_another_hosts_is_a_request_fault() -> None:
+    """urllib3's own class for that is seen inside the wrappers, too."""
+    inner = uex.ProxyError("Unable to connect to proxy", PAGE.CertificateError("hostname 'a' doesn't match 'b'"))
+    error = rex.ProxyError(uex.MaxRetryError(NONE, "/", inner))
+    assert is_request_fault(error)
+    assert not is_transient(error)
+
+
+def test_a_pool_that_was_empty_for_somebody_else_says_nothing() -> None:
+    """A body that makes requests of its own may raise their failure in the midst of its upload."""
+    theirs = rex.ConnectionError(uex.EmptyPoolError(NONE, "full"))
+    assert never_left(theirs)
+    assert not never_left(rex.ConnectionError(uex.ProtocolError("Connection aborted.", theirs)))
+
+
+def test_a_refused_connection_is_no_timeout() -> None:
+    """Although urllib3 derives its class from that of a connect timeout; a resolved name that times out is one."""
+    assert not is_timeout(uex.NewConnectionError(NONE, "refused"))
+    refused = rex.ConnectionError(uex.MaxRetryError(NONE, "/", uex.NewConnectionError(NONE, "refused")))
+    assert not is_timeout(refused)
+    assert is_timeout(uex.ConnectTimeoutError(NONE, "timed out"))
+
+
+def test_the_wrapper_of_urllib3_alone_is_judged_by_what_it_wraps() -> None:
+    """Who drives a strategy around urllib3 meets it."""
+    assert is_transient(uex.MaxRetryError(NONE, "/", uex.NewConnectionError(NONE, "refused")))
+    assert not is_transient(uex.MaxRetryError(NONE, "/", uex.ResponseError("too many 500 error responses")))
+    assert not is_transient(uex.MaxRetryError(NONE, "/"))
+
+
+def test_an_invalid_header_is_the_far_ends_fault_only_if_urllib3_found_it() -> None:
+    """In the response, that is."""
+    assert is_request_fault(rex.InvalidHeader("bad"))
+    assert is_transient(rex.InvalidHeader(uex.InvalidHeader("two lengths")))
+    assert not is_transient(rex.InvalidHeader("bad"))
+
+
+def test_an_invalid_url_inside_a_connection_error_is_the_requests_fault() -> None:
+    """http.client found it before anything was sent."""
+    error = rex.ConnectionError(uex.ProtocolError("aborted", http.client.InvalidURL("control characters")))
+    assert is_request_fault(error)
+    assert not is_transient(error)
+
+
+def test_a_subclass_of_oserror_is_no_missing_file() -> None:
+    """Only a bare OSError is what requests raises for a missing CA bundle."""
+    assert is_request_fault(OSError("no such bundle"))
+    assert not is_request_fault(ConnectionResetError())
+    assert not is_request_fault(rex.RequestException())
+
+
+def test_causes_are_found_by_structure_and_bounded() -> None:
+    """Arguments, reason and cause; never the context, never in circles, never more than 32."""
+    inner, outer, unrelated = ValueError("inner"), RuntimeError("outer"), KeyError("unrelated")
+    outer.__cause__ = inner
+    inner.__context__ = unrelated
+    inner.__cause__ = outer
+    assert list(causes(outer)) == [outer, inner]
+    chain = RuntimeError("first")
+    for _ in range(100):
+        chain = RuntimeError(chain)
+    assert len(list(causes(chain))) == 32
+
+
+def test_frames_are_forgotten_as_far_as_errors_are_looked_at() -> None:
+    """Of an error, and of what it arose from; a chain of thousands is not followed to its end."""
+    first = latest = RuntimeError("0")
+    for number in range(100):
+        try:
+            raise RuntimeError(str(number)) from None
+        except RuntimeError as error:  # noqa: PERF203 - each has a traceback of its own
+            error.__context__ = latest
+            latest = error
+    forget_frames(latest)
+    chain: list[Any] = [latest]
+    while chain[-1] is not first:
+        chain.append(chain[-1].__context__)
+    assert [error.__traceback__ is None for error in chain] == [True] * 32 + [False] * 68 + [True]
+
+
+@pytest.mark.parametrize(
+    "fault", [rex.InvalidURL, rex.MissingSchema, rex.InvalidSchema, rex.InvalidProxyURL, rex.InvalidHeader, ValueError]
+)
+def test_what_is_wrong_with_the_request_is_never_retried(fault: type[Exception]) -> None:
+    """Whatever else these are by class; one that the wire raises as well is none."""
+    assert is_request_fault(fault("bad"))
+    assert not is_transient(fault("bad"))
+
+    class Both(ValueError, ConnectionError):
+        pass
+
+    assert not is_request_fault(Both("bad"))
+
+
+def test_a_cause_that_stands_twice_hides_none_after_it() -> None:
+    """Each is met once, in order."""
+    one, other = ValueError("one"), ValueError("other")
+    error = RuntimeError(one, one, other)
+    assert list(causes(error)) == [error, one, other]
+
+
+def test_the_frames_of_all_causes_are_forgotten() -> None:
+    """Not of the outermost alone."""
+    try:
+        raise ValueError("inner")
+    except ValueError as caught:
+        inner = caught
+    error = OSError(inner)
+    assert inner.__traceback__ is not None
+    forget_frames(error)
+    assert inner.__traceback__ is None
+
+
+def test_only_a_tls_error_has_a_tls_reason() -> None:
+    """What another error calls its reason is something else, and need not be a text."""
+    for reason in ("UNEXPECTED_EOF_WHILE_READING", ["a list"]):
+        strange: Any = ValueError("strange")
+        strange.reason = reason
+        assert is_request_fault(rex.SSLError(strange))

@@ -1,0 +1,174 @@
+"""What a run shows."""
+
+import io
+import json
+
+import pytest
+from rich.console import Console
+
+from requests_smithy_retry.cli.demo.contender import Setting
+from requests_smithy_retry.cli.demo.plan import FAULTS, Operation
+from requests_smithy_retry.cli.demo.report import Bars, cell, main_rows, scene_rows, show, to_json
+from requests_smithy_retry.cli.demo.scenes import RESTART, Turnout
+from requests_smithy_retry.cli.demo.summary import Summary
+from requests_smithy_retry.cli.demo.verdicts import Result, Verdict
+from requests_smithy_retry.cli.demo.workload import CLIENTS
+
+SETTING = Setting(seed=7, operations=4)
+
+
+def column(position, *verdicts, seconds=0.25, noise=()):
+    """The summary of a client whose operations, all of the first fault, ended so."""
+    results = [
+        Result(Operation(number, FAULTS[0], 1), verdict, 2, seconds, is_empty=verdict is Verdict.WRONG)
+        for number, verdict in enumerate(verdicts)
+    ]
+    return Summary(CLIENTS[position], results, noise)
+
+
+OK, FAILED, WRONG, ASLEEP, MISSING = Verdict
+THREE = [column(0, OK, FAILED, FAILED), column(1, OK, WRONG, ASLEEP, seconds=5.03), column(2, OK, OK, OK)]
+
+
+TURNOUTS = {
+    RESTART: [
+        Turnout("requests", 72, 1, 96, 95, 1.0, 24, 0.0, 0.08),
+        Turnout("urllib3 Retry(2)", 72, 11, 96, 96, 1.869, 72, 0.04, 0.644),
+        Turnout("RetryAdapter", 72, 72, 96, 96, 1.554, 44, 0.0, 6.845),
+    ]
+}
+
+
+def shown(summaries, turnouts=None, **options):
+    console = Console(file=io.StringIO(), width=100, **options)
+    show(console, SETTING, summaries, TURNOUTS if turnouts is None else turnouts, 12.4)
+    return console.file.getvalue()
+
+
+def test_the_rows_of_the_main_table():
+    """Each row has its label and one cell for each client."""
+    assert [
+        ("operations that succeeded", ["1", "1", "3"]),
+        ("failed, and the caller was told", ["2", "0", "0"]),
+        ("wrong or empty bodies", ["0", "1 (1 empty)", "0"]),
+        ("still asleep after 5 s", ["0", "1", "0"]),
+        ("requests per operation", ["2.00", "2.00", "2.00"]),
+        ("most for one operation", ["2", "2", "2"]),
+        ("slowest operation", ["0.2 s", "5.0 s", "0.2 s"]),
+    ] == main_rows(THREE, 5.0)
+
+
+def test_a_sleeping_client_is_shown_so():
+    """Where the slowest operation was ended asleep, its time is a lower bound and says why."""
+    assert ("slowest operation", ["> 5.0 s, asleep"]) == main_rows([column(1, ASLEEP, seconds=5.04)], 5.0)[-1]
+
+
+def test_what_was_not_done_has_a_row_of_its_own():
+    """The row appears where it says something."""
+    rows = main_rows([column(2, OK, MISSING, seconds=None)], 5.0)
+    assert [("slowest operation", ["0.0 s"]), ("not done", ["1"])] == rows[-2:]
+    assert ("slowest operation", ["> 0.0 s, asleep"]) == main_rows([column(1, ASLEEP, seconds=None)], 5.0)[-1]
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "expected"),
+    [
+        ([OK, OK], "2/2"),
+        ([OK, FAILED], "1/2"),
+        ([WRONG, WRONG], "0/2, 2 wrong"),
+        ([ASLEEP], "0/1, 1 asleep"),
+        ([], "0/0"),
+    ],
+)
+def test_a_cell_of_the_table_of_faults(verdicts, expected):
+    """A cell says how many succeeded of how many, and what is worse than a failure."""
+    assert expected == cell(column(0, *verdicts), FAULTS[0])
+
+
+def test_without_a_terminal_it_is_plain():
+    """There is no escape sequence and no line-drawing character; long lines stay whole."""
+    text = shown(THREE)
+    assert text.isascii()
+    assert "\x1b" not in text
+    assert "| operations that succeeded" in text
+    assert f"  urllib3 Retry(2): {CLIENTS[1].setup}\n" in text
+    assert "seed 7" in text
+
+
+def test_a_terminal_gets_lines():
+    """On a terminal the same numbers come with drawn lines."""
+    text = shown(THREE, force_terminal=True, color_system=None, legacy_windows=False)
+    assert "operations that succeeded" in text
+    assert "─" in text
+
+
+def test_what_a_broken_child_said_is_shown():
+    """Where operations are missing, the child's last lines tell why; else they are left out."""
+    assert "The process of RetryAdapter printed: Traceback | Boom" in shown(
+        [column(2, MISSING, noise=("Traceback", "Boom"))]
+    )
+    assert "printed:" not in shown([column(2, OK, noise=("Warning",))])
+    assert "printed:" not in shown([column(2, MISSING)])
+
+
+def test_a_scene_shows_the_outcome_and_the_load():
+    """Each row has its label and one cell for each client."""
+    assert [
+        ("done, begun meanwhile", ["1/72", "11/72", "72/72"]),
+        ("done, before and after", ["95/96", "96/96", "96/96"]),
+        ("last failure afterwards", ["0.0 s", "0.0 s", "0.0 s"]),
+        ("slowest operation", ["0.1 s", "0.6 s", "6.8 s"]),
+        ("requests per operation", ["1.00", "1.87", "1.55"]),
+        ("most requests in a second", ["24", "72", "44"]),
+    ] == scene_rows(TURNOUTS[RESTART])
+    text = shown(THREE)
+    assert f"{RESTART.label}. 10 clients make 24 operations a second; the server can do 40.\n" in text
+    assert "| done, begun meanwhile" in text
+    assert "its process printed" not in text
+
+
+def test_a_crowd_that_never_came_is_told():
+    """With what its process said."""
+    text = shown(THREE, {RESTART: [Turnout("requests", 72, 0, 96, 0, 0.0, 0, 3.0, 0.0, ("Traceback", "Boom"))]})
+    assert "No request of requests came; its process printed: Traceback | Boom" in text
+
+
+def test_json_has_every_number():
+    """The document is JSON, with the columns, the versions and whether ours is sound."""
+    document = json.loads(to_json(SETTING, THREE, TURNOUTS, 12.3456))
+    (scene,) = document["scenes"].values()
+    assert [each.to_dict() | {"noise": []} for each in TURNOUTS[RESTART]] == scene["clients"]
+    assert ("restart", 24.0, 40.0) == (scene["name"], scene["rate"], scene["capacity"])
+    assert [each.to_dict() for each in THREE] == document["clients"]
+    assert (7, 4, 12.346, True) == tuple(document[name] for name in ("seed", "operations", "seconds", "ok"))
+    assert {"python", "requests", "urllib3", "requests-smithy-retry"} == set(document["versions"])
+
+
+class Standing:
+    """As much of a contender as a bar needs."""
+
+    client = CLIENTS[1]
+    plan = range(4)
+
+    def __init__(self, *verdicts):
+        self.results = column(1, *verdicts).results
+
+
+def drawn(**options):
+    console = Console(file=io.StringIO(), width=100, legacy_windows=False, **options)
+    with Bars(console, [Standing(OK, WRONG)]) as bars:
+        bars.draw()
+    return console.file.getvalue()
+
+
+def test_bars_are_drawn_on_a_terminal():
+    """The bar shows how far a client is, and what went wrong so far."""
+    text = drawn(force_terminal=True, color_system=None)
+    assert "urllib3 Retry(2)" in text
+    assert "2/4" in text
+    assert "1 wrong" in text
+
+
+def test_no_bars_without_a_terminal():
+    """Elsewhere nothing is drawn."""
+    assert drawn() == ""

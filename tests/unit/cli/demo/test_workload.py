@@ -1,0 +1,146 @@
+"""The client's side of the workload: here in this process, against the server's side on real sockets."""
+
+import io
+import json
+import os
+import random
+import re
+
+import pytest
+
+from requests_smithy_retry import RetryConfig
+from requests_smithy_retry.cli.demo.fault_script import FaultScript
+from requests_smithy_retry.cli.demo.plan import FEWEST, digest, make_plan
+from requests_smithy_retry.cli.demo.workload import (
+    AS_LONG,
+    AS_OFTEN,
+    CLIENTS,
+    CROWD_CLIENTS,
+    OURS,
+    PLAIN,
+    Assignment,
+    end_with,
+    main,
+    work,
+)
+from requests_smithy_retry.testing import FaultServer
+
+PLAN = make_plan(1, FEWEST)
+
+
+@pytest.fixture(autouse=True)
+def _same_chance_afterwards():
+    state = random.getstate()
+    yield
+    random.setstate(state)
+
+
+def assignment(client, server, first=0):
+    return Assignment(client, server.url, 1, FEWEST, first)
+
+
+def statuses(events):
+    """By fault: the status, or the exception's name."""
+    ends = [event for event in events if "end" in event]
+    return {PLAN[event["end"]].fault.name: event["status"] or event["error"] for event in ends}
+
+
+def test_plain_requests_reports_what_it_met():
+    """Each operation has a begin and an end, with the status and hash, or the exception, that the client met."""
+    events = []
+    with FaultServer(FaultScript(PLAN, 0.1)) as server:
+        work(assignment("requests", server), events.append)
+    assert [("begin", operation.number) for operation in PLAN] == [
+        ("begin", event["begin"]) for event in events if "begin" in event
+    ]
+    met = statuses(events)
+    assert {
+        "well": 200,
+        "503": 503,
+        "429": 429,
+        "reset": "ConnectionError",
+        "close": "ConnectionError",
+        "chunk-cut": "ChunkedEncodingError",
+        "stall": "ReadTimeout",
+        "generator-503": 503,
+        "outage": "ConnectionError",
+        "day": 503,
+    }.items() <= met.items()
+    well = next(operation for operation in PLAN if operation.fault.name == "well")
+    assert [digest(well.download())] == [event["body"] for event in events if event.get("end") == well.number]
+
+
+@pytest.mark.real_time
+def test_our_adapter_rides_through_and_sends_nothing_wrong():
+    """RetryAdapter gets the good answer to all but a generator, which it sends once, and the day, which it declines.
+
+    Every upload that the server takes as good has the hash that the client told before it sent.
+    """
+    events = []
+    script = FaultScript(PLAN, 0.3)
+    with FaultServer(script) as server:
+        work(assignment("RetryAdapter", server), events.append)
+    assert {"generator-503": 503, "day": 503} == {
+        fault: status for fault, status in statuses(events).items() if status != 200
+    }
+    for event in events:
+        if "begin" in event and PLAN[event["begin"]].fault.upload in ("bytes", "file"):
+            assert [event["sent"]] == script.accepted_of(event["begin"])
+    generator = next(operation for operation in PLAN if operation.fault.upload == "generator")
+    assert (1, []) == (script.requests_of(generator.number), script.accepted_of(generator.number))
+
+
+def test_it_can_begin_later():
+    """A child that takes over begins with the operation it is told."""
+    events = []
+    with FaultServer(FaultScript(PLAN, 0.1)) as server:
+        work(assignment("requests", server, first=FEWEST - 1), events.append)
+    assert [FEWEST - 1] == [event["begin"] for event in events if "begin" in event]
+
+
+@pytest.mark.parametrize("client", CROWD_CLIENTS, ids=lambda client: client.name)
+def test_each_client_is_set_up_as_it_says(client):
+    """What the report shows as set-up is what is mounted."""
+    adapter = client.adapter()
+    assert type(adapter).__name__ in (client.setup.partition("(")[0], "HTTPAdapter")
+    total = re.search(r"Retry\((\d)", client.setup)
+    assert adapter.max_retries.total == (int(total[1]) if total else 0 if client is PLAIN else 2)
+
+
+def test_the_comparison_is_fair():
+    """Ours has no option; one Retry has as many attempts, the other one goes on for about as long."""
+    ours = OURS.adapter()
+    assert ("RetryAdapter()", RetryConfig()) == (OURS.setup, ours.retry_config)
+    assert ours.retry_config.max_attempts == 1 + AS_OFTEN.adapter().max_retries.total
+    waits = sum(AS_LONG.adapter().max_retries.backoff_factor * 2**retry for retry in range(1, 5))
+    assert ours.retry_config.patience <= waits <= 2 * ours.retry_config.patience
+    assert set(CLIENTS) < set(CROWD_CLIENTS)
+
+
+def test_it_ends_when_its_parent_does():
+    """The end of the pipe ends the process, not what comes through it."""
+    read, write = os.pipe()
+    codes = []
+    thread = end_with(read, codes.append)
+    os.write(write, b"still here")
+    thread.join(0.05)
+    assert [] == codes
+    os.close(write)
+    thread.join(5)
+    os.close(read)
+    assert [1] == codes
+
+
+def test_its_program_writes_an_event_a_line():
+    """What the child writes are lines of JSON, and it watches the pipe that is its standard input."""
+    read, write = os.pipe()
+    codes, stdout = [], io.StringIO()
+    with FaultServer(FaultScript(PLAN, 0.1)) as server:
+        job = assignment("requests", server, first=FEWEST - 1).to_json()
+        watcher = main([job], read, stdout, codes.append)
+    events = [json.loads(line) for line in stdout.getvalue().splitlines()]
+    assert [["begin", "sent"], ["body", "end", "error", "seconds", "status"]] == [sorted(event) for event in events]
+    os.close(write)
+    watcher.join(5)
+    os.close(read)
+    assert [1] == codes

@@ -1,0 +1,86 @@
+"""``requests-smithy-retry config``."""
+
+import json
+
+import pytest
+
+pytest.importorskip("click")
+
+from click.testing import CliRunner
+
+from requests_smithy_retry.cli.config_command import config
+from requests_smithy_retry.cli.group import COMMANDS
+
+
+def run(*arguments, **environ):
+    return CliRunner().invoke(config, list(arguments), env=environ)
+
+
+def test_it_is_one_of_the_commands():
+    """The group finds it by name."""
+    assert "requests_smithy_retry.cli.config_command:config" == COMMANDS["config"]
+
+
+def test_a_table_shows_every_source_and_the_worst_case():
+    """Option, value, source; below it the worst case in words."""
+    done = run("timeout=3", SMITHY_RETRY_MAX_ATTEMPTS="5")
+    assert 0 == done.exit_code
+    rows = [line.split() for line in done.output.splitlines() if line]
+    assert ["max_attempts", "5", "environment", "variable", "SMITHY_RETRY_MAX_ATTEMPTS"] in rows
+    assert ["timeout", "3", "code"] in rows
+    assert ["quota", "payoff", "default"] in rows
+    assert ["patience", "5.0", "default"] in rows
+    assert ["most", "attempts", "no", "bound;", "patience=0", "sets", "one"] in rows
+    assert "no bound; operation_timeout sets one" in done.output
+    assert "longest wait for a service that is down           10 s; none once it has been down for 5 s" in done.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "attempts", "line"),
+    [
+        (["operation_timeout=30"], "no bound; patience=0 sets one", "30 s"),
+        (["patience=0"], "3", "0 s"),
+        (["quota=500", "max_attempts=5"], "5", "0 s"),
+        (["retry_spec=2.1"], "3", "0 s"),
+        (["mode=simple"], "3", "0 s"),
+        (["patience=2"], "no bound; patience=0 sets one", "4 s; none once it has been down for 2 s"),
+    ],
+)
+def test_it_says_how_long_a_service_is_waited_for(arguments, attempts, line):
+    """And whether attempts are bounded by it."""
+    lines = [line.split("  ") for line in run(*arguments).output.splitlines() if line]
+    told = {parts[0]: parts[-1].strip() for parts in lines}
+    assert (attempts, line) == (told["most attempts"], told["longest wait for a service that is down"])
+
+
+def test_json_has_the_same():
+    """Values as JSON holds them; null for no bound."""
+    shown = json.loads(run("--json", "operation_timeout=30").output)
+    assert {"value": 30, "source": "code"} == shown["options"]["operation_timeout"]
+    assert [408, 425, 429, 500, 502, 503, 504] == shown["options"]["retry_status_codes"]["value"]
+    bounds = {"attempts": None, "backoff": 30, "sleep": 30, "wall_time": 30, "line_wait": 30}
+    assert bounds == shown["worst_case"]
+    shown = json.loads(run("--json", "operation_timeout=30", "quota=500").output)
+    assert {"attempts": 3, "backoff": 3.0, "sleep": 30, "wall_time": 30, "line_wait": 0} == shown["worst_case"]
+
+
+def test_aws_settings_on_request():
+    """--aws-config alone, or with a profile."""
+    environ = {"AWS_CONFIG_FILE": "/dev/null", "AWS_MAX_ATTEMPTS": "8"}
+    assert "environment variable AWS_MAX_ATTEMPTS" in run("--aws-config=default", **environ).output
+    assert 2 == run("--aws-config=absent", **environ).exit_code
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environ", "message"),
+    [
+        (["max_attempts=many"], {}, "max_attempts='many' (from the command line): a whole number"),
+        ([], {"SMITHY_RETRY_MODE": "x"}, "from environment variable SMITHY_RETRY_MODE"),
+        (["max_attempts"], {}, "OPTION=VALUE is allowed"),
+        (["scope=x"], {}, "OPTION=VALUE is allowed"),
+    ],
+)
+def test_a_bad_value_is_told_in_one_line(arguments, environ, message):
+    """Exit status 2, as with every command and wherever the value came from, and no traceback."""
+    done = run(*arguments, **environ)
+    assert (2, True, False) == (done.exit_code, message in done.output, "Traceback" in done.output)

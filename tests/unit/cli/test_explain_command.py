@@ -1,0 +1,164 @@
+"""``explain``: what the policy makes of one outcome, without sending anything."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("click")
+pytest.importorskip("rich")
+
+from click.testing import CliRunner
+
+from requests_smithy_retry import RetryConfig
+from requests_smithy_retry.cli.explain_command import explain
+from requests_smithy_retry.cli.explanation import Question, exception_named, explain_outcome
+
+
+def run(*arguments: str) -> Any:
+    return CliRunner().invoke(explain, list(arguments))
+
+
+def answer(*arguments: str) -> Any:
+    result = run(*arguments, "--json")
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+def spans(*arguments: str) -> list[tuple[float, float]]:
+    return [(row["least"], row["most"]) for row in answer(*arguments)["delays"]]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "verdict", "is_retried"),
+    [
+        (["--status", "503"], "transient", True),
+        (["--status", "503", "--method", "post"], "forbidden", False),
+        (["--status", "503", "--method", "POST", "--request-header", "Idempotency-Key: 1"], "transient", True),
+        (["--status", "429", "--method", "POST"], "throttling", True),
+        (["--status", "404"], "no action indicated", False),
+        (["--status", "200"], "success", False),
+        (["--error", "ReadTimeout"], "transient", True),
+        (["--error", "requests.exceptions.ReadTimeout", "--method", "POST"], "forbidden", False),
+        (["--error", "ReadTimeout", "--method", "POST", "--unwritten"], "transient", True),
+        (["--error", "ConnectTimeout", "--method", "POST"], "transient", True),
+        (["--error", "InvalidURL"], "the request itself is at fault; nothing is classified", False),
+        (["--error", "ReadTimeoutError"], "transient", True),
+        (["--status", "503", "max_attempts=1"], "transient", False),
+    ],
+)
+def test_the_verdict_is_the_adapters_own(arguments: list[str], verdict: str, is_retried: bool) -> None:
+    """An adapter lives through the outcome, so the answer is what would happen."""
+    said = answer(*arguments)
+    assert (verdict, is_retried) == (said["verdict"], said["is_retried"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--status", "503"], [(0, 0.05), (0, 0.1)]),
+        (["--status", "429"], [(0, 1), (0, 2)]),
+        (["--status", "429", "--header", "Retry-After: 7"], [(7, 7), (7, 7)]),
+        (["--status", "503", "jitter=none", "max_attempts=2"], [(0.05, 0.05), (0.1, 0.1)]),
+        (["--status", "503", "jitter=none", "max_attempts=2", "patience=0"], [(0.05, 0.05)]),
+        (["--status", "503", "jitter=equal", "max_attempts=2", "quota=500"], [(0.025, 0.05)]),
+        (["--status", "503", "operation_timeout=30"], [(0, 0.05)]),
+        (["--status", "503", "--header", "Retry-After: 3600"], []),
+        (["--status", "503", "mode=simple", "max_attempts=2"], [(0, 0.05)]),
+        (["--status", "429", "mode=adaptive", "max_attempts=2"], [(0, 1), (0, 2)]),
+        (["--status", "429", "throttling_backoff=4"], [(0, 4), (0, 8)]),
+    ],
+)
+def test_the_delays_are_a_span(arguments: list[str], expected: list[tuple[float, float]]) -> None:
+    """For each retry that the quota pays for, the least and the most that is waited."""
+    assert expected == spans(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "until", "end"),
+    [
+        ([], "the outage is 5 s old", "waited 4.85 s: https://example.invalid has not been answering"),
+        (["patience=2"], "the outage is 2 s old", "waited 1.85 s: https://example.invalid has not been answering"),
+        (["operation_timeout=30"], "the deadline of 30 s is over", "https://example.invalid was not answering before"),
+        (["quota_url=redis://127.0.0.1:1/0"], "the outage is 5 s old", "has not been answering for longer than"),
+    ],
+)
+def test_with_the_default_it_says_that_an_outage_is_waited_out(arguments: list[str], until: str, end: str) -> None:
+    """By whom it is let go, and how long it waits at most; the end says for how long it was in vain."""
+    said = answer("--status", "503", *arguments)
+    assert f"waits until another request succeeds, and asks by itself now and then, until {until}" in said["then"]
+    assert end in said["why"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["patience=0"], ["quota=500"], ["quota=none"], ["mode=simple"], ["retry_spec=2.1"], ["max_attempts=1"]],
+)
+def test_where_nobody_waits_nothing_is_said_of_it(arguments: list[str]) -> None:
+    """An empty quota refuses, or there is none."""
+    said = answer("--status", "503", *arguments)
+    assert "" == said["then"]
+    assert "no attempts are left" in said["why"]
+
+
+def test_the_body_is_looked_at(tmp_path: Path) -> None:
+    """An AWS error code in it counts."""
+    body = tmp_path / "body.json"
+    body.write_text(json.dumps({"__type": "ThrottlingException"}))
+    said = answer("--status", "400", "--body", str(body))
+    assert {"classifier": "AwsErrorCodeClassifier", "verdict": "throttling"} in said["votes"]
+    assert said["is_retried"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ((), "one of --status and --error is needed"),
+        (("--status", "503", "--error", "ReadTimeout"), "one of --status and --error is needed"),
+        (("--error", "Nonsense"), "have no exception 'Nonsense'"),
+        (("--error", "UnicodeDecodeError"), "cannot be made without its cause"),
+        (("--status", "503", "--header", "nonsense"), "'Name: value' is allowed"),
+        (("--status", "503", "max_attempts=0"), "a whole number of 1 or more is allowed"),
+        (("--status", "503", "enabled=false"), "retries are switched off"),
+    ],
+)
+def test_bad_usage_is_named(arguments: tuple[str, ...], expected: str) -> None:
+    """Exit status 2, and what is allowed."""
+    result = run(*arguments)
+    assert (result.exit_code, expected in result.output) == (2, True), result.output
+
+
+def test_a_person_reads_tables() -> None:
+    """Votes, verdict, whether it is sent again, delays, and how it would end."""
+    text = run("--status", "503").output
+    for words in (
+        "HttpStatusCodeClassifier",
+        "verdict: transient",
+        "sent again: yes",
+        "0.05 s",
+        "then: the quota is",
+        "gave up after",
+    ):
+        assert words in text
+
+
+def test_without_votes_and_delays_there_are_no_tables() -> None:
+    """A request at fault is never classified."""
+    text = run("--error", "InvalidURL").output
+    assert "classifier " not in text
+    assert "sent again: no" in text
+
+
+def test_a_shared_quota_is_not_touched() -> None:
+    """An explanation spends nobody's tokens, and connects to nothing."""
+    config = RetryConfig(quota_url="redis://127.0.0.1:1/0")
+    assert explain_outcome(Question(503), config).is_retried
+
+
+def test_exceptions_have_names_without_modules_too() -> None:
+    """Requests' own come before urllib3's and Python's of the same name."""
+    assert type(exception_named("ConnectionError")).__module__ == "requests.exceptions"
+    assert type(exception_named("BrokenPipeError")) is BrokenPipeError

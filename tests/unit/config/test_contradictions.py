@@ -1,0 +1,213 @@
+"""Options that cannot be had together are refused with both named; what nobody set contradicts nothing."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import pytest
+from urllib3.util.retry import Retry
+
+from requests_smithy_retry import (
+    PayoffTokenBucket,
+    RateLimiterSettings,
+    RetryAdapter,
+    RetryConfig,
+    RetryConfigError,
+    TokenBucket,
+)
+from requests_smithy_retry.config.retry_config import OPTIONS, contradictions
+from requests_smithy_retry.config.sources import VARIABLES, resolve
+from requests_smithy_retry.quotas.shared_memory.file import own_directory
+from requests_smithy_retry.quotas.url import QuotaUrl
+
+BUCKET = TokenBucket(5)
+PAYOFF_BUCKET = PayoffTokenBucket()
+
+OWN_RULES = "a bucket has rules of its own"
+PAYS = "a quota that goes by what pays has rules of its own"
+ONE_PLACE = "a bucket is where it is"
+NO_LINE = "only the quota 'payoff' waits for a service"
+DEFAULTS_ONLY = "only the default classifiers go by it"
+NO_SETTINGS = "without trust_env no AWS settings are read"
+NO_WAITING = "a quota that processes share does not wait"
+NO_QUOTA = "the simple mode has no quota"
+
+QUOTA_OPTIONS = {
+    "quota": 5,
+    "quota_url": "memory://",
+    "patience": 9,
+    "refill_rate": 1,
+    "on_empty": "fail",
+    "success_reward": 2,
+}
+
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({"refill_rate": 1, "quota": BUCKET}, OWN_RULES),
+    ({"on_empty": "wait", "quota": BUCKET}, OWN_RULES),
+    ({"quota_url": "memory://", "quota": BUCKET}, ONE_PLACE),
+    ({"quota_url": "memory://", "quota": PAYOFF_BUCKET}, ONE_PLACE),
+    ({"refill_rate": 1, "quota": "payoff"}, PAYS),
+    ({"on_empty": "wait", "quota": "payoff"}, PAYS),
+    ({"patience": 9, "quota": 100}, NO_LINE),
+    ({"success_reward": 2, "quota": PAYOFF_BUCKET}, PAYS),
+    ({"on_empty": "wait", "quota_url": QuotaUrl("shm://tests")}, NO_WAITING),
+    *(({name: value, "mode": "simple"}, NO_QUOTA) for name, value in QUOTA_OPTIONS.items()),
+    ({"retry_status_codes": frozenset({503}), "default_classifiers": False}, DEFAULTS_ONLY),
+    ({"error_parser": len, "default_classifiers": False}, DEFAULTS_ONLY),
+    ({"aws_config": True, "trust_env": False}, NO_SETTINGS),
+    ({"aws_config": "fleet", "trust_env": False}, NO_SETTINGS),
+]
+
+
+@pytest.mark.parametrize(("options", "why"), REFUSED)
+def test_options_that_contradict_each_other_are_refused(options, why):
+    """The error has both, each with its value and source, and says why only one of them can be had."""
+    (name, value), (other, other_value) = options.items()
+    with pytest.raises(RetryConfigError) as caught:
+        RetryConfig(**options)
+    error = caught.value
+    said = f"only one of {name} and {other}={other_value!r} (from code) is allowed: {why}"
+    assert (name, value, "code", said) == (error.option, error.value, error.source, error.allowed)
+
+
+@pytest.mark.parametrize(("options", "why"), REFUSED)
+def test_neither_does_the_second_one_come_in_later(options, why):
+    """One in the constructor and the other one in replace() is no way round, whichever comes first."""
+    (first, second) = options.items()
+    for now, later in ((first, second), (second, first)):
+        with pytest.raises(RetryConfigError, match=why):
+            RetryConfig(**dict([now])).replace(**dict([later]))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"quota": BUCKET},
+        {"quota": BUCKET, "success_reward": 2},
+        {"quota": "payoff"},
+        {"quota": "payoff", "quota_url": "memory://", "patience": 9},
+        {"quota": None, "quota_url": "memory://"},
+        {"quota": 10, "quota_url": "memory://", "refill_rate": 1, "on_empty": "wait", "success_reward": 2},
+        {"default_classifiers": False},
+        {"default_classifiers": True, "retry_status_codes": {503}, "error_parser": len},
+        {"mode": "simple", "quota": None, "quota_url": None},
+        {"quota": BUCKET, "quota_url": None},
+        {"quota_url": "memory://", "on_empty": "wait"},
+        {"quota_url": "shm://tests", "on_empty": "fail"},
+        {"trust_env": False},
+        {"trust_env": False, "aws_config": False},
+        {"trust_env": True, "aws_config": True},
+    ],
+)
+def test_what_goes_together_is_allowed(options):
+    """Only what somebody set can contradict, and only with the value that makes the other one void."""
+    config = RetryConfig(**options)
+    assert all(config.is_given(name) for name in options)
+
+
+SAMPLES: dict[str, list[Any]] = {
+    "mode": ["simple", "standard", "adaptive"],
+    "max_attempts": [1, 5],
+    "retry_spec": ["2.0", "2.1"],
+    "jitter": ["none", "full"],
+    "quota": [5, None, "payoff", BUCKET, PAYOFF_BUCKET],
+    "quota_url": ["memory://", "shm://requests-smithy-retry-tests", None],
+    "on_empty": ["wait", "fail"],
+    "rate_limiter": [RateLimiterSettings()],
+    "timeout": [3, (1, 2), None],
+    "allowed_methods": [{"GET", "POST"}, None],
+    "retry_status_codes": [{503}],
+    "idempotency_header": ["X-Key"],
+    "idempotency_key": [True, str],
+    "scope": [str],
+    "classifiers": [()],
+    "error_parser": [len, None],
+    "listeners": [()],
+    "models": [()],
+    "urllib3_rules": [None],
+    "aws_config": [True, False],
+    "trust_env": [True],  # what follows from False is that there are no variables
+}
+"""Values of each option in code; of those that are not here, booleans have both and numbers one."""
+
+MAX_RETRIES = [3, Retry(5, status_forcelist=[503], respect_retry_after_header=False)]
+
+
+def samples(name: str) -> list[Any]:
+    default = RetryConfig.__dataclass_fields__[name].default
+    return SAMPLES.get(name, [True, False] if isinstance(default, bool) else [2.5])
+
+
+def as_text(value: Any) -> str | None:
+    """The text that a variable would hold; None: no text stands for it."""
+    if isinstance(value, (set, tuple)):
+        return ",".join(map(str, value))
+    return None if value in (BUCKET, PAYOFF_BUCKET) else str(value)
+
+
+CODE = [{name: value} for name in OPTIONS for value in samples(name)] + [
+    {"max_retries": value} for value in MAX_RETRIES
+]
+TEXTS = [(variable, text) for variable, name in VARIABLES.items() for text in map(as_text, samples(name)) if text]
+
+
+@pytest.mark.parametrize("code", CODE, ids=",".join)
+@pytest.mark.usefixtures("_empty_environment")
+def test_no_variable_stops_a_program_that_says_the_opposite(code, monkeypatch):
+    """Each option in code meets each variable: it keeps its value, and what it voids does nothing."""
+    asked_for = RetryAdapter(**code).retry_config
+    names = [name for name in OPTIONS if asked_for.source(name) in ("code", "max_retries")]
+    for variable, text in TEXTS:
+        monkeypatch.setenv(variable, text)
+        config = RetryAdapter(**code).retry_config
+        monkeypatch.delenv(variable)
+        switched_off = (variable, text) == ("SMITHY_RETRY_ENABLED", "False")
+        kept = [name for name in names if name != "enabled"] if switched_off else names
+        assert {name: getattr(asked_for, name) for name in kept} == {name: getattr(config, name) for name in kept}
+        assert not list(contradictions(config))
+
+
+@pytest.fixture
+def _empty_environment(monkeypatch, tmp_path):
+    for name in [name for name in os.environ if name.startswith(("AWS_", "SMITHY_"))]:
+        monkeypatch.delenv(name)
+    (tmp_path / "config").write_text("[default]\nmax_attempts = 4\n[profile True]\n")
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
+    yield
+    (own_directory() / "requests-smithy-retry-tests.quota").unlink(missing_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("code", "variables", "void"),
+    [
+        ({"quota": BUCKET}, {"QUOTA_URL": "memory://"}, "quota_url"),
+        ({"quota": 100}, {"PATIENCE": "9"}, "patience"),
+        ({"refill_rate": 3}, {"QUOTA": "payoff"}, "quota"),
+        ({"retry_status_codes": {500}}, {"DEFAULT_CLASSIFIERS": "no"}, "default_classifiers"),
+        ({"quota": 10}, {"MODE": "simple"}, "mode"),
+        ({"mode": "simple"}, {"QUOTA": "10"}, "quota"),
+    ],
+)
+def test_a_variable_that_does_nothing_is_not_shown(code, variables, void):
+    """What code says counts, and the other option has its default, whatever the variable says; the rest holds."""
+    environ = {f"SMITHY_RETRY_{name}": text for name, text in variables.items()}
+    config = resolve(RetryConfig(**code), environ)
+    assert (RetryConfig.__dataclass_fields__[void].default, "default") == (getattr(config, void), config.source(void))
+    assert all(config.is_given(name.lower()) for name in variables if name.lower() != void)
+
+
+def test_code_that_comes_later_voids_a_variable():
+    """Options given beside a config that the environment has filled in beat it, too."""
+    config = resolve(RetryConfig(), {"SMITHY_RETRY_QUOTA": "payoff"})
+    later = config.replace(refill_rate=3)
+    assert (500, "default", 3) == (later.effective_quota, later.source("quota"), later.refill_rate)
+
+
+def test_two_variables_that_contradict_each_other_are_refused():
+    """Who set both is told that one of them would do nothing."""
+    environ = {"SMITHY_RETRY_PATIENCE": "9", "SMITHY_RETRY_QUOTA": "100"}
+    with pytest.raises(RetryConfigError, match=NO_LINE) as caught:
+        resolve(RetryConfig(), environ)
+    said = "patience=9 (from environment variable SMITHY_RETRY_PATIENCE): only one of patience and "
+    assert said + "quota=100 (from environment variable SMITHY_RETRY_QUOTA)" in str(caught.value)

@@ -1,0 +1,321 @@
+"""What one operation can cost at most, in closed form."""
+
+import contextlib
+import math
+import sys
+
+import pytest
+import requests
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from requests_smithy_retry import (
+    ErrorKind,
+    PayoffTokenBucket,
+    RetryAction,
+    RetryConfig,
+    StandardRetryStrategy,
+    TokenBucket,
+    classifier,
+)
+from requests_smithy_retry.config.report import WorstCase
+from requests_smithy_retry.config.retry_config import OPTIONS
+from requests_smithy_retry.config.urllib3_rules import Urllib3Rules
+from requests_smithy_retry.testing.clock import FakeClock
+from tests.support import Reply, read_timeout, scripted, send
+
+NO_BACKOFF = {"initial_backoff": 0, "throttling_backoff": 0, "max_retry_after": 0}
+JITTERED = {"urllib3_rules": Urllib3Rules(backoff_jitter=2.0)}
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"quota": 500}, WorstCase(3, 3.0, 240.0, None)),
+        ({"patience": 7}, WorstCase(None, None, None, None)),
+        ({"patience": 7, "operation_timeout": 100}, WorstCase(None, 100, 100, 100)),
+        ({"quota": "payoff", "operation_attempt_timeout": 10}, WorstCase(None, None, None, None)),
+        ({"operation_attempt_timeout": 10}, WorstCase(3, 3.0, 240.0, 270.0)),
+        ({"quota": None}, WorstCase(3, 3.0, 240.0, None)),
+        ({"retry_spec": "2.1"}, WorstCase(3, 3.0, 240.0, None)),
+        ({"max_attempts": 1}, WorstCase(1, 0, 0, None)),
+        ({"enabled": False}, WorstCase(1, 0.0, 0.0, None)),
+        ({"max_attempts": 7, "max_retry_after": 0}, WorstCase(7, 1 + 2 + 4 + 8 + 16 + 20, 51 + 6 * 5, None)),
+        ({"operation_timeout": 30}, WorstCase(3, 3.0, 30, 30)),
+        ({"operation_attempt_timeout": 10, "max_retry_after": 0}, WorstCase(3, 3.0, 13.0, 43.0)),
+        ({"operation_attempt_timeout": 10, "operation_timeout": 20}, WorstCase(3, 3.0, 20, 20)),
+        ({"jitter": "decorrelated", "max_retry_after": 0}, WorstCase(3, 40.0, 50.0, None)),
+        ({"max_backoff": 0, "max_retry_after": 0}, WorstCase(3, 0, 10.0, None)),
+        (NO_BACKOFF, WorstCase(3, 0, 10.0, None)),
+        ({"initial_backoff": 4, "max_retry_after": 0}, WorstCase(3, 4 + 8, 12 + 2 * 5, None)),
+        ({"throttling_backoff": 9, "max_backoff": 10, "max_retry_after": 0}, WorstCase(3, 19, 19 + 2 * 5, None)),
+        ({"throttling_backoff": 20, "max_attempts": 2, "max_retry_after": 0}, WorstCase(2, 20, 25, None)),
+        ({"on_empty": "wait", "refill_rate": 1}, WorstCase(3, None, None, None)),
+        ({"on_empty": "wait", "operation_attempt_timeout": 10}, WorstCase(3, None, None, None)),
+        ({"on_empty": "wait", "quota": None}, WorstCase(3, 3.0, 240.0, None)),
+        ({"quota": TokenBucket(5, on_empty="wait")}, WorstCase(3, None, None, None)),
+        ({"on_empty": "wait", "refill_rate": 1, "operation_timeout": 9}, WorstCase(3, 9, 9, 9)),
+        ({"mode": "adaptive"}, WorstCase(3, None, None, None)),
+        ({"mode": "adaptive", "max_permit_wait": 5}, WorstCase(3, 3.0 + 3 * 5, 240.0 + 3 * 5, None)),
+        ({"mode": "adaptive", "max_permit_wait": 0}, WorstCase(3, 3.0, 240.0, None)),
+        ({"mode": "standard", "max_permit_wait": 5}, WorstCase(3, 3.0, 240.0, None)),
+        ({"mode": "simple"}, WorstCase(3, 3.0, 240.0, None)),
+        ({"urllib3_rules": Urllib3Rules()}, WorstCase(3, 3.0, 240.0, None)),
+        ({"urllib3_rules": Urllib3Rules(respect_retry_after=False, backoff_jitter=1.0)}, WorstCase(3, 5.0, 5.0, None)),
+        ({**NO_BACKOFF, **JITTERED}, WorstCase(3, 2 * 2.0, 2 * 7.0, None)),
+        ({**NO_BACKOFF, **JITTERED, "max_backoff": 1.5}, WorstCase(3, 2 * 1.5, 2 * 6.5, None)),
+        ({"max_backoff": 2.5, **JITTERED, "max_retry_after": 0}, WorstCase(3, 2 * 2.5, 2 * 7.5, None)),
+        ({**NO_BACKOFF, **JITTERED, "jitter": "decorrelated"}, WorstCase(3, 2 * 20.0, 2 * 25.0, None)),
+        ({**NO_BACKOFF, "jitter": "decorrelated"}, WorstCase(3, 0, 10.0, None)),
+    ],
+)
+def test_the_worst_case(options, expected):
+    """Attempts, backoff, sleep and wall time come from the options by arithmetic; None where nothing bounds them."""
+    says_quota = {"quota", "patience"} & options.keys() or options.get("mode") == "simple"
+    assert expected == RetryConfig(**({} if says_quota else {"quota": 500}), **options).worst_case()
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, WorstCase(None, None, None, None)),
+        ({"mode": "adaptive"}, WorstCase(None, None, None, None)),
+        ({"operation_timeout": 30}, WorstCase(None, 30, 30, 30)),
+        ({"patience": 0}, WorstCase(3, 3.0, 240.0, None)),
+        ({"max_attempts": 1}, WorstCase(1, 0, 0, None)),
+        ({"enabled": False}, WorstCase(1, 0.0, 0.0, None)),
+    ],
+)
+def test_the_worst_case_of_the_default(options, expected):
+    """While a service is down, attempts do not count; only time bounds them."""
+    assert expected == RetryConfig(**options).worst_case()
+
+
+@pytest.mark.parametrize("quota", [TokenBucket(5), PayoffTokenBucket(), "payoff"])
+def test_a_bucket_of_the_programs_own_goes_by_its_own_rule(quota):
+    """A fleet's variable that says otherwise does nothing."""
+    config = RetryConfig(quota=quota).replace_from({"on_empty": "a variable"}, on_empty="wait")
+    refuses = isinstance(quota, TokenBucket)
+    assert (WorstCase(3, 3.0, 240.0, None) if refuses else WorstCase(None, None, None, None)) == config.worst_case()
+
+
+def test_unlimited_attempts_are_summed_at_once():
+    """The sum is closed: a config without a limit on attempts is not counted through."""
+    worst = RetryConfig(max_attempts=sys.maxsize, quota=500).worst_case()
+    assert (sys.maxsize, True) == (worst.attempts, worst.sleep > 1e20)
+
+
+@pytest.mark.parametrize("attempts", [1000, 3000])
+def test_delays_may_double_as_often_as_a_float_holds(attempts):
+    """From the smallest number to the largest cap; the bound is the sum of what is computed."""
+    config = RetryConfig(
+        max_attempts=attempts, initial_backoff=5e-324, throttling_backoff=0, max_backoff=1e300, quota=500
+    )
+    backoff = StandardRetryStrategy(config=config.replace(jitter="none")).backoff_strategy
+    assert sum(map(backoff.compute_next_backoff_delay, range(attempts))) == pytest.approx(config.worst_case().backoff)
+
+
+SECONDS = st.sampled_from([0, 0.1, 1, 3.5, 8, 40])
+BOUND = st.sampled_from([None, 2.0, 5.0, 30.0])
+
+
+@classifier
+def asks_for_more(outcome, previous):
+    """As an SDK's own classifier may: it wants the longest wait that is granted to anybody."""
+    if outcome.response is None:
+        return None
+    seconds = float(outcome.response.headers["X-Longest"])
+    return RetryAction.retryable_error_with_explicit_delay(ErrorKind.TRANSIENT, seconds)
+
+
+def error_that_asks(response):
+    """The same by an error of the program's own."""
+    error = Exception("busy")
+    error.is_retry_safe, error.retry_after = True, float(response.headers["X-Longest"])
+    return error
+
+
+MATTERING = {
+    "mode": st.sampled_from(["simple", "standard", "adaptive"]),
+    "max_attempts": st.integers(1, 8),
+    "retry_spec": st.sampled_from(["2.0", "2.1"]),
+    "initial_backoff": st.none() | SECONDS,
+    "throttling_backoff": st.none() | SECONDS,
+    "max_backoff": SECONDS,
+    "jitter": st.sampled_from(["full", "equal", "none", "decorrelated"]),
+    "quota": st.sampled_from([500, None, 20]),
+    "patience": st.just(0),
+    "refill_rate": st.sampled_from([0.5, 10]),
+    "on_empty": st.sampled_from(["fail", "wait"]),
+    "max_permit_wait": BOUND,
+    "max_retry_after": SECONDS,
+    "operation_timeout": BOUND,
+    "operation_attempt_timeout": BOUND,
+    "enabled": st.sampled_from([True, True, True, False]),
+    "classifiers": st.sampled_from([(), (), (asks_for_more,)]),
+    "error_parser": st.sampled_from([None, None, error_that_asks]),
+    "urllib3_rules": st.none() | st.builds(Urllib3Rules, respect_retry_after=st.booleans(), backoff_jitter=SECONDS),
+}
+"""The options that the bound depends on, each with values that make a difference."""
+
+NO_MATTER = {
+    *("success_reward", "quota_url", "rate_limiter", "models", "default_classifiers", "retry_status_codes"),
+    *("timeout", "preload_content", "allowed_methods", "strict_methods", "idempotency_header", "idempotency_key"),
+    *("raise_on_status", "scope", "listeners", "sdk_headers", "trust_env", "aws_config"),
+}
+"""The options that change whether there is a retry, or nothing about time: the bound has to hold whatever they say."""
+
+POLICIES = st.fixed_dictionaries({}, optional=MATTERING)
+FAILURES = st.lists(
+    st.tuples(
+        st.sampled_from([503, 429]),
+        st.sampled_from(["", "", "Retry-After", "x-amz-retry-after"]),
+        st.sampled_from([0.0, 0.0, 1.0, 50.0]),
+    ),
+    min_size=8,
+    max_size=8,
+)
+
+
+def test_each_option_is_thought_of():
+    """Whoever adds an option says whether the bound depends on it; then the tests below draw it."""
+    assert set(OPTIONS) == set(MATTERING) | NO_MATTER
+
+
+class Server:
+    """Plays failures on a virtual clock; no attempt lasts longer than its adapter allows."""
+
+    def __init__(self, config, failures, draw):
+        self.clock = FakeClock()
+        self.config, self.failures = config, list(failures)
+        self.adapter = scripted(*[self.attempt] * len(failures), config=config, clock=self.clock)
+        strategy = self.adapter.strategy
+        for backoff in (strategy.backoff_strategy, strategy.throttling_backoff_strategy):
+            getattr(backoff, "inner", backoff).random = lambda: draw
+
+    def attempt(self, request):
+        status, header, seconds = self.failures.pop(0)
+        left = math.inf if self.config.operation_timeout is None else self.config.operation_timeout - self.clock.now()
+        allowed = min(left, self.config.operation_attempt_timeout or math.inf) if self.config.enabled else math.inf
+        self.clock.advance(min(seconds, allowed))
+        if seconds > allowed:
+            return read_timeout()
+        longest = f"{self.config.max_retry_after:f}"
+        asked = {"": {}, "Retry-After": {"Retry-After": longest}, "x-amz-retry-after": {"x-amz-retry-after": "99000"}}
+        return Reply(status, {**asked[header], "X-Longest": longest})
+
+    def operate(self):
+        """Attempts, seconds slept, and seconds in all of one operation."""
+        with contextlib.suppress(requests.RequestException):
+            send(self.adapter)
+        return len(self.adapter.sent), sum(self.clock.sleeps), self.clock.now()
+
+
+def within(most, actual):
+    return most is None or actual <= most * (1 + 1e-9) + 1e-6
+
+
+NO_WAIT = {
+    "initial_backoff": 0,
+    "throttling_backoff": 0,
+    "max_retry_after": 0,
+    "urllib3_rules": None,
+    "max_attempts": 8,
+}
+UNHEEDED = {**NO_WAIT, "max_retry_after": 40, "urllib3_rules": Urllib3Rules(respect_retry_after=False)}
+UNJITTERED = {"jitter": "decorrelated", "max_backoff": 40, "max_retry_after": 0}
+FOCUSES = {
+    "anything": {},
+    "a classifier asks": {**UNHEEDED, "classifiers": (asks_for_more,)},
+    "an error asks": {**UNHEEDED, "error_parser": error_that_asks},
+    "permits": {**NO_WAIT, "mode": "adaptive", "max_permit_wait": 5.0},
+    "permits at last": {**NO_WAIT, "mode": "adaptive", "max_permit_wait": None},
+    "an empty quota": {**NO_WAIT, "mode": "standard", "quota": 20, "on_empty": "wait", "refill_rate": 0.5},
+    "decorrelated": {**NO_WAIT, **UNJITTERED, "initial_backoff": 1},
+    "decorrelated from nothing": {**NO_WAIT, **UNJITTERED, "urllib3_rules": Urllib3Rules(backoff_jitter=1.0)},
+}
+"""Options that make one part of the bound weigh more than all others."""
+
+
+@pytest.mark.parametrize("focus", FOCUSES)
+@settings(max_examples=60)
+@given(options=POLICIES, failures=FAILURES, asks=st.booleans(), draw=st.sampled_from([0.0, 0.5, 1 - 2**-53]))
+def test_no_operation_comes_to_more(focus, options, failures, asks, draw):
+    """Whatever is configured, whatever the server answers and whatever the jitter throws."""
+    failures = [(status, header if asks else "", seconds) for status, header, seconds in failures]
+    if focus != "anything":
+        options.pop("operation_timeout", None)
+    config = allowed({**options, **FOCUSES[focus]})
+    worst = config.worst_case()
+    attempts, slept, lasted = Server(config, failures, draw).operate()
+    assert attempts <= worst.attempts
+    assert within(worst.sleep, slept)
+    assert within(worst.wall_time, lasted)
+    if not asks and not config.classifiers and config.error_parser is None:
+        assert within(worst.backoff, slept)
+
+
+def allowed(options):
+    """A config without what contradicts: the simple mode has no quota. The line is drawn where nobody waits in it."""
+    rules = ("quota", "refill_rate", "on_empty")
+    if options.get("mode") == "simple":
+        options = {name: value for name, value in options.items() if name not in (*rules, "patience")}
+    elif "patience" in options:
+        options = {name: value for name, value in options.items() if name not in rules}
+    else:
+        options = {"quota": 500, **options}
+    return RetryConfig(trust_env=False, **options)
+
+
+REACHABLE = {
+    *("mode", "operation_timeout", "quota", "patience", "on_empty", "refill_rate", "max_permit_wait", "classifiers")
+}
+"""Not drawn here: what ends an operation earlier, or makes it wait for others."""
+
+
+@settings(max_examples=60)
+@given(options=POLICIES)
+def test_the_worst_server_comes_to_just_that(options):
+    """The bound is the least one: a server that does its worst reaches it in attempts, sleep and wall time."""
+    options = {name: value for name, value in options.items() if name not in REACHABLE}
+    config = RetryConfig(**{**options, "quota": None, "enabled": True, "error_parser": None, "trust_env": False})
+    if config.jitter == "decorrelated":
+        config = config.replace(jitter="full")
+    worst = config.worst_case()
+    status = 429 if config.throttling_base >= config.transient_base else 503
+    lasting = config.operation_attempt_timeout or 0.0
+    for headers, most in ((["Retry-After", "x-amz-retry-after"], worst.sleep), ([""], worst.backoff)):
+        attempts, slept, lasted = worst_of(config, status, headers, lasting)
+        assert worst.attempts == attempts
+        assert slept == pytest.approx(most)
+        if worst.wall_time is not None and most == worst.sleep:
+            assert lasted == pytest.approx(worst.wall_time)
+
+
+def worst_of(config, status, headers, lasting):
+    """An operation in which each failure has the header that makes the next wait the longest."""
+    failures = []
+    for retry in range(1, config.max_attempts + 1):
+        made = [[*failures, (status, header, lasting)] for header in headers]
+        if retry < config.max_attempts:
+            stop = [(400, "", 0.0)]
+            slept = [Server(config, [*script, *stop], 1 - 2**-53).operate()[1] for script in made]
+            failures = made[slept.index(max(slept))]
+        else:
+            failures = made[0]
+    return Server(config, failures, 1 - 2**-53).operate()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"operation_attempt_timeout": 10**308},
+        {"max_attempts": 2**9999, "operation_attempt_timeout": 1},
+        {"max_attempts": 2**9999, "mode": "adaptive", "max_permit_wait": 1},
+        {"max_backoff": 1e308, "initial_backoff": 1e308, "operation_attempt_timeout": 1},
+    ],
+)
+def test_more_than_a_float_holds_is_no_bound(options):
+    """Numbers that are allowed never raise, and an operation_timeout bounds them as ever."""
+    assert RetryConfig(quota=500, **options).worst_case().wall_time is None
+    assert 3 == RetryConfig(quota=500, **options, operation_timeout=3).worst_case().wall_time

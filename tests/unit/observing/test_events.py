@@ -1,0 +1,39 @@
+"""Events are frozen values with names (contract 12)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from requests_smithy_retry import AfterAttempt, BeforeAttempt, GaveUp, RetryScheduled, Succeeded, Throttled
+from requests_smithy_retry.observing import events
+
+FIELDS: dict[Any, tuple[str, ...]] = {
+    BeforeAttempt: ("operation", "number"),
+    AfterAttempt: ("operation", "number", "response", "error", "duration", "noted"),
+    RetryScheduled: ("operation", "number", "delay", "delay_source", "record", "line_wait", "line_why"),
+    Throttled: ("operation", "number", "record"),
+    GaveUp: ("operation", "number", "history"),
+    Succeeded: ("operation", "number", "history"),
+}
+
+
+@pytest.mark.parametrize("kind", FIELDS)
+def test_an_event_cannot_be_changed(kind: Any) -> None:
+    """Neither a field can be set nor another attribute added."""
+    event = kind(*range(len(FIELDS[kind])))
+    for name in (*FIELDS[kind], "other"):
+        with pytest.raises(AttributeError):
+            setattr(event, name, 1)
+
+
+@pytest.mark.parametrize("kind", FIELDS)
+def test_an_event_has_these_fields(kind: Any) -> None:
+    """The operation and the attempt's number come first in all of them."""
+    assert FIELDS[kind] == kind._fields
+
+
+def test_every_event_is_in_the_table() -> None:
+    """A new event is tested as the others are."""
+    assert set(FIELDS) == {kind for kind in vars(events).values() if isinstance(kind, type) and issubclass(kind, tuple)}

@@ -1,0 +1,121 @@
+"""Locks across fork (contract 11.1)."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+import threading
+import weakref
+
+import pytest
+
+from requests_smithy_retry import AdaptiveRetryStrategy, StandardRetryStrategy, TokenBucket
+from requests_smithy_retry.forksafe import renew_lock_after_fork
+from requests_smithy_retry.observing.metric_labels import Bounded, QuotaLevels
+from requests_smithy_retry.pacing.rate_limiter import ClientRateLimiter
+from requests_smithy_retry.quotas.scopes import ScopeTable
+
+install_module = sys.modules["requests_smithy_retry.mounting"]
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+
+
+class Holder:
+    """Counts how often its lock was renewed."""
+
+    renewed = 0
+
+    def renew_lock(self) -> None:
+        self.renewed += 1
+
+
+def in_child(check) -> int:
+    """The exit status of a child that runs ``check``."""
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0 if check() else 1)
+    return os.waitpid(pid, 0)[1]
+
+
+def test_every_holder_renews_its_lock_in_the_child_alone():
+    """Once per fork."""
+    holder = Holder()
+    renew_lock_after_fork(holder)
+    assert in_child(lambda: holder.renewed == 1) == 0
+    assert holder.renewed == 0
+
+
+def test_a_holder_is_not_kept_alive():
+    """Registration holds no strong reference."""
+    holder = Holder()
+    renew_lock_after_fork(holder)
+    ref = weakref.ref(holder)
+    del holder
+    gc.collect()
+    assert ref() is None
+
+
+@pytest.mark.parametrize("on_empty", ["fail", "wait"])
+def test_a_bucket_whose_lock_was_held_works_in_the_child(on_empty):
+    """It keeps what it had."""
+    bucket = TokenBucket(10, on_empty=on_empty)
+    bucket.acquire(3)
+    with bucket._lock:
+        assert in_child(lambda: bucket.acquire(7) and bucket.available == 0) == 0
+    assert bucket.available == 7
+
+
+def test_a_limiter_and_a_table_whose_locks_were_held_work_in_the_child():
+    """Whoever waited on them is not there."""
+    limiter = ClientRateLimiter()
+    table = ScopeTable(Holder, lambda item: True)
+    with limiter._lock, table._lock:
+        assert in_child(lambda: limiter.snapshot() is not None and table.get("a") is not None) == 0
+
+
+def test_metrics_whose_locks_were_held_work_in_the_child():
+    """What tells label values apart, and what reads the levels."""
+    labels, levels = Bounded(), QuotaLevels()
+    with labels._lock, levels._lock:
+        assert in_child(lambda: labels("a") == "a" and levels.read() == {}) == 0
+
+
+def test_what_was_being_installed_can_be_installed_in_the_child():
+    """Another thread of the parent was at it."""
+    held, done = threading.Event(), threading.Event()
+
+    def hold():
+        with install_module._lock:
+            held.set()
+            done.wait(10)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    assert held.wait(10)
+    try:
+        assert in_child(lambda: install_module._lock.acquire(blocking=False)) == 0
+    finally:
+        done.set()
+        thread.join()
+
+
+@pytest.mark.parametrize(("quota", "left"), [(500, 500), ("payoff", 4)])
+@pytest.mark.parametrize("kind", [StandardRetryStrategy, AdaptiveRetryStrategy])
+def test_a_strategy_works_in_the_child_whatever_was_held(kind, quota, left):
+    """All its locks at once; a bucket of numbers gets its tokens back, and what a payoff bucket spent stays spent."""
+    strategy = kind(quota=quota)
+    bucket = strategy.bucket("a")
+    with strategy._quotas._lock, bucket._lock:
+        token = strategy.acquire_initial_retry_token(token_scope="a")
+
+        def check() -> bool:
+            error = type(
+                "Broken",
+                (Exception,),
+                {"is_retry_safe": True, "retry_after": None, "is_throttling_error": False, "is_timeout_error": False},
+            )()
+            again = strategy.refresh_retry_token_for_retry(token_to_renew=token, error=error)
+            strategy.record_success(token=again)
+            return bucket.available == left
+
+        assert in_child(check) == 0

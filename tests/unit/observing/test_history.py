@@ -1,0 +1,451 @@
+"""What happened (contract 12): what the record of an operation says, and what it may never hold."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import sys
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+from unittest.mock import Mock
+
+import pytest
+import requests
+import requests.exceptions as rex
+from hypothesis import given
+from hypothesis import strategies as st
+
+from requests_smithy_retry import RetryAction, RetryHistory, StopReason, TokenBucket, classifier, retry_history
+from requests_smithy_retry.classifiers.fold import Vote
+from requests_smithy_retry.clock import SYSTEM_CLOCK
+from requests_smithy_retry.observing.history import MAX_KEPT, AttemptRecord, attach, ended_now
+from requests_smithy_retry.testing.clock import FakeClock
+from tests.support import URL, Reply, pool_timeout, read_timeout, reset_error, scripted, send, session_with
+
+
+def test_each_attempt_is_recorded():
+    """Number, status or error, delay with its source, votes and quota of each attempt."""
+    adapter = scripted(Reply(429, {"Retry-After": "3"}), read_timeout(), 200)
+    history = retry_history(send(adapter))
+    rows = [
+        (item.number, item.status, item.error, item.delay, item.delay_source, item.quota_before, item.quota_after)
+        for item in history.attempts
+    ]
+    assert [
+        (1, 429, None, 0.0, "backoff", 500, 495),
+        (2, None, "ReadTimeout", 3, "retry-after", 495, 481),
+        (3, 200, None, 0.1, "backoff", None, None),
+    ] == rows
+    assert (StopReason.SUCCESS, 3, "https://api.example.com:443") == (
+        history.stop_reason,
+        history.max_attempts,
+        history.scope,
+    )
+    assert "succeeded at attempt 3 of 3" == history.sentence == str(history)
+
+
+@pytest.mark.parametrize("script", [[404], [503, 503, 503], [200]])
+def test_what_was_made_from_a_response_has_its_history(script):
+    """``raise_for_status`` makes an exception that was not there when the operation ended."""
+    response = send(scripted(*script))
+    error = rex.HTTPError(response=response)
+    assert retry_history(error).to_dict()["attempts"] == retry_history(response).to_dict()["attempts"]
+    assert len(script) == len(retry_history(error).attempts)
+    assert retry_history(rex.HTTPError()) is None
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_it_survives_the_pickling_of_what_it_belongs_to(times):
+    """A response, or an exception, keeps its record through any number of rounds."""
+    response = send(scripted(503, 200))
+    with pytest.raises(rex.ReadTimeout) as caught:
+        send(scripted(read_timeout(), max_attempts=1))
+    for owner in (response, caught.value):
+        copy = owner
+        for _ in range(times):
+            copy = pickle.loads(pickle.dumps(copy))
+        assert retry_history(copy) == retry_history(owner)
+    assert "_retry_history" not in requests.Response.__attrs__
+
+
+def test_times_are_those_of_the_clock():
+    """``started`` is the wall clock's, ``duration`` what passed within the attempt."""
+    clock = FakeClock(wall=1000)
+
+    def slow(_):
+        clock.advance(2)
+        return 503 if len(adapter.sent) == 1 else 200
+
+    adapter = scripted(slow, slow, clock=clock)
+    first, second = retry_history(send(adapter)).attempts
+    assert [(1000, 2), (1002.05, 2)] == [(item.started, item.duration) for item in (first, second)]
+
+
+def test_a_first_try_success_has_a_history_too():
+    """It is made when somebody asks: scope, attempts and clock are the adapter's."""
+    adapter = scripted(200, clock=FakeClock(now=7, wall=50), scope=lambda request: "mine", max_attempts=4)
+    response = session_with(adapter).get(URL)
+    adapter.clock.advance(100)
+    history = retry_history(response)
+    assert ("mine", StopReason.SUCCESS, "it succeeded", 4, 1) == (
+        history.scope,
+        history.stop_reason,
+        history.why,
+        history.max_attempts,
+        len(history.attempts),
+    )
+    assert (50, 200) == (history.attempts[0].started, history.attempts[0].status)
+
+
+@pytest.mark.parametrize(("elapsed", "duration"), [(0, None), (0.25, 0.25)])
+def test_how_long_a_first_try_success_took_is_what_the_session_measured(elapsed, duration):
+    """Without a session nobody did."""
+    response = send(scripted(200))
+    response.elapsed = timedelta(seconds=elapsed)
+    assert duration == retry_history(response).attempts[0].duration
+
+
+def test_a_first_try_success_that_another_adapter_took_for_its_own_has_a_history():
+    """Such an adapter, which wraps ours, has no clock, scope or strategy; the machine's clock and the URL remain."""
+    response = send(scripted(200, clock=SYSTEM_CLOCK, scope=lambda request: "mine", max_attempts=4))
+    response.connection = requests.adapters.HTTPAdapter()
+    history = retry_history(response)
+    assert ("https://api.example.com:443", None) == (history.scope, history.max_attempts)
+    assert SYSTEM_CLOCK.wall() - 60 < history.attempts[0].started <= SYSTEM_CLOCK.wall()
+
+
+def test_what_a_cache_hands_out_again_does_not_grow():
+    """A response that gets a record each time is pickled as one that got it once."""
+    response = send(scripted(503, 200))
+    history = retry_history(response)
+    before = len(pickle.dumps(response))
+    for _ in range(3):
+        attach(response, history)
+    assert before == len(pickle.dumps(response))
+
+
+def test_what_did_not_come_from_an_adapter_has_none():
+    """A stranger's response, an exception or anything else: None."""
+    for thing in (object(), None, ValueError(), rex.ConnectionError()):
+        assert retry_history(thing) is None
+
+
+def test_the_votes_are_those_of_the_classifiers():
+    """Each classifier's word is in the record, in the order of asking."""
+
+    @classifier
+    def mine(outcome):
+        return RetryAction.retry_forbidden("I say so") if outcome.status == 503 else None
+
+    history = retry_history(send(scripted(503, classifiers=[mine])))
+    votes = {vote.classifier: vote.action for vote in history.attempts[0].votes}
+    assert RetryAction.transient_error() == votes["HttpStatusCodeClassifier"]
+    assert RetryAction.retry_forbidden("I say so") == votes["mine"]
+    assert (StopReason.FORBIDDEN, "gave up after attempt 1 of 3: I say so; last answer: 503") == (
+        history.stop_reason,
+        history.sentence,
+    )
+    assert "mine: forbidden (I say so)" in history.explain()
+    assert "HttpStatusCodeClassifier: transient" in history.explain()
+    assert "no opinion" in history.explain()
+
+
+def test_the_whole_story_in_lines():
+    """``explain`` gives a line an attempt, and the sentence."""
+    lines = retry_history(send(scripted(503, 503, 503))).explain().splitlines()
+    assert 4 == len(lines)
+    assert lines[1].startswith("attempt 2: after 0.05 s (backoff) 503 in 0 s [")
+    assert "gave up after attempt 3 of 3: no attempts are left; last answer: 503" == lines[-1]
+
+
+@pytest.mark.parametrize("script", [[200], [503, 200], [503, 503, 503]])
+def test_it_is_plain_values_for_json_and_survives_pickling(script):
+    """``to_dict`` is JSON, and a pickled history is equal."""
+    history = retry_history(send(scripted(*script)))
+    data = json.loads(json.dumps(history.to_dict()))
+    assert (len(script), history.stop_reason.name, history.sentence) == (
+        len(data["attempts"]),
+        data["stop_reason"],
+        data["sentence"],
+    )
+    assert history == pickle.loads(pickle.dumps(history))
+
+
+def test_it_holds_nothing_secret():
+    """No userinfo, query, header value or body is in the record."""
+    adapter = scripted(Reply(503, {"X-Secret": "s3cret"}, b"s3cret"), read_timeout(), 500)
+    url = "https://user:s3cret@api.example.com/a?key=s3cret"
+    response = send(adapter, "PUT", url, data="s3cret", headers={"Authorization": "s3cret"})
+    history = retry_history(response)
+    assert "s3cret" not in json.dumps(history.to_dict()) + history.explain() + repr(history)
+
+
+def test_a_long_record_keeps_its_ends():
+    """Of many attempts the first and the last ones are kept, also in urllib3's rows; memory does not grow."""
+    adapter = scripted(*[503] * 300, 200, max_attempts=1000, quota=None, max_backoff=0)
+    response = send(adapter)
+    numbers = [item.number for item in retry_history(response).attempts]
+    half = MAX_KEPT // 2
+    assert [*range(1, half + 1), *range(302 - half, 302)] == numbers
+    assert MAX_KEPT - 1 == len(response.raw.retries.history)
+
+
+def test_an_exception_carries_its_history():
+    """What was raised has the record of the attempts before it."""
+    with pytest.raises(rex.ReadTimeout) as caught:
+        send(scripted(503, 503, read_timeout()))
+    history = retry_history(caught.value)
+    assert isinstance(history, RetryHistory)
+    assert ["503", "503", "ReadTimeout"] == [item.ending for item in history.attempts]
+
+
+def history_of(*script: Any, method: str = "GET", **options: Any) -> RetryHistory:
+    """The history of one operation, whether it returned or raised."""
+    try:
+        outcome: Any = send(scripted(*script, **options), method)
+    except requests.exceptions.RequestException as error:
+        outcome = error
+    history = retry_history(outcome)
+    assert history is not None
+    return history
+
+
+def attempt(number: int = 1, **fields: Any) -> AttemptRecord:
+    return AttemptRecord(number, 1_700_000_000.0, 0.25, **{"status": 503, **fields})
+
+
+@pytest.mark.parametrize(
+    ("make", "expected"),
+    [
+        (lambda: history_of(200), "succeeded at attempt 1 of 3"),
+        (lambda: history_of(503, 200), "succeeded at attempt 2 of 3"),
+        (lambda: history_of(404), "ended at attempt 1 of 3 with 404: no classifier asked for a retry"),
+        (
+            lambda: history_of(503, 503, 503),
+            "gave up after attempt 3 of 3: no attempts are left; last answer: 503",
+        ),
+        (
+            lambda: history_of(503, 503, quota=TokenBucket(500, initial=17)),
+            (
+                "gave up after attempt 2 of 3: the retry quota of https://api.example.com is empty "
+                "(3 of 500, needs 14); last answer: 503"
+            ),
+        ),
+        (
+            lambda: history_of(Reply(503, {"Retry-After": "3600"})),
+            "gave up after attempt 1 of 3: retry-after asks for 3600 s, max_retry_after is 120 s; last answer: 503",
+        ),
+        (
+            lambda: history_of(reset_error(), max_attempts=1),
+            "gave up after attempt 1 of 1: no attempts are left; last answer: ConnectionError",
+        ),
+    ],
+)
+def test_the_sentence_says_why_it_ended(make: Callable[[], RetryHistory], expected: str) -> None:
+    """One plain sentence: which attempt, which rule with its numbers, and the last answer."""
+    assert expected == make().sentence == str(make())
+
+
+def test_a_forbidding_vote_says_why() -> None:
+    """The vote of the rule that forbade it is shown with its reason."""
+    history = history_of(read_timeout(), method="POST")
+    assert StopReason.NOT_RESENDABLE is history.stop_reason
+    assert "resend rule: forbidden (" in history.explain()
+
+
+def test_explain_tells_the_whole_story() -> None:
+    """One line an attempt, with waits, votes and quota, and the sentence at the end."""
+    history = RetryHistory(
+        "https://api.example.com:443",
+        (
+            attempt(1, quota_before=500, quota_after=486),
+            attempt(2, delay=7.0, delay_source="Retry-After", permit_wait=0.5, error="ReadTimeout", status=None),
+        ),
+        StopReason.MAX_ATTEMPTS,
+        "no attempts are left",
+        2,
+    )
+    assert (
+        "attempt 1: 503 in 0.25 s, quota 500 -> 486\n"
+        "attempt 2: after 7 s (Retry-After) and 0.5 s for a permit ReadTimeout in 0.25 s\n"
+        "gave up after attempt 2 of 2: no attempts are left; last answer: ReadTimeout"
+    ) == history.explain()
+
+
+ACTIONS = (
+    (RetryAction.transient_error(), "transient"),
+    (RetryAction.no_action_indicated(), "no opinion"),
+    (RetryAction.retry_forbidden(), "forbidden (a classifier forbade a retry)"),
+    (RetryAction.retry_forbidden("I say so"), "forbidden (I say so)"),
+)
+
+
+def test_votes_are_told_one_after_the_other() -> None:
+    """Whose, and what was said; one that forbade it without a word has the words of the stop reason."""
+    votes = tuple(Vote(name, action) for name, (action, _) in zip("ABCD", ACTIONS, strict=True))
+    history = RetryHistory(None, (attempt(votes=votes),), StopReason.FORBIDDEN, "I say so")
+    told = "A: transient, B: no opinion, C: forbidden (a classifier forbade a retry), D: forbidden (I say so)"
+    assert f"attempt 1: 503 in 0.25 s [{told}]" == history.explain().splitlines()[0]
+
+
+def test_the_plain_values_are_these() -> None:
+    """Whoever reads the JSON finds each field under its name; what is not known is null."""
+    votes = tuple(Vote("A", action) for action, _ in ACTIONS)
+    first = AttemptRecord(1, 1_700_000_000.0, None)
+    second = AttemptRecord(2, 1_700_000_001.0, 0.25, 503, None, 1.0, "retry-after", votes, 500, 486, "redis", 0.5)
+    history = RetryHistory("mine", (first, second), StopReason.MAX_ATTEMPTS, "no attempts are left", 2)
+    assert history.to_dict() == {
+        "scope": "mine",
+        "attempts": [
+            {
+                "number": 1,
+                "started": 1_700_000_000.0,
+                "duration": None,
+                "status": None,
+                "error": None,
+                "delay": 0.0,
+                "delay_source": "backoff",
+                "votes": [],
+                "quota_before": None,
+                "quota_after": None,
+                "quota_source": None,
+                "permit_wait": 0.0,
+                "line_wait": 0.0,
+                "line_why": "",
+            },
+            {
+                "number": 2,
+                "started": 1_700_000_001.0,
+                "duration": 0.25,
+                "status": 503,
+                "error": None,
+                "delay": 1.0,
+                "delay_source": "retry-after",
+                "votes": [{"classifier": "A", "verdict": said} for _, said in ACTIONS],
+                "quota_before": 500,
+                "quota_after": 486,
+                "quota_source": "redis",
+                "permit_wait": 0.5,
+                "line_wait": 0.0,
+                "line_why": "",
+            },
+        ],
+        "stop_reason": "MAX_ATTEMPTS",
+        "sentence": "gave up after attempt 2 of 2: no attempts are left; last answer: 503",
+        "max_attempts": 2,
+        "line_wait": 0.0,
+    }
+
+
+@pytest.mark.parametrize(("status", "error"), [(200, None), (None, "KeyboardInterrupt")])
+def test_an_attempt_that_ended_now_began_as_long_ago_as_it_took(status: int | None, error: str | None) -> None:
+    """The record that a listener is given of an attempt that went without one."""
+    record = ended_now(FakeClock(wall=1000), 2, 1.5, status, error)
+    assert AttemptRecord(2, 998.5, 1.5, status, error) == record
+
+
+def test_without_a_duration_none_is_shown() -> None:
+    """Where nobody measured, nothing is made up."""
+    history = RetryHistory(None, (AttemptRecord(1, 0.0, None, 200),), StopReason.SUCCESS, "it succeeded")
+    assert history.explain() == "attempt 1: 200\nsucceeded at attempt 1"
+
+
+def test_nothing_sent_is_said_so() -> None:
+    """An operation that was held back before its first attempt has none."""
+    history = RetryHistory("x", (), StopReason.RATE_LIMITED, "no permit in time")
+    assert history.sentence == history.explain() == "nothing was sent: no permit in time"
+
+
+def test_it_cannot_be_changed() -> None:
+    """A record is a value."""
+    with pytest.raises(AttributeError):
+        history_of(200).why = "other"  # type: ignore[misc]
+
+
+def test_a_first_try_success_keeps_one_number_only() -> None:
+    """No record is made until somebody asks (nearly free); asked twice, it says the same."""
+    response = send(scripted(200))
+    assert not [value for value in vars(response).values() if isinstance(value, RetryHistory)]
+    first, again = retry_history(response), retry_history(response)
+    assert first is not None
+    assert first == again
+    assert ("https://api.example.com:443", 200, 3) == (first.scope, first.attempts[0].status, first.max_attempts)
+    assert 1_700_000_000.0 == first.attempts[0].started
+
+
+def test_an_exception_carries_it_as_a_note() -> None:
+    """From Python 3.11 on the sentence stands below the traceback."""
+    with pytest.raises(requests.exceptions.ReadTimeout) as caught:
+        send(scripted(read_timeout(), max_attempts=1))
+    notes = ["gave up after attempt 1 of 1: no attempts are left; last answer: ReadTimeout"]
+    assert (notes if sys.version_info >= (3, 11) else []) == getattr(caught.value, "__notes__", [])
+
+
+@pytest.mark.parametrize("value", [None, 3, requests.Response(), ValueError(), requests.exceptions.ConnectionError()])
+def test_what_did_not_come_from_the_adapter_has_none(value: object) -> None:
+    """retry_history answers None rather than fail."""
+    assert retry_history(value) is None
+
+
+def test_one_that_is_switched_off_has_none() -> None:
+    """With enabled=False the adapter is a plain one, which keeps no record."""
+    assert retry_history(send(scripted(503, enabled=False))) is None
+
+
+endings = st.sampled_from([200, 404, 429, 500, 503])
+
+
+@given(st.lists(endings, min_size=3, max_size=3))
+def test_any_story_can_be_told(script: list[int]) -> None:
+    """Whatever the answers, sentence, explanation and dict are there and name the last answer."""
+    history = history_of(*script)
+    last = history.attempts[-1]
+    assert history.explain().endswith(history.sentence)
+    assert len(history.attempts) == len(history.to_dict()["attempts"]) <= 3
+    assert str(last.status) in history.explain().splitlines()[-2]
+
+
+def test_a_stand_in_that_has_every_attribute_has_no_record() -> None:
+    """A test's mock of a response, say; and it can be given one."""
+    stand_in = Mock(status_code=503)
+    assert retry_history(stand_in) is None
+    attach(stand_in, made := RetryHistory("scope", (), StopReason.SUCCESS, "why"))
+    assert retry_history(stand_in) is made
+
+
+LOST = [reset_error, read_timeout, lambda: 500, lambda: 503, lambda: 504]
+
+
+@pytest.mark.parametrize("status", [404, 410])
+@pytest.mark.parametrize("lost", LOST)
+def test_a_delete_that_finds_nothing_says_who_may_have_deleted_it(lost, status, caplog):
+    """An attempt whose answer was lost; both the sentence and the log say so."""
+    response = send(scripted(lost(), status), "DELETE")
+    history = retry_history(response)
+    assert history.sentence.endswith("attempt 1 may have deleted it")
+    assert (1, status) == (history.deleted_by, response.status_code)
+    assert history == pickle.loads(pickle.dumps(history))
+    (record,) = [record for record in caplog.records if record.levelname == "WARNING"]
+    assert "attempt 1 may have deleted it" in record.getMessage()
+
+
+@pytest.mark.parametrize(
+    ("script", "method", "attempt"),
+    [
+        ([404], "DELETE", None),
+        ([429, 404], "DELETE", None),
+        ([pool_timeout(), 404], "DELETE", None),
+        ([503, 404], "GET", None),
+        ([503, 403], "DELETE", None),
+        ([503, 204], "DELETE", None),
+        ([429, 503, 404], "DELETE", 2),
+        ([503, 429, 410], "DELETE", 1),
+    ],
+    ids=repr,
+)
+def test_nobody_else_may_have_deleted_it(script, method, attempt):
+    """Not an attempt that the server did not act on, nor one that came to nothing else."""
+    history = retry_history(send(scripted(*script), method))
+    assert attempt == history.deleted_by
+    assert (attempt is not None) == ("may have deleted it" in history.sentence)

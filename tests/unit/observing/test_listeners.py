@@ -1,0 +1,207 @@
+"""Who is told, and what a listener may be (contract 12)."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import pytest
+import requests
+
+from requests_smithy_retry import RetryAdapter, RetryConfig, RetryConfigError, RetryListener
+from requests_smithy_retry.config.parsers import EVENTS, is_listener
+from requests_smithy_retry.observing.events import Listeners, ignore
+from tests.support import Reply, reset_error, scripted, send, session_with
+
+
+class Log(RetryListener):
+    """Writes down the names of events."""
+
+    def __init__(self) -> None:
+        self.events: list[Any] = []
+
+    def before_attempt(self, event: Any) -> None:
+        self.events.append(event)
+
+    after_attempt = retry_scheduled = throttled = gave_up = succeeded = before_attempt
+
+    @property
+    def names(self) -> list[str]:
+        return [type(event).__name__ for event in self.events]
+
+
+class OnlyAfter:
+    """Somebody's own class, with one method and no base."""
+
+    def __init__(self) -> None:
+        self.seen: list[int] = []
+
+    def after_attempt(self, event: Any) -> None:
+        self.seen.append(event.number)
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        ((200,), ["BeforeAttempt", "AfterAttempt"]),
+        ((404,), ["BeforeAttempt", "AfterAttempt"]),
+        ((503, 200), ["BeforeAttempt", "AfterAttempt", "RetryScheduled", "BeforeAttempt", "AfterAttempt", "Succeeded"]),
+        (
+            (429, 503),
+            ["BeforeAttempt", "AfterAttempt", "Throttled", "RetryScheduled", "BeforeAttempt", "AfterAttempt", "GaveUp"],
+        ),
+    ],
+)
+def test_each_ending_has_its_events(script: tuple[int, ...], expected: list[str]) -> None:
+    """Every attempt has a before and an after; a retry, throttling, giving up and a mended operation are told."""
+    log = Log()
+    send(scripted(*script, listeners=[log], max_attempts=2))
+    assert expected == log.names
+
+
+def test_an_exception_is_told_like_a_response() -> None:
+    """A raised exception ends an attempt too; the event has it, and no response."""
+    log = Log()
+    error = reset_error()
+    send(scripted(error, 200, listeners=[log]))
+    after = log.events[1]
+    assert (error, None, None) == (after.error, after.response, after.status)
+
+
+def test_listeners_are_told_in_their_order() -> None:
+    """Two listeners hear the same event objects, the first one first."""
+    told: list[tuple[str, Any]] = []
+
+    class Named(RetryListener):
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def before_attempt(self, event: Any) -> None:
+            told.append((self.name, event))
+
+    send(scripted(200, listeners=[Named("a"), Named("b")]))
+    assert ["a", "b"] == [name for name, _ in told]
+    assert told[0][1] is told[1][1]
+
+
+class Failing(RetryListener):
+    """Fails once an attempt has ended."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+    def after_attempt(self, event: Any) -> None:
+        raise self.error
+
+
+@pytest.mark.parametrize("script", [(200,), (503,)])
+@pytest.mark.parametrize("error", [KeyError("first"), KeyboardInterrupt()])
+def test_who_heard_of_an_attempt_hears_of_its_end(script: tuple[int, ...], error: BaseException) -> None:
+    """Also behind listeners that fail, of which the caller gets the first one's exception."""
+    log = Log()
+    adapter = scripted(*script, listeners=[Failing(error), Failing(KeyError("second")), log])
+    with session_with(adapter) as session, pytest.raises(type(error)) as caught:
+        session.get("https://example.com")
+    assert (["BeforeAttempt", "AfterAttempt"], error) == (log.names, caught.value)
+    assert caught.value.__context__ is None
+
+
+def test_a_class_of_ones_own_will_do() -> None:
+    """A listener needs no base class and no method that it has no use for."""
+    only = OnlyAfter()
+    send(scripted(503, 200, listeners=[only]))
+    assert [1, 2] == only.seen
+
+
+class OnlyLater:
+    """Has no ear for a success at the first try."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, int]] = []
+
+    def retry_scheduled(self, event: Any) -> None:
+        self.told.append((type(event).__name__, event.number))
+
+    throttled = gave_up = succeeded = retry_scheduled
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        ((200,), []),
+        ((503, 200), [("RetryScheduled", 1), ("Succeeded", 2)]),
+        ((429, 503), [("Throttled", 1), ("RetryScheduled", 1), ("GaveUp", 2)]),
+    ],
+)
+@pytest.mark.parametrize("options", [{}, {"operation_timeout": 60}])
+def test_a_listener_without_an_ear_for_attempts_hears_of_all_else(
+    script: tuple[int, ...], expected: list[tuple[str, int]], options: dict[str, Any]
+) -> None:
+    """Nothing is made for it until an attempt has failed; then it is told as any other."""
+    listener = OnlyLater()
+    send(scripted(*script, listeners=[listener], max_attempts=2, **options))
+    assert expected == listener.told
+
+
+def test_what_is_not_overridden_is_not_called() -> None:
+    """A method of the base class costs nothing: nobody is listed for its event."""
+    assert [ignore] * len(EVENTS) == [getattr(Listeners([RetryListener()]), name) for name in EVENTS]
+
+
+def test_the_base_class_does_nothing() -> None:
+    """Its methods can be called by subclasses through super()."""
+    for name in EVENTS:
+        assert getattr(RetryListener(), name)(None) is None
+
+
+@pytest.mark.parametrize("value", [object(), None, RetryListener, "listener", 3])
+def test_what_hears_nothing_is_no_listener(value: object) -> None:
+    """An object without any of the methods, and a class in place of an object, are refused by name."""
+    assert not is_listener(value)
+    with pytest.raises(RetryConfigError, match="a collection of listeners is allowed"):
+        RetryConfig(listeners=[value])
+
+
+@pytest.mark.parametrize("value", [OnlyAfter(), "ab", b"ab", None, 3])
+def test_listeners_are_a_collection(value: Any) -> None:
+    """One listener alone is a mistake that is named."""
+    with pytest.raises(RetryConfigError, match=r"listeners=.*a collection of listeners is allowed"):
+        RetryConfig(listeners=value)
+
+
+def test_a_copied_session_reports_to_the_same_listener() -> None:
+    """Deepcopy keeps the configuration, and a listener in it is the one that was given."""
+    log = Log()
+    session = copy.deepcopy(session_with(RetryAdapter(listeners=[log])))
+    adapter = session.get_adapter("https://api.example.com/")
+    assert isinstance(adapter, RetryAdapter)
+    assert adapter.retry_config.listeners == (log,)
+    assert copy.copy(adapter).retry_config.listeners == (log,)
+
+
+def test_a_listener_that_cannot_be_pickled_is_named() -> None:
+    """The error says which option stands in the way (contract 11.1)."""
+
+    class Local(RetryListener):
+        pass
+
+    with pytest.raises(pickle.PicklingError, match=r"listeners\[0\]"):
+        pickle.dumps(RetryAdapter(listeners=[Local()]))
+
+
+def test_a_listener_survives_pickling_where_it_can() -> None:
+    """An adapter that is unpickled tells its listeners."""
+    adapter = pickle.loads(pickle.dumps(RetryAdapter(listeners=[OnlyAfter()], sdk_headers=True)))
+    assert adapter.listeners.after_attempt is not ignore
+    assert adapter.listeners.before_attempt is not ignore
+
+
+def test_redirects_are_operations_of_their_own() -> None:
+    """Each hop is told as one operation (the contract's terms)."""
+    log = Log()
+    adapter = scripted(Reply(302, {"Location": "/there"}), 200, listeners=[log])
+    response = session_with(adapter).get("https://api.example.com/here")
+    assert requests.codes.ok == response.status_code
+    assert ["BeforeAttempt", "AfterAttempt"] * 2 == log.names
+    assert log.events[0].operation is not log.events[2].operation

@@ -1,0 +1,199 @@
+"""What metrics are told apart by (contract 12)."""
+
+from __future__ import annotations
+
+import gc
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import requests
+
+from requests_smithy_retry import RetryAdapter, StandardRetryStrategy, TokenBucket
+from requests_smithy_retry.observing.events import AfterAttempt
+from requests_smithy_retry.observing.metric_labels import Bounded, Labels, QuotaLevels
+from requests_smithy_retry.observing.observed_operation import ObservedOperation
+from tests.support import prepare
+
+
+def operation(strategy: Any) -> ObservedOperation:
+    return ObservedOperation(RetryAdapter(strategy=strategy), prepare(), None)
+
+
+def spent(scope: str | None, **options: Any) -> StandardRetryStrategy:
+    """A strategy whose bucket of a scope was used."""
+    strategy = StandardRetryStrategy(**options)
+    bucket = strategy.bucket(scope)
+    assert bucket is not None
+    bucket.acquire(14)
+    return strategy
+
+
+@pytest.mark.parametrize(("most", "expected"), [(0, ["_OTHER"] * 4), (2, ["a", "b", "_OTHER", "a"])])
+def test_the_first_values_are_let_through(most: int, expected: list[str]) -> None:
+    """A value that was let through once stays."""
+    bounded = Bounded(most)
+    assert expected == [bounded(value) for value in "abca"]
+
+
+def test_a_hundred_values_are_told_apart_by_default() -> None:
+    """The next one is like all others."""
+    bounded = Bounded()
+    assert [*map(str, range(100)), "_OTHER"] == [bounded(str(number)) for number in range(101)]
+
+
+@pytest.mark.parametrize(
+    ("method", "expected"),
+    [
+        *(
+            (name, name)
+            for name in ["CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "QUERY", "TRACE"]
+        ),
+        ("BREW", "_OTHER"),
+        (None, "_OTHER"),
+    ],
+)
+def test_known_methods_are_told_apart(method: str | None, expected: str) -> None:
+    """Those of RFC 9110, PATCH (RFC 5789) and QUERY; anything else could be anything."""
+    request = prepare()
+    request.method = method
+    assert expected == Labels().method(ObservedOperation(RetryAdapter(), request, None))
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"), [(99, "_OTHER"), (100, "100"), (204, "204"), (599, "599"), (600, "_OTHER"), (799, "_OTHER")]
+)
+def test_a_status_is_told_if_it_is_one(status: int, expected: str) -> None:
+    """A server may answer with any number."""
+    response = requests.Response()
+    response.status_code = status
+    event = AfterAttempt(ObservedOperation(RetryAdapter(), prepare(), None), 1, response, None, 0.5)
+    assert expected == Labels().outcome(event)
+
+
+def test_the_least_of_a_scope_is_shown() -> None:
+    """Where two strategies have the same scope, the emptier bucket is what matters."""
+    levels = QuotaLevels()
+    kept = [spent("https://a:443", quota=500), spent("https://a:443", quota=100), spent("https://b:8443", quota=500)]
+    for strategy in kept:
+        levels.observe(operation(strategy))
+        levels.observe(operation(strategy))
+    assert {"https://a": 86, "https://b:8443": 486} == levels.read()
+
+
+class Holding:
+    """A strategy of somebody else's with one bucket."""
+
+    def __init__(self, place: int, available: float) -> None:
+        self.place, self.available = place, available
+
+    def __hash__(self) -> int:
+        return self.place
+
+    def snapshot(self) -> Any:
+        return SimpleNamespace(buckets={"https://a:443": self})
+
+
+@pytest.mark.parametrize("first", [86.0, 486.0])
+def test_the_least_is_shown_also_where_no_other_scope_would_be(first: float) -> None:
+    """Whichever strategy is looked at first."""
+    levels = QuotaLevels(most=1)
+    kept = [Holding(1, first), Holding(2, 572 - first)]
+    for strategy in kept:
+        levels.observe(SimpleNamespace(adapter=SimpleNamespace(strategy=strategy)))  # type: ignore[arg-type]
+    assert {"https://a": 86} == levels.read()
+
+
+def test_a_shared_bucket_is_shown_as_such() -> None:
+    """It has no scope."""
+    levels = QuotaLevels()
+    strategy = StandardRetryStrategy(quota=TokenBucket(100))
+    levels.observe(operation(strategy))
+    assert {"shared": 100} == levels.read()
+
+
+def test_who_waits_is_added_up_and_counted_once_where_a_bucket_is_shared() -> None:
+    """Of a quota in front of which nobody can wait, nothing is shown."""
+
+    class Waiting:
+        def __init__(self, scope: str | None, count: int) -> None:
+            self.scope, self.waiting = scope, count
+
+        def snapshot(self) -> Any:
+            published = SimpleNamespace(available=500)
+            return SimpleNamespace(buckets={self.scope: self, "https://published": published})
+
+    levels = QuotaLevels(most=2)
+    kept = [
+        Waiting("https://a:443", 2),
+        Waiting("https://a:443", 3),
+        Waiting(None, 4),
+        Waiting(None, 4),
+        Waiting("b", 1),
+    ]
+    for strategy in kept:
+        levels.observe(SimpleNamespace(adapter=SimpleNamespace(strategy=strategy)))  # type: ignore[arg-type]
+    assert {"https://a": 5, "shared": 4} == levels.waiting()
+
+
+def test_levels_are_bounded_and_forgotten() -> None:
+    """So many scopes are shown, and a strategy that is gone is gone from the gauge."""
+    levels = QuotaLevels(most=1)
+    strategy = spent("https://a:443")
+    other = strategy.bucket("https://b:443")
+    assert other is not None
+    levels.observe(operation(strategy))
+    assert ["https://a"] == list(levels.read())
+    del strategy, other
+    gc.collect()
+    assert {} == levels.read()
+
+
+def test_a_strategy_that_shows_nothing_is_left_out() -> None:
+    """A foreign strategy need not have a snapshot, or buckets in it."""
+
+    class Foreign:
+        def acquire_initial_retry_token(self, *, token_scope: str | None = None) -> Any: ...
+
+        def refresh_retry_token_for_retry(self, *, token_to_renew: Any, error: Exception) -> Any: ...
+
+        def record_success(self, *, token: Any) -> None: ...
+
+    class Showing(Foreign):
+        def snapshot(self) -> Any:
+            return SimpleNamespace()
+
+    levels = QuotaLevels()
+    kept = [Foreign(), Showing()]
+    for strategy in kept:
+        levels.observe(operation(strategy))
+    assert {} == levels.read()
+
+
+@pytest.mark.parametrize("kind", ["no hash", "no weak reference"])
+def test_any_strategy_goes_with_metrics(kind: str) -> None:
+    """One with an equality of its own, as dataclasses have, has no hash; one with slots cannot be watched."""
+
+    class Three:
+        __slots__ = ()
+
+        def acquire_initial_retry_token(self, *, token_scope: str | None = None) -> Any: ...
+
+        def refresh_retry_token_for_retry(self, *, token_to_renew: Any, error: Exception) -> Any: ...
+
+        def record_success(self, *, token: Any) -> None: ...
+
+        def snapshot(self) -> Any:
+            return SimpleNamespace(buckets={"a": TokenBucket(7).snapshot()})
+
+    class Equal(Three):
+        def __eq__(self, other: object) -> bool:
+            return True
+
+        __hash__ = None  # type: ignore[assignment]
+
+    levels = QuotaLevels()
+    strategy = Equal() if kind == "no hash" else Three()
+    levels.observe(operation(strategy))
+    levels.observe(operation(strategy))
+    assert levels.read() == ({"a": 7} if kind == "no hash" else {})

@@ -1,0 +1,162 @@
+"""Delays (contract 7.1): tables, and properties over all ints. The published vectors are in test_spec_vectors."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from requests_smithy_retry import ExponentialRetryBackoffStrategy, Jitter, RetryBackoffStrategy, StandardRetryStrategy
+from requests_smithy_retry.pacing.backoff import takes_previous_delay
+from tests.support import Reply, pin_random, scripted, send
+
+seconds = st.floats(0, 1e9, allow_nan=False)
+unit = st.floats(0, 1, exclude_max=True)
+retries = st.one_of(st.integers(), st.sampled_from([0, 1, 1023, 1024, 1025, 1026, 10**6, 10**400]))
+
+
+@pytest.mark.once
+@given(st.sampled_from(Jitter), seconds, seconds, unit, retries, st.one_of(st.none(), seconds))
+def test_a_delay_is_from_0_to_the_cap(jitter, base, cap, drawn, retry, previous):
+    """For any int, jitter, base and draw a delay is a number from 0 to the cap; none before the first retry."""
+    backoff = ExponentialRetryBackoffStrategy(
+        backoff_scale_value=base, max_backoff=cap, jitter_type=jitter, random=lambda: drawn
+    )
+    delay = backoff.compute_next_backoff_delay(retry, previous)
+    assert 0 <= delay <= cap
+    assert retry > 0 or delay == 0
+    assert isinstance(delay, float)
+
+
+@given(st.floats(5e-324, 1e9), seconds, st.integers(1, 3000))
+def test_the_cap_comes_before_the_jitter(base, cap, retry):
+    """Full jitter spreads ``min(base * 2**(retry-1), cap)``, also where a float overflows or is tiny."""
+    scaled = base
+    for _ in range(retry - 1):
+        scaled = min(scaled * 2, cap)
+    backoff = ExponentialRetryBackoffStrategy(backoff_scale_value=base, max_backoff=cap, random=lambda: 0.5)
+    assert 0.5 * min(scaled, cap) == pytest.approx(backoff.compute_next_backoff_delay(retry), abs=0)
+
+
+def test_the_smallest_base_reaches_the_cap():
+    """Even the smallest float doubles up to the cap in the end."""
+    backoff = ExponentialRetryBackoffStrategy(backoff_scale_value=5e-324, max_backoff=20, jitter_type="none")
+    assert 20 == backoff.compute_next_backoff_delay(10**6)
+
+
+@given(unit, st.lists(st.integers(1, 50), max_size=5))
+def test_it_has_no_state(drawn, retries):
+    """An operation's delays do not depend on those of another: decorrelated jitter included."""
+    backoff = ExponentialRetryBackoffStrategy(jitter_type="decorrelated", random=lambda: drawn)
+    first = backoff.compute_next_backoff_delay(1)
+    for retry in retries:
+        backoff.compute_next_backoff_delay(retry, 3.0)
+    assert first == backoff.compute_next_backoff_delay(1)
+
+
+@pytest.mark.parametrize(("jitter", "expected"), [("full", 2.0), ("equal", 5.0), ("none", 8.0), ("decorrelated", 5.0)])
+def test_jitter_kinds(jitter, expected):
+    """The third delay of base 2 with a draw of 0.25, by kind; decorrelated after a delay of 4."""
+    backoff = ExponentialRetryBackoffStrategy(backoff_scale_value=2, jitter_type=jitter, random=lambda: 0.25)
+    assert expected == backoff.compute_next_backoff_delay(3, 4.0)
+
+
+@pytest.mark.parametrize("retry", [0, -1])
+def test_there_is_no_delay_before_the_first_attempt(retry):
+    """A first attempt is no retry: it does not wait, whatever the jitter."""
+    assert [0.0] * 4 == [
+        ExponentialRetryBackoffStrategy(backoff_scale_value=2, jitter_type=jitter).compute_next_backoff_delay(retry)
+        for jitter in Jitter
+    ]
+
+
+def test_decorrelated_jitter_spreads_at_least_its_own_base():
+    """A previous delay below the base, one of another kind of failure for instance, does not narrow the spread."""
+    backoff = ExponentialRetryBackoffStrategy(backoff_scale_value=2, jitter_type="decorrelated", random=lambda: 0.5)
+    assert 2 + 0.5 * 3 * 2 == backoff.compute_next_backoff_delay(2, 0.1)
+
+
+@pytest.mark.parametrize("value", [-1, -0.001, float("inf"), float("nan")])
+@pytest.mark.parametrize("name", ["backoff_scale_value", "max_backoff"])
+def test_bad_numbers_are_refused(name, value):
+    """A number that is no finite duration is refused by name, and shown."""
+    with pytest.raises(ValueError, match=f"^{name}={value!r}: a finite number of seconds \\(0 or more\\) is allowed$"):
+        ExponentialRetryBackoffStrategy(**{name: value})
+
+
+def test_an_unknown_jitter_is_refused():
+    """There are four kinds of jitter."""
+    with pytest.raises(ValueError, match="sometimes"):
+        ExponentialRetryBackoffStrategy(jitter_type="sometimes")
+
+
+def test_it_draws_from_the_module_level_generator(monkeypatch):
+    """The default draw is ``random.random``, looked up at call time, so that a fork does not repeat it."""
+    backoff = ExponentialRetryBackoffStrategy(backoff_scale_value=1)
+    monkeypatch.setattr(random, "random", lambda: 0.125)
+    assert 0.125 == backoff.compute_next_backoff_delay(1)
+
+
+def test_it_shows_what_it_is():
+    """The repr names the numbers and is of the protocol's kind."""
+    backoff: RetryBackoffStrategy = ExponentialRetryBackoffStrategy()
+    assert "ExponentialRetryBackoffStrategy(backoff_scale_value=0.05, max_backoff=20, jitter_type='full')" == repr(
+        backoff
+    )
+    assert isinstance(backoff, RetryBackoffStrategy)
+
+
+class OneArgument:
+    """A strategy as the protocol has it."""
+
+    def compute_next_backoff_delay(self, retry_attempt):
+        return float(retry_attempt)
+
+
+class TwoArguments:
+    """A strategy whose delay builds on the last one."""
+
+    def compute_next_backoff_delay(self, retry_attempt, previous_delay=None):
+        return 1.0 if previous_delay is None else previous_delay * 3
+
+
+@pytest.mark.parametrize(("backoff", "expected"), [(OneArgument(), [1.0, 2.0, 3.0]), (TwoArguments(), [1.0, 3.0, 9.0])])
+def test_strategies_of_ones_own(backoff, expected):
+    """One-argument strategies work as they are; the other kind gets the previous delay of its operation."""
+    strategy = StandardRetryStrategy(backoff_strategy=backoff, max_attempts=4, quota=500)
+    for _ in range(2):
+        adapter = scripted(503, 503, 503, 200, strategy=strategy)
+        send(adapter)
+        assert expected == adapter.clock.sleeps
+
+
+def test_an_empty_strategy_is_a_strategy():
+    """One that has a length, of 0 as it happens, is used all the same."""
+
+    class Empty(list, OneArgument):
+        """A list of what it was asked, say."""
+
+    empty = Empty()
+    strategy = StandardRetryStrategy(backoff_strategy=empty)
+    assert strategy.backoff_strategy is strategy.throttling_backoff_strategy is empty
+
+
+def test_a_callable_without_a_signature_takes_one_argument():
+    """Where nobody can tell, the protocol's single argument is given."""
+
+    class Opaque:
+        compute_next_backoff_delay = type("C", (), {"__signature__": "no signature"})()
+
+    assert not takes_previous_delay(Opaque())
+
+
+def test_decorrelated_jitter_builds_on_what_was_computed():
+    """A server's hint makes one wait longer, not those after it."""
+    adapter = scripted(
+        Reply(503, {"Retry-After": "100"}), 503, 200, jitter="decorrelated", initial_backoff=1, max_backoff=50
+    )
+    pin_random(adapter.strategy, 0.5)
+    send(adapter)
+    assert [100, 1 + 0.5 * 3 * 2.5] == adapter.clock.sleeps

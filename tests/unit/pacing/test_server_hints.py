@@ -1,0 +1,251 @@
+"""What a server says about the wait (contract 7.2, 7.3): tables, then properties."""
+
+from __future__ import annotations
+
+import string
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from requests.structures import CaseInsensitiveDict
+
+from requests_smithy_retry.pacing.server_hints import (
+    Hint,
+    delay_for,
+    is_too_long,
+    parse_http_date,
+    parse_integer,
+    parse_retry_after,
+    read_hint,
+)
+from tests.support import Reply, scripted, send
+
+WALL = 784_111_777.0
+DATES = ["Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994"]
+MALFORMED = [
+    "-5",
+    "soon",
+    "nan",
+    "inf",
+    "1e309",
+    "",
+    " ",
+    "+5",
+    "1_000",
+    "0x10",
+    "5s",
+    "1,5",
+    "٣",
+    "5 5",
+    ".5",
+    "5.",
+    "1.2.3",
+    "X5",
+    "5X",
+    "\x0b5",
+    "5\x0c",
+    "\xa05",
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("0", 0), ("5", 5), (" 5\t", 5), ("007", 7), ("0.5", 0.5), ("1.25", 1.25), ("120", 120), ("86400", 86400)],
+)
+def test_seconds(text, expected):
+    """Digits and decimals are seconds."""
+    assert expected == parse_retry_after(text, date=None, wall=WALL)
+
+
+def test_a_fraction_may_be_long():
+    """Fifteen digits of it count."""
+    assert 1.123456789012345 == parse_retry_after("1.12345678901234567890", date=None, wall=WALL)
+    assert 0.5 == parse_retry_after("0.5" + "0" * 4000, date=None, wall=WALL)
+
+
+@pytest.mark.parametrize("text", MALFORMED)
+def test_malformed(text):
+    """Anything else is no hint."""
+    assert parse_retry_after(text, date=None, wall=WALL) is None
+    assert parse_integer(text) is None
+
+
+@pytest.mark.parametrize("text", ["9" * 4000, "1" + "0" * 4000, "9" * 4000 + "." + "9" * 4000])
+def test_thousands_of_digits_are_a_huge_number(text):
+    """4,000 digits are past any limit, and parsing them is cheap."""
+    assert parse_retry_after(text, date=None, wall=WALL) >= 1e15
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("123456789012345", 123456789012345.0), ("1234567890123456", 1e15), ("1" + "0" * 15, 1e15)]
+)
+def test_from_16_digits_on_every_number_is_the_same(text, expected):
+    """Fifteen digits are read as they are; more are just very large."""
+    assert expected == parse_integer(text)
+
+
+def test_leading_zeros_do_not_count():
+    """4,000 zeros before a 7 are still 7."""
+    assert 7 == parse_retry_after("0" * 4000 + "7", date=None, wall=WALL)
+
+
+@pytest.mark.parametrize("text", DATES)
+def test_the_three_formats_of_a_date(text):
+    """RFC 9110's three formats name the same moment."""
+    assert WALL == parse_http_date(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Sun, 06 Nov 1994 08:49:37",
+        "Sun, 06 Nov 1994 08:49:37 +0000",
+        "Sun, 6 Nov 1994 08:49:37 GMT",
+        "06 Nov 1994 08:49:37 GMT",
+        "Sun, 06 Abc 1994 08:49:37 GMT",
+        "Sun, 00 Nov 1994 08:49:37 GMT",
+        "Sun, 32 Nov 1994 08:49:37 GMT",
+        "Thu, 31 Nov 1994 08:49:37 GMT",
+        "Wed, 29 Feb 2023 08:49:37 GMT",
+        "Sun, 06 Nov 1994 24:49:37 GMT",
+        "Sun, 06 Nov 1994 08:60:37 GMT",
+        "Sun, 06 Nov 1994 08:49:61 GMT",
+        "Sun, 06 Nov 0000 08:49:37 GMT",
+    ],
+)
+def test_dates_that_are_none(text):
+    """What is no HTTP-date is no hint."""
+    assert parse_http_date(text) is None
+
+
+@pytest.mark.parametrize(
+    ("date", "expected"),
+    [
+        (None, 60.0),
+        ("Sun, 06 Nov 1994 08:49:27 GMT", 10.0),
+        ("Sun, 06 Nov 1994 09:49:37 GMT", 0.0),
+        ("garbage", 60.0),
+        (" Sun, 06 Nov 1994 08:49:27 GMT\t", 10.0),
+        ("\x0bSun, 06 Nov 1994 08:49:27 GMT", 60.0),
+        ("XSun, 06 Nov 1994 08:49:27 GMT", 60.0),
+    ],
+)
+def test_a_date_is_measured_against_the_responses_own(date, expected):
+    """Clocks differ: the response's ``Date`` counts where there is one; a moment in the past is no wait."""
+    assert expected == parse_retry_after(DATES[0], date=date, wall=WALL - 60)
+
+
+@pytest.mark.parametrize(
+    ("headers", "expected"),
+    [
+        ({}, None),
+        ({"X-Amz-Retry-After": "1500", "Retry-After": "9"}, Hint(1.5, "x-amz-retry-after")),
+        ({"x-amz-retry-after": "soon", "Retry-After-Ms": "20", "Retry-After": "9"}, Hint(0.02, "retry-after-ms")),
+        ({"retry-after-ms": "0.5", "x-ms-retry-after-ms": "30"}, Hint(0.03, "x-ms-retry-after-ms")),
+        ({"retry-after-ms": "-1", "x-ms-retry-after-ms": "", "Retry-After": "9"}, Hint(9, "retry-after")),
+        ({"x-amz-retry-after": "1.5", "Retry-After": "soon"}, None),
+    ],
+)
+def test_the_order_of_headers(headers, expected):
+    """The first well-formed hint counts; a malformed one is passed over."""
+    assert expected == read_hint(CaseInsensitiveDict(headers), wall=WALL)
+
+
+@pytest.mark.parametrize(
+    ("computed", "hint", "expected"),
+    [
+        (0.05, None, 0.05),
+        (0.05, Hint(3, "retry-after"), 3),
+        (4.0, Hint(3, "retry-after"), 4.0),
+        (0.05, Hint(3, "x-amz-retry-after"), 3),
+        (0.05, Hint(10, "x-amz-retry-after"), 5.05),
+        (4.0, Hint(3, "x-amz-retry-after"), 4.0),
+        (0.0, Hint(0, "x-amz-retry-after"), 0.0),
+    ],
+)
+def test_the_delay(computed, hint, expected):
+    """``x-amz-retry-after`` is clamped to [t, t+5], the others are a floor."""
+    assert expected == delay_for(computed, hint)
+
+
+@pytest.mark.parametrize(
+    ("hint", "expected"),
+    [
+        (None, False),
+        (Hint(120, "retry-after"), False),
+        (Hint(120.001, "retry-after"), True),
+        (Hint(1e15, "x-amz-retry-after"), False),
+    ],
+)
+def test_too_long(hint, expected):
+    """Above the limit is too long; ``x-amz-retry-after`` never is."""
+    assert expected == is_too_long(hint, 120)
+
+
+texts = st.one_of(st.text(max_size=40), st.text(string.digits + ".- :,GMTSunov", max_size=40), st.sampled_from(DATES))
+
+
+@given(st.dictionaries(st.sampled_from(["x-amz-retry-after", "retry-after-ms", "retry-after", "date"]), texts))
+def test_nothing_from_the_network_raises(headers):
+    """Whatever the headers hold: no exception, and never a negative or endless wait."""
+    hint = read_hint(headers, wall=WALL)
+    assert hint is None or 0 <= hint.seconds < float("inf")
+
+
+@given(st.floats(0, 1e6), st.floats(0, 1e6), st.sampled_from(["x-amz-retry-after", "retry-after"]))
+def test_a_delay_is_never_shorter_than_the_backoff(computed, seconds, source):
+    """A hint only lengthens; ``x-amz-retry-after`` by 5 s at most."""
+    delay = delay_for(computed, Hint(seconds, source))
+    assert computed <= delay
+    assert source == "retry-after" or delay <= computed + 5
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    ("headers", "expected"),
+    [
+        ({"Retry-After": "7"}, 7),
+        ({"Retry-After": "0"}, 0.05),
+        ({"Retry-After": "Tue, 14 Nov 2023 22:13:30 GMT"}, 10),
+        ({"Retry-After": "Sun, 06 Nov 1994 08:49:37 GMT", "Date": "Sun, 06 Nov 1994 08:49:34 GMT"}, 3),
+        ({"retry-after-ms": "250"}, 0.25),
+        ({"Retry-After": "120"}, 120),
+    ],
+)
+def test_through_the_adapter(headers, expected, stream):
+    """What is slept is the hint, or the backoff where that is longer."""
+    adapter = scripted(Reply(503, headers), 200)
+    send(adapter, stream=stream)
+    assert [expected] == adapter.clock.sleeps
+
+
+@pytest.mark.parametrize("value", ["1700000000", "9" * 4000, "121", "Wed, 14 Nov 2035 22:13:30 GMT"])
+def test_a_long_hint_through_the_adapter(value):
+    """Epoch seconds, thousands of digits and far dates end the operation at once."""
+    adapter = scripted(Reply(429, {"Retry-After": value}))
+    assert 429 == send(adapter).status_code
+    assert [] == adapter.clock.sleeps
+
+
+def test_another_limit():
+    """``max_retry_after`` is that limit."""
+    adapter = scripted(Reply(429, {"Retry-After": "500"}), 200, max_retry_after=500)
+    assert 200 == send(adapter).status_code
+    adapter = scripted(Reply(429, {"Retry-After": "1"}), max_retry_after=0.5)
+    assert 429 == send(adapter).status_code
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("Sun, 01 Jan 2017 00:00:00 GMT", 1_483_228_800), ("Sat, 31 Dec 2016 23:59:60 GMT", 1_483_228_800)],
+)
+def test_a_date_may_be_at_the_edge_of_what_a_calendar_holds(text, expected):
+    """The first second of a year, and the leap second before it."""
+    assert expected == parse_http_date(text)
+
+
+def test_every_year_is_a_moment():
+    """From 1000 to 9999, at its first and at its last second, leap seconds included; nothing raises."""
+    for year in range(1000, 10_000):
+        first = parse_http_date(f"Sun, 01 Jan {year} 00:00:00 GMT")
+        assert 0 < parse_http_date(f"Sun, 31 Dec {year} 23:59:60 GMT") - first <= 366 * 86_400

@@ -1,0 +1,254 @@
+"""A real redis-server on a free loopback port, and a proxy before it that spoils its answers."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+from pathlib import Path
+
+import pytest
+
+from requests_smithy_retry.clock import SYSTEM_CLOCK
+
+INSTALL = Path(__file__).with_name("install_redis.sh")
+
+
+def need_redis_server() -> None:
+    """Skip the test where there is no redis-server, and none can be installed."""
+    if shutil.which("redis-server") is None and subprocess.run([str(INSTALL)], capture_output=True).returncode:
+        pytest.skip(
+            "there is no redis-server on the PATH, and tests/unit/quotas/install_redis.sh could not install one"
+        )
+
+
+def free_port(distance: int = 0) -> int:
+    """A free loopback port; the one at that distance is free as well."""
+    while True:
+        port = random.randrange(20_000, 30_000)
+        with socket.socket() as probe, socket.socket() as other:
+            try:
+                probe.bind(("127.0.0.1", port))
+                if distance:
+                    other.bind(("127.0.0.1", port + distance))
+            except OSError:
+                continue
+            return port
+
+
+class RedisServer:
+    """A redis-server that nothing else uses; ended by its own process handle."""
+
+    def __init__(self, *options: str, port: int | None = None, command: list[str] | None = None) -> None:
+        need_redis_server()
+        self.port = free_port() if port is None else port
+        common = ["--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]
+        self.start_command = ["redis-server", *common, *options] if command is None else command
+        self.start()
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        self.process = subprocess.Popen(self.start_command, stdout=subprocess.PIPE, text=True, bufsize=1)
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            if "eady to accept" in line or "Sentinel ID is" in line:
+                break
+        else:
+            raise AssertionError("redis-server did not start")
+        threading.Thread(target=self.process.stdout.read, daemon=True).start()
+
+    def url(self, query: str = "") -> str:
+        """Its URL."""
+        return f"redis://127.0.0.1:{self.port}/0{query}"
+
+    def client(self):
+        """A client of redis-py, to look and to meddle."""
+        import redis
+
+        return redis.Redis(port=self.port, decode_responses=True)
+
+    def command(self, *words: str):
+        """Have it execute a command."""
+        with self.client() as client:
+            return client.execute_command(*words)
+
+    def pause(self) -> None:
+        """Stop it where it is; connections stay open."""
+        self.process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let it go on."""
+        self.process.send_signal(signal.SIGCONT)
+
+    def kill(self) -> None:
+        """End it without a word."""
+        self.process.kill()
+        self.process.wait()
+        if self.process.stdout is not None:
+            self.process.stdout.close()
+
+
+class RedisCluster:
+    """Three masters that share the slots."""
+
+    SLOTS = 16_384
+
+    def __init__(self) -> None:
+        self.nodes: list[RedisServer] = []
+        self.folder = tempfile.mkdtemp(prefix="redis-cluster-")
+        try:
+            self._start()
+        except BaseException:
+            self.kill()
+            raise
+
+    def _start(self) -> None:
+        for number in range(3):
+            # A node's bus listens 10,000 ports further.
+            options = ("--cluster-enabled", "yes", "--cluster-config-file", f"{number}.conf", "--dir", self.folder)
+            self.nodes.append(RedisServer(*options, "--cluster-node-timeout", "1000", port=free_port(10_000)))
+        for number, node in enumerate(self.nodes):
+            first, last = (self.SLOTS * part // 3 for part in (number, number + 1))
+            node.command("CLUSTER", "SET-CONFIG-EPOCH", str(number + 1))
+            node.command("CLUSTER", "ADDSLOTS", *map(str, range(first, last)))
+        for node in self.nodes[1:]:
+            self.nodes[0].command("CLUSTER", "MEET", "127.0.0.1", str(node.port))
+        for _ in range(200):
+            if all("cluster_state:ok" in self.info(node) for node in self.nodes):
+                return
+            SYSTEM_CLOCK.sleep(0.05)
+        raise AssertionError("the cluster did not come up")
+
+    def info(self, node: RedisServer) -> str:
+        """A node's view of the cluster."""
+        found = node.command("CLUSTER", "INFO")
+        return found if isinstance(found, str) else "".join(f"{key}:{value}\n" for key, value in found.items())
+
+    def level(self, key: str) -> float | None:
+        """What a bucket holds, asked of the node that has it."""
+        from redis.exceptions import ResponseError
+
+        for node in self.nodes:
+            try:
+                text = node.command("HGET", key, "level")
+            except ResponseError:  # it is at another node
+                continue
+            return None if text is None else float(text)
+        raise AssertionError("no node has it")
+
+    def kill(self) -> None:
+        """End all nodes."""
+        for node in self.nodes:
+            node.kill()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class SentinelSetup:
+    """A master, its replica, and a sentinel that watches them."""
+
+    def __init__(self) -> None:
+        self.folder = tempfile.mkdtemp(prefix="redis-sentinel-")
+        # Copying to a replica leaves a file.
+        self.master, self.servers = RedisServer("--dir", self.folder, "--dbfilename", "master"), []
+        self.servers.append(self.master)
+        try:
+            options = ("--dir", self.folder, "--dbfilename", "replica")
+            self.replica = RedisServer("--replicaof", "127.0.0.1", str(self.master.port), *options)
+            self.servers.append(self.replica)
+            self.sentinel = self._start_sentinel()
+            self.servers.append(self.sentinel)
+            self._wait()
+        except BaseException:
+            self.kill()
+            raise
+
+    def _start_sentinel(self) -> RedisServer:
+        port = free_port()
+        config = Path(self.folder, "sentinel.conf")
+        config.write_text(
+            f"sentinel monitor svc 127.0.0.1 {self.master.port} 1\nport {port}\nbind 127.0.0.1\ndir {self.folder}\n"
+        )
+        return RedisServer(port=port, command=["redis-server", str(config), "--sentinel"])
+
+    def _wait(self) -> None:
+        for _ in range(400):
+            if self.sentinel.command("SENTINEL", "REPLICAS", "svc"):
+                return
+            SYSTEM_CLOCK.sleep(0.05)
+        raise AssertionError("the sentinel does not see the replica")
+
+    def url(self, query: str = "") -> str:
+        """The sentinel's URL, after one of a sentinel that is gone."""
+        return f"redis+sentinel://127.0.0.1:1,127.0.0.1:{self.sentinel.port}/svc/0{query}"
+
+    def kill(self) -> None:
+        """End all."""
+        for server in self.servers:
+            server.kill()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class SpoilingProxy:
+    """Passes everything on; with ``answer`` set, the client gets that in place of the server's answers.
+
+    ``drip`` sends it byte by byte, so many seconds apart; ``silent`` sends nothing.
+    """
+
+    def __init__(self, port: int) -> None:
+        self.upstream = port
+        self.answer: bytes | None = None
+        self.drip = 0.0
+        self.connections = 0
+        self.sockets: list[socket.socket] = []
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def url(self, query: str = "") -> str:
+        """Its URL."""
+        return f"redis://127.0.0.1:{self.port}/0{query}"
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self.listener.accept()
+            except OSError:
+                return
+            self.connections += 1
+            server = socket.create_connection(("127.0.0.1", self.upstream))
+            self.sockets += [client, server]
+            threading.Thread(target=self._relay, args=(client, server, False), daemon=True).start()
+            threading.Thread(target=self._relay, args=(server, client, True), daemon=True).start()
+
+    def _relay(self, source: socket.socket, target: socket.socket, spoils: bool) -> None:
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                if not spoils or self.answer is None:
+                    target.sendall(data)
+                elif not self.drip:
+                    target.sendall(self.answer)
+                else:
+                    for byte in self.answer:
+                        target.sendall(bytes([byte]))
+                        SYSTEM_CLOCK.sleep(self.drip)
+        with contextlib.suppress(OSError):
+            target.shutdown(socket.SHUT_RDWR)
+
+    def hang_up(self) -> None:
+        """Close every connection."""
+        sockets, self.sockets = self.sockets, []
+        for each in sockets:
+            with contextlib.suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+            each.close()
+
+    def close(self) -> None:
+        """End it."""
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+        self.hang_up()

@@ -1,0 +1,345 @@
+"""The token bucket (contract 6.2, 6.3): its rules, its invariants, many threads."""
+
+from __future__ import annotations
+
+import copy
+import math
+import pickle
+import random
+import re
+import threading
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from requests_smithy_retry import RetryAdapter, RetryQuota, StandardRetryStrategy, TokenBucket, TokenBucketSnapshot
+from requests_smithy_retry.checks import safe_repr
+from requests_smithy_retry.quotas.bucket import is_full
+from requests_smithy_retry.testing.clock import FakeClock
+
+
+def test_it_starts_full_and_takes_all_or_nothing():
+    """What cannot be had whole is not had at all."""
+    bucket = TokenBucket(20)
+    assert (bucket.acquire(14), bucket.acquire(14), bucket.acquire(6)) == (True, False, True)
+    assert bucket.available == 0
+
+
+def test_the_default_capacity_is_500():
+    """Contract 6.2."""
+    assert TokenBucket().snapshot() == TokenBucketSnapshot(500, 500)
+
+
+@pytest.mark.parametrize("amount", [-1, -0.5, math.nan, -math.inf, math.inf, 10**400, "1", None, True])
+@pytest.mark.parametrize("method", ["acquire", "release", "reward", "write_off"])
+@pytest.mark.parametrize("on_empty", ["fail", "wait"])
+def test_what_is_no_amount_is_neither_taken_nor_given(method, amount, on_empty):
+    """It would overfill the bucket, or spoil it for good; the error says what is allowed."""
+    bucket = TokenBucket(10, initial=5, on_empty=on_empty)
+    allowed = f"^amount={re.escape(safe_repr(amount))}: a finite number of tokens from 0 on is allowed$"
+    with pytest.raises(ValueError, match=allowed):
+        getattr(bucket, method)(amount)
+    assert bucket.available == 5
+
+
+def test_what_exceeds_the_capacity_is_dropped():
+    """By a return, by a reward and by the refill."""
+    clock = FakeClock()
+    bucket = TokenBucket(10, initial=9, refill_rate=1, clock=clock)
+    bucket.release(5)
+    assert bucket.available == 10
+    bucket.acquire(1)
+    bucket.reward(5)
+    assert bucket.available == 10
+    bucket.acquire(1)
+    clock.advance(100)
+    assert bucket.available == 10
+
+
+@pytest.mark.parametrize("method", ["release", "reward"])
+def test_a_full_bucket_is_given_nothing_and_takes_no_lock(method):
+    """Called while the lock is held: it would hang."""
+    bucket = TokenBucket(10)
+    with bucket._lock:
+        getattr(bucket, method)(1)
+    assert bucket.available == 10
+
+
+@pytest.mark.parametrize("method", ["release", "reward"])
+def test_what_is_given_back_is_there(method):
+    """In a bucket that nobody waits on the two are the same."""
+    bucket = TokenBucket(10, initial=0)
+    getattr(bucket, method)(4)
+    assert bucket.available == 4
+
+
+@pytest.mark.parametrize("method", ["release", "reward"])
+def test_too_much_given_back_fills_it_and_no_more(method):
+    """Also where nothing refills it."""
+    bucket = TokenBucket(10, initial=9)
+    getattr(bucket, method)(4)
+    assert bucket.available == 10
+
+
+def test_writing_off_changes_nothing_where_nobody_waits():
+    """The tokens are gone already."""
+    bucket = TokenBucket(10, initial=3)
+    bucket.write_off(5)
+    assert bucket.available == 3
+
+
+def test_it_refills_with_time():
+    """Two tokens a second; looking, taking and giving back all see it."""
+    clock = FakeClock()
+    bucket = TokenBucket(10, initial=0, refill_rate=2, clock=clock)
+    assert not bucket.acquire(1)
+    clock.advance(0.5)
+    assert bucket.available == 1
+    clock.advance(1)
+    assert bucket.acquire(3)
+    clock.advance(1)
+    bucket.release(1)
+    assert bucket.available == 3
+
+
+def test_the_refill_begins_when_the_bucket_is_made():
+    """The time before does not count, however late it is on the clock."""
+    clock = FakeClock()
+    clock.advance(1_000)
+    bucket = TokenBucket(10, initial=0, refill_rate=2, clock=clock)
+    assert bucket.available == 0
+    clock.advance(1)
+    assert bucket.available == 2
+
+
+def test_without_a_refill_the_clock_is_not_asked():
+    """A retry costs no look at the time where time brings nothing."""
+    clock = FakeClock()
+    bucket = TokenBucket(10, clock=clock)
+    clock.now = None
+    assert bucket.acquire(4)
+    bucket.release(4)
+    assert bucket.available == 10
+
+
+def test_a_shallow_copy_is_on_the_same_clock():
+    """So that a test's clock drives both."""
+    clock = FakeClock()
+    assert copy.copy(TokenBucket(10, clock=clock)).clock is clock
+
+
+def test_looking_takes_no_lock_where_nothing_refills():
+    """Called while the lock is held: it would hang."""
+    bucket = TokenBucket(10, initial=3)
+    with bucket._lock:
+        assert bucket.available == 3
+
+
+def test_what_is_returned_is_no_longer_out():
+    """After a return nobody waits for it once more: who wants more than there is, is refused at once."""
+    clock = FakeClock()
+    bucket = TokenBucket(10, on_empty="wait", clock=clock)
+    assert bucket.acquire(10)
+    bucket.release(10)
+    assert bucket.acquire(7)
+    bucket.write_off(7)
+    assert not bucket.acquire(5, deadline=clock.now() + 3)
+    assert clock.sleeps == []
+
+
+def test_what_is_returned_to_a_full_bucket_is_no_longer_out():
+    """Tokens came back after rewards had filled the bucket: nobody waits for them once more."""
+    clock = FakeClock()
+    bucket = TokenBucket(20, on_empty="wait", clock=clock)
+    assert bucket.acquire(14)
+    bucket.reward(14)
+    bucket.release(14)
+    assert bucket.acquire(14)
+    bucket.write_off(14)
+    assert not bucket.acquire(14, deadline=clock.now() + 3)
+    assert [] == clock.sleeps
+
+
+def test_amounts_that_do_not_add_up_by_rounding_leave_nothing_out():
+    """0.1 and 0.2 were taken and came back: with nothing out, who wants more than there is, is refused at once."""
+    clock = FakeClock()
+    bucket = TokenBucket(1, on_empty="wait", clock=clock)
+    for amount in (0.1, 0.2, 0.3):
+        assert bucket.acquire(amount)
+    for amount in (0.1, 0.2, 0.3):
+        bucket.write_off(amount)
+    assert not bucket.acquire(0.5, deadline=clock.now() + 3)
+    assert [] == clock.sleeps
+
+
+FINITE = "a finite number from 0 on is allowed"
+UP_TO = "a number from 0 to the capacity 500 is allowed"
+RATE = "a finite number of tokens per second from 0 on is allowed"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "allowed"),
+    [
+        ({"capacity": -1}, FINITE),
+        ({"capacity": math.inf}, FINITE),
+        ({"capacity": math.nan}, FINITE),
+        ({"capacity": "5"}, FINITE),
+        ({"initial": -1}, UP_TO),
+        ({"initial": 501}, UP_TO),
+        ({"initial": True}, UP_TO),
+        ({"initial": "5"}, UP_TO),
+        ({"refill_rate": -1}, RATE),
+        ({"refill_rate": math.inf}, RATE),
+        ({"on_empty": "sleep"}, "'fail' or 'wait' is allowed"),
+    ],
+)
+def test_a_number_out_of_range_is_refused_by_name(arguments, allowed):
+    """The error names the argument, shows it and says what is allowed."""
+    ((name, value),) = arguments.items()
+    with pytest.raises(ValueError, match=f"^{name}={re.escape(repr(value))}: {allowed}$"):
+        TokenBucket(**arguments)
+
+
+def test_it_may_begin_with_anything_up_to_full():
+    """Both ends included; a snapshot says so, and that the bucket is in memory."""
+    held = [TokenBucket(20, initial=initial).snapshot() for initial in (0, 7, 20)]
+    assert [TokenBucketSnapshot(20, initial, "memory") for initial in (0, 7, 20)] == held
+
+
+def test_an_empty_bucket_is_a_bucket():
+    """Capacity 0: nothing can be had, and it is full."""
+    bucket = TokenBucket(0)
+    assert not bucket.acquire(1)
+    assert is_full(bucket)
+
+
+COPIES = [copy.copy, copy.deepcopy, lambda item: pickle.loads(pickle.dumps(item))]
+
+
+@pytest.mark.parametrize("copied", COPIES)
+@pytest.mark.parametrize("on_empty", ["fail", "wait"])
+def test_a_copy_keeps_the_configuration_and_is_full(copied, on_empty):
+    """With a lock of its own."""
+    bucket = TokenBucket(20, initial=3, refill_rate=0.5, on_empty=on_empty)
+    other = copied(bucket)
+    assert (other.capacity, other.refill_rate, other.on_empty) == (20, 0.5, on_empty)
+    assert other.available == 20
+    assert other._lock is not bucket._lock
+
+
+class NamedBucket(TokenBucket):
+    """A bucket with a constructor of its own."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(100, refill_rate=2)
+        self.name = name
+
+
+@pytest.mark.parametrize("copied", [*COPIES, lambda item: pickle.loads(pickle.dumps(item, protocol=0))])
+def test_a_subclass_with_a_constructor_and_attributes_of_its_own_is_copied(copied):
+    """By itself and in an adapter's options; the copy keeps its attributes, and is full."""
+    bucket = NamedBucket("mine")
+    bucket.note = "set later"
+    bucket.acquire(60)
+    other = copied(bucket)
+    assert (NamedBucket, "mine", "set later", 100, 2, 100) == (
+        *(type(other), other.name, other.note, other.capacity, other.refill_rate, other.available),
+    )
+
+
+@pytest.mark.parametrize("copied", COPIES)
+def test_an_adapter_with_a_bucket_of_a_subclass_is_copied(copied):
+    """The copy's strategy spends from a bucket of its own."""
+    other = copied(RetryAdapter(quota=NamedBucket("mine"))).strategy.bucket()
+    assert ("mine", 100) == (other.name, other.available)
+
+
+def test_it_is_what_a_strategy_needs():
+    """The protocol, and something to read."""
+    assert isinstance(TokenBucket(), RetryQuota)
+    assert repr(TokenBucket(20, initial=3)) == "<TokenBucket 3 of 20>"
+
+
+STEPS = st.lists(st.tuples(st.sampled_from(["acquire", "release", "reward", "advance"]), st.floats(0, 60)), max_size=60)
+
+
+@given(STEPS, st.floats(0, 100), st.sampled_from([0.0, 0.5, 7.0]))
+def test_it_never_holds_less_than_nothing_nor_more_than_its_capacity(steps, capacity, rate):
+    """Whatever happens in whatever order; and a refusal takes nothing."""
+    clock = FakeClock()
+    bucket = TokenBucket(capacity, refill_rate=rate, clock=clock)
+    for what, amount in steps:
+        before = bucket.available
+        if what == "advance":
+            clock.advance(amount)
+        elif what == "acquire":
+            granted = bucket.acquire(amount)
+            assert granted == (amount <= before)
+            assert bucket.available == (before - amount if granted else before)
+        else:
+            getattr(bucket, what)(amount)
+            assert bucket.available >= before
+        assert 0 <= bucket.available <= capacity
+
+
+def test_128_threads_take_each_token_once():
+    """Half of what there is can be had by each of 128 threads; together they get exactly what there is."""
+    bucket = TokenBucket(1_000)
+    together = threading.Barrier(128)
+    granted: list[int] = []
+
+    def work(seed: int) -> None:
+        chance = random.Random(seed)
+        together.wait(20)
+        got = 0
+        for _ in range(50):
+            amount = chance.randint(1, 5)
+            if bucket.acquire(amount):
+                got += amount
+                assert bucket.available >= 0
+                if chance.random() < 0.5:
+                    bucket.release(amount)
+                    got -= amount
+        granted.append(got)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(128)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert len(granted) == 128
+    assert sum(granted) == 1_000 - bucket.available
+
+
+class Broken(Exception):
+    """A passing fault of plain code."""
+
+    is_retry_safe = True
+    retry_after = None
+    is_throttling_error = False
+    is_timeout_error = False
+
+
+def test_128_threads_of_operations_leave_a_strategys_bucket_right():
+    """Each fails once, then succeeds: what its retry took comes back, and at the end the bucket is full."""
+    strategy = StandardRetryStrategy(clock=FakeClock(), quota=500)
+    refused: list[Exception] = []
+
+    def work() -> None:
+        for _ in range(5):
+            token = strategy.acquire_initial_retry_token(token_scope="a")
+            try:
+                token = strategy.refresh_retry_token_for_retry(token_to_renew=token, error=Broken())
+            except Exception as error:
+                refused.append(error)
+            else:
+                strategy.record_success(token=token)
+
+    threads = [threading.Thread(target=work) for _ in range(128)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert strategy.bucket("a").available == 500
+    assert {type(error).__name__ for error in refused} <= {"RetryError"}

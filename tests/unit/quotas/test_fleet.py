@@ -1,0 +1,222 @@
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+import uuid
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+import requests
+
+from requests_smithy_retry.quotas.redis import RedisTokenBucket
+from requests_smithy_retry.quotas.shared_memory.file import own_directory
+
+from .servers import RedisServer
+
+pytestmark = pytest.mark.real_time
+
+ROOT = Path(__file__).resolve().parents[3]
+WORKER = [sys.executable, "-m", "tests.unit.quotas.worker"]
+IN_A_QUOTA = 500 // 14
+"""Retries that one full quota pays."""
+
+
+@pytest.fixture
+def dead_service() -> Iterator[str]:
+    """An address at which nobody listens, and nobody will."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        yield f"http://127.0.0.1:{bound.getsockname()[1]}/"
+
+
+@pytest.fixture(params=["redis", "shm"])
+def quota_url(request: pytest.FixtureRequest) -> Iterator[str]:
+    if request.param == "redis":
+        server: RedisServer = request.getfixturevalue("redis_server")
+        yield server.url("?budget=10&connect_timeout=10")
+    else:
+        name = f"test-{uuid.uuid4().hex}"
+        yield f"shm://{name}?budget=10"
+        (own_directory() / f"{name}.quota").unlink()
+
+
+def run_fleet(quota_url: str, service: str, processes: int, operations: int) -> list[dict]:
+    workers = [
+        subprocess.Popen([*WORKER, quota_url, service, str(operations)], stdout=subprocess.PIPE, text=True, cwd=ROOT)
+        for _ in range(processes)
+    ]
+    return [json.loads(worker.communicate()[0]) for worker in workers]
+
+
+@pytest.mark.once
+def test_eight_processes_spend_a_shared_quota_once(quota_url: str, dead_service: str) -> None:
+    """Against a dead service all of them together make the retries of one quota, whichever process comes first."""
+    found = run_fleet(quota_url, dead_service, processes=8, operations=25)
+    assert sum(worker["retries"] for worker in found) == IN_A_QUOTA
+    source = "redis" if quota_url.startswith("redis") else "shared memory"
+    why = f"the retry quota of {dead_service.rstrip('/')} ({source}) is empty (10 of 500, needs 14)"
+    assert {worker["why"].split("; ")[0] for worker in found} == {f"gave up after attempt 1 of 3: {why}"}
+
+
+@pytest.mark.parametrize("kind", ["redis", "shm"])
+@pytest.mark.parametrize(("processes", "threads", "busy"), [(4, 16, 0), (4, 8, 2)])
+def test_threads_that_fail_at_the_same_moment_spend_one_quota(
+    request: pytest.FixtureRequest, dead_service: str, kind: str, processes: int, threads: int, busy: int
+) -> None:
+    """With the default budget, and also beside busy loops: who waits for this process's own threads is not alone."""
+    name = f"test-{uuid.uuid4().hex}"
+    quota_url = request.getfixturevalue("redis_server").url() if kind == "redis" else f"shm://{name}"
+    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(busy)]
+    try:
+        moment = time.time() + 2 + processes * (1 + busy) / 2
+        arguments = [*WORKER, quota_url, dead_service, "3", str(threads), str(moment)]
+        workers = [
+            subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=ROOT)
+            for _ in range(processes)
+        ]
+        sources: Counter[str] = Counter()
+        for worker in workers:
+            sources.update(json.loads(worker.communicate()[0]))
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
+        if kind == "shm":
+            (own_directory() / f"{name}.quota").unlink(missing_ok=True)
+    assert sources.pop("redis" if kind == "redis" else "shared memory") == IN_A_QUOTA
+    # Where the machine is too busy for the server itself, single calls are late: that is no quota per process.
+    assert sum(sources.values()) <= IN_A_QUOTA / 2
+
+
+def test_eight_processes_with_private_quotas_spend_eight(dead_service: str) -> None:
+    """What is shared above is what makes the difference."""
+    found = run_fleet("memory://", dead_service, processes=8, operations=25)
+    assert [worker["retries"] for worker in found] == [IN_A_QUOTA] * 8
+
+
+@pytest.mark.once
+def test_gunicorn_with_four_preloaded_workers(quota_url: str, dead_service: str) -> None:
+    """The session is made before the fork; the workers spend one quota between them, and end without a complaint."""
+    environment = {**os.environ, "FLEET_QUOTA_URL": quota_url, "FLEET_SERVICE": dead_service}
+    command = [sys.executable, "-m", "gunicorn", "--preload", "--workers", "4", "--bind", "127.0.0.1:0"]
+    gunicorn = subprocess.Popen(
+        [*command, "tests.unit.quotas.worker:application"], env=environment, stderr=subprocess.PIPE, text=True, cwd=ROOT
+    )
+    said = []
+    try:
+        assert gunicorn.stderr is not None
+        for line in gunicorn.stderr:
+            said.append(line)
+            found = re.search(r"Listening at: (http://[\d.:]+)", line)
+            if found:
+                break
+        with ThreadPoolExecutor(8) as pool:
+            answers = list(pool.map(lambda _: requests.get(found[1], timeout=30).json(), range(80)))
+    finally:
+        gunicorn.send_signal(signal.SIGTERM)
+        said.append(gunicorn.communicate(timeout=30)[1])
+    assert sum(answer["retries"] for answer in answers) == IN_A_QUOTA
+    assert len({answer["process"] for answer in answers}) > 1
+    assert "Traceback" not in "".join(said)
+    assert gunicorn.returncode == 0
+
+
+def run_python(code: str, *arguments: str, returncode: int = 0) -> str:
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore::DeprecationWarning", "-c", code, *arguments], capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (returncode, "")
+    return done.stdout
+
+
+TAKES = """
+import os, sys
+from requests_smithy_retry.quotas.redis import RedisTokenBucket
+bucket = RedisTokenBucket(sys.argv[1])
+bucket.acquire(100)
+bucket.release(60)
+"""
+
+
+class TestGiveBacksAtExit:
+    def level_after(self, server: RedisServer, code: str) -> float:
+        run_python(code, server.url("?budget=5&flush_interval=60"))
+        return float(server.command("HGET", "requests-smithy-retry:{default}", "level"))
+
+    def test_of_a_process_that_ends(self, redis_server: RedisServer) -> None:
+        """What a process gathered it gives back when it ends, also by an exception."""
+        assert self.level_after(redis_server, TAKES) == 460
+        assert self.level_after(redis_server, TAKES + "sys.exit()") == 420
+
+    def test_of_a_connection_that_was_lost_meanwhile(self, redis_server: RedisServer) -> None:
+        """It connects once more for that."""
+        code = TAKES + "bucket._link._drop_client()"
+        assert self.level_after(redis_server, code) == 460
+
+    def test_of_a_child_of_multiprocessing(self, redis_server: RedisServer) -> None:
+        """Such a child ends without atexit."""
+        code = """
+import multiprocessing, sys
+from requests_smithy_retry.quotas.redis import RedisTokenBucket
+bucket = RedisTokenBucket(sys.argv[1])
+def work():
+    bucket.acquire(100)
+    bucket.release(60)
+if __name__ == "__main__":
+    context = multiprocessing.get_context("fork")
+    for _ in range(2):
+        child = context.Process(target=work)
+        child.start()
+        child.join()
+"""
+        assert self.level_after(redis_server, code) == 420
+
+    def test_a_child_does_not_give_back_what_its_parent_took(self, redis_server: RedisServer) -> None:
+        """After a fork, what was gathered is the parent's to give: it arrives once."""
+        code = TAKES + "\nif os.fork() == 0: sys.exit()\nos.wait()"
+        assert self.level_after(redis_server, code) == 460
+
+    def test_a_server_that_is_gone_delays_no_exit(self, own_redis_server: RedisServer) -> None:
+        """There is no traceback at exit either, only the log's line."""
+        code = TAKES + "import signal; os.kill(int(sys.argv[2]), signal.SIGKILL)"
+        done = subprocess.run(
+            [sys.executable, "-c", code, own_redis_server.url("?budget=5"), str(own_redis_server.process.pid)],
+            capture_output=True,
+            text=True,
+            timeout=20,
+        )
+        assert done.returncode == 0
+        assert "Traceback" not in done.stderr
+
+
+def test_a_forked_child_uses_connections_of_its_own(redis_server: RedisServer) -> None:
+    """Parent and children take at the same time on what was one connection: no answer goes to the wrong one."""
+    code = """
+import os, sys
+from requests_smithy_retry.quotas.redis import RedisTokenBucket
+bucket = RedisTokenBucket(sys.argv[1], capacity=100000)
+bucket.acquire(1)
+children = []
+for _ in range(4):
+    child = os.fork()
+    if child == 0:
+        ok = all(bucket.acquire(1) for _ in range(200)) and bucket.failures == 0
+        os._exit(0 if ok else 1)
+    children.append(child)
+ok = all(bucket.acquire(1) for _ in range(200))
+codes = [os.waitpid(child, 0)[1] for child in children]
+print(ok, codes, bucket.failures)
+"""
+    assert run_python(code, redis_server.url("?budget=5")) == "True [0, 0, 0, 0] 0\n"
+    bucket = RedisTokenBucket(redis_server.url("?budget=5"), capacity=100_000)
+    bucket.refresh()
+    assert bucket.available == 100_000 - 1 - 5 * 200

@@ -1,0 +1,456 @@
+"""Who waits for a service that is down, who may go, who asks and who gives up: each rule as a table, in exact times."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from requests_smithy_retry.quotas.line import Go, Line, Refusal, Refused, Standing, Terms, Wait, Waiter
+
+PLAIN = Terms()
+
+
+class Scene:
+    """A line whose clock and first-try successes a test moves; each failure has used up its tokens already."""
+
+    def __init__(self, *, age: float = 0.0, firsts: int = 0, room: int = 1000) -> None:
+        self.now, self.firsts = age, firsts
+        self.line = Line(0.0, room=room)
+        self.woken: list[Waiter] = []
+
+    def fail(self, terms: Terms = PLAIN, standing: Standing | None = None, *, throttled: bool = False):
+        """One attempt fails, of a new operation unless its standing is given."""
+        standing = Standing(self.now) if standing is None else standing
+        return self.line.failed(standing, terms, self.now, firsts=self.firsts, throttled=throttled)
+
+    def join(self, terms: Terms = PLAIN, standing: Standing | None = None, *, earliest: float = 0.0):
+        """One fails and stands in line; the waiter, or why not."""
+        counted = self.fail(terms, standing)
+        assert isinstance(counted, Standing)
+        waiter = Waiter(counted, terms, self.now, earliest, lambda: self.woken.append(waiter))
+        return self.line.join(waiter, self.now) or waiter
+
+    def look(self, waiter: Waiter) -> Go | Wait | Refused:
+        return self.line.look(waiter, self.now, firsts=self.firsts)
+
+    def succeed(self, *, is_first: bool = True, latency: float = 0.0, timeout: float | None = None) -> bool:
+        self.firsts += is_first
+        return self.line.succeeded(
+            self.now, firsts=self.firsts, is_first=is_first, latency=latency, timeout=timeout, patience=5.0
+        )
+
+    @property
+    def gone(self) -> int:
+        return sum(each.released is not None for each in dict.fromkeys(self.woken))
+
+
+def until(seen: Go | Wait | Refused) -> float:
+    assert isinstance(seen, Wait), seen
+    return seen.until
+
+
+# What counts
+
+
+def test_an_attempt_that_fails_while_nobody_succeeds_counts_for_none_but_the_first():
+    """However often it fails."""
+    scene = Scene()
+    standing = scene.fail()
+    for _ in range(20):
+        standing = scene.fail(standing=standing)
+    assert 1 == standing.counted
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 5])
+def test_what_fails_while_others_succeed_fails_after_max_attempts(most):
+    """A broken endpoint of a healthy service."""
+    scene, standing, attempts = Scene(), Standing(0.0), 0
+    while not isinstance(standing, Refused):
+        standing = scene.fail(Terms(most), standing)
+        scene.succeed()
+        attempts += 1
+    assert (most, Refused(Refusal.MAX_ATTEMPTS)) == (attempts, standing)
+
+
+def test_a_first_try_success_that_was_only_counted_is_a_success_too():
+    """Nobody told the line of it."""
+    scene = Scene()
+    standing = scene.fail()
+    scene.firsts += 1
+    assert 2 == scene.fail(standing=standing).counted
+
+
+@pytest.mark.parametrize(("age", "counted"), [(9.9, 1), (10.0, 2), (60.0, 2)])
+def test_a_throttled_attempt_counts_for_none_but_the_first_while_it_may_wait(age, counted):
+    """Others succeed, as they do where a server lets some through; after twice its patience it counts as any."""
+    scene = Scene()
+    standing = scene.fail(throttled=True)
+    scene.now = age
+    scene.succeed()
+    assert counted == scene.fail(standing=standing, throttled=True).counted
+
+
+def test_one_attempt_is_one_attempt_also_where_it_was_throttled():
+    """``max_attempts=1`` switches retries off."""
+    assert Refused(Refusal.MAX_ATTEMPTS) == Scene().fail(Terms(1), throttled=True)
+
+
+# Who may wait, and for how long
+
+
+@pytest.mark.parametrize(
+    ("terms", "began", "down_since", "leaves"),
+    [
+        (Terms(), 0.0, 0.0, 5.0),  # the outage is 5 s old
+        (Terms(), 3.0, 0.0, 5.0),
+        (Terms(), 0.0, 7.0, 10.0),  # a success was seen since: 10 s in all
+        (Terms(), 0.0, None, 10.0),
+        (Terms(patience=20), 0.0, 0.0, 20.0),
+        (Terms(deadline=30.0), 0.0, 0.0, 30.0),  # the deadline alone
+        (Terms(deadline=30.0, patience=60.0), 0.0, None, 30.0),
+        (Terms(patience=0.0), 4.0, 4.0, 4.0),  # at once
+        (Terms(deadline=30.0, patience=0.0), 4.0, 4.0, 4.0),
+    ],
+)
+def test_how_long_an_operation_waits(terms, began, down_since, leaves):
+    """Until the deadline; without one until the outage is as old as patience, and twice that in all."""
+    assert leaves == Waiter(Standing(began), terms, began, 0.0, bool).leaves_at(down_since)
+
+
+def test_a_plain_operation_is_refused_at_once_when_the_outage_is_as_old_as_patience():
+    """It fails as fast as without retries; one with a deadline still waits."""
+    scene = Scene()
+    first = scene.join()
+    assert isinstance(first, Waiter)
+    scene.now = 4.9
+    assert isinstance(scene.join(), Waiter)
+    scene.now = 5.0
+    assert Refused(Refusal.PATIENCE, 5.0) == scene.look(first)
+    assert Refusal.PATIENCE is scene.join()
+    assert isinstance(scene.join(Terms(deadline=30.0)), Waiter)
+
+
+def test_who_gives_up_says_why_and_how_long_it_waited():
+    """Patience, or the deadline."""
+    scene = Scene(age=1.0)
+    plain, patient = scene.join(), scene.join(Terms(deadline=31.0))
+    scene.now = 31.0
+    assert Refused(Refusal.PATIENCE, 30.0) == scene.look(plain)
+    assert Refused(Refusal.DEADLINE, 30.0) == scene.look(patient)
+    assert [] == scene.line.waiters
+
+
+def test_a_full_line_refuses():
+    """Threads are finite; whoever is in line stays there."""
+    scene = Scene(room=2)
+    assert [Waiter, Waiter, Refusal] == [type(scene.join()) for _ in range(3)]
+    assert Refusal.FULL is scene.join()
+    scene.line.leave(scene.line.waiters[0], 0.0)
+    assert isinstance(scene.join(), Waiter)
+
+
+# Who is let go
+
+
+def test_in_a_hiccup_a_success_lets_two_go():
+    """A gap that chance makes is no outage: a waiter costs what a token costs."""
+    scene = Scene(age=100.0, firsts=100)
+    for _ in range(5):
+        scene.join()
+    scene.now += 0.5
+    scene.succeed()
+    assert 2 == scene.gone
+
+
+@pytest.mark.parametrize(("age", "usual", "gone"), [(0.9, 0.1, 2), (1.1, 0.1, 0), (1.5, 1.0, 2), (2.5, 1.0, 0)])
+def test_an_outage_is_a_gap_of_a_second_and_of_two_usual_ones(age, usual, gone):
+    """After one, a success lets 0.4 of a waiter go, not two."""
+    scene = Scene(age=100.0, firsts=round(100 / usual))
+    for _ in range(5):
+        scene.join(Terms(deadline=200.0))
+    scene.now += age
+    scene.succeed()
+    assert gone == scene.gone
+
+
+def test_after_an_outage_each_success_lets_two_fifths_of_a_waiter_go():
+    """Own traffic and releases together are 1.67 times the usual rate."""
+    scene = Scene(age=100.0, firsts=1000)
+    for _ in range(50):
+        scene.join(Terms(deadline=500.0))
+    scene.now += 20.0
+    gone = []
+    for _ in range(25):
+        scene.succeed()
+        gone.append(scene.gone)
+    assert [int(0.4 * number + 1e-9) for number in range(1, 26)] == gone
+
+
+def test_recovery_is_slow_until_the_backlog_is_drained():
+    """For 2.5 times as long as the outage was, or as anybody would have waited; then two go for each success."""
+    scene = Scene(age=100.0, firsts=1000)
+    for _ in range(9):
+        scene.join(Terms(deadline=120.0))
+    scene.now = 104.0
+    scene.succeed()
+    scene.now = 113.9
+    scene.succeed()
+    assert 0 == scene.gone
+    scene.now = 114.1
+    scene.succeed()
+    assert 2 == scene.gone
+
+
+@pytest.mark.parametrize(
+    ("latency", "timeout", "gone"), [(0.0, 1.0, 2), (0.5, None, 2), (0.5, 1.0, 0), (1.0, 1.0, 0), (5.0, 1.0, 0)]
+)
+def test_a_slow_success_lets_fewer_go(latency, timeout, gone):
+    """By the square of what is left of the time-out: at half of it a quarter, at all of it nobody."""
+    scene = Scene(age=100.0, firsts=1000)
+    for _ in range(5):
+        scene.join()
+    scene.now += 0.1
+    scene.succeed(latency=latency, timeout=timeout)
+    assert gone == scene.gone
+    scene.succeed(latency=latency, timeout=timeout)
+    assert (gone and 4) or int(latency == 0.5) == scene.gone
+
+
+def test_the_line_is_served_in_the_order_in_which_operations_began():
+    """A released retry that fails goes back to its place."""
+    scene = Scene(age=100.0, firsts=1000)
+    old, young = scene.join(standing=Standing(98.0)), scene.join(standing=Standing(99.0))
+    oldest = scene.join(standing=Standing(97.0))
+    assert [oldest, old, young] == scene.line.waiters
+    scene.succeed()
+    assert [young] == scene.line.waiters
+    again = scene.join(standing=oldest.released.standing)
+    assert [again, young] == scene.line.waiters
+
+
+def test_who_has_not_two_latencies_left_is_passed_over():
+    """It would be let go in vain."""
+    scene = Scene(age=100.0, firsts=1000)
+    late, other = scene.join(Terms(deadline=101.0)), scene.join(Terms(deadline=200.0))
+    scene.succeed(latency=0.6)
+    assert [late] == scene.line.waiters
+    assert other.released is not None
+
+
+def test_a_released_waiter_says_what_it_waited_for():
+    """In words for a history; its retry costs no token."""
+    scene = Scene(age=100.0, firsts=1000)
+    waiter = scene.join()
+    scene.now += 0.8
+    scene.succeed()
+    go = scene.look(waiter)
+    assert (0.0, pytest.approx(0.8), "another request succeeded") == (go.delay, go.waited, go.why)
+    assert (0.0, 0.0, pytest.approx(0.8)) == (go.standing.spent, go.standing.acquired, go.standing.waited)
+
+
+def test_throttling_slows_recovery_down():
+    """A throttled answer is no outage, but whoever gets one lets fewer go: for a second, or two usual gaps."""
+    scene = Scene(age=100.0, firsts=1000)
+    for _ in range(5):
+        scene.join(standing=scene.fail(throttled=True))
+    scene.succeed()
+    assert 0 == scene.gone
+    scene.now += 1.1
+    scene.succeed()
+    assert 2 == scene.gone
+
+
+# Server's hints
+
+
+def test_nobody_is_let_go_before_the_server_said():
+    """Others are, meanwhile; at that moment it goes with what credit is left."""
+    scene = Scene(age=100.0, firsts=1000)
+    hinted, other = scene.join(earliest=103.0), scene.join()
+    scene.succeed()
+    assert [hinted] == scene.line.waiters
+    assert other.released is not None
+    assert 103.0 == until(scene.look(hinted))
+    scene.now = 103.0
+    assert "another request succeeded" == scene.look(hinted).why
+
+
+def test_nobody_asks_before_the_server_said():
+    """The next one asks instead."""
+    scene = Scene(age=100.0, firsts=1000)
+    hinted, other = scene.join(earliest=103.0), scene.join()
+    scene.now = 101.0
+    assert until(scene.look(hinted)) > 101.0
+    assert "nobody had asked for a while" == scene.look(other).why
+
+
+# Who asks
+
+
+@pytest.mark.parametrize(
+    ("usual", "terms", "gap"),
+    [
+        (0.01, Terms(deadline=130.0), 1.0),
+        (0.01, PLAIN, 0.5),
+        (1.0, Terms(deadline=130.0), 3.0),
+        (1.0, PLAIN, 3.0),
+        (2.0, PLAIN, 4.5),
+        (20.0, Terms(deadline=130.0), 27.0),
+        (50.0, Terms(deadline=130.0), 50.0),
+    ],
+)
+def test_the_first_gap(usual, terms, gap):
+    """Three usual gaps, within nine tenths of the time that is left, and at least one."""
+    scene = Scene(age=100.0, firsts=round(100 / usual) - 1)
+    waiter = scene.join(terms)
+    scene.line.sent(100.0)
+    assert pytest.approx(min(100.0 + gap, waiter.leaves_at(100.0))) == until(scene.look(waiter))
+
+
+def test_the_gap_doubles_with_each_question_in_vain_and_starts_anew_with_a_success():
+    """0.5, 1 and 2 seconds; whoever sends anything puts it off."""
+    scene = Scene(age=100.0, firsts=10_000)
+    scene.line.sent(100.0)
+    terms = Terms(patience=60.0)
+    waiter, asked = scene.join(terms), []
+    for _ in range(4):
+        scene.now = until(scene.look(waiter))
+        asked.append(round(scene.now, 6))
+        go = scene.look(waiter)
+        waiter = scene.join(terms, go.standing)
+    assert [100.5, 101.5, 103.5, 107.5] == asked
+    scene.now = 110.0
+    scene.line.sent(110.0)
+    assert 118.0 == until(scene.look(waiter))
+    scene.line.sent(110.0)
+    scene.succeed(latency=1.0, timeout=1.0)
+    assert 110.5 == until(scene.look(waiter))
+
+
+def test_those_who_wait_ask_in_turn():
+    """Who asked in vain goes back to its place, but asks again only after everybody else did."""
+    scene, order = Scene(age=100.0, firsts=10_000), []
+    terms = Terms(patience=1000.0)
+    waiters = {name: scene.join(terms, Standing(99.9 + number / 100)) for number, name in enumerate("abc")}
+    for _ in range(6):
+        scene.now = min(until(scene.look(each)) for each in waiters.values())
+        name = next(name for name, each in waiters.items() if isinstance(scene.look(each), Go))
+        order.append(name)
+        waiters[name] = scene.join(terms, waiters[name].released.standing)
+    assert list("abcabc") == order
+
+
+def test_a_first_attempt_of_anybody_puts_the_question_off():
+    """First attempts are the probes."""
+    scene = Scene(age=100.0, firsts=10_000)
+    waiter = scene.join()
+    scene.now = 100.4
+    scene.line.sent(100.4)
+    assert pytest.approx(100.9) == until(scene.look(waiter))
+
+
+# Leaving
+
+
+def test_who_leaves_wakes_the_next_to_ask():
+    """Otherwise nobody would ask."""
+    scene = Scene(age=100.0, firsts=10_000)
+    first, second = scene.join(), scene.join()
+    scene.line.leave(first, 100.0)
+    assert [second] == scene.woken
+    assert [second] == scene.line.waiters
+
+
+def test_who_is_let_go_and_interrupted_at_once_passes_it_on():
+    """A release is not lost with its waiter."""
+    scene = Scene(age=100.0, firsts=1000)
+    first, second, third = scene.join(), scene.join(), scene.join()
+    scene.succeed()
+    assert [third] == scene.line.waiters
+    scene.line.leave(first, 100.0)
+    assert third.released is not None
+    scene.line.leave(second, 100.0)  # nobody is left who could use it
+    scene.line.leave(second, 100.0)
+    assert [] == scene.line.waiters
+
+
+# A success that nobody told of, pauses, jumps
+
+
+def test_a_success_that_was_on_its_way_when_the_line_formed_lets_somebody_go():
+    """It took the fast path, and was only counted: whoever looks next finds it."""
+    scene = Scene(age=100.0, firsts=1000)
+    waiter = scene.join()
+    scene.firsts += 1
+    assert "another request succeeded" == scene.look(waiter).why
+
+
+def test_a_pause_without_attempts_does_not_age_an_outage():
+    """Five minutes untouched, and a scope is as good as new; a busy one is not, however long ago it failed."""
+    scene = Scene()
+    scene.join()
+    scene.now = 6.0
+    assert Refusal.PATIENCE is scene.join()
+    scene.line.waiters.clear()
+    scene.now = 305.0
+    assert Refusal.PATIENCE is scene.join()
+    scene.now = 605.1
+    assert isinstance(scene.join(), Waiter)
+    assert 605.1 == scene.line.down_since
+
+
+@pytest.mark.parametrize("jump", [3600.0, 1e9])
+def test_a_clock_that_jumps_ahead_ends_waits_and_nothing_else(jump):
+    """A laptop that slept: who waited gives up, and the next outage is a new one."""
+    scene = Scene(age=100.0, firsts=1000)
+    waiter = scene.join(Terms(deadline=130.0))
+    scene.now += jump
+    assert Refused(Refusal.DEADLINE, jump) == scene.look(waiter)
+    assert isinstance(scene.join(), Waiter)
+    scene.succeed()
+    assert scene.line.successes
+
+
+@given(st.data())
+def test_no_order_of_events_strands_anybody(data):
+    """Each waiter always knows a moment to look again, and is gone by the time that it allows; who asks is in line."""
+    scene = Scene(age=data.draw(st.floats(0, 1000)), firsts=data.draw(st.integers(0, 1000)), room=8)
+    standings, limits = [], {}
+    for _ in range(data.draw(st.integers(1, 40))):
+        scene.now += data.draw(st.sampled_from([0.0, 0.01, 0.3, 1.0, 4.0, 30.0, 400.0]))
+        for waiter in tuple(scene.line.waiters):
+            if waiter.released is None:
+                seen = scene.look(waiter)
+                if isinstance(seen, Wait):
+                    assert scene.now < seen.until <= limits[waiter]
+                elif isinstance(seen, Go):
+                    standings.append((seen.standing, waiter.terms))
+        match data.draw(st.sampled_from(["fail", "fail", "again", "throttled", "succeed", "leave", "counted", "sent"])):
+            case "succeed":
+                scene.succeed(is_first=data.draw(st.booleans()), latency=data.draw(st.floats(0, 2)), timeout=1.0)
+            case "counted":
+                scene.firsts += data.draw(st.integers(0, 3))
+            case "sent":
+                scene.line.sent(scene.now)
+            case "leave" if scene.line.waiters:
+                scene.line.leave(data.draw(st.sampled_from(scene.line.waiters)), scene.now)
+            case "throttled":
+                scene.fail(throttled=True)
+            case kind:
+                terms = Terms(deadline=data.draw(st.none() | st.floats(0, 60).map(scene.now.__add__)))
+                standing = Standing(scene.now)
+                if kind == "again" and standings:
+                    standing, terms = standings.pop()
+                counted = scene.fail(terms, standing)
+                if isinstance(counted, Standing):
+                    waiter = Waiter(counted, terms, scene.now, scene.now, lambda: None)
+                    limits[waiter] = terms.in_all(standing.began)
+                    scene.line.join(waiter, scene.now)
+        began = [waiter.standing.began for waiter in scene.line.waiters]
+        assert sorted(began) == began
+        assert len(began) <= 8
+        assert 0 <= scene.line._credit <= 2
+    scene.now += 2000.0
+    while scene.line.waiters:
+        assert not isinstance(scene.look(scene.line.waiters[0]), Wait)

@@ -1,0 +1,502 @@
+from __future__ import annotations
+
+import gc
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from requests_smithy_retry.clock import SYSTEM_CLOCK
+from requests_smithy_retry.quotas.outage import FAILURES_IN_A_ROW
+from requests_smithy_retry.quotas.redis import link_to
+from requests_smithy_retry.quotas.redis.client import check, is_late, is_moved, redis_error
+from requests_smithy_retry.quotas.redis.link import LATE, MOST_AT_ONCE, Account, LinkHandle, RedisLink, reason_of
+from requests_smithy_retry.quotas.redis.script import NonsenseError
+from requests_smithy_retry.quotas.settings import RedisSettings
+from requests_smithy_retry.testing.clock import FakeClock
+
+from .servers import RedisServer
+
+pytestmark = pytest.mark.real_time
+
+
+def account(number: int = 0) -> Account:
+    return Account(f"key:{{{number}}}", 500, 0.0)
+
+
+class Server:
+    """A client of redis-py whose server is a dictionary, and whose answers wait for ``gate``."""
+
+    def __init__(self) -> None:
+        self.gate = threading.Event()
+        self.gate.set()
+        self.asked = threading.Event()
+        self.levels: dict[str, float] = {}
+        self.runs: list[tuple[str, ...]] = []
+        self.error: Exception | None = None
+        self.connects = self.closes = 0
+
+    def connect(self, url: str, settings: RedisSettings) -> Server:
+        self.connects += 1
+        return self
+
+    def link(self, **settings: float) -> RedisLink:
+        return RedisLink("", "model", RedisSettings(**{"flush_interval": 60, **settings}), SYSTEM_CLOCK, self.connect)
+
+    def pipeline(self, transaction: bool) -> Server:
+        self.queue: list[tuple[str, ...]] = []
+        return self
+
+    def __enter__(self) -> Server:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def execute_command(self, how: str, script: str, number: int, *values: str) -> None:
+        self.queue.append(values)
+
+    def execute(self, raise_on_error: bool = True) -> list:
+        queue = self.queue
+        self.asked.set()
+        self.gate.wait(10)
+        if self.error is not None:
+            raise self.error
+        return [self.run(*values) for values in queue]
+
+    def run(self, key: str, capacity: str, _: str, give: str, ttl: str, *takes: str) -> list:
+        self.runs.append((key, give, *takes))
+        level = min(float(capacity), self.levels.get(key, float(capacity)) + float(give))
+        granted = []
+        for take in map(float, takes):
+            granted.append(int(level >= take))
+            level -= take * granted[-1]
+        self.levels[key] = level
+        return [repr(level), *granted]
+
+    def close(self) -> None:
+        self.closes += 1
+
+
+def until(condition: Callable[[], object]) -> None:
+    """Wait for another thread, 5 s at most."""
+    for _ in range(500):
+        if condition():
+            return
+        SYSTEM_CLOCK.sleep(0.01)
+    raise AssertionError("it did not happen")
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (NonsenseError("not the script's answer"), "not the script's answer"),
+        (ValueError("SECRET"), "ValueError"),
+        (type("ResponseError", (Exception,), {})("NOPERM secret"), "ResponseError NOPERM"),
+        (type("ResponseError", (Exception,), {})("secret"), "ResponseError"),
+        (type("AuthenticationError", (Exception,), {})("WRONGPASS"), "AuthenticationError"),
+    ],
+)
+def test_a_reason_holds_no_words_of_others(error: Exception, reason: str) -> None:
+    """Our own words, an exception's name, or the code a server's error begins with."""
+    assert reason_of(error) == reason
+
+
+def test_what_comes_late_is_told_from_what_does_not_come() -> None:
+    """A timeout leaves the command with the server; any other failure does not."""
+    errors = (TimeoutError(), redis_error("TimeoutError")(), OSError(), ValueError())
+    assert [is_late(error) for error in errors] == [True, True, False, False]
+
+
+def test_a_key_that_moved_is_told_from_other_errors() -> None:
+    """By the class, or, as redis-py 5 has it, by the server's first word."""
+    response_error = redis_error("ResponseError")
+    moved = [redis_error("MovedError")("7 host:1"), redis_error("AskError")("7 host:1")]
+    moved += [response_error("MOVED 7 host:1"), response_error("ASK 7 host:1")]
+    others = [response_error("WRONGTYPE MOVED "), OSError("MOVED 7 host:1"), [b"1", 1], None]
+    assert [is_moved(answer) for answer in (*moved, *others)] == [True] * 4 + [False] * 4
+
+
+def test_a_url_is_checked_without_connecting() -> None:
+    """Port 1 has no server; only the words of the URL are looked at."""
+    check("redis://127.0.0.1:1?socket_keepalive=1&client_name=fleet", RedisSettings())
+    check("unix:///nowhere?db=1", RedisSettings())
+    check("rediss://127.0.0.1:1?ssl_cert_reqs=required", RedisSettings())
+
+
+class TestWhoWaits:
+    def test_what_many_threads_ask_goes_out_together(self) -> None:
+        """While one question is on its way the others gather; the next run takes for all of them, in turn."""
+        server, one = Server(), account()
+        link = server.link(budget=5)
+        server.gate.clear()
+        with ThreadPoolExecutor(9) as pool:
+            first = pool.submit(link.take, one, 100)
+            server.asked.wait(5)
+            others = [pool.submit(link.take, one, 100) for _ in range(8)]
+            until(lambda: len(one.asks) == 8)
+            server.gate.set()
+            granted = sorted(each.result() for each in others)
+        assert (first.result(), granted, len(server.runs)) == (True, [False] * 4 + [True] * 4, 2)
+        assert (one.level, server.connects, link.outage.failures) == (0, 1, 0)
+
+    def test_one_late_call_costs_one_call(self) -> None:
+        """Who waited for the budget leaves; what was taken for it comes back, and the next is answered."""
+        server, one = Server(), account()
+        link = server.link(budget=0.05)
+        server.gate.clear()
+        assert link.take(one, 100) is None
+        server.gate.set()
+        until(lambda: one.pending == 100)
+        until(lambda: link.take(one, 14))
+        assert (one.level, one.pending, link.outage.fallen_open) == (486, 0, False)
+
+    def test_one_that_was_answered_in_time_speaks_for_the_server(self) -> None:
+        """It was late for the impatient alone: nothing is held against it."""
+        server, one = Server(), account()
+        link = server.link(budget=1)
+        server.gate.clear()
+        with ThreadPoolExecutor(2) as pool:
+            first = pool.submit(link.take, one, 1)
+            server.asked.wait(5)
+            impatient = pool.submit(link.take, one, 1, SYSTEM_CLOCK.now() + 0.05)
+            second = pool.submit(link.take, one, 1)
+            assert impatient.result() is None
+            server.gate.set()
+        assert (first.result(), second.result(), link.outage.failures) == (True, True, 0)
+
+    def test_the_first_question_has_time_to_connect(self) -> None:
+        """A connection takes more round trips than a question: they are no lateness, up to ten budgets."""
+        server, one = Server(), account()
+        link = server.link(budget=0.2)
+        server.gate.clear()
+        with ThreadPoolExecutor(6) as pool:
+            first = [pool.submit(link.take, one, 100) for _ in range(6)]
+            SYSTEM_CLOCK.sleep(0.3)
+            server.gate.set()
+        assert sorted(each.result() for each in first) == [False] + [True] * 5
+        assert (link.outage.failures, one.level) == (0, 0)
+
+    def test_a_server_that_never_answers_is_waited_for_longer_but_once(self) -> None:
+        """The first question gets ten budgets, each later one a single one; the server is blamed from the second on."""
+        server, one = Server(), account()
+        link = server.link(budget=0.02)
+        server.gate.clear()
+        began = SYSTEM_CLOCK.now()
+        assert link.take(one, 1) is None
+        first = SYSTEM_CLOCK.now() - began
+        server.gate.set()
+        until(lambda: link._busy_since is None)
+        failures = [link.outage.failures]
+        while not link.outage.failures and len(failures) < 100:  # a machine that is too busy is no proof
+            server.gate.clear()
+            assert link.take(one, 1) is None
+            server.gate.set()
+            until(lambda: link._busy_since is None)
+            failures.append(link.outage.failures)
+        assert (first >= 0.2, failures[0], failures[-1]) == (True, 0, 1)
+
+    def test_an_operations_own_deadline_is_no_failure_of_the_server(self) -> None:
+        """Neither one that was past before, nor one that ends the wait."""
+        server, one = Server(), account()
+        link = server.link(budget=1)
+        server.gate.clear()
+        began = SYSTEM_CLOCK.now()
+        assert link.take(one, 10, deadline=began - 1) is None
+        assert link.take(one, 10, deadline=began + 0.1) is None
+        assert SYSTEM_CLOCK.now() - began < 0.5
+        server.gate.set()
+        assert link.take(one, 0) is True
+        assert link.outage.failures == 0
+
+    def test_a_process_that_is_late_itself_waits_longer(self) -> None:
+        """Parts of the budget that take too long by the clock do not count, up to a second; nobody is blamed."""
+
+        class Starved(FakeClock):
+            def now(self) -> float:
+                self.advance(0.005)
+                return super().now()
+
+        server, one = Server(), account()
+        link = RedisLink("", "model", RedisSettings(budget=0.02), Starved(), server.connect)
+        server.gate.clear()
+        waited = link.clock.now()
+        assert link.take(one, 1) is None
+        waited = link.clock.now() - waited
+        server.gate.set()
+        until(lambda: one.pending == 1)
+        assert (1 <= waited < 1.1, link.outage.failures) == (True, 0)
+
+    def test_a_question_that_was_not_sent_yet_is_withdrawn(self) -> None:
+        """Who left is not asked for."""
+        server, one, two = Server(), account(1), account(2)
+        link = server.link(budget=0.05)
+        server.gate.clear()
+        assert (link.take(one, 1), link.take(two, 2)) == (None, None)
+        server.gate.set()
+        until(lambda: link.take(one, 3))
+        assert "2.0" not in [take for run in server.runs for take in run[2:]]
+
+    def test_what_was_refused_to_one_who_left_does_not_come_back(self) -> None:
+        """Nothing was taken for it."""
+        server, one = Server(), account()
+        link = server.link(budget=0.05)
+        server.gate.clear()
+        assert link.take(one, 501) is None
+        server.gate.set()
+        until(lambda: link._busy_since is None)
+        assert (one.pending, link.take(one, 0), one.level) == (0, True, 500)
+
+    def test_a_thread_that_finds_nothing_to_do_waits_again(self) -> None:
+        """All who asked may have left before it ran."""
+        server, one = Server(), account()
+        link = server.link(budget=5)
+        link.take(one, 1)
+        with link._changed:
+            link._wake()
+        until(lambda: not link._hurry)
+        assert (link.take(one, 1), len(server.runs)) == (True, 2)
+
+    def test_a_server_that_is_always_late_is_an_outage(self, caplog: pytest.LogCaptureFixture) -> None:
+        """It answers, but later than the budget each time: after some of those nobody asks, and the log says why."""
+        server, one = Server(), account()
+        link = server.link(budget=0.02)
+        asked = 0
+        while not link.outage.fallen_open and asked < 100:  # a machine that is too busy is no proof
+            asked += 1
+            server.gate.clear()
+            assert link.take(one, 1) is None
+            server.gate.set()
+            until(lambda: link._busy_since is None)
+        assert (link.outage.fallen_open, asked >= FAILURES_IN_A_ROW) == (True, True)
+        assert f"does not answer ({LATE}, failure 1)" in caplog.text
+
+    def test_an_answer_that_takes_for_ever_is_waited_for_by_nobody(self) -> None:
+        """After connect_timeout every call is answered at once, though the thread still waits."""
+        server, one = Server(), account()
+        link = server.link(budget=0.1, connect_timeout=0.15)
+        server.gate.clear()
+        assert [link.take(one, 1), link.take(one, 1)] == [None, None]
+        began = SYSTEM_CLOCK.now()
+        assert [link.take(one, 1) for _ in range(20)] == [None] * 20
+        assert SYSTEM_CLOCK.now() - began < 0.1
+        server.gate.set()
+
+    def test_without_a_thread_the_call_goes_by_itself(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A process that is out of threads is not told so by a send."""
+        server, one = Server(), account()
+        link = server.link()
+
+        def refuse(_: threading.Thread) -> None:
+            raise RuntimeError("can't start new thread")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(threading.Thread, "start", refuse)
+            assert (link.take(one, 1), link.outage.failures, one.asks) == (None, 1, [])
+        assert link.take(one, 1) is True
+
+    def test_an_interrupt_goes_through_and_what_was_granted_comes_back(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Ctrl-C or a task's time limit while a caller waits."""
+        server, one = Server(), account()
+        link = server.link(budget=5)
+
+        def interrupted(ask: object, deadline: object) -> None:
+            server.asked.wait(5)
+            raise KeyboardInterrupt
+
+        server.gate.clear()
+        with monkeypatch.context() as patch:
+            patch.setattr(link, "_wait", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                link.take(one, 100)
+        server.gate.set()
+        until(lambda: one.pending == 100)
+        assert (link.take(one, 0), one.level, link.outage.failures) == (True, 500, 0)
+
+
+class TestFailures:
+    def test_a_failure_costs_the_calls_that_met_it(self) -> None:
+        """The next question begins with a new connection; what was to be given back stays noted."""
+        server, one = Server(), account()
+        link = server.link(budget=5)
+        link.take(one, 100)
+        link.give_back(one, 10)
+        server.error = redis_error("ConnectionError")("cut")
+        assert (link.take(one, 1), one.pending, server.closes) == (None, 10, 1)
+        server.error = None
+        assert (link.take(one, 0), one.level, server.connects) == (True, 410, 2)
+        assert (link.outage.failures, link.outage.fallen_open) == (1, False)
+
+    def test_what_a_server_may_have_booked_late_comes_back(self) -> None:
+        """It has given, and taken: so what it took is owed."""
+        server, one = Server(), account()
+        link = server.link(budget=5)
+        link.take(one, 100)
+        link.give_back(one, 10)
+        server.error = redis_error("TimeoutError")("late")
+        assert (link.take(one, 14), one.pending) == (None, 14)
+
+    def test_one_bad_bucket_is_no_failure_of_the_server(self) -> None:
+        """Where others in the same run were answered, only its callers go by themselves."""
+        server, good, bad = Server(), account(1), account(2)
+        link = server.link(budget=5)
+        run = server.run
+        server.run = lambda key, *values: ["nonsense"] if key == bad.key else run(key, *values)  # type: ignore[method-assign]
+        server.gate.clear()
+        with ThreadPoolExecutor(3) as pool:
+            pool.submit(link.take, good, 1)
+            server.asked.wait(5)
+            found = [pool.submit(link.take, each, 1) for each in (good, bad)]
+            until(lambda: good.asks and bad.asks)
+            server.gate.set()
+        assert ([each.result() for each in found], link.outage.failures) == ([True, None], 0)
+        assert (link.take(bad, 1), link.outage.failures) == (None, 1)
+
+
+class TestGivingBack:
+    def test_it_goes_out_after_an_interval_by_itself(self) -> None:
+        """Nobody needs to ask or to succeed again."""
+        server, one = Server(), account()
+        link = server.link(flush_interval=0.05)
+        link.take(one, 100)
+        link.give_back(one, 10)
+        assert server.levels[one.key] == 400
+        until(lambda: server.levels[one.key] == 410)
+        assert one.level == 410
+
+    def test_in_an_outage_it_waits_for_the_next_answer(self) -> None:
+        """Nobody knocks at a server that is out but whoever asks."""
+        server, one = Server(), account()
+        link = server.link(flush_interval=0.01, retry_interval=0.1)
+        link.take(one, 100)
+        server.error = ValueError("out")
+        for _ in range(FAILURES_IN_A_ROW):
+            link.take(one, 0)
+        connects = server.connects
+        link.give_back(one, 10)
+        SYSTEM_CLOCK.sleep(0.05)
+        link.flush()
+        assert (server.connects, one.pending) == (connects, 10)
+        server.error = None
+        SYSTEM_CLOCK.sleep(0.1)
+        assert (link.take(one, 0), one.level) == (True, 410)
+
+    def test_a_success_starts_no_thread(self) -> None:
+        """What is given back before anybody asked waits for the first who does."""
+        server, one = Server(), account()
+        link = server.link(flush_interval=0)
+        link.give_back(one, 10)
+        link.give_back(one, 0)
+        assert (one.pending, link._thread, server.connects) == (10, None, 0)
+
+    def test_many_buckets_give_back_in_turns(self, redis_server: RedisServer) -> None:
+        """One run sends so many at once; the others follow."""
+        handle = link_to(redis_server.url("?budget=2&flush_interval=60"))
+        link = handle.link
+        accounts = [account(number) for number in range(MOST_AT_ONCE + 10)]
+        for each in accounts:
+            link.take(each, 100)
+            link.give_back(each, 10)
+        link.flush()
+        assert {redis_server.command("HGET", each.key, "level") for each in accounts} == {"410"}
+
+    def test_at_exit_without_threads_it_is_sent_by_the_one_who_ends(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Python starts no thread then; a forked child has none yet."""
+        server, one = Server(), account()
+        link = server.link()
+        link.give_back(one, 10)
+        one.level = server.levels[one.key] = 400.0
+
+        def refuse(_: threading.Thread) -> None:
+            raise RuntimeError("can't create new thread at interpreter shutdown")
+
+        monkeypatch.setattr(threading.Thread, "start", refuse)
+        link.flush()
+        link.flush()
+        assert (server.levels, link._is_idle()) == ({one.key: 410}, True)
+
+    def test_a_flush_without_a_server_is_a_failure_like_any_other(self) -> None:
+        """It raises nothing, and it tries once."""
+        server, one = Server(), account()
+        link = server.link()
+        link.take(one, 100)
+        link.give_back(one, 10)
+        server.error = OSError("gone")
+        link.flush()
+        assert (link.outage.failures, one.pending) == (1, 10)
+
+    def test_a_child_owes_nothing_of_its_parents(self) -> None:
+        """What the parent gathered is dropped in the child, and what the child gathers arrives."""
+        server, one = Server(), account()
+        link = server.link()
+        server.levels[one.key] = 400.0
+        link.give_back(one, 10)
+        link.renew_lock()
+        assert one.pending == 0
+        link.give_back(one, 20)
+        link.flush()
+        assert server.levels[one.key] == 420
+
+
+class TestTheEnd:
+    def test_what_is_owed_is_given_back_when_nobody_holds_the_link(self, redis_server: RedisServer) -> None:
+        """Also where the last holder is part of a cycle of garbage; then the thread ends."""
+
+        class Holder:
+            def __init__(self) -> None:
+                self.myself = self
+                self.handle = link_to(redis_server.url("?budget=2&flush_interval=60"))
+
+        holder, one = Holder(), account()
+        link = holder.handle.link
+        link.take(one, 100)
+        link.give_back(one, 10)
+        del holder
+        gc.collect()
+        until(lambda: link._thread is None)
+        assert (redis_server.command("HGET", one.key, "level"), link._client) == ("410", None)
+
+    def test_a_link_that_was_never_asked_ends_at_once(self) -> None:
+        """It has no thread to wait for."""
+        server = Server()
+        handle = LinkHandle(server.link())
+        began = SYSTEM_CLOCK.now()
+        del handle
+        assert SYSTEM_CLOCK.now() - began < 0.3
+
+    def test_the_collector_may_end_it_within_its_own_thread(self) -> None:
+        """The last handle dies while the thread talks to the server: it gives back what is owed, and ends."""
+        server, one = Server(), account()
+        handles = [LinkHandle(server.link(budget=5))]
+        link = handles[0].link
+        link.take(one, 100)
+        run, ended = server.run, []
+
+        def collect(*values: str) -> list:
+            ended.extend(handles)
+            handles.clear()
+            ended.clear()
+            return run(*values)
+
+        server.run = collect  # type: ignore[method-assign]
+        link.give_back(one, 10)
+        assert link.take(one, 0) is True
+        until(lambda: link._thread is None)
+        assert (server.levels[one.key], server.closes) == (410, 1)
+
+    def test_a_server_that_hangs_delays_nobody_but_an_exit(self) -> None:
+        """The thread sees to it where the program goes on; an exit waits half a second, and what is owed is lost."""
+        server, one = Server(), account()
+        link = server.link(budget=0.01)
+        link.take(one, 100)
+        server.gate.clear()
+        link.give_back(one, 10)
+        began = SYSTEM_CLOCK.now()
+        link.close()
+        assert SYSTEM_CLOCK.now() - began < 0.3
+        link.flush()
+        assert 0.4 < SYSTEM_CLOCK.now() - began < 2
+        server.gate.set()
+        until(lambda: link._thread is None)
+        assert server.levels[one.key] == 410

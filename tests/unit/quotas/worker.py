@@ -1,0 +1,85 @@
+"""One process of a fleet: makes operations against a service, and says how many retries it made.
+
+``python -m tests.unit.quotas.worker QUOTA_URL SERVICE_URL OPERATIONS``; with ``THREADS MOMENT`` after that, so many
+threads begin at that moment. As a WSGI application it does the same for each request that it gets, with what the
+environment says.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+from collections import Counter
+
+import pytest
+import requests
+
+from requests_smithy_retry import mount, retry_history
+
+
+def new_session(quota_url: str) -> requests.Session:
+    return mount(
+        requests.Session(), quota_url=quota_url, quota=500, max_attempts=3, initial_backoff=0, success_reward=1
+    )
+
+
+def retries_of(session: requests.Session, service: str, operations: int) -> dict[str, object]:
+    retries, why = 0, ""
+    for _ in range(operations):
+        try:
+            history = retry_history(session.get(service))
+        except requests.ConnectionError as error:
+            history = retry_history(error)
+        assert history is not None
+        retries += len(history.attempts) - 1
+        why = history.sentence
+    return {"process": os.getpid(), "retries": retries, "why": why}
+
+
+def retries_at(session: requests.Session, service: str, operations: int, threads: int, moment: float):
+    """What so many threads do that begin together, and how many retries the process's own bucket paid."""
+    adapter = session.get_adapter(service)
+    bucket = adapter.strategy.bucket(adapter.scope_of(requests.Request("GET", service).prepare()))
+    getattr(bucket, "refresh", lambda: None)()  # it is known to answer
+    sources: Counter[str] = Counter()
+
+    def work() -> None:
+        time.sleep(max(0.0, moment - time.time()))
+        for _ in range(operations):
+            with pytest.raises(requests.ConnectionError) as error:
+                session.get(service)
+            history = retry_history(error.value)
+            sources.update(attempt.quota_source for attempt in history.attempts if attempt.quota_source)
+
+    workers = [threading.Thread(target=work) for _ in range(threads)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    return sources
+
+
+def application_for(quota_url: str, service: str):
+    session = new_session(quota_url)  # before the fork, with --preload
+
+    def application(environ, start_response):
+        start_response("200 OK", [("Content-Type", "application/json")])
+        return [json.dumps(retries_of(session, service, 1)).encode()]
+
+    return application
+
+
+if "FLEET_QUOTA_URL" in os.environ:
+    application = application_for(os.environ["FLEET_QUOTA_URL"], os.environ["FLEET_SERVICE"])
+
+if __name__ == "__main__":
+    quota_url, service, operations, *together = sys.argv[1:]
+    session = new_session(quota_url)
+    if together:
+        said = retries_at(session, service, int(operations), int(together[0]), float(together[1]))
+    else:
+        said = retries_of(session, service, int(operations))
+    sys.stdout.write(json.dumps(said))

@@ -1,0 +1,233 @@
+"""Idempotency keys (contract 4.2, and the IETF draft on the Idempotency-Key header)."""
+
+from __future__ import annotations
+
+import re
+import string
+import uuid
+from typing import Any
+
+import pytest
+import requests
+from requests.auth import HTTPDigestAuth
+
+from requests_smithy_retry import RetryConfigError, StopReason, retry_history, retry_options
+from requests_smithy_retry.sending.replay import has_key, key_for
+from tests.support import Reply, prepare, read_timeout, reset_error, scripted, send, session_with
+
+HEADER = "Idempotency-Key"
+SF_STRING = re.compile(r'"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"')
+
+
+def keys_of(adapter: Any) -> list[str | None]:
+    """The key of each attempt."""
+    return [sent.headers.get(HEADER) for sent in adapter.sent]
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("abc", True),
+        ('"abc"', True),
+        (b"abc", True),
+        ("", False),
+        (" ", False),
+        ('""', False),
+        (None, False),
+        (7, False),
+    ],
+)
+def test_a_key_is_there_if_it_is_not_blank(value: Any, expected: bool) -> None:
+    """The draft's quotes around nothing are nothing."""
+    assert has_key({HEADER: value}, HEADER) is expected
+
+
+def test_one_character_is_a_key() -> None:
+    """Whichever it is, found or made: only blanks and quotes count for nothing."""
+    for key in set(string.ascii_letters + string.digits + string.punctuation) - {'"'}:
+        assert has_key({HEADER: key}, HEADER)
+        assert key_for(prepare("POST"), HEADER, lambda _, key=key: key) == key
+
+
+def test_a_request_with_a_key_is_sent_again() -> None:
+    """After any failure, as often as the strategy allows, with the same key."""
+    adapter = scripted(reset_error(), 500, 200)
+    assert send(adapter, "POST", headers={"idempotency-key": "mine"}).status_code == 200
+    assert [sent.headers.get("idempotency-key") for sent in adapter.sent] == ["mine"] * 3
+
+
+def test_the_name_of_the_header_is_an_option() -> None:
+    """Under another name it is found, and under the draft's name no longer."""
+    adapter = scripted(500, 200, idempotency_header="X-Request-Key")
+    assert send(adapter, "POST", headers={"X-Request-Key": "k"}).status_code == 200
+    adapter.script = [500]
+    assert send(adapter, "POST", headers={HEADER: "k"}).status_code == 500
+
+
+def test_a_minted_key_is_the_same_on_every_attempt_and_another_one_for_each_operation() -> None:
+    """It has the draft's syntax: a UUID as a string of RFC 8941, in quotes."""
+    adapter = scripted(reset_error(), read_timeout(), 200, 500, 200, idempotency_key=True)
+    request = prepare("POST", data=b"x")
+    assert adapter.send(request).status_code == 200
+    assert adapter.send(request).status_code == 200
+    keys = keys_of(adapter)
+    assert keys[0] == keys[1] == keys[2] != keys[3] == keys[4]
+    assert all(SF_STRING.fullmatch(str(key)) for key in keys)
+
+
+def test_the_callers_request_is_not_changed() -> None:
+    """Neither its headers nor what the response says was sent."""
+    adapter = scripted(200, idempotency_key=True)
+    request = prepare("POST", data=b"x")
+    response = adapter.send(request)
+    assert HEADER not in request.headers
+    assert response.request is request
+    assert keys_of(adapter) != [None]
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"])
+def test_idempotent_methods_get_no_key(method: str) -> None:
+    """They need none (RFC 9110 9.2.2)."""
+    adapter = scripted(200, idempotency_key=True)
+    send(adapter, method)
+    assert keys_of(adapter) == [None]
+
+
+def test_a_key_that_is_there_is_kept() -> None:
+    """The caller's is used; none is minted."""
+    adapter = scripted(200, idempotency_key=True)
+    send(adapter, "POST", headers={HEADER: "mine"})
+    assert keys_of(adapter) == ["mine"]
+
+
+@pytest.mark.parametrize(
+    "option", [lambda request: request.method + "-1", lambda: "POST-1"], ids=["request", "nothing"]
+)
+def test_a_function_makes_the_key(option: Any) -> None:
+    """It is given the request if it takes one, is asked once, and its text is sent as it is."""
+    adapter = scripted(500, 200, idempotency_key=option)
+    send(adapter, "POST")
+    assert keys_of(adapter) == ["POST-1", "POST-1"]
+
+
+def test_a_callable_without_a_signature_gets_the_request() -> None:
+    """Nobody can tell what it takes."""
+
+    class Unsigned:
+        @property
+        def __signature__(self) -> None:
+            raise ValueError("none")
+
+        def __call__(self, request: Any) -> str:
+            return str(request.method)
+
+    assert key_for(prepare("POST"), HEADER, Unsigned()) == "POST"
+
+
+@pytest.mark.parametrize("bad", ["", "  ", '""', "a\r\nb", "é", None, 7, uuid.UUID(int=1)])
+def test_a_function_that_gives_no_key_is_refused_before_anything_is_sent(bad: Any) -> None:
+    """The error names the option, the type that came, where from, and what is allowed; it shows no value."""
+    adapter = scripted(200, idempotency_key=lambda: bad)
+    with pytest.raises(RetryConfigError) as caught:
+        send(adapter, "POST")
+    assert str(caught.value) == (
+        f"idempotency_key={type(bad)!r} (from the function's result): a text of printable ASCII, not blank, is allowed"
+    )
+    assert adapter.sent == []
+
+
+def test_the_option_takes_nothing_else() -> None:
+    """A fixed text would be one key for all operations."""
+    with pytest.raises(RetryConfigError, match="True, False, or a function"):
+        scripted(idempotency_key="k")
+
+
+def test_it_can_be_said_for_one_operation() -> None:
+    """In a block, on or off; each operation in it has a key of its own."""
+    adapter = scripted(200, 200, 200)
+    with retry_options(idempotency_key=True):
+        send(adapter, "POST")
+        send(adapter, "POST")
+        with retry_options(idempotency_key=False):
+            send(adapter, "POST")
+    first, second, third = keys_of(adapter)
+    assert None not in (first, second)
+    assert first != second
+    assert third is None
+
+
+def test_a_body_that_is_watched_keeps_its_watch() -> None:
+    """A re-iterable body and a minted key go together, at every attempt."""
+    adapter = scripted(500, 200, idempotency_key=True)
+    send(adapter, "POST", data=_Parts())
+    assert [sent.body for sent in adapter.sent] == [b"onetwo", b"onetwo"]
+    assert len(set(keys_of(adapter))) == 1
+
+
+class _Parts:
+    def __iter__(self) -> Any:
+        return iter([b"one", b"two"])
+
+
+def test_a_redirect_hop_has_a_key_of_its_own() -> None:
+    """Session copies the caller's request for the hop, and the minted key is not on it."""
+    moved = Reply(307, {"Location": "https://api.example.com/elsewhere"})
+    adapter = scripted(500, moved, 500, 200, idempotency_key=True)
+    session_with(adapter).post("https://api.example.com/things", data=b"x")
+    first, second, third, fourth = keys_of(adapter)
+    assert first == second
+    assert third == fourth
+    assert None not in (first, third)
+    assert first != third
+
+
+def test_a_hop_that_becomes_a_get_has_none() -> None:
+    """As after a 303."""
+    adapter = scripted(Reply(303, {"Location": "/elsewhere"}), 200, idempotency_key=True)
+    session_with(adapter).post("https://api.example.com/things", data=b"x")
+    assert [key is None for key in keys_of(adapter)] == [False, True]
+
+
+def test_an_auth_resend_has_a_key_of_its_own() -> None:
+    """Digest authentication copies ``response.request``, which is the caller's."""
+    challenge = Reply(401, {"WWW-Authenticate": 'Digest realm="r", nonce="n", qop="auth"'})
+    adapter = scripted(challenge, 200, idempotency_key=True)
+    session = session_with(adapter)
+    session.post("https://api.example.com/things", data=b"x", auth=HTTPDigestAuth("u", "p"))
+    first, second = keys_of(adapter)
+    assert None not in (first, second)
+    assert first != second
+
+
+def test_with_a_key_409_is_retried_and_422_forbidden() -> None:
+    """The first request is still running; the key was used for something else."""
+    adapter = scripted(409, 200, idempotency_key=True)
+    assert send(adapter, "POST").status_code == 200
+    adapter.script = [422]
+    history = retry_history(send(adapter, "POST"))
+    assert (history.stop_reason, history.why) == (
+        StopReason.FORBIDDEN,
+        "the idempotency key was used with another payload",
+    )
+
+
+@pytest.mark.parametrize("status", [409, 422])
+def test_without_a_key_both_mean_what_they_say(status: int) -> None:
+    """Nothing that a retry would help."""
+    history = retry_history(send(scripted(status), "POST"))
+    assert history.stop_reason is StopReason.NOT_RETRYABLE
+
+
+def test_no_key_is_minted_where_retries_are_switched_off() -> None:
+    """The adapter is then a plain one."""
+    adapter = scripted(200, idempotency_key=True, enabled=False)
+    send(adapter, "POST")
+    assert keys_of(adapter) == [None]
+
+
+def test_an_exception_has_the_callers_request() -> None:
+    """Not the copy that carried the key."""
+    request = prepare("POST")
+    with pytest.raises(requests.ConnectionError) as caught:
+        scripted(reset_error(), idempotency_key=True, max_attempts=1).send(request)
+    assert caught.value.request is request

@@ -1,0 +1,574 @@
+"""One operation, from its first attempt to its end: what goes wrong in between."""
+
+from __future__ import annotations
+
+import dataclasses
+import traceback
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import requests
+from urllib3.util.retry import RequestHistory, Retry
+
+from requests_smithy_retry import (
+    Outcome,
+    RetryAction,
+    RetryAdapter,
+    RetryError,
+    RetryListener,
+    StandardRetryStrategy,
+    StopReason,
+    classifier,
+    retry_history,
+    retry_options,
+)
+from requests_smithy_retry.sending.replay import BodyChanged
+from requests_smithy_retry.testing import CutBody, FaultServer, Reply, refusing_port
+from requests_smithy_retry.testing.clock import FakeClock
+from tests.support import URL, ScriptedAdapter, ScriptedTransport, prepare, reset_error, scripted, send, session_with
+from tests.support import Reply as Scripted
+from tests.unit.wire.support import nothing_left
+
+LONG = b"x" * 300_000
+BOTH = pytest.mark.parametrize("step", [503, reset_error()], ids=["response", "exception"])
+
+
+class Late:
+    """A foreign strategy whose first attempt is to wait, and which retries nothing."""
+
+    def __init__(self, delay: float = 0.0) -> None:
+        self.delay = delay
+
+    def acquire_initial_retry_token(self, *, token_scope: str | None = None) -> Any:
+        return SimpleNamespace(retry_count=0, retry_delay=self.delay)
+
+    def refresh_retry_token_for_retry(self, *, token_to_renew: Any, error: Exception) -> Any:
+        raise RetryError("no", stop_reason=StopReason.NOT_RETRYABLE)
+
+    def record_success(self, *, token: Any) -> None:
+        """Nothing is kept."""
+
+
+class Interrupted(FakeClock):
+    """A clock whose sleep is interrupted."""
+
+    def sleep(self, seconds: float) -> None:
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(("wait", "time"), [(10, 5), (0.5, 0.4), (0.5, 0.5)])
+def test_a_first_wait_past_the_deadline_is_not_made(wait: float, time: float) -> None:
+    """The attempt is made at once, and it is the only one."""
+    clock = FakeClock()
+    response = send(scripted(503, clock=clock, strategy=Late(wait), operation_timeout=time))
+    assert (response.status_code, clock.sleeps) == (503, [])
+    assert retry_history(response).stop_reason is StopReason.DEADLINE
+
+
+def test_a_deadline_that_passed_before_the_first_attempt_is_judged_as_any_failure() -> None:
+    """Where nothing is to be waited for, the strategy and its classifiers have their say."""
+    clock = FakeClock()
+    with retry_options(deadline=1, clock=clock):
+        clock.advance(2)
+        with pytest.raises(requests.exceptions.ConnectTimeout) as caught:
+            send(scripted(clock=clock))
+    history = retry_history(caught.value)
+    assert history.stop_reason is StopReason.DEADLINE
+    assert history.attempts[0].votes != ()
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_what_is_not_sent_for_want_of_a_permit_names_the_request(stream: bool) -> None:
+    """And how many attempts there could have been."""
+
+    class Stingy(StandardRetryStrategy):
+        def send_permit(self, *, token: Any, deadline: float | None, waited: float) -> None:
+            raise RetryError("no permit", stop_reason=StopReason.RATE_LIMITED)
+
+    request = prepare()
+    with pytest.raises(requests.exceptions.ConnectTimeout) as caught:
+        scripted(503, strategy=Stingy(clock=FakeClock(), max_attempts=4)).send(request, stream=stream)
+    assert caught.value.request is request
+    assert retry_history(caught.value).max_attempts == 4
+
+
+class Stinting(StandardRetryStrategy):
+    """It lets nobody send a second attempt."""
+
+    def send_permit(self, *, token: Any, deadline: float | None, waited: float) -> None:
+        if token.retry_count:
+            raise RetryError("no permit", stop_reason=StopReason.RATE_LIMITED)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("status", [200, 503])
+def test_a_last_answer_that_was_let_go_for_a_permit_is_handed_on_where_it_is_short(status: int, stream: bool) -> None:
+    """It was read before the wait; of one that is long nothing is handed on, and the exception names the request."""
+    verdict = classifier(lambda outcome: RetryAction.transient_error(), sees_successes=True)
+    for body, is_kept in ((b"why", status == 503 or not stream), (LONG, status == 200 and not stream)):
+        strategy = Stinting(clock=FakeClock(), classifiers=[verdict], max_attempts=4)
+        with FaultServer(Reply(status, body=body)) as server, session_with(RetryAdapter(strategy=strategy)) as made:
+            request = made.prepare_request(requests.Request("GET", server.url))
+            try:
+                ended: Any = made.send(request, stream=stream)
+            except requests.exceptions.ConnectTimeout as error:
+                ended = error
+            history = retry_history(ended)
+            assert (history.stop_reason, len(history.attempts)) == (StopReason.RATE_LIMITED, 1)
+            assert is_kept == isinstance(ended, requests.Response)
+            assert ended.request is request
+            if is_kept:
+                assert (ended.status_code, ended.content) == (status, body)
+            else:
+                assert str(ended) == "not sent: no permit"
+
+
+@pytest.mark.parametrize("reason", [StopReason.RATE_LIMITED, StopReason.DEADLINE, StopReason.STRATEGY_REFUSED])
+def test_nothing_lost_is_handed_on_whatever_the_reason_and_what_came_after_it_is(reason: StopReason) -> None:
+    """A long answer was let go before the first wait; the second one is the last, for all that it is refused alike."""
+
+    class Choosy(StandardRetryStrategy):
+        def send_permit(self, *, token: Any, deadline: float | None, waited: float) -> None:
+            if token.retry_count == permits:
+                raise RetryError("no", stop_reason=reason)
+
+        def refresh_retry_token_for_retry(self, **options: Any) -> Any:
+            if options["token_to_renew"].retry_count == 1:
+                raise RetryError("no", stop_reason=reason)
+            return super().refresh_retry_token_for_retry(**options)
+
+    for permits in (1, 9):
+        adapter = RetryAdapter(strategy=Choosy(clock=FakeClock()))
+        with FaultServer([Reply(503, body=LONG), Reply(503, body=LONG)]) as server, session_with(adapter) as made:
+            if permits == 1:
+                with pytest.raises(requests.exceptions.ConnectTimeout, match=r"^not sent: no\b") as caught:
+                    made.get(server.url)
+                assert retry_history(caught.value).stop_reason is reason
+            else:
+                response = made.get(server.url)
+                assert (retry_history(response).stop_reason, response.content) == (reason, LONG)
+
+
+def test_a_short_answer_that_cannot_be_decoded_is_lost_too() -> None:
+    """Reading it for who may be held back is no reason to fail in another way."""
+    bad = Reply(503, {"Content-Encoding": "gzip"}, b"no gzip at all")
+    adapter = RetryAdapter(strategy=Stinting(clock=FakeClock()))
+    with (
+        FaultServer(bad) as server,
+        session_with(adapter) as made,
+        pytest.raises(requests.exceptions.ConnectTimeout, match=r"^not sent: no permit\b"),
+    ):
+        made.get(server.url, stream=True)
+
+
+@pytest.mark.parametrize(
+    ("status", "raises", "expected"), [(503, True, None), (503, False, LONG), (404, True, LONG), (200, True, LONG)]
+)
+def test_a_long_answer_is_closed_only_where_an_exception_carries_it(
+    status: int, raises: bool, expected: bytes | None
+) -> None:
+    """With ``stream=True`` nobody else would: one after the other, requests find the only connection free."""
+    with (
+        FaultServer(Reply(status, body=LONG)) as server,
+        at_once(max_attempts=1, raise_on_status=raises, pool_block=True, pool_maxsize=1) as made,
+    ):
+        for _ in range(2):
+            if expected is None:
+                with pytest.raises(requests.exceptions.RetryError):
+                    made.get(server.url, stream=True, timeout=5)
+            else:
+                with made.get(server.url, stream=True, timeout=5) as response:
+                    assert response._content is False  # type: ignore[attr-defined]
+                    assert response.content == expected
+
+
+@pytest.mark.parametrize("is_judged", [False, True])
+def test_an_interrupt_closes_the_answer_whenever_it_comes(is_judged: bool) -> None:
+    """Before there is anything to judge, and while a classifier looks."""
+
+    class Interrupting(ScriptedAdapter):
+        def build_response(self, *arguments: Any) -> requests.Response:
+            response = super().build_response(*arguments)
+            if not is_judged:
+                response.__class__ = Closing
+            return response
+
+    class Closing(requests.Response):
+        def __setattr__(self, name: str, value: Any) -> None:
+            if name == "request" and hasattr(self, "connection"):
+                raise KeyboardInterrupt
+            super().__setattr__(name, value)
+
+    def look(outcome: Outcome) -> None:
+        raise KeyboardInterrupt
+
+    adapter = Interrupting(script=[Scripted(503, body=b"x")], clock=FakeClock(), classifiers=[classifier(look)])
+    with pytest.raises(KeyboardInterrupt):
+        send(adapter)
+    assert [response.raw.closed for response in adapter.responses] == [True]
+
+
+def test_an_interrupt_while_an_answer_is_judged_frees_its_place_in_the_pool() -> None:
+    """The connection, which was kept from its pool meanwhile, is closed."""
+    interrupts = [KeyboardInterrupt()]
+
+    @classifier
+    def look(outcome: Outcome) -> None:
+        if interrupts:
+            raise interrupts.pop()
+
+    with (
+        FaultServer(Reply(503, body=LONG)) as server,
+        at_once(classifiers=[look], max_attempts=1, pool_block=True, pool_maxsize=1) as made,
+    ):
+        with pytest.raises(KeyboardInterrupt):
+            made.get(server.url)
+        assert made.get(server.url, timeout=5).content == LONG
+        assert server.connections == 2
+
+
+def test_listeners_are_shown_the_callers_request_and_their_copy_has_what_is_added_to_it() -> None:
+    """In a block with options too: the operation has the caller's request, what is sent has the key."""
+
+    class Looking(RetryListener):
+        def before_attempt(self, event: Any) -> None:
+            requests_seen.append(event.operation.request)
+            event.request.headers["X-Attempt"] = str(event.number)
+
+    requests_seen: list[Any] = []
+    request = prepare("POST")
+    adapter = scripted(503, 200, listeners=[Looking()], idempotency_key=True)
+    with retry_options(max_attempts=2):
+        adapter.send(request)
+    assert [item is request for item in requests_seen] == [True, True]
+    assert [item.headers["X-Attempt"] for item in adapter.sent] == ["1", "2"]
+    assert len({item.headers["Idempotency-Key"] for item in adapter.sent}) == 1
+    assert "Idempotency-Key" not in request.headers
+
+
+def test_a_first_token_that_is_refused_is_not_waited_for() -> None:
+    """One attempt is made at once (contract 2.1)."""
+
+    class Refusing(Late):
+        def acquire_initial_retry_token(self, *, token_scope: str | None = None) -> Any:
+            raise RetryError("not today", stop_reason=StopReason.QUOTA_EXCEEDED, delay=3)
+
+    clock = FakeClock()
+    history = retry_history(send(scripted(200, clock=clock, strategy=Refusing())))
+    assert clock.sleeps == []
+    assert [(item.delay, item.delay_source) for item in history.attempts] == [(0.0, "backoff")]
+
+
+@BOTH
+def test_an_interrupted_wait_leaves_nothing_open(step: Any) -> None:
+    """Whether a response or an exception is to be followed by a retry."""
+    adapter = scripted(step, clock=Interrupted(), jitter="none", initial_backoff=1)
+    with pytest.raises(KeyboardInterrupt):
+        send(adapter)
+    assert all(response.raw.closed for response in adapter.responses)
+
+
+@BOTH
+def test_a_scope_functions_bug_comes_through(step: Any) -> None:
+    """It is asked when the first attempt has failed, and what came is closed."""
+
+    def broken(request: Any) -> str:
+        raise ZeroDivisionError
+
+    adapter = scripted(step, scope=broken)
+    with pytest.raises(ZeroDivisionError):
+        send(adapter)
+    assert all(response.raw.closed for response in adapter.responses)
+
+
+@pytest.mark.parametrize("step", [200, 503, reset_error()], ids=["success", "failure", "exception"])
+def test_a_classifiers_bug_comes_through(step: Any) -> None:
+    """With what came closed, where something came."""
+
+    @classifier(sees_successes=True)
+    def broken(outcome: Outcome) -> None:
+        raise ZeroDivisionError
+
+    adapter = scripted(step, classifiers=[broken])
+    with pytest.raises(ZeroDivisionError):
+        send(adapter)
+    assert all(response.raw.closed for response in adapter.responses)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@BOTH
+def test_a_listeners_bug_at_the_end_comes_through(step: Any, stream: bool) -> None:
+    """An interrupt in the last event, say: nobody is left who could read the response."""
+
+    class Broken(RetryListener):
+        def gave_up(self, event: Any) -> None:
+            raise KeyboardInterrupt
+
+    adapter = scripted(step, listeners=[Broken()], max_attempts=1)
+    with pytest.raises(KeyboardInterrupt):
+        send(adapter, stream=stream)
+    assert all(response.raw.closed for response in adapter.responses)
+
+
+def test_a_late_cut_is_a_failure_for_a_foreign_strategy_too() -> None:
+    """Its token has no way to be given again: it is asked about the exception with the one that it gave."""
+    cut = CutBody(Reply(400, body=b"x" * 300_000), at=200_000)
+    with nothing_left(), FaultServer([cut]) as server, session_with(RetryAdapter(strategy=Late())) as made:
+        with pytest.raises(requests.RequestException) as caught:
+            made.get(server.url, timeout=5)
+        assert retry_history(caught.value).attempts[0].error is not None
+
+
+def at_once(**options: Any) -> Any:
+    """A session that really sends, and whose waits take no time."""
+    if "strategy" not in options:
+        options["quota"] = 500
+    return session_with(RetryAdapter(clock=FakeClock(), **options))
+
+
+def test_a_long_body_is_classified_by_its_beginning_and_handed_on_whole() -> None:
+    """It is read only when it is known to be the last one."""
+    seen = []
+
+    @classifier
+    def looks(outcome: Outcome) -> None:
+        assert outcome.response is not None
+        seen.append((outcome.body_prefix, outcome.response._content is False))  # type: ignore[attr-defined]
+
+    script = [Reply(503, body=LONG), Reply(404, body=LONG)]
+    with FaultServer(script) as server, at_once(classifiers=[looks]) as made:
+        response = made.get(server.url)
+        assert (response.status_code, response.content) == (404, LONG)
+        assert seen == [(LONG[:65_536], True)] * 2
+        history = retry_history(response)
+    assert [bool(item.votes) for item in history.attempts] == [True, True]
+    assert history.stop_reason is StopReason.NOT_RETRYABLE
+
+
+def test_a_failed_answer_whose_body_is_cut_is_an_exception() -> None:
+    """Whatever its status says: a 404 that is cut is retried."""
+    history = retry_history(send(scripted(Scripted(404, body=b"half", cut=True), 200)))
+    assert [(item.status, item.error) for item in history.attempts] == [(None, "ChunkedEncodingError"), (200, None)]
+
+
+def late_cut(status: int) -> CutBody:
+    """A body that breaks off where only reading it to its end shows it."""
+    return CutBody(Reply(status, body=LONG), at=200_000)
+
+
+def test_a_late_cut_is_a_failure_of_the_attempt() -> None:
+    """The response was none to retry; the cut is."""
+    with nothing_left(), FaultServer([late_cut(400), Reply(200)]) as server, at_once() as made:
+        history = retry_history(made.get(server.url))
+    assert [(item.status, item.error) for item in history.attempts] == [(None, "ChunkedEncodingError"), (200, None)]
+
+
+def test_after_a_late_cut_a_post_is_not_sent_again() -> None:
+    """The server had read it all."""
+    with nothing_left(), FaultServer([late_cut(400), Reply(200)]) as server, at_once() as made:
+        with pytest.raises(requests.exceptions.ChunkedEncodingError) as caught:
+            made.post(server.url, data=b"once")
+        assert len(server.requests) == 1
+    assert retry_history(caught.value).stop_reason is StopReason.NOT_RESENDABLE
+
+
+def test_a_late_cut_of_what_was_refused_a_retry_gets_none() -> None:
+    """The strategy has said why already."""
+    with nothing_left(), FaultServer([late_cut(503)] * 3) as server, at_once(max_attempts=2) as made:
+        with pytest.raises(requests.exceptions.ChunkedEncodingError) as caught:
+            made.get(server.url)
+        assert len(server.requests) == 2
+    history = retry_history(caught.value)
+    assert (history.stop_reason, history.attempts[-1].error) == (StopReason.MAX_ATTEMPTS, "ChunkedEncodingError")
+
+
+def test_a_late_cut_after_a_first_token_that_was_refused_is_not_retried() -> None:
+    """There is no token by which the strategy could judge the cut; it has said no already."""
+
+    class Refusing(Late):
+        def acquire_initial_retry_token(self, *, token_scope: str | None = None) -> Any:
+            raise RetryError("not today", stop_reason=StopReason.NOT_RETRYABLE)
+
+    with nothing_left(), FaultServer([late_cut(400), Reply(200)]) as server, at_once(strategy=Refusing()) as made:
+        with pytest.raises(requests.exceptions.ChunkedEncodingError) as caught:
+            made.get(server.url)
+        assert len(server.requests) == 1
+    assert retry_history(caught.value).stop_reason is StopReason.NOT_RETRYABLE
+
+
+def test_a_late_cut_of_what_must_not_be_retried_is_not_retried() -> None:
+    """A classifier has forbidden it, by what it saw."""
+    forbids = classifier(lambda outcome: RetryAction.retry_forbidden("no") if outcome.status == 400 else None)
+    with nothing_left(), FaultServer([late_cut(400), Reply(200)]) as server, at_once(classifiers=[forbids]) as made:
+        with pytest.raises(requests.exceptions.ChunkedEncodingError) as caught:
+            made.get(server.url)
+        assert len(server.requests) == 1
+    assert retry_history(caught.value).stop_reason is StopReason.FORBIDDEN
+
+
+@pytest.mark.parametrize(("strategy", "status", "connections"), [(None, 429, 1), (None, 503, 2), ("foreign", 503, 2)])
+def test_only_throttling_keeps_the_connection_for_the_retry(
+    strategy: str | None, status: int, connections: int
+) -> None:
+    """After anything else the retry takes a fresh path (contract 2.7); a foreign strategy's token need not say what."""
+    options = {} if strategy is None else {"strategy": Again()}
+    with FaultServer([Reply(status, body=b"no"), Reply(200)]) as server, at_once(**options) as made:
+        assert made.get(server.url).status_code == 200
+        assert server.connections == connections
+
+
+class Again(Late):
+    """A foreign strategy that retries after a second, whatever the deadline, and keeps what it was asked about."""
+
+    def __init__(self, **token: Any) -> None:
+        super().__init__()
+        self.token = token
+        self.contexts: list[Any] = []
+
+    def refresh_retry_token_for_retry(self, *, token_to_renew: Any, error: Any) -> Any:
+        self.contexts.append(error.retry_context)
+        return SimpleNamespace(retry_count=1, retry_delay=1.0, **self.token)
+
+
+@pytest.mark.parametrize(
+    ("step", "stream"), [(503, False), (503, True), (reset_error(), False)], ids=["response", "unread", "exception"]
+)
+def test_what_a_strategy_is_told(step: Any, stream: bool) -> None:
+    """All that the attempt ended with, and until when a wait may last."""
+    strategy = Again()
+    adapter = scripted(step, step, strategy=strategy, operation_timeout=1.5)
+    request = prepare()
+    try:
+        response = adapter.send(request, stream=stream)
+    except requests.RequestException as error:
+        response = error
+    first, second = (context.outcome for context in strategy.contexts)
+    assert [first.attempt, second.attempt] == [1, 2]
+    assert [first.stream, second.stream] == [stream, stream]
+    assert first.request is second.request is request
+    assert (second.error or second.response) is response
+    assert (second.error is None) != (second.response is None)
+    assert strategy.contexts[1].deadline == 1.5
+
+
+def test_an_error_and_a_response_are_one_error() -> None:
+    """A success whose body was cut is an exception to whoever judges it."""
+    strategy = Again()
+    send(scripted(Scripted(200, body=b"half", cut=True), 200, strategy=strategy))
+    outcome = strategy.contexts[0].outcome
+    assert (type(outcome.error), outcome.response) == (requests.exceptions.ChunkedEncodingError, None)
+
+
+def test_whatever_goes_wrong_in_reading_a_body_is_retried_as_a_cut_one() -> None:
+    """Another library's response may raise anything."""
+
+    class Odd:
+        def read(self, size: int) -> bytes:
+            raise ValueError("odd")
+
+        def close(self) -> None:
+            """Nothing is open."""
+
+    class OddAtFirst(ScriptedAdapter):
+        def build_response(self, *arguments: Any) -> requests.Response:
+            response = super().build_response(*arguments)
+            if not self.responses:
+                response.raw = Odd()  # type: ignore[assignment]
+            return response
+
+    adapter: Any = OddAtFirst(script=[200, 200], clock=FakeClock())
+    history = retry_history(send(adapter))
+    assert [item.error for item in history.attempts] == ["ChunkedEncodingError", None]
+
+
+def test_a_strategy_that_does_not_look_at_the_deadline_is_stopped_by_it() -> None:
+    """With its own classification in the record, where its token has one."""
+
+    class Blind(StandardRetryStrategy):
+        def refresh_retry_token_for_retry(self, *, token_to_renew: Any, error: Any) -> Any:
+            error.retry_context = dataclasses.replace(error.retry_context, deadline=None)
+            return super().refresh_retry_token_for_retry(token_to_renew=token_to_renew, error=error)
+
+    blind = Blind(initial_backoff=1, jitter="none", clock=FakeClock())
+    for strategy, votes in ((blind, True), (Again(), False)):
+        history = retry_history(send(scripted(503, strategy=strategy, operation_timeout=0.5)))
+        assert (history.stop_reason, history.why) == (StopReason.DEADLINE, "the next wait of 1 s would not end in time")
+        assert bool(history.attempts[0].votes) is votes
+
+
+@pytest.mark.parametrize(("token", "source"), [({}, "strategy"), ({"delay_source": "the moon"}, "the moon")])
+def test_the_record_says_what_made_a_wait_so_long(token: dict[str, Any], source: str) -> None:
+    """In a foreign strategy's own words, if it has any."""
+    history = retry_history(send(scripted(503, 200, strategy=Again(**token))))
+    assert [(item.delay, item.delay_source) for item in history.attempts] == [(0.0, "backoff"), (1.0, source)]
+
+
+@pytest.mark.parametrize(
+    ("step", "stop", "why"),
+    [
+        (400, StopReason.NOT_RETRYABLE, "no classifier asked for a retry"),
+        (requests.exceptions.InvalidURL("odd"), StopReason.REQUEST_FAULT, "the request itself is at fault"),
+        (BodyChanged("less than before"), StopReason.BODY_NOT_REPLAYABLE, "less than before"),
+    ],
+)
+def test_the_record_says_why_it_ended(step: Any, stop: StopReason, why: str) -> None:
+    """By the rule, and in its words."""
+    try:
+        ended: Any = send(scripted(step))
+    except requests.RequestException as error:
+        ended = error
+    history = retry_history(ended)
+    assert (history.stop_reason, history.why) == (stop, why)
+
+
+def test_a_success_in_the_end_has_its_words_too() -> None:
+    """And the most attempts that there could have been, which are the operation's own where it has some."""
+    assert retry_history(send(scripted(503, 200))).why == "it succeeded"
+    with retry_options(max_attempts=7):
+        history = retry_history(send(scripted(503, 200)))
+    assert (history.why, history.max_attempts) == ("it succeeded", 7)
+
+
+def test_a_retried_error_keeps_nothing_alive_and_the_last_one_keeps_its_traceback() -> None:
+    """Errors that are only on record have no frames; the caller's own shows where it came from."""
+    with pytest.raises(requests.ConnectionError) as caught:
+        send(scripted(reset_error(), reset_error(), max_attempts=2))
+    assert "scripted.py" in {Path(frame.filename).name for frame in traceback.extract_tb(caught.value.__traceback__)}
+    discarded = reset_error()
+    response = send(scripted(discarded, 200))
+    assert [row.error for row in response.raw.retries.history] == [discarded]
+    assert discarded.__traceback__ is None
+
+
+def test_an_attempt_within_a_body_is_not_taken_for_the_one_that_sends_it() -> None:
+    """A body that asks a dead host for its content was written all the same: a POST with it is not sent again."""
+
+    class Asking:
+        def __iter__(self) -> Any:
+            with refusing_port() as port, at_once(max_attempts=1) as made, pytest.raises(requests.ConnectionError):
+                made.get(f"http://127.0.0.1:{port}/")
+            yield b"part"
+
+    with pytest.raises(requests.ConnectionError) as caught:
+        send(scripted(reset_error(), 200), "POST", data=Asking())
+    assert retry_history(caught.value).stop_reason is StopReason.NOT_RESENDABLE
+
+
+@pytest.mark.parametrize(("retried", "script"), [(1, [200]), (2, [503, 503, 200]), (2, [503, 200])])
+def test_nesting_is_looked_for_at_the_first_failure(retried: int, script: list[int]) -> None:
+    """A success is none, whoever wants to see it; and what later attempts show is no news."""
+
+    class Retried(ScriptedTransport):
+        def send(self, request: Any, **more: Any) -> requests.Response:
+            response = super().send(request, **more)
+            if len(self.sent) == retried:
+                response.raw.retries = Retry(0, history=(RequestHistory("GET", URL, None, 503, None),))
+            return response
+
+    class Watched(RetryAdapter, Retried):  # type: ignore[misc]
+        """Ours above one that shows retries of urllib3's own."""
+
+    polling = classifier(lambda outcome: None, sees_successes=True)
+    assert send(Watched(script=script, clock=FakeClock(), classifiers=[polling])).ok  # type: ignore[call-arg]

@@ -1,0 +1,337 @@
+"""operation_timeout, operation_attempt_timeout and retry_options(deadline=...) (contract 8.1, 8.2, 8.4)."""
+
+from __future__ import annotations
+
+import http.client
+import socket
+import zlib
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import requests
+from requests import Response
+from urllib3.exceptions import DecodeError, EmptyPoolError
+
+from requests_smithy_retry import RetryConfig, RetryConfigError, RetryError, StopReason, retry_history, retry_options
+from requests_smithy_retry.clock import Deadline
+from requests_smithy_retry.config.retry_options import NOTHING
+from requests_smithy_retry.sending.time_limits import TimeLimits, as_body_failure
+from requests_smithy_retry.strategies.protocol import StandardRetryToken
+from requests_smithy_retry.testing.clock import FakeClock
+from requests_smithy_retry.wire import this_thread
+from requests_smithy_retry.wire.reader import Reader
+from tests.support import prepare, scripted, send
+
+
+def taking(clock: FakeClock, seconds: float, step: Any) -> Any:
+    """A step that takes a while."""
+
+    def play(request: Any) -> Any:
+        clock.sleep(seconds)
+        return step
+
+    return play
+
+
+def test_each_attempt_gets_what_is_left() -> None:
+    """The caller's timeout is shrunk, attempt by attempt."""
+    clock = FakeClock()
+    adapter = scripted(taking(clock, 2, 503), 200, clock=clock, operation_timeout=10, initial_backoff=1)
+    send(adapter, timeout=30)
+    assert [sent.options["timeout"] for sent in adapter.sent] == [10, 7]
+
+
+def test_a_wait_that_would_pass_the_deadline_is_not_begun() -> None:
+    """The last outcome is handed over at once."""
+    clock = FakeClock()
+    adapter = scripted(503, clock=clock, operation_timeout=5, initial_backoff=5)
+    response = send(adapter)
+    assert (response.status_code, clock.sleeps) == (503, [])
+    assert retry_history(response).stop_reason is StopReason.DEADLINE
+
+
+def test_an_attempt_has_its_own_bound() -> None:
+    """Each of them the same, and never more than the operation has left."""
+    adapter = scripted(503, 503, 200, operation_timeout=5, operation_attempt_timeout=3, initial_backoff=1.5)
+    send(adapter)
+    assert [3, 3, 0.5] == [sent.options["timeout"].read_timeout for sent in adapter.sent]
+
+
+def test_no_bound_leaves_the_timeout_alone() -> None:
+    """None stays None."""
+    adapter = scripted(200)
+    send(adapter, timeout=None)
+    assert adapter.sent[0].options["timeout"] is None
+
+
+def test_a_deadline_binds_all_calls_of_a_block() -> None:
+    """It is absolute: a second request has what the first one left."""
+    clock = FakeClock()
+    adapter = scripted(taking(clock, 4, 200), 200, clock=clock)
+    with retry_options(deadline=10, clock=clock):
+        send(adapter)
+        send(adapter)
+    assert [10, 6] == [sent.options["timeout"].read_timeout for sent in adapter.sent]
+
+
+def test_of_nested_deadlines_the_earlier_counts() -> None:
+    """An inner block can shorten the time, and not lengthen it."""
+    clock = FakeClock()
+    adapter = scripted(200, 200, 200, clock=clock)
+    with retry_options(deadline=10, clock=clock):
+        with retry_options(deadline=60, clock=clock):
+            send(adapter)
+        with retry_options(deadline=3, clock=clock):
+            send(adapter)
+        with retry_options(max_attempts=1):
+            send(adapter)
+    assert [10, 3, 10] == [sent.options["timeout"].read_timeout for sent in adapter.sent]
+
+
+def test_nothing_is_sent_after_the_deadline() -> None:
+    """A request that begins too late fails with ConnectTimeout, and says why."""
+    clock = FakeClock()
+    adapter = scripted(clock=clock)
+    with retry_options(deadline=10, clock=clock):
+        clock.sleep(11)
+        with pytest.raises(requests.exceptions.ConnectTimeout) as caught:
+            send(adapter, "POST", data=b"x")
+    assert adapter.sent == []
+    assert retry_history(caught.value).stop_reason is StopReason.DEADLINE
+    assert this_thread.deadline is None
+
+
+def test_running_out_of_time_has_one_name() -> None:
+    """Where requests would say ConnectionError for a body that stalls, it is a ReadTimeout."""
+    clock = FakeClock()
+    stalled = requests.ConnectionError(TimeoutError("read timed out"))
+    adapter = scripted(taking(clock, 5, stalled), clock=clock, operation_timeout=5)
+    with pytest.raises(requests.exceptions.ReadTimeout):
+        send(adapter)
+
+
+def test_another_fault_at_the_last_moment_keeps_its_name() -> None:
+    """A refused connection is none that ran out of time."""
+    clock = FakeClock()
+    refused = requests.ConnectionError(ConnectionRefusedError())
+    adapter = scripted(taking(clock, 5, refused), clock=clock, operation_timeout=5)
+    with pytest.raises(requests.ConnectionError) as caught:
+        send(adapter)
+    assert caught.value is refused
+
+
+def test_the_deadline_holds_for_a_foreign_strategy() -> None:
+    """One that knows nothing of deadlines cannot wait past one."""
+
+    class Patient:
+        def acquire_initial_retry_token(self, *, token_scope: str | None = None) -> Any:
+            return StandardRetryToken(issuer=self)
+
+        def refresh_retry_token_for_retry(self, *, token_to_renew: Any, error: Exception) -> Any:
+            return StandardRetryToken(issuer=self, retry_count=1, retry_delay=60)
+
+        def record_success(self, *, token: Any) -> None:
+            raise RetryError
+
+    clock = FakeClock()
+    adapter = scripted(503, clock=clock, strategy=Patient())
+    with retry_options(deadline=10, clock=clock):
+        response = send(adapter)
+    assert (response.status_code, clock.sleeps) == (503, [])
+    assert retry_history(response).stop_reason is StopReason.DEADLINE
+
+
+@pytest.mark.parametrize("seconds", [0, -1, float("inf"), "10", True])
+@pytest.mark.parametrize("option", ["operation_timeout", "operation_attempt_timeout", "deadline"])
+def test_a_bound_is_a_number_above_0(option: str, seconds: Any) -> None:
+    """Anything else is refused with its name."""
+    make: Any = retry_options if option == "deadline" else scripted
+    with pytest.raises(RetryConfigError, match=option):
+        make(**{option: seconds})
+
+
+@pytest.mark.parametrize("raised", [KeyboardInterrupt, SystemExit])
+def test_an_interrupted_attempt_leaves_no_deadline(raised: type[BaseException]) -> None:
+    """The thread's next operation has all its time."""
+    adapter = scripted(raised(), operation_timeout=5)
+    with pytest.raises(raised):
+        send(adapter)
+    assert this_thread.deadline is None
+
+
+@pytest.mark.parametrize("connecting", [False, True])
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (EmptyPoolError(None, "full"), {requests.exceptions.ConnectTimeout}),  # type: ignore[arg-type]
+        (TimeoutError("timed out"), {requests.exceptions.ReadTimeout, requests.exceptions.ConnectTimeout}),
+    ],
+)
+def test_what_time_ran_out_for(connecting: bool, error: Exception, expected: set[type[Exception]]) -> None:
+    """Nothing was written while it waited for a connection, or was being connected: that is a ConnectTimeout."""
+    clock = FakeClock()
+    limits = TimeLimits(RetryConfig(operation_timeout=5), NOTHING, clock)
+    limits.begin(None)
+    this_thread.connecting = connecting
+    clock.sleep(5)
+    named = limits.translated(error, prepare())
+    limits.end()
+    this_thread.connecting = False
+    assert type(named) in expected
+    assert isinstance(named, requests.exceptions.ConnectTimeout) is (connecting or isinstance(error, EmptyPoolError))
+
+
+def test_what_a_body_fails_with_is_a_requests_exception() -> None:
+    """A bug of somebody's raw body gets the name that requests has for a body that broke off; its own names stay."""
+    assert isinstance(as_body_failure(ValueError("bad"), prepare()), requests.exceptions.ChunkedEncodingError)
+    own = requests.exceptions.ContentDecodingError("bad")
+    assert as_body_failure(own, prepare()) is own
+
+
+@pytest.mark.parametrize(
+    "error", [ValueError("bad"), http.client.IncompleteRead(b""), zlib.error("bad"), DecodeError("bad")]
+)
+def test_what_reading_ends_with_is_named_by_requests(error: Exception) -> None:
+    """What Python, urllib3 or a decoder raises on bad input is a body that broke off."""
+    assert isinstance(as_body_failure(error, prepare()), requests.exceptions.ChunkedEncodingError)
+
+
+def test_what_a_signal_raised_meanwhile_is_handed_on() -> None:
+    """An exception of the caller's own is no fault of the body: it stays what it is."""
+
+    class SoftTimeLimitExceeded(Exception):
+        """As Celery's."""
+
+    raised = SoftTimeLimitExceeded()
+    assert as_body_failure(raised, prepare()) is raised
+
+
+def limits_of(clock: FakeClock, **options: Any) -> TimeLimits:
+    """Limits by themselves."""
+    return TimeLimits(RetryConfig(**options), NOTHING, clock)
+
+
+def test_without_a_bound_nothing_is_limited() -> None:
+    """The timeout stays the caller's, any wait is allowed, and the connections know of no deadline."""
+    limits = limits_of(FakeClock())
+    assert limits.allowed is None
+    assert limits.begin((1, None)) == limits.allowed == (1, None)
+    assert (limits.at, limits.forbids(1e9), this_thread.deadline) == (None, False, None)
+    limits.end()
+
+
+def test_the_deadline_is_a_moment_on_the_operations_clock() -> None:
+    """So many seconds after it began; a wait that ends at that very moment is too long."""
+    clock = FakeClock()
+    limits = limits_of(clock, operation_timeout=5)
+    assert limits.at == clock.now() + 5
+    assert [limits.forbids(wait) for wait in (4.75, 5, 6)] == [False, True, True]
+
+
+def test_a_shorter_timeout_stays_and_is_told() -> None:
+    """What one attempt may take is the caller's timeout or what is left, whichever is less."""
+    limits = limits_of(FakeClock(), operation_timeout=5)
+    for timeout, expected in ((2, 2), (9, 5)):
+        assert limits.begin(timeout) == limits.allowed == expected
+        limits.end()
+
+
+def test_an_attempt_at_the_very_deadline_is_not_made() -> None:
+    """It fails as one that could not connect in time; the timeout is told as the caller gave it."""
+    clock = FakeClock()
+    limits = limits_of(clock, operation_timeout=5)
+    clock.sleep(5)
+    with pytest.raises(requests.exceptions.ConnectTimeout):
+        limits.begin(7)
+    assert (limits.allowed, this_thread.connecting) == (7, True)
+    limits.end()
+    this_thread.connecting = False
+
+
+@pytest.mark.parametrize(("outer", "expected"), [(3, 3), (30, 5)])
+def test_within_another_operation_the_earlier_deadline_holds(outer: float, expected: float) -> None:
+    """While it lasts; afterwards the outer one's is in force again, however often the end is told."""
+    clock = FakeClock()
+    outside = Deadline(clock.now() + outer, clock)
+    limits = limits_of(clock, operation_timeout=5)
+    with this_thread.under(outside):
+        limits.end()
+        assert this_thread.deadline is outside
+        limits.begin(None)
+        assert this_thread.deadline.left() == expected
+        limits.end()
+        limits.end()
+        assert this_thread.deadline is outside
+
+
+class Unread(Response):
+    """A response over a real socket, not read."""
+
+    def __init__(self, reader: Reader) -> None:
+        super().__init__()
+        self.raw = SimpleNamespace(_original_response=SimpleNamespace(fp=SimpleNamespace(raw=reader)))
+
+
+@pytest.mark.parametrize(("options", "expected"), [({"operation_timeout": 5}, 20), ({}, 1)])
+def test_a_body_that_is_handed_on_has_the_callers_timeout_again(options: dict[str, float], expected: float) -> None:
+    """The deadline ends with the head; where there was none, nobody touches the socket."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs, Reader(ours, "r") as reader:
+        ours.settimeout(1)
+        limits = limits_of(FakeClock(), **options)
+        limits.begin((10, 20))
+        limits.lift(Unread(reader))
+        limits.end()
+        assert ours.gettimeout() == expected
+
+
+def translated(error: Exception, *, passed: float, connecting: bool = False, **options: Any) -> Exception:
+    """What an attempt's failure is called some seconds after it began."""
+    clock = FakeClock()
+    limits = limits_of(clock, **options)
+    limits.begin(None)
+    this_thread.connecting = connecting
+    clock.sleep(passed)
+    try:
+        return limits.translated(error, REQUEST)
+    finally:
+        limits.end()
+        this_thread.connecting = False
+
+
+REQUEST = prepare()
+
+
+def test_before_the_deadline_a_timeout_keeps_its_name() -> None:
+    """A socket may wake 5 ms early, and no more; where there is no deadline, nothing is renamed."""
+    error = TimeoutError("timed out")
+    assert translated(error, passed=1e6) is error
+    assert translated(error, passed=4.5, operation_timeout=5) is error
+    assert translated(error, passed=4.994, operation_timeout=5) is error
+    assert translated(error, passed=4.9951, operation_timeout=5) is not error
+    assert translated(error, passed=0, operation_timeout=0.005) is not error
+
+
+@pytest.mark.parametrize("own", [requests.exceptions.ConnectTimeout, requests.exceptions.ReadTimeout])
+def test_a_timeout_of_requests_at_the_deadline_is_the_same_object(own: type[Exception]) -> None:
+    """It has its name already."""
+    error = own(TimeoutError())
+    assert translated(error, passed=5, operation_timeout=5) is error
+
+
+@pytest.mark.parametrize(
+    ("error", "connecting"),
+    [(EmptyPoolError(None, "full"), False), (TimeoutError("out"), True), (TimeoutError("out"), False)],  # type: ignore[arg-type]
+)
+def test_a_renamed_failure_has_its_cause_and_its_request(error: Exception, connecting: bool) -> None:
+    """As those have that requests raises."""
+    named: Any = translated(error, passed=5, connecting=connecting, operation_timeout=5)
+    assert (named.args, named.request) == ((error,), REQUEST)
+
+
+def test_a_failed_body_has_its_cause_and_its_request() -> None:
+    """As those have that requests raises."""
+    error = ValueError("bad")
+    named: Any = as_body_failure(error, REQUEST)
+    assert (named.args, named.request) == ((error,), REQUEST)

@@ -1,0 +1,558 @@
+"""The adaptive mode (contract 9) driven by hand, and through the adapter with a scripted transport."""
+
+from __future__ import annotations
+
+import gc
+import pickle
+from unittest.mock import Mock
+
+import pytest
+import requests
+
+from requests_smithy_retry import (
+    AdaptiveRetryStrategy,
+    ClientRateLimiter,
+    ErrorKind,
+    Outcome,
+    RateLimiterSettings,
+    RetryAction,
+    RetryAdapter,
+    RetryError,
+    StopReason,
+    TokenBucket,
+    classifier,
+    retry_history,
+)
+from requests_smithy_retry.testing import FaultServer
+from requests_smithy_retry.testing import Reply as WireReply
+from requests_smithy_retry.testing.clock import FakeClock
+from tests.support import URL, Reply, scripted, session_with
+from tests.unit.strategies.test_simple import in_context, response
+
+SCOPE = "https://api.example.com:443"
+
+
+class Throttled(Exception):
+    """Plain code's own throttling error."""
+
+    is_retry_safe = True
+    retry_after = None
+    is_throttling_error = True
+    is_timeout_error = False
+
+
+class Broken(Exception):
+    """Plain code's own passing fault."""
+
+    is_retry_safe = True
+    retry_after = None
+    is_throttling_error = False
+    is_timeout_error = False
+
+
+@pytest.fixture
+def clock():
+    return FakeClock()
+
+
+@pytest.fixture
+def strategy(clock):
+    return AdaptiveRetryStrategy(clock=clock, jitter="none")
+
+
+def throttle(strategy: AdaptiveRetryStrategy, scope: str | None = None):
+    """Let one attempt be throttled; the retry's token."""
+    token = strategy.acquire_initial_retry_token(token_scope=scope)
+    return strategy.refresh_retry_token_for_retry(token_to_renew=token, error=Throttled())
+
+
+def send(session_adapter: RetryAdapter, **options):
+    """One GET through an adapter."""
+    session = requests.Session()
+    session.mount("https://", session_adapter)
+    return session.get(URL, **options)
+
+
+def test_no_permit_is_needed_before_the_first_throttling(strategy):
+    """Successes and transient failures only measure."""
+    token = strategy.acquire_initial_retry_token()
+    token = strategy.refresh_retry_token_for_retry(token_to_renew=token, error=Broken())
+    assert strategy.send_permit(token=token) is None
+    strategy.record_success(token=token)
+    assert not strategy.limiter().enabled
+    assert strategy.busy == set()
+
+
+def test_throttling_demands_permits_in_its_own_scope_alone(strategy):
+    """One limiter per scope."""
+    token = throttle(strategy, "a")
+    assert strategy.send_permit(token=token).seconds == pytest.approx(2.0)
+    other = strategy.acquire_initial_retry_token(token_scope="b")
+    assert strategy.send_permit(token=other) is None
+
+
+def test_each_attempt_is_recorded_once(strategy, clock):
+    """A failure by the refresh, a success by record_success; two attempts in one second measure 0.8 of 2."""
+    clock.advance(1)
+    token = throttle(strategy)
+    strategy.record_success(token=token)
+    assert strategy.limiter().snapshot().measured_rate == 0.0
+    clock.advance(1)
+    token = strategy.acquire_initial_retry_token()
+    strategy.record_success(token=token)
+    # Made at 1 s; two attempts then and one at 2 s: three in one second, smoothed.
+    assert strategy.limiter().snapshot().measured_rate == pytest.approx(0.8 * 3)
+
+
+def test_throttling_counts_even_where_the_request_may_not_be_sent_again(clock):
+    """The verdict of the classifiers counts, not that of the resend rule or the number of attempts."""
+    strategy = AdaptiveRetryStrategy(clock=clock, max_attempts=1)
+    with pytest.raises(RetryError) as caught:
+        throttle(strategy)
+    assert caught.value.stop_reason is StopReason.MAX_ATTEMPTS
+    assert strategy.limiter().enabled
+
+
+def test_a_body_that_cannot_be_replayed_is_still_throttled(clock):
+    """429 to a one-shot body: no retry, and the limiter knows."""
+    adapter = scripted(429, mode="adaptive", clock=clock)
+    session = requests.Session()
+    session.mount("https://", adapter)
+    response = session.post(URL, data=iter([b"x"]))
+    assert retry_history(response).stop_reason is StopReason.BODY_NOT_REPLAYABLE
+    assert adapter.strategy.limiter(SCOPE).enabled
+
+
+def test_a_success_that_a_classifier_looked_at_is_recorded_once(clock):
+    """Not by the refresh that finds nothing, but by record_success; one that it wants retried, by the refresh."""
+
+    @classifier(sees_successes=True)
+    def poll(outcome, previous):
+        pending = outcome.response is not None and outcome.response.content == b"pending"
+        return RetryAction.retryable_error(ErrorKind.TRANSIENT) if pending else None
+
+    adapter = scripted(Reply(200, body=b"pending"), 200, mode="adaptive", clock=clock, classifiers=[poll])
+    counted = []
+    limiter = adapter.strategy.limiter(SCOPE)
+    limiter.record_response = lambda throttled: counted.append(throttled)
+    assert send(adapter).status_code == 200
+    assert counted == [False, False]
+
+
+def test_backoff_comes_first_then_the_permit(clock):
+    """A throttled first attempt: 1 s of backoff brings half a permit, the other half is waited for."""
+    adapter = scripted(429, 200, mode="adaptive", clock=clock)
+    assert send(adapter).status_code == 200
+    assert clock.sleeps == [1.0, pytest.approx(1.0)]
+
+
+def test_one_permit_for_each_attempt_also_the_first(clock):
+    """Two operations after throttling: each of their attempts waits for 2 s at the least rate."""
+    adapter = scripted(429, 200, 200, 200, mode="adaptive", clock=clock)
+    send(adapter)
+    before = clock.now()
+    send(adapter)
+    first = clock.now()
+    send(adapter)
+    assert first > before
+    assert clock.now() > first
+
+
+def test_a_first_attempt_that_gets_no_permit_in_time_raises_connect_timeout(clock):
+    """Nothing was sent: the exception says so, carries a history without attempts, and is safe to retry."""
+    adapter = scripted(429, 200, mode="adaptive", clock=clock, max_attempts=1, max_permit_wait=0.5)
+    assert send(adapter).status_code == 429
+    with pytest.raises(requests.exceptions.ConnectTimeout, match=r"not sent: .* max_permit_wait is 0.5 s") as caught:
+        send(adapter)
+    history = retry_history(caught.value)
+    assert (history.stop_reason, history.attempts) == (StopReason.RATE_LIMITED, ())
+    assert history.sentence.startswith("nothing was sent: the client's rate limiter has no send permit")
+    assert pickle.loads(pickle.dumps(history)).to_dict()["attempts"] == []
+    assert len(adapter.sent) == 1
+    assert clock.sleeps == []
+
+
+def test_a_retry_that_gets_no_permit_in_time_hands_on_the_last_outcome_and_costs_nothing(clock):
+    """The response of the attempt before, whole, with the stop reason; the retry's price is given back."""
+    adapter = scripted(Reply(429, body=b"slow down"), mode="adaptive", clock=clock, max_permit_wait=0.5)
+    response = send(adapter)
+    assert (response.status_code, response.content) == (429, b"slow down")
+    assert retry_history(response).stop_reason is StopReason.RATE_LIMITED
+    assert adapter.strategy.bucket(SCOPE).available == 500
+
+
+def test_a_retry_held_back_after_an_exception_raises_that_exception(clock):
+    """The attempt's own exception comes through."""
+    broken = requests.exceptions.ConnectionError("reset")
+    adapter = scripted(429, 200, broken, mode="adaptive", clock=clock, max_permit_wait=3)
+    send(adapter)
+    adapter.strategy.limiter(SCOPE)._capacity = 1.0
+    adapter.strategy.config.__dict__["max_permit_wait"] = 0.0
+    with pytest.raises(requests.exceptions.ConnectionError) as caught:
+        send(adapter)
+    assert caught.value is broken
+    assert retry_history(broken).stop_reason is StopReason.RATE_LIMITED
+
+
+def test_a_short_unread_response_is_kept_for_who_is_held_back(clock):
+    """With stream=True, too, the last outcome is handed on: what is short and there was read before the wait."""
+    adapter = scripted(Reply(429, body=b"slow down"), mode="adaptive", clock=clock, max_permit_wait=0.5)
+    response = send(adapter, stream=True)
+    assert (response.status_code, response.content) == (429, b"slow down")
+    assert retry_history(response).stop_reason is StopReason.RATE_LIMITED
+
+
+@pytest.mark.real_time
+def test_an_unread_response_that_was_let_go_is_not_handed_on(clock):
+    """With stream=True a long body is gone by the time the permit is refused: the exception says what happened."""
+    adapter = RetryAdapter(mode="adaptive", clock=clock, max_permit_wait=0.5)
+    with (
+        FaultServer(WireReply(429, body=b"x" * 300_000)) as server,
+        session_with(adapter) as session,
+        pytest.raises(requests.exceptions.ConnectTimeout, match="not sent") as caught,
+    ):
+        session.get(server.url, stream=True)
+    assert len(retry_history(caught.value).attempts) == 1
+
+
+def test_raise_on_status_raises_for_a_retry_held_back(clock):
+    """A retry was wanted and could not be had."""
+    adapter = scripted(429, mode="adaptive", clock=clock, max_permit_wait=0.5, raise_on_status=True)
+    with pytest.raises(requests.exceptions.RetryError, match="no send permit"):
+        send(adapter)
+
+
+def test_the_longest_wait_counts_all_waits_for_one_permit(strategy):
+    """What was waited already counts, so that somebody who is always beaten to it gives up in the end."""
+    strategy.config.__dict__["max_permit_wait"] = 5.0
+    token = throttle(strategy)
+    assert strategy.send_permit(token=token, waited=3.0).seconds == pytest.approx(2.0)
+    with pytest.raises(RetryError) as caught:
+        strategy.send_permit(token=token, waited=3.1)
+    assert caught.value.stop_reason is StopReason.RATE_LIMITED
+
+
+def test_a_wait_past_the_deadline_is_not_begun(strategy, clock):
+    """The wait ends at 2 s: a deadline after that lets it begin, one at or before it does not."""
+    token = throttle(strategy)
+    assert strategy.send_permit(token=token, deadline=clock.now() + 2.1).seconds == pytest.approx(2.0)
+    with pytest.raises(RetryError, match="past the deadline"):
+        strategy.send_permit(token=token, deadline=clock.now() + 1.9)
+
+
+def test_a_strategy_without_the_hook_is_never_asked():
+    """The three methods are enough."""
+
+    class Mine:
+        def acquire_initial_retry_token(self, *, token_scope=None):
+            return type("Token", (), {"retry_count": 0, "retry_delay": 0.0})()
+
+        def refresh_retry_token_for_retry(self, *, token_to_renew, error):
+            return self.acquire_initial_retry_token()
+
+        def record_success(self, *, token):
+            pass
+
+    adapter = scripted(503, 200, strategy=Mine())
+    assert send(adapter).status_code == 200
+
+
+def test_a_strategy_of_ones_own_may_offer_the_hook():
+    """``send_permit`` is asked before each attempt; what it returns is rested on, and it is asked again."""
+    asked = []
+
+    class Wait:
+        def rest(self, clock):
+            clock.sleep(0.25)
+
+    class Mine:
+        def acquire_initial_retry_token(self, *, token_scope=None):
+            return type("Token", (), {"retry_count": 0, "retry_delay": 0.0})()
+
+        def refresh_retry_token_for_retry(self, *, token_to_renew, error):
+            return self.acquire_initial_retry_token()
+
+        def record_success(self, *, token):
+            pass
+
+        def send_permit(self, *, token, deadline, waited):
+            asked.append(waited)
+            return Wait() if waited < 0.5 else None
+
+    adapter = scripted(503, 200, strategy=Mine())
+    assert send(adapter).status_code == 200
+    assert asked == [0.0, 0.25, 0.5] * 2
+
+
+@pytest.mark.parametrize("given", [True, 1.0, object(), Mock()])
+def test_what_is_no_permit_and_cannot_be_rested_on_is_refused(given):
+    """Asking again at once, for ever, would hang: a strategy that is a bare Mock would do that."""
+    strategy = AdaptiveRetryStrategy(clock=FakeClock())
+    strategy.send_permit = lambda **_: given
+    with pytest.raises(
+        TypeError, match=r"^send_permit of <AdaptiveRetryStrategy.*: None or an object to rest on, not "
+    ):
+        send(scripted(503, 200, strategy=strategy))
+
+
+def test_a_first_try_success_is_measured(clock):
+    """Without a token, and by the scope of its URL; the quota's reward does not make it count twice."""
+    adapter = scripted(200, 200, 503, 200, 200, mode="adaptive", clock=clock)
+    clock.advance(0.6)
+    for _ in range(4):
+        send(adapter)
+    limiter = adapter.strategy.limiter(SCOPE)
+    clock.advance(1)
+    limiter.record_response(throttled=False)
+    # With the retry's two attempts and this one, six in all within two intervals.
+    assert limiter.snapshot().measured_rate == pytest.approx(0.8 * 6 / 1.0)
+
+
+def test_a_limiter_is_remembered_by_the_beginning_of_the_url_and_looked_up_anew_once_retired(clock):
+    """What is remembered tells the limiter that is in use now."""
+    adapter = scripted(200, 200, mode="adaptive", clock=clock)
+    strategy = adapter.strategy
+    send(adapter)
+    assert [(origin, hook._limiter) for origin, hook in strategy.hooks.items()] == [
+        ("https://api.example.com", strategy.limiter(SCOPE))
+    ]
+    first = strategy.limiter(SCOPE)
+    strategy._limiters._give_up(SCOPE)
+    assert (first.retired, strategy.hooks) == (True, {})
+    send(adapter)
+    (hook,) = strategy.hooks.values()
+    assert hook._limiter is strategy.limiter(SCOPE) is not first
+
+
+def test_a_scope_function_names_the_limiter(clock):
+    """Nothing is remembered by the URL then."""
+    adapter = scripted(200, mode="adaptive", clock=clock, scope=lambda request: "all")
+    send(adapter)
+    assert adapter.strategy.hooks == {}
+    assert list(adapter.strategy.snapshot().limiters) == ["all"]
+
+
+def test_the_snapshot_has_the_limiters(strategy):
+    """Immutable, by scope."""
+    throttle(strategy, "a")
+    view = strategy.snapshot()
+    assert view.limiters["a"].enabled
+    assert view.buckets["a"].available == 1
+    with pytest.raises(TypeError):
+        view.limiters["a"] = None
+
+
+def test_a_limiter_that_is_given_up_is_forgotten_whole(strategy):
+    """Its mark goes with it."""
+    throttle(strategy, "a")
+    (limiter,) = strategy.busy
+    strategy._retire(limiter)
+    assert limiter.retired
+    assert strategy.busy == set()
+
+
+def test_a_copy_starts_without_a_past(strategy, clock):
+    """Its limiters and buckets are new, its numbers the same."""
+    throttle(strategy)
+    other = pickle.loads(pickle.dumps(strategy))
+    assert (other.config.mode, other.busy, len(other._limiters)) == (strategy.config.mode, set(), 0)
+    assert strategy.busy
+
+
+def test_a_shared_bucket_and_no_quota_go_with_the_limiter(clock):
+    """The limiter is per scope all the same."""
+    bucket = TokenBucket(20, clock=clock)
+    shared = AdaptiveRetryStrategy(clock=clock, jitter="none", quota=bucket)
+    token = throttle(shared, "a")
+    assert (bucket.available, shared.bucket("a")) == (15, bucket)
+    shared.record_success(token=token)
+    assert shared.snapshot().buckets[None].available == 20
+    free = AdaptiveRetryStrategy(clock=clock, jitter="none", quota=None)
+    token = throttle(free, "a")
+    free.record_success(token=token)
+    assert (free.bucket("a"), dict(free.snapshot().buckets)) == (None, {})
+    assert free.limiter("a").enabled
+    assert shared.limiter("a").enabled
+
+
+def test_a_deadline_bounds_the_wait_for_a_permit(clock):
+    """Through the adapter: the permit comes at 2 s, the operation may take 1.5 s: the 429 is handed on, at once."""
+    adapter = scripted(429, mode="adaptive", clock=clock, operation_timeout=1.5, throttling_backoff=0.5)
+    response = send(adapter)
+    assert response.status_code == 429
+    assert retry_history(response).stop_reason is StopReason.RATE_LIMITED
+    assert clock.sleeps == [0.5]
+
+
+def test_one_success_with_a_shared_bucket_is_booked_and_measured_once(clock):
+    """A bucket that others may have spent is always asked; the limiter counts the success once."""
+    adapter = scripted(200, mode="adaptive", clock=clock, quota=TokenBucket(20, initial=3, clock=clock))
+    limiter = adapter.strategy.limiter(SCOPE)
+    send(adapter)
+    assert limiter.snapshot().enabled is False
+    assert adapter.strategy.config.quota.available == 4
+    clock.advance(0.5)
+    limiter.record_response(throttled=False)
+    assert limiter.snapshot().measured_rate == pytest.approx(0.8 * 2 / 0.5)
+
+
+def test_an_interrupt_while_waiting_for_a_permit_comes_through(clock):
+    """Ctrl-C: nobody is left waiting, and the next operation asks anew."""
+    adapter = scripted(429, 200, mode="adaptive", clock=clock, max_attempts=1)
+    send(adapter)
+
+    def interrupt(condition, seconds):
+        raise KeyboardInterrupt
+
+    clock.wait = interrupt
+    with pytest.raises(KeyboardInterrupt):
+        send(adapter)
+    assert adapter.strategy.limiter(SCOPE)._resting == 0
+    del clock.wait
+    assert send(adapter).status_code == 200
+
+
+def test_the_last_verdict_says_whether_it_was_throttling(clock):
+    """A 503 is transient to the defaults; whoever is asked later and knows better decides."""
+
+    @classifier
+    def knows_better(outcome, previous):
+        return RetryAction.throttling_error() if outcome.status == 503 else None
+
+    adapter = scripted(503, mode="adaptive", clock=clock, classifiers=[knows_better], max_attempts=1)
+    send(adapter)
+    assert adapter.strategy.limiter(SCOPE).enabled
+    adapter = scripted(503, mode="adaptive", clock=clock, max_attempts=1)
+    send(adapter)
+    assert not adapter.strategy.limiter(SCOPE).enabled
+
+
+def test_the_limiters_have_the_numbers_of_the_configuration(clock):
+    """And its clock."""
+    numbers = RateLimiterSettings(beta=0.5)
+    limiter = AdaptiveRetryStrategy(clock=clock, rate_limiter=numbers).limiter("a")
+    assert (limiter.settings, limiter.clock) == (numbers, clock)
+
+
+@pytest.mark.parametrize(("scope", "whose"), [(None, ""), (SCOPE, " for https://api.example.com")])
+def test_a_permit_that_comes_at_the_deadline_is_refused_in_words(strategy, clock, scope, whose):
+    """It would be used after it; the sentence names the scope as people write it."""
+    token = throttle(strategy, scope)
+    wait = strategy.send_permit(token=token)
+    assert strategy.send_permit(token=token, deadline=clock.now() + wait.seconds + 0.001) is not None
+    with pytest.raises(RetryError) as caught:
+        strategy.send_permit(token=token, deadline=clock.now() + wait.seconds)
+    assert str(caught.value) == (
+        f"the client's rate limiter has no send permit{whose}: the next one comes in {wait.seconds:.3g} s, "
+        "that is past the deadline"
+    )
+
+
+def test_what_was_waited_counts_towards_the_longest_wait(clock):
+    """A first question has waited for nothing."""
+    strategy = AdaptiveRetryStrategy(clock=clock, max_permit_wait=2.5)
+    token = throttle(strategy)
+    wait = strategy.send_permit(token=token)
+    assert wait.seconds == 2
+    assert strategy.send_permit(token=token, waited=0.5) is not None
+    with pytest.raises(RetryError, match=r"max_permit_wait is 2\.5 s"):
+        strategy.send_permit(token=token, waited=0.75)
+
+
+def test_a_token_of_anybody_may_ask_before_the_first_throttling(strategy):
+    """Where nothing is known of its scope, it is that of no scope."""
+    assert strategy.send_permit(token=object()) is None
+
+
+@pytest.mark.parametrize(("status", "counted"), [(404, 1), (200, 0)])
+def test_a_failure_that_is_not_retried_is_counted_as_well(strategy, clock, status, counted):
+    """A success that was only looked at is counted when it is recorded, and not before."""
+    limiter, token = strategy.limiter(), strategy.acquire_initial_retry_token()
+    error = in_context(KeyError(), outcome=Outcome(response=response(status)))
+    with pytest.raises(RetryError):
+        strategy.refresh_retry_token_for_retry(token_to_renew=token, error=error)
+    clock.advance(0.5)
+    limiter.record_response(throttled=False)
+    assert limiter.snapshot().measured_rate == pytest.approx(0.8 * (counted + 1) / 0.5)
+
+
+def test_a_first_attempt_without_a_permit_touches_no_quota(strategy, clock):
+    """It had paid nothing, so nothing comes back, and no bucket is made for it."""
+    strategy.limiter("a").record_response(throttled=True)
+    token = strategy.acquire_initial_retry_token(token_scope="a")
+    with pytest.raises(RetryError):
+        strategy.send_permit(token=token, deadline=clock.now())
+    assert dict(strategy.snapshot().buckets) == {}
+
+
+def test_a_quota_that_was_switched_off_meanwhile_gets_nothing_back(clock):
+    """A subclass may say so at any time; the permit is refused all the same."""
+
+    class Switched(AdaptiveRetryStrategy):
+        quota = TokenBucket(100)
+
+        def bucket(self, token_scope=None):
+            return self.quota
+
+    strategy = Switched(clock=clock)
+    token = throttle(strategy)
+    strategy.quota = None
+    with pytest.raises(RetryError, match="no send permit"):
+        strategy.send_permit(token=token, deadline=clock.now())
+    assert Switched.quota.available == 95
+
+
+def test_what_a_refused_retry_had_taken_is_no_longer_out(clock):
+    """It comes back once: dropping the token afterwards changes nothing."""
+    strategy = AdaptiveRetryStrategy(clock=clock, quota=100, on_empty="wait")
+    token = throttle(strategy, "a")
+    bucket = strategy.bucket("a")
+    assert bucket.available == 95
+    with pytest.raises(RetryError):
+        strategy.send_permit(token=token, deadline=clock.now())
+    del token
+    gc.collect()
+    assert (bucket.available, bucket._line._outstanding, list(bucket._line._lost)) == (100, 0, [])
+
+
+def test_of_two_idle_limiters_the_longest_unused_goes(strategy, clock):
+    """Used is who had a response, also where that did not pass through the table; who goes is told."""
+    strategy._limiters._limit = 2
+    one, other = strategy.limiter("one"), strategy.limiter("other")
+    clock.advance(1)
+    one.record_response(throttled=False)
+    strategy.limiter("third")
+    assert (one.retired, other.retired) == (False, True)
+
+
+def test_a_limiter_that_was_throttled_is_not_given_up(strategy):
+    """A new one would let the client loose; the newcomers share one."""
+    strategy._limiters._limit = 1
+    throttle(strategy, "a")
+    assert strategy.limiter("b") is strategy.limiter("c") is not strategy.limiter("a")
+    assert not strategy.limiter("a").retired
+
+
+class Counting(ClientRateLimiter):
+    """A limiter of one's own, which is told of each response."""
+
+    told = 0
+
+    def record_response(self, throttled):
+        self.told += 1
+        super().record_response(throttled)
+
+
+def test_a_limiter_of_ones_own_is_told_of_each_first_try(clock):
+    """Also where the rate is steady, and a built-in one would only count."""
+    limiter = Counting(clock=clock)
+
+    class Own(AdaptiveRetryStrategy):
+        def limiter(self, token_scope=None):
+            return limiter
+
+    adapter = scripted(*[200] * 9, strategy=Own(clock=clock), clock=clock)
+    for _ in range(9):
+        send(adapter)
+        clock.advance(0.2)
+    assert limiter.told == 9

@@ -1,0 +1,99 @@
+"""Polling spends no quota (contract 6.2): asking once more for what is not there yet answers no failure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from urllib3.util.retry import Retry
+
+from requests_smithy_retry import (
+    ErrorKind,
+    Outcome,
+    RetryAction,
+    RetryReason,
+    StandardRetryStrategy,
+    TokenBucket,
+    classifier,
+    retry_history,
+)
+from requests_smithy_retry.testing.clock import FakeClock
+from tests.support import Reply, scripted, send
+
+PENDING = Reply(202)
+
+
+def pending(kind: ErrorKind = ErrorKind.TRANSIENT) -> Any:
+    """A classifier that polls while the answer is 202."""
+
+    @classifier(sees_successes=True)
+    def poll(outcome: Outcome) -> RetryAction | None:
+        return RetryAction.retry_indicated(RetryReason(kind, 2.0)) if outcome.status == 202 else None
+
+    return poll
+
+
+def left(adapter: Any) -> list[float]:
+    return [bucket.available for bucket in adapter.strategy.snapshot().buckets.values()]
+
+
+def test_polling_by_a_classifier_costs_nothing() -> None:
+    """Fifty jobs of nine polls each; the history says that no quota was asked."""
+    adapter = scripted(*[*[PENDING] * 9, 200] * 50, max_attempts=10, classifiers=[pending()])
+    answers = [send(adapter) for _ in range(50)]
+    assert {200} == {answer.status_code for answer in answers}
+    assert [500] == left(adapter)
+    assert {None} == {attempt.quota_before for attempt in retry_history(answers[0]).attempts}
+
+
+def test_what_a_retry_took_comes_back_at_the_first_poll_after_it() -> None:
+    """Its attempt succeeded; and after polls alone an operation is a clean success, which gives its reward."""
+    bucket = TokenBucket(100, initial=50)
+    adapter = scripted(
+        503, PENDING, PENDING, 503, 200, PENDING, 200, quota=bucket, max_attempts=9, classifiers=[pending()]
+    )
+    seen: list[float] = []
+    adapter.clock.sleep, sleep = lambda seconds: (seen.append(bucket.available), sleep(seconds)), adapter.clock.sleep
+    send(adapter)
+    assert [36, 50, 50, 36] == seen
+    assert 50 == bucket.available
+    send(adapter)
+    assert 51 == bucket.available
+
+
+@pytest.mark.parametrize(("kind", "price"), [(ErrorKind.SERVER, 14), (ErrorKind.THROTTLING, 5), (ErrorKind.CLIENT, 0)])
+def test_an_error_inside_a_success_has_its_price(kind: ErrorKind, price: int) -> None:
+    """Where a classifier says that the server is at fault, or asks for fewer requests."""
+    bucket = TokenBucket(100)
+    adapter = scripted(PENDING, 500, quota=bucket, max_attempts=2, classifiers=[pending(kind)])
+    send(adapter)
+    assert 100 - price == bucket.available
+
+
+@pytest.mark.parametrize(("status", "free"), [(202, True), (404, True), (409, False), (503, False)])
+def test_a_listed_status_of_a_translated_retry_is_waited_out_for_nothing(status: int, free: bool) -> None:
+    """One below 400, and the 404 of what is not there yet; any other is a failure."""
+    adapter = scripted(
+        *[status] * 3, 200, max_retries=Retry(5, status_forcelist=[status], backoff_factor=0.1), quota=42
+    )
+    seen: list[float] = []
+    adapter.clock.sleep = lambda seconds: seen.extend(left(adapter))
+    assert 200 == send(adapter).status_code
+    assert ([42] * 3 if free else [28, 14, 0]) == seen
+
+
+def test_a_404_that_code_lists_itself_has_its_price() -> None:
+    """Only a ``Retry`` is known to be used for polling."""
+    adapter = scripted(404, 404, quota=28, max_attempts=2, retry_status_codes={404})
+    send(adapter)
+    assert [14] == left(adapter)
+
+
+def test_polling_leaves_nothing_out_where_others_wait() -> None:
+    """What the retry before took is booked as returned, so nobody waits for it."""
+    clock = FakeClock()
+    strategy = StandardRetryStrategy(clock=clock, quota=14, on_empty="wait", max_attempts=9, classifiers=[pending()])
+    adapter = scripted(503, PENDING, PENDING, 200, strategy=strategy, clock=clock)
+    send(adapter)
+    (bucket,) = (quota.plain for _, quota in strategy._quotas)
+    assert (14, 0) == (bucket.available, bucket._line._outstanding)

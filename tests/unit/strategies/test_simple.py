@@ -1,0 +1,463 @@
+"""The simple strategy, driven by hand (contract 1, 2.6, 6.1)."""
+
+from __future__ import annotations
+
+import copy
+import threading
+from email.utils import formatdate
+
+import pytest
+import requests
+
+from requests_smithy_retry import (
+    AdaptiveRetryStrategy,
+    ErrorKind,
+    Outcome,
+    RetryAction,
+    RetryAdapter,
+    RetryConfig,
+    RetryConfigError,
+    RetryContext,
+    RetryError,
+    RetryReason,
+    SimpleRetryStrategy,
+    StandardRetryStrategy,
+    StopReason,
+    TokenBucket,
+    TokenError,
+    classifier,
+    retry_options,
+)
+from requests_smithy_retry.classifiers.resend import ResendFacts
+from requests_smithy_retry.config.retry_options import OperationOptions
+from requests_smithy_retry.config.urllib3_rules import FailureKind, Urllib3Rules
+from requests_smithy_retry.testing.clock import FakeClock
+
+
+class Safe(Exception):
+    """Says of itself that it may be retried."""
+
+    def __init__(self, *, safe=True, retry_after=None, throttling=False, timeout=False):
+        super().__init__("safe")
+        self.is_retry_safe = safe
+        self.retry_after = retry_after
+        self.is_throttling_error = throttling
+        self.is_timeout_error = timeout
+
+
+def strategy(**options) -> SimpleRetryStrategy:
+    options.setdefault("jitter", "none")
+    return SimpleRetryStrategy(clock=FakeClock(), **options)
+
+
+def refresh(of, token, error=None):
+    return of.refresh_retry_token_for_retry(token_to_renew=token, error=Safe() if error is None else error)
+
+
+def refusal(of, token, error=None) -> RetryError:
+    with pytest.raises(RetryError) as caught:
+        refresh(of, token, error)
+    return caught.value
+
+
+def in_context(error=None, **given):
+    """An error as the adapter makes one."""
+    error = Safe() if error is None else error
+    outcome = given.pop("outcome", None) or Outcome(error=error, resend=given.pop("resend", None))
+    error.retry_context = RetryContext(outcome, **given)
+    return error
+
+
+def test_driven_by_hand_the_options_of_the_block_hold():
+    """An error that carries no context of the adapter's is judged by what ``retry_options`` says around."""
+    of = strategy(max_attempts=5)
+    with retry_options(max_attempts=1):
+        assert refusal(of, of.acquire_initial_retry_token()).stop_reason is StopReason.MAX_ATTEMPTS
+    with retry_options(enabled=False):
+        assert refusal(of, of.acquire_initial_retry_token()).stop_reason is StopReason.DISABLED
+    with retry_options(deadline=0.04, clock=of.clock):
+        assert refusal(of, of.acquire_initial_retry_token()).stop_reason is StopReason.DEADLINE
+    with retry_options(deadline=60):
+        assert refresh(of, of.acquire_initial_retry_token()).retry_delay == 0.05
+    with retry_options(max_attempts=1):
+        assert refresh(of, of.acquire_initial_retry_token(), in_context(options=OperationOptions())).retry_count == 1
+
+
+def test_tokens_count_and_delays_double():
+    """Attempts count from 0 in the token, delays double from the base of the failure's kind."""
+    of = strategy(max_attempts=5)
+    token = of.acquire_initial_retry_token(token_scope="a")
+    assert (0, 0.0, "a") == (token.retry_count, token.retry_delay, token.token_scope)
+    seen = []
+    for error in (Safe(), Safe(throttling=True), Safe()):
+        token = refresh(of, token, error)
+        seen.append((token.retry_count, token.retry_delay, token.token_scope))
+    assert [(1, 0.05, "a"), (2, 2.0, "a"), (3, 0.2, "a")] == seen
+
+
+def test_a_quota_is_nowhere():
+    """Without a quota a retry costs nothing, and there is nothing to see."""
+    of = strategy()
+    token = refresh(of, of.acquire_initial_retry_token())
+    assert (0, None, None, {}) == (token.acquired, token.quota_before, token.quota_after, dict(of.snapshot().buckets))
+    assert (token.quota_source, of.busy, of.hooks) == (None, (), None)
+
+
+@pytest.mark.parametrize("name", ["buckets", "limiters"])
+def test_a_snapshot_cannot_be_changed(name):
+    """Neither as a whole nor in its parts, be they empty."""
+    of = strategy().snapshot()
+    assert {} == getattr(of, name)
+    with pytest.raises(TypeError):
+        getattr(of, name)["a"] = 1
+    with pytest.raises(AttributeError):
+        setattr(of, name, {})
+
+
+def test_a_token_carries_who_said_what():
+    """The verdict that led to it, and its votes."""
+    of = strategy()
+    token = refresh(of, of.acquire_initial_retry_token())
+    assert (
+        RetryAction.retry_indicated(RetryReason(ErrorKind.TRANSIENT, not_applied=True)) == token.classification.action
+    )
+    assert token.classification.votes
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (KeyError("a"), StopReason.NOT_RETRYABLE),
+        (Safe(safe=None), StopReason.NOT_RETRYABLE),
+        (Safe(safe=False), StopReason.FORBIDDEN),
+    ],
+    ids=["plain", "unknown", "unsafe"],
+)
+def test_what_is_not_to_be_retried(error, reason):
+    """The refusal names the rule and carries the classification."""
+    of = strategy()
+    refused = refusal(of, of.acquire_initial_retry_token(), error)
+    assert reason is refused.stop_reason
+    assert refused.classification.votes
+
+
+def test_the_first_no_names_the_reason():
+    """Sent again? attempts? hint? time? in this order (contract 2.6); each is met when those before say yes."""
+    post = ResendFacts(method="POST")
+    get = ResendFacts(method="GET", idempotent=True)
+    seen = []
+    for facts, most, after, deadline in (
+        (post, 1, 500, 0.0),
+        (get, 1, 500, 0.0),
+        (get, 2, 500, 0.0),
+        (get, 2, 5, 0.0),
+    ):
+        error = in_context(Unmodelled(), outcome=failed(facts), deadline=deadline)
+        with_floor = classifier(lambda outcome, seconds=after: asking_for(seconds))
+        of = strategy(max_attempts=most, classifiers=[with_floor])
+        seen.append(refusal(of, of.acquire_initial_retry_token(), error).stop_reason)
+    assert [
+        StopReason.NOT_RESENDABLE,
+        StopReason.MAX_ATTEMPTS,
+        StopReason.HINT_TOO_LONG,
+        StopReason.DEADLINE,
+    ] == seen
+
+
+def test_every_refusal_says_why_and_carries_the_votes():
+    """In words, and with who said what."""
+    post = in_context(Unmodelled(), outcome=failed(ResendFacts(method="POST")))
+    silent = classifier(lambda outcome: RetryAction.retry_forbidden(""))
+    for error, options, why in (
+        (KeyError(), {}, StopReason.NOT_RETRYABLE.value),
+        (Safe(), {"max_attempts": 1}, StopReason.MAX_ATTEMPTS.value),
+        (Safe(retry_after=300), {}, "error asks for 300 s, max_retry_after is 120 s"),
+        (in_context(deadline=0.0), {}, "the next wait of 0.05 s would not end in time"),
+        (post, {"classifiers": [classifier(lambda outcome: asking_for(1))]}, "POST is not idempotent"),
+        (KeyError(), {"classifiers": [silent]}, StopReason.FORBIDDEN.value),
+    ):
+        of = strategy(**options)
+        refused = refusal(of, of.acquire_initial_retry_token(), error)
+        assert str(refused).startswith(why)
+        assert refused.classification.votes
+
+
+def test_a_success_that_was_only_looked_at_leaves_the_token_good():
+    """A failure without a retry does not, nor a success that must not be retried."""
+    forbidding = classifier(lambda outcome: RetryAction.retry_forbidden("no"), sees_successes=True)
+    for status, options, good in ((200, {}, True), (404, {}, False), (200, {"classifiers": [forbidding]}, False)):
+        of = strategy(**options)
+        token = of.acquire_initial_retry_token()
+        refusal(of, token, in_context(KeyError(), outcome=Outcome(response=response(status))))
+        if good:
+            of.record_success(token=token)
+        else:
+            with pytest.raises(TokenError, match="used before"):
+                of.record_success(token=token)
+
+
+def response(status: int, **headers: str) -> requests.Response:
+    made = requests.Response()
+    made.status_code = status
+    made.headers.update(headers)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("floor", "header", "expected"),
+    [(3, "7", (7, "retry-after")), (7, "3", (7, "classifier"))],
+)
+def test_of_two_hints_the_longer_one_counts(floor, header, expected):
+    """What a classifier says, and what the response's headers say."""
+    of = strategy(classifiers=[classifier(lambda outcome: asking_for(floor))])
+    error = in_context(KeyError(), outcome=Outcome(response=response(503, **{"Retry-After": header})))
+    token = refresh(of, of.acquire_initial_retry_token(), error)
+    assert expected == (token.retry_delay, token.delay_source)
+
+
+def test_of_two_hints_the_one_that_makes_the_longer_wait_counts():
+    """Amazon's header asks for more here, but is bounded to 5 s above the backoff, which a classifier's is not."""
+    of = strategy(classifiers=[classifier(lambda outcome: asking_for(6))])
+    error = in_context(KeyError(), outcome=Outcome(response=response(503, **{"x-amz-retry-after": "10000"})))
+    token = refresh(of, of.acquire_initial_retry_token(), error)
+    assert (6, "classifier") == (token.retry_delay, token.delay_source)
+
+
+def test_a_date_is_measured_on_the_wall_clock_of_the_strategy():
+    """Where the response has no date of its own."""
+    of = strategy()
+    date = formatdate(of.clock.wall() + 9, usegmt=True)
+    error = in_context(KeyError(), outcome=Outcome(response=response(503, **{"Retry-After": date})))
+    assert 9 == refresh(of, of.acquire_initial_retry_token(), error).retry_delay
+
+
+def test_who_sees_successes_is_known_beforehand():
+    """No default does."""
+    assert strategy().sees_successes is False
+    assert strategy(retry_status_codes={202}).sees_successes is True
+
+
+def test_a_policy_without_further_options_is_kept_as_it_is():
+    """The very object."""
+    config = RetryConfig(mode="simple")
+    assert SimpleRetryStrategy(config=config).config is config
+
+
+MODES = {SimpleRetryStrategy: "simple", StandardRetryStrategy: "standard", AdaptiveRetryStrategy: "adaptive"}
+
+
+@pytest.mark.parametrize(("kind", "mode"), MODES.items(), ids=MODES.values())
+def test_a_strategys_policy_says_the_mode_that_it_is(kind, mode):
+    """Whatever was the default; and so does the adapter that it is given to, with the worst case of that mode."""
+    of = kind(operation_attempt_timeout=5)
+    assert mode == of.config.mode
+    by_option = RetryAdapter(mode=mode, operation_attempt_timeout=5).retry_config
+    by_strategy = RetryAdapter(strategy=of).retry_config
+    assert (by_option.mode, by_option.worst_case()) == (by_strategy.mode, by_strategy.worst_case())
+    if mode != "standard":
+        assert f"strategy {kind.__name__}" == of.config.source("mode")
+
+
+@pytest.mark.parametrize(("kind", "mode"), MODES.items(), ids=MODES.values())
+@pytest.mark.parametrize("asked", MODES.values())
+def test_a_strategy_is_in_no_other_mode(kind, mode, asked):
+    """By an option or in a config; the error names the two."""
+    for how in ({"mode": asked}, {"config": RetryConfig(mode=asked)}):
+        if asked == mode:
+            assert mode == kind(**how).config.mode
+        else:
+            with pytest.raises(RetryConfigError, match=f"^mode={asked!r} .*: {kind.__name__} is mode {mode!r}"):
+                kind(**how)
+
+
+def test_the_environments_mode_is_none_of_a_strategys_that_code_chose(monkeypatch):
+    """A fleet's variable stops no program."""
+    monkeypatch.setenv("SMITHY_RETRY_MODE", "adaptive")
+    config = RetryConfig.from_environment()
+    assert ("adaptive", "standard") == (config.mode, StandardRetryStrategy(config=config).config.mode)
+
+
+def asking_for(seconds: float) -> RetryAction:
+    return RetryAction.retryable_error_with_explicit_delay(ErrorKind.TRANSIENT, seconds)
+
+
+class Unmodelled(Exception):
+    """Says nothing of itself."""
+
+
+def failed(facts: ResendFacts) -> Outcome:
+    return Outcome(error=Unmodelled(), resend=facts)
+
+
+def test_a_wait_that_would_end_at_the_deadline_is_not_begun():
+    """A delay has to end before the deadline, on the strategy's clock."""
+    for deadline, allowed in ((0.05, False), (0.06, True)):
+        of = strategy()
+        token = of.acquire_initial_retry_token()
+        if allowed:
+            assert 0.05 == refresh(of, token, in_context(deadline=deadline)).retry_delay
+        else:
+            assert StopReason.DEADLINE is refusal(of, token, in_context(deadline=deadline)).stop_reason
+
+
+@pytest.mark.parametrize(("after", "delay", "source"), [(3, 3, "error"), (0.01, 0.05, "backoff"), (120, 120, "error")])
+def test_a_floor_is_a_floor(after, delay, source):
+    """An error's ``retry_after`` lengthens the delay and never shortens it, and its source is kept."""
+    of = strategy()
+    token = refresh(of, of.acquire_initial_retry_token(), Safe(retry_after=after))
+    assert (delay, source) == (token.retry_delay, token.delay_source)
+
+
+def test_a_floor_above_the_limit_is_refused():
+    """More than ``max_retry_after`` is neither slept nor shortened (contract 7.3)."""
+    of = strategy(max_retry_after=10)
+    refused = refusal(of, of.acquire_initial_retry_token(), Safe(retry_after=10.001))
+    assert StopReason.HINT_TOO_LONG is refused.stop_reason
+    assert "max_retry_after is 10 s" in str(refused)
+
+
+@pytest.mark.parametrize("after", [-1, float("nan"), float("inf"), "soon", None])
+def test_nonsense_is_no_floor(after):
+    """An error may carry whatever a server wrote; only a sensible number is a floor."""
+    of = strategy()
+    assert 0.05 == refresh(of, of.acquire_initial_retry_token(), Safe(retry_after=after)).retry_delay
+
+
+def test_a_token_is_good_once():
+    """A token that was used is refused, by either method."""
+    of = strategy()
+    for use in (lambda token: refresh(of, token), lambda token: of.record_success(token=token)):
+        token = of.acquire_initial_retry_token()
+        use(token)
+        for again in (lambda token: refresh(of, token), lambda token: of.record_success(token=token)):
+            with pytest.raises(TokenError, match="used before"):
+                again(token)
+
+
+def test_a_token_of_another_strategy_is_refused():
+    """So is one that another strategy issued, or that is no token at all."""
+    of, other = strategy(), StandardRetryStrategy()
+    for token in (other.acquire_initial_retry_token(), object()):
+        with pytest.raises(TokenError, match="issued by another strategy"):
+            refresh(of, token)
+        with pytest.raises(TokenError, match="issued by another strategy"):
+            of.record_success(token=token)
+
+
+def test_two_threads_cannot_use_one_token():
+    """The mark is atomic: of many refreshes at once exactly one gets through."""
+    of = strategy()
+    for _ in range(50):
+        token, results = of.acquire_initial_retry_token(), []
+        barrier = threading.Barrier(4)
+
+        def use(token=token, results=results, barrier=barrier):
+            barrier.wait()
+            try:
+                results.append(refresh(of, token))
+            except TokenError:
+                pass
+
+        threads = [threading.Thread(target=use) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert 1 == len(results)
+
+
+def test_after_a_classifiers_bug_the_token_is_still_good():
+    """What a classifier raises comes through, and says nothing about the token."""
+    broken = [True]
+
+    @classifier
+    def sometimes(outcome):
+        if broken[0]:
+            raise ZeroDivisionError
+
+    of = strategy(classifiers=[sometimes])
+    token = of.acquire_initial_retry_token()
+    with pytest.raises(ZeroDivisionError):
+        refresh(of, token)
+    broken[0] = False
+    assert 1 == refresh(of, token).retry_count
+
+
+def test_options_of_an_operation_hold():
+    """max_attempts, classifiers and default_classifiers of one operation are the strategy's for it."""
+    of = strategy(max_attempts=9)
+
+    def ask(**options):
+        error = in_context(KeyError(), options=OperationOptions(**options))
+        return of.refresh_retry_token_for_retry(token_to_renew=of.acquire_initial_retry_token(), error=error)
+
+    yes = classifier(lambda outcome: RetryAction.transient_error())
+    assert 1 == ask(classifiers=(yes,)).retry_count
+    for options, reason in (
+        ({}, StopReason.NOT_RETRYABLE),
+        ({"classifiers": (yes,), "max_attempts": 1}, StopReason.MAX_ATTEMPTS),
+    ):
+        with pytest.raises(RetryError) as caught:
+            ask(**options)
+        assert reason is caught.value.stop_reason
+    error = in_context(Safe(), options=OperationOptions(default_classifiers=False))
+    assert StopReason.NOT_RETRYABLE is refusal(of, of.acquire_initial_retry_token(), error).stop_reason
+
+
+def test_it_shows_how_many_attempts_it_allows():
+    """The repr is short."""
+    assert "<SimpleRetryStrategy max_attempts=3>" == repr(strategy())
+    assert not strategy(default_classifiers=False).classifiers
+
+
+def test_a_floor_made_by_hand_is_the_classifiers():
+    """Where a reason does not say who asked for it."""
+    by_hand = RetryAction.retry_indicated(RetryReason(ErrorKind.TRANSIENT, 3))
+    of = strategy(classifiers=[classifier(lambda outcome: by_hand)])
+    token = refresh(of, of.acquire_initial_retry_token(), KeyError())
+    assert (3, "classifier") == (token.retry_delay, token.delay_source)
+
+
+def test_the_limits_of_a_translated_retry_hold_over_an_operation():
+    """Failures are counted by kind from token to token; the refusal says which limit, and carries the votes."""
+    of = strategy(max_attempts=9, urllib3_rules=Urllib3Rules(limits=((FailureKind.OTHER, 2),)))
+    token = of.acquire_initial_retry_token()
+    for _ in range(2):
+        token = refresh(of, token, in_context())
+    refused = refusal(of, token, in_context())
+    assert StopReason.MAX_ATTEMPTS is refused.stop_reason
+    assert "2 retries after other failures are allowed by the urllib3 Retry" == str(refused)
+    assert refused.classification.votes
+
+
+@pytest.mark.parametrize("header", ["Retry-After", "retry-after-ms", "x-amz-retry-after"])
+def test_a_translated_retry_may_listen_to_no_hint(header):
+    """With ``respect_retry_after_header=False`` the backoff is the delay, whichever header asks for more."""
+    of = strategy(urllib3_rules=Urllib3Rules(respect_retry_after=False))
+    error = in_context(KeyError(), outcome=Outcome(response=response(503, **{header: "90"})))
+    assert 0.05 == refresh(of, of.acquire_initial_retry_token(), error).retry_delay
+
+
+@pytest.mark.parametrize(("source", "delay"), [("x-amz-retry-after", 5.05), ("retry-after", 9.0), (None, 9.0)])
+def test_a_floor_counts_as_its_source_says(source, delay):
+    """Also where there is no response: what x-amz-retry-after asks for adds at most five seconds (contract 7.2)."""
+    asking = classifier(lambda outcome: RetryAction.retry_indicated(RetryReason(ErrorKind.TRANSIENT, 9.0, source)))
+    of = strategy(classifiers=[asking])
+    assert delay == refresh(of, of.acquire_initial_retry_token(), KeyError()).retry_delay
+
+
+def test_a_translated_retry_still_listens_to_the_users_own_error():
+    """What a modelled error asks for is no server's header."""
+
+    class Busy(Exception):
+        is_retry_safe, retry_after, is_throttling_error, is_timeout_error = True, 9.0, False, False
+
+    of = strategy(urllib3_rules=Urllib3Rules(respect_retry_after=False))
+    assert 9.0 == refresh(of, of.acquire_initial_retry_token(), Busy()).retry_delay
+
+
+def test_a_copy_has_the_very_policy():
+    """Unless that holds a bucket, of which the copy gets its own."""
+    of, bucket = strategy(), TokenBucket(28)
+    assert copy.copy(of).config is of.config
+    assert copy.copy(strategy(quota=bucket)).config.quota is not bucket

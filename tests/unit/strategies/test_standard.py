@@ -1,0 +1,363 @@
+"""The standard strategy: the simple one and a quota (contract 6)."""
+
+from __future__ import annotations
+
+import gc
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from requests_smithy_retry import (
+    AdaptiveRetryStrategy,
+    Outcome,
+    RetryConfig,
+    RetryError,
+    SimpleRetryStrategy,
+    StandardRetryStrategy,
+    StopReason,
+    TokenBucket,
+    TokenBucketSnapshot,
+    retry_history,
+    retry_options,
+)
+from requests_smithy_retry.quotas import url as quota_backends
+from requests_smithy_retry.quotas.scopes import MAX_SCOPES
+from requests_smithy_retry.strategies.modes import strategy_for
+from requests_smithy_retry.testing.clock import FakeClock
+from tests.support import read_timeout, reset_error, scripted, send
+from tests.unit.strategies.test_simple import Safe, in_context, refresh, refusal, response
+
+
+def strategy(**options) -> StandardRetryStrategy:
+    """With the published numbers; the quota that waits has tests of its own."""
+    options.setdefault("quota", 500)
+    return StandardRetryStrategy(clock=FakeClock(), **options)
+
+
+def begin(of, scope="a"):
+    return of.acquire_initial_retry_token(token_scope=scope)
+
+
+@pytest.mark.parametrize(
+    ("spec", "error", "price"),
+    [
+        ("2.1", Safe(), 14),
+        ("2.1", Safe(throttling=True), 5),
+        ("2.1", Safe(timeout=True), 14),
+        ("2.0", Safe(), 5),
+        ("2.0", Safe(throttling=True), 5),
+        ("2.0", Safe(timeout=True), 10),
+        ("2.0", Safe(timeout=True, throttling=True), 5),
+        ("2.0", read_timeout(), 10),
+        ("2.0", reset_error(), 5),
+    ],
+)
+def test_prices(spec, error, price):
+    """A retry takes its price from the scope's bucket, and the token says what it took."""
+    of = strategy(retry_spec=spec)
+    token = refresh(of, begin(of), error)
+    assert (price, 500, 500 - price) == (token.acquired, token.quota_before, token.quota_after)
+    assert 500 - price == of.bucket("a").available
+
+
+def test_a_success_gives_back_the_last_payment_only():
+    """After two retries the price of the second comes back, not that of the first."""
+    of = strategy()
+    token = refresh(of, refresh(of, begin(of)), Safe(throttling=True))
+    of.record_success(token=token)
+    assert 500 - 14 == of.bucket("a").available
+
+
+@pytest.mark.parametrize("reward", [0, 1, 7.5])
+def test_a_first_try_success_gives_the_reward(reward):
+    """``success_reward`` is what a clean first success gives, up to the capacity."""
+    of = strategy(success_reward=reward)
+    refresh(of, begin(of))
+    of.record_success(token=begin(of))
+    assert 486 + reward == of.bucket("a").available
+    for _ in range(20):
+        of.record_success(token=begin(of))
+    assert min(500, 486 + 21 * reward) == of.bucket("a").available
+
+
+def test_a_final_failure_gives_nothing():
+    """What was spent on an operation that failed stays spent."""
+    of = strategy(max_attempts=2)
+    token = refresh(of, begin(of))
+    assert StopReason.MAX_ATTEMPTS is refusal(of, token).stop_reason
+    assert 486 == of.bucket("a").available
+
+
+def test_a_refusal_costs_nothing():
+    """Whatever the reason of a refusal, the bucket is as before (contract 2.6)."""
+    of = strategy(max_attempts=2, max_retry_after=1)
+    for error in (KeyError(), Safe(safe=False), Safe(retry_after=5), in_context(deadline=0.0)):
+        refusal(of, begin(of), error)
+    assert 500 == of.bucket("a").available
+
+
+def test_a_token_says_what_its_operation_spent_and_where():
+    """In all; the last acquisition by itself; and the kind of bucket."""
+    of = strategy(max_attempts=5)
+    first = refresh(of, begin(of))
+    second = refresh(of, first, Safe(throttling=True))
+    assert [(14, 14, "memory"), (19, 5, "memory")] == [
+        (token.standing.spent, token.acquired, token.quota_source) for token in (first, second)
+    ]
+    assert [(500, 486), (486, 481)] == [(token.quota_before, token.quota_after) for token in (first, second)]
+
+
+@pytest.mark.parametrize(("quota", "trouble"), [(0, "empty"), (1, "too small"), (13.5, "too small"), (14, "empty")])
+def test_a_refusal_says_whether_the_quota_could_ever_do(quota, trouble):
+    """One that never holds the price of a retry is too small, not empty; 0 is both, and called what it is."""
+    of = strategy(quota=quota)
+    if quota == 14:
+        refresh(of, begin(of))
+    held = of.bucket("a").available
+    assert f"the retry quota of a is {trouble} ({held:g} of {quota:g}, needs 14)" == str(refusal(of, begin(of)))
+
+
+def test_all_or_nothing():
+    """With less than the price left, nothing is taken and the reason is the quota."""
+    of = strategy(quota=20)
+    refresh(of, begin(of))
+    refused = refusal(of, begin(of))
+    assert (StopReason.QUOTA_EXCEEDED, None, 6) == (refused.stop_reason, refused.delay, of.bucket("a").available)
+    assert "the retry quota of a is empty (6 of 20, needs 14)" == str(refused)
+    assert refused.classification.votes
+    assert 5 == refresh(of, begin(of), Safe(throttling=True)).acquired
+
+
+def test_long_polling_carries_the_delay():
+    """With an empty quota a long poll's refusal says how long to wait first; the adapter waits that."""
+    adapter = scripted(503, 429, quota=0)
+    for _ in range(2):
+        with retry_options(long_poll=True):
+            response = send(adapter)
+        assert StopReason.QUOTA_EXCEEDED is retry_history(response).stop_reason
+    assert [0.05, 1] == adapter.clock.sleeps
+
+
+def test_scopes_have_buckets_of_their_own():
+    """What one scope spends another keeps; a scope that spent nothing is not in the snapshot."""
+    of = strategy(quota=20)
+    refresh(of, begin(of, "a"))
+    refresh(of, begin(of, "b"))
+    begin(of, "c")
+    levels = {scope: bucket.available for scope, bucket in of.snapshot().buckets.items()}
+    assert {"a": 6, "b": 6} == levels
+    with pytest.raises(TypeError):
+        of.snapshot().buckets["a"] = None
+
+
+def test_one_bucket_may_be_shared_on_purpose():
+    """Strategies that were given the same bucket spend from it, and both give back."""
+    bucket = TokenBucket(28)
+    first, second = strategy(quota=bucket), strategy(quota=bucket)
+    token = refresh(first, begin(first))
+    refresh(second, begin(second, "b"))
+    assert StopReason.QUOTA_EXCEEDED is refusal(first, begin(first)).stop_reason
+    first.record_success(token=token)
+    second.record_success(token=begin(second))
+    assert 15 == bucket.available
+    assert [15] == [item.available for item in first.snapshot().buckets.values()]
+
+
+def test_without_a_quota_everything_may_be_retried():
+    """``quota=None`` switches the quota off; ``quota=0`` means no retries at all."""
+    of = strategy(quota=None, max_attempts=1000)
+    token = begin(of)
+    for _ in range(100):
+        token = refresh(of, token)
+    of.record_success(token=token)
+    assert (None, {}) == (of.bucket("a"), dict(of.snapshot().buckets))
+    none = strategy(quota=0)
+    assert StopReason.QUOTA_EXCEEDED is refusal(none, begin(none)).stop_reason
+
+
+def test_a_bucket_refills_on_the_clock():
+    """``refill_rate`` tokens come back each second."""
+    clock = FakeClock()
+    of = StandardRetryStrategy(clock=clock, quota=14, refill_rate=2)
+    refresh(of, begin(of))
+    assert StopReason.QUOTA_EXCEEDED is refusal(of, begin(of)).stop_reason
+    clock.advance(7)
+    assert 14 == refresh(of, begin(of)).acquired
+
+
+def test_modes_by_name():
+    """Each mode has its class."""
+    kinds = {"simple": SimpleRetryStrategy, "standard": StandardRetryStrategy, "adaptive": AdaptiveRetryStrategy}
+    assert kinds == {mode: type(strategy_for(RetryConfig(mode=mode))) for mode in kinds}
+
+
+class Quota(RuleBasedStateMachine):
+    """Any interleaving of operations keeps the bucket in bounds and in step with a ledger kept by hand."""
+
+    def __init__(self):
+        super().__init__()
+        self.of = strategy(quota=60, max_attempts=10**6)
+        self.level = 60.0
+        self.open = []
+
+    @rule(throttling=st.booleans())
+    def fail_first(self, throttling):
+        self.fail(begin(self.of), throttling)
+
+    @precondition(lambda self: self.open)
+    @rule(throttling=st.booleans(), data=st.data())
+    def fail_again(self, throttling, data):
+        self.fail(self.open.pop(data.draw(st.integers(0, len(self.open) - 1))), throttling)
+
+    def fail(self, token, throttling):
+        price = 5 if throttling else 14
+        try:
+            self.open.append(refresh(self.of, token, Safe(throttling=throttling)))
+            assert price <= self.level
+            self.level -= price
+            return
+        except RetryError as refused:
+            reason = refused.stop_reason
+        assert (StopReason.QUOTA_EXCEEDED, True) == (reason, price > self.level)
+
+    @precondition(lambda self: self.open)
+    @rule(data=st.data())
+    def succeed(self, data):
+        token = self.open.pop(data.draw(st.integers(0, len(self.open) - 1)))
+        self.of.record_success(token=token)
+        self.level = min(60, self.level + token.acquired)
+
+    @rule()
+    def succeed_first(self):
+        self.of.record_success(token=begin(self.of))
+        self.level = min(60, self.level + 1)
+
+    @invariant()
+    def in_step(self):
+        assert self.level == self.of.bucket("a").available
+        assert 0 <= self.level <= 60
+
+
+Quota.TestCase.settings = settings(max_examples=40, stateful_step_count=40, deadline=None)
+TestQuota = pytest.mark.once(Quota.TestCase)
+
+
+def waiting(**options) -> StandardRetryStrategy:
+    """A strategy whose bucket counts what is out, because others may wait for it."""
+    return strategy(quota=100, on_empty="wait", **options)
+
+
+def out_of(of) -> float:
+    return of.bucket("a")._line._outstanding
+
+
+def test_what_a_success_gives_back_is_no_longer_out():
+    """Once: dropping the token afterwards changes nothing."""
+    of = waiting()
+    first, second = refresh(of, begin(of)), refresh(of, begin(of))
+    of.record_success(token=first)
+    assert (14, 86) == (out_of(of), of.bucket("a").available)
+    del first
+    gc.collect()
+    assert (14, []) == (out_of(of), list(of.bucket("a")._line._lost))
+    assert 14 == second.acquired
+
+
+def test_a_first_try_reward_was_never_out():
+    """It is added, and what others took is still out."""
+    of = waiting()
+    token = refresh(of, begin(of))
+    of.record_success(token=begin(of))
+    assert (14, 87) == (out_of(of), of.bucket("a").available)
+    assert 14 == token.acquired
+
+
+def test_a_success_that_was_only_looked_at_keeps_what_its_retry_took():
+    """It comes back when the success is recorded; a final failure writes it off at once."""
+    of = waiting()
+    token = refresh(of, begin(of))
+    refusal(of, token, in_context(KeyError(), outcome=Outcome(response=response(200))))
+    assert 14 == out_of(of)
+    of.record_success(token=token)
+    assert (0, 100) == (out_of(of), of.bucket("a").available)
+    refusal(of, refresh(of, begin(of)), KeyError())
+    assert (0, 86) == (out_of(of), of.bucket("a").available)
+
+
+class Foreign:
+    """A bucket of somebody else: what the protocol asks for, and where it is."""
+
+    capacity, available, source = 100, 50, "far away"
+
+    def __init__(self) -> None:
+        self.released: list[float] = []
+
+    def acquire(self, amount, *, deadline=None):
+        return amount < 10
+
+    def release(self, amount):
+        self.released.append(amount)
+
+    def snapshot(self):
+        return TokenBucketSnapshot(self.capacity, self.available, self.source)
+
+
+def test_a_bucket_of_ones_own_is_told_of_everything():
+    """First-try successes release the reward; tokens and refusals say where the bucket is."""
+    bucket = Foreign()
+    of = strategy(quota=bucket)
+    of.record_success(token=begin(of))
+    assert [1] == bucket.released
+    token = refresh(of, begin(of), Safe(throttling=True))
+    assert ("far away", 5) == (token.quota_source, token.acquired)
+    assert "the retry quota of a (far away) is empty (50 of 100, needs 14)" == str(refusal(of, begin(of)))
+    assert "the retry quota (far away) is empty (50 of 100, needs 14)" == str(refusal(of, begin(of, None)))
+    of.record_success(token=token)
+    assert [1, 5] == bucket.released
+
+
+def test_the_buckets_of_an_address_have_all_settings():
+    """Capacity, refill, what an empty one does, and the clock; without a quota the address is not used."""
+    of = strategy(quota=30, quota_url="memory://", refill_rate=2, on_empty="wait")
+    bucket = of.bucket("a")
+    assert (30, 2, "wait", of.clock) == (bucket.capacity, bucket.refill_rate, bucket.on_empty, bucket.clock)
+    assert bucket is of.bucket("a") is not of.bucket("b")
+    refresh(of, begin(of))
+    assert 16 == bucket.available
+
+
+def test_an_address_is_asked_for_each_scope_by_name(monkeypatch):
+    """Once per scope; where buckets are not counted in numbers, it is not used."""
+    asked = []
+
+    def factory(url, **settings):
+        return lambda scope: asked.append((url, scope)) or TokenBucket(20)
+
+    monkeypatch.setattr(quota_backends, "quota_factory", factory)
+    of = strategy(quota=20, quota_url="memory://")
+    for _ in range(2):
+        of.bucket("a")
+        of.bucket()
+    assert [("memory://", "a"), ("memory://", "default")] == [(str(url), scope) for url, scope in asked]
+    monkeypatch.setattr(quota_backends, "quota_factory", None)
+    assert strategy(quota=None, quota_url="memory://").bucket("a") is None
+
+
+def test_a_quota_that_is_given_up_is_not_remembered():
+    """It must not be told of first-try successes any more."""
+    of = strategy(quota="payoff")
+    of._quotas._limit = 1
+    first = of.first_try_hook("a", "https://a/x")
+    assert ({"https://a": first}, False) == (of.hooks, first.retired)
+    of.bucket("b")
+    assert ({}, True) == (of.hooks, first.retired)
+
+
+def test_with_a_shared_quota_full_scopes_make_room_too():
+    """More scopes than there are slots go together, as in the table of a process."""
+    of = StandardRetryStrategy(quota_url="memory://")
+    for number in range(MAX_SCOPES + 2):
+        of.bucket(f"full {number}")
+    assert len(of.snapshot().buckets) == MAX_SCOPES

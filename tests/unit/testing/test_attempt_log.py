@@ -1,0 +1,70 @@
+"""Asserting on attempts and delays of code under test."""
+
+from __future__ import annotations
+
+import pytest
+import requests
+
+from requests_smithy_retry.testing import AttemptLog, retries_disabled, scripted, watched_attempts
+from tests.support import read_timeout, send
+
+
+def test_every_operation_is_logged() -> None:
+    """Attempts, endings and delays of all operations, in order."""
+    with watched_attempts() as log:
+        send(scripted(429, read_timeout(), 200))
+        send(scripted(200))
+        with pytest.raises(requests.exceptions.ReadTimeout):
+            send(scripted(read_timeout(), max_attempts=1))
+    log.assert_endings(429, "ReadTimeout", 200, 200, "ReadTimeout")
+    log.assert_delays(1.0, 0.1)
+    assert (5, 3) == (len(log), len(log.histories))
+
+
+@pytest.mark.parametrize("expected", [(), (503,), (200, 503), (503, 200, 200)])
+def test_a_wrong_expectation_tells_the_story(expected: tuple[int, ...]) -> None:
+    """The error names both lists and explains each operation."""
+    with watched_attempts() as log:
+        send(scripted(503, 200))
+    with pytest.raises(AssertionError, match=r"got \[503, 200\]\nattempt 1: 503"):
+        log.assert_endings(*expected)
+
+
+@pytest.mark.parametrize("expected", [(), (0.06,), (0.05, 0.05)])
+def test_a_wrong_delay_tells_the_story(expected: tuple[float, ...]) -> None:
+    """Too few, too many and wrong delays are errors."""
+    with watched_attempts() as log:
+        send(scripted(503, 200))
+    with pytest.raises(AssertionError, match=r"got \[0.05\]\nattempt 1: 503"):
+        log.assert_delays(*expected)
+
+
+def test_a_delay_may_be_near() -> None:
+    """Random delays are held to a span."""
+    with watched_attempts() as log:
+        send(scripted(503, 200))
+    log.assert_delays(0.03, within=0.03)
+
+
+def test_switched_off_attempts_are_logged_too() -> None:
+    """An adapter that is switched off keeps no record, and yet its one attempt is there."""
+    with watched_attempts() as log, retries_disabled():
+        send(scripted(503))
+        with pytest.raises(requests.exceptions.ReadTimeout):
+            send(scripted(read_timeout()))
+    log.assert_endings(503, "ReadTimeout")
+    assert "retries are switched off" in log.explain()
+
+
+def test_an_empty_log_says_so() -> None:
+    """Where no adapter of ours was used, the error says that."""
+    with pytest.raises(AssertionError, match="no operation was made"):
+        AttemptLog().assert_endings(200)
+
+
+def test_a_wait_for_a_service_that_is_down_is_a_wait_before_a_retry() -> None:
+    """It is among the delays, and in the story."""
+    with watched_attempts() as log:
+        send(scripted(503, 503, 503, 200))
+    log.assert_delays(0.05, 0.1, 1.0)
+    assert "waited 1 s: https://api.example.com was not answering" in log.explain()

@@ -1,0 +1,119 @@
+"""Waits that take no time, in code that knows nothing of it."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+import requests
+import responses
+
+from requests_smithy_retry import ClientRateLimiter, SystemClock, mount, retry_history
+from requests_smithy_retry.testing import FaultServer, Reply, RetryClock, skipped_waits
+
+URL = "https://api.example.com/things"
+
+
+def get_through_an_hour(session: requests.Session) -> requests.Response:
+    """A 503 that asks for a minute, and then a success."""
+    with responses.RequestsMock() as mock:
+        mock.add("GET", URL, status=503, headers={"Retry-After": "60"})
+        mock.add("GET", URL, status=200)
+        return session.get(URL)
+
+
+def test_a_session_made_before_is_reached() -> None:
+    """Also one that was made at import time waits for nothing; the history shows the wait and the true durations."""
+    session = mount(requests.Session())
+    with skipped_waits() as clock:
+        response = get_through_an_hour(session)
+    history = retry_history(response)
+    assert history is not None
+    assert [60.0] == clock.sleeps == [item.delay for item in history.attempts[1:]]
+    assert all(item.duration is not None and 0 <= item.duration < 10 for item in history.attempts)
+
+
+def test_a_session_made_inside_is_reached() -> None:
+    """As is one that the code under test makes for itself."""
+    with skipped_waits() as clock:
+        assert get_through_an_hour(mount(requests.Session())).ok
+    assert [60.0] == clock.sleeps
+
+
+def test_other_threads_are_reached() -> None:
+    """The switch is the process's, so a thread of the code under test does not wait either."""
+    with skipped_waits() as clock:
+        thread = threading.Thread(target=get_through_an_hour, args=(mount(requests.Session()),))
+        thread.start()
+        thread.join(10)
+    assert [60.0] == clock.sleeps
+
+
+def test_skipped_time_counts_against_a_deadline() -> None:
+    """A minute that was skipped is a minute gone, so a deadline of 90 s allows for one such wait and not for two."""
+    session = mount(requests.Session(), operation_timeout=90)
+    with FaultServer(default=Reply(503, {"Retry-After": "60"})) as server, skipped_waits() as clock:
+        assert session.get(server.url).status_code == 503
+    assert [60.0] == clock.sleeps
+
+
+def test_afterwards_the_machine_tells_the_time_again() -> None:
+    """Leaving the block, also by an exception, brings back the real clock."""
+    before = dict(vars(SystemClock))
+    with pytest.raises(ZeroDivisionError), skipped_waits():
+        raise ZeroDivisionError
+    assert before == dict(vars(SystemClock))
+    assert abs(SystemClock().now() - time.monotonic()) < 1
+
+
+def test_blocks_nest() -> None:
+    """The inner block's clock counts in it, the outer one's after it."""
+    with skipped_waits() as outer:
+        with skipped_waits() as inner:
+            SystemClock().sleep(1)
+        SystemClock().sleep(2)
+    assert ([2], [1]) == (outer.sleeps, inner.sleeps)
+
+
+def test_a_wait_on_a_condition_is_skipped_too() -> None:
+    """Who waits for a permit or a token looks again at once, with the time gone."""
+    condition = threading.Condition()
+    with skipped_waits() as clock, condition:
+        began = SystemClock().now()
+        SystemClock().wait(condition, 30)
+        assert SystemClock().now() - began >= 30
+    assert [30] == clock.sleeps
+
+
+def test_time_goes_on_by_itself_and_when_told() -> None:
+    """Real time passes; a sleep and advance add to it, on both of its faces."""
+    clock = RetryClock()
+    now, wall = clock.now(), clock.wall()
+    clock.advance(100)
+    clock.sleep(10)
+    assert 110 <= clock.now() - now < 120
+    assert 110 <= clock.wall() - wall < 120
+    assert [10] == clock.sleeps
+
+
+@pytest.mark.parametrize("seconds", [-1, float("nan")])
+def test_a_clock_does_not_go_back(seconds: float) -> None:
+    """A negative sleep is somebody's bug."""
+    clock = RetryClock()
+    with pytest.raises(ValueError, match=r"seconds=.*: a number of seconds \(0 or more\) is allowed$"):
+        clock.sleep(seconds)
+    assert [] == clock.sleeps
+
+
+def test_a_limiter_made_before_is_reached() -> None:
+    """In adaptive mode a permit that would be waited for comes at once, however old the limiter is."""
+    limiter = ClientRateLimiter()
+    limiter.record_response(True)
+    with skipped_waits() as clock:
+        for _ in range(3):
+            wait = limiter.try_acquire()
+            if wait is not None:
+                wait.rest(SystemClock())
+                assert limiter.try_acquire() is None
+    assert len(clock.sleeps) <= 3

@@ -1,0 +1,90 @@
+"""What is reached seldom: lazy names, odd values, and what a quota of others is told."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+import requests
+
+import requests_smithy_retry.smithy
+from requests_smithy_retry import (
+    RetryAdapter,
+    RetryConfigError,
+    SimpleRetryStrategy,
+    StopReason,
+    TokenBucket,
+    retry_history,
+)
+from requests_smithy_retry.quotas.line import Refusal, Refused, Terms
+from requests_smithy_retry.quotas.patient import CountedQuota
+from requests_smithy_retry.quotas.url import quota_factory
+from requests_smithy_retry.strategies.standard import _told
+from requests_smithy_retry.testing import FakeClock, scripted
+from requests_smithy_retry.wire.state import this_thread
+from tests.support import send
+
+
+def test_the_smithy_package_has_no_other_names() -> None:
+    """A name that nobody defined is an AttributeError, as in any module."""
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        requests_smithy_retry.smithy.nothing  # noqa: B018
+
+
+@pytest.mark.parametrize("value", [b"5", object(), requests.Session()])
+def test_a_timeout_is_no_object_of_another_class(value: object) -> None:
+    """Numbers, pairs and urllib3's Timeout are allowed."""
+    with pytest.raises((RetryConfigError, TypeError), match="timeout="):
+        RetryAdapter(timeout=value)  # type: ignore[arg-type]
+
+
+def test_what_was_not_used_is_given_back_to_a_counted_quota() -> None:
+    """The price of a retry that was not made."""
+    bucket = TokenBucket(10)
+    quota = CountedQuota(bucket)
+    assert quota.take(4)
+    quota.release(3)
+    assert 9 == bucket.available
+
+
+def test_the_simple_strategy_tells_first_tries_to_nobody() -> None:
+    """It has no quota."""
+    strategy = SimpleRetryStrategy()
+    assert strategy.first_try_hook("https://a.example") is strategy.first_try_hook("https://b.example")
+
+
+class Wrapped:
+    """urllib3's wrapper of a pyOpenSSL socket: it has ``settimeout``, and the socket."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.socket = sock
+        self.settimeout = sock.settimeout
+
+
+def test_a_socket_without_gettimeout_is_bounded_by_the_one_it_wraps() -> None:
+    """Its own timeout is returned, to be restored."""
+    with socket.socket() as sock:
+        sock.settimeout(7.0)
+        assert 7.0 == this_thread.bound(Wrapped(sock))
+
+
+def test_a_deadline_cuts_the_wait_for_the_service_and_says_so() -> None:
+    """The reason for the stop is the deadline's, and so is its sentence."""
+    clock = FakeClock()
+    adapter = scripted(*[503] * 100, clock=clock, quota="payoff", patience=60, operation_timeout=8.0)
+    response = send(adapter)
+    assert 503 == response.status_code
+    assert StopReason.DEADLINE == retry_history(response).stop_reason
+    assert "was not answering before the deadline" in retry_history(response).explain()
+
+
+def test_who_finds_the_line_full_is_told_so() -> None:
+    """The sentence names the service."""
+    told = _told(Refused(Refusal.FULL), Terms(), "https://a.example:443", 0.0)
+    assert told == "too many operations are waiting for https://a.example already"
+
+
+def test_a_quota_of_several_processes_does_not_wait() -> None:
+    """Only a bucket in memory tells who waits for it that it was filled."""
+    with pytest.raises(RetryConfigError, match="does not wait"):
+        quota_factory("shm://waits", on_empty="wait")

@@ -1,0 +1,61 @@
+"""What is shown of an exception (contract 12)."""
+
+import errno
+
+import requests
+from urllib3.exceptions import MaxRetryError, NewConnectionError
+
+from requests_smithy_retry.errors import MOST_CAUSES, safe_error, without_text_of
+
+SECRET = "hunter2"
+
+
+def refused():
+    """As requests raises it, made from what urllib3 and the socket said."""
+    cause = NewConnectionError(None, SECRET)
+    cause.__cause__ = ConnectionRefusedError(errno.ECONNREFUSED, SECRET)
+    return requests.ConnectionError(MaxRetryError(None, f"/?token={SECRET}", cause))
+
+
+def test_an_exception_is_shown_by_its_type_and_those_of_its_causes():
+    """With the name of the system's error, which tells more than the type; never with a text."""
+    told = "ConnectionError from MaxRetryError from NewConnectionError from ConnectionRefusedError (ECONNREFUSED)"
+    assert told == safe_error(refused())
+    assert ("ValueError", "OSError") == (safe_error(ValueError(SECRET)), safe_error(OSError(SECRET)))
+    assert "None" == safe_error(None)
+
+
+def test_a_chain_that_never_ends_is_cut():
+    """An exception that is its own cause, or has thousands of them, takes no time."""
+    circle = ValueError(SECRET)
+    circle.__cause__ = KeyError(SECRET)
+    circle.__cause__.__cause__ = circle
+    assert "ValueError from KeyError" == safe_error(circle)
+    long = ValueError(SECRET)
+    for _ in range(100):
+        long = ValueError(long)
+    assert MOST_CAUSES == safe_error(long).count("ValueError")
+
+
+def test_a_quoted_exception_gives_way_to_its_type():
+    """Also one that it was made from, by its repr or its text; the rest of the sentence stays."""
+    error = refused()
+    for quoted in (f"{error}", f"{error!r}", f"{error.args[0].reason}"):
+        text = without_text_of(error, f"gave up on {quoted}, sorry")
+        assert SECRET not in text
+        assert text.startswith("gave up on ")
+        assert text.endswith(", sorry")
+    assert "quota" == without_text_of(ValueError(), "quota")
+    assert "quota" == without_text_of(None, "quota")
+
+
+def test_an_exception_that_cannot_be_shown_hides_nothing():
+    """What cannot be written cannot have been quoted; the text stays as it is."""
+
+    class Mute(Exception):
+        def __repr__(self):
+            raise RuntimeError
+
+        __str__ = __repr__
+
+    assert ("quota", "Mute") == (without_text_of(Mute(), "quota"), safe_error(Mute()))

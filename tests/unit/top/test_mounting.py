@@ -1,0 +1,281 @@
+"""The adapter in every session of the process (contract 10.5)."""
+
+import functools
+import os
+import sys
+import threading
+
+import pytest
+import requests
+from requests.adapters import HTTPAdapter
+from urllib3.util.retry import Retry
+
+from requests_smithy_retry import RetryAdapter, RetryConfig, RetryConfigError, SimpleRetryStrategy, install, uninstall
+from requests_smithy_retry.errors import RetryError, StopReason
+from requests_smithy_retry.mounting import install_later
+from requests_smithy_retry.testing import FaultServer, Reply
+
+PLAIN = requests.Session.__init__
+install_module = sys.modules["requests_smithy_retry.mounting"]
+
+
+@pytest.fixture(autouse=True)
+def _restore():
+    yield
+    uninstall()
+    requests.Session.__init__ = PLAIN
+
+
+def adapters(session):
+    return [type(session.get_adapter(url)) for url in ("http://x", "https://x")]
+
+
+class Foreign:
+    """A strategy of somebody's own: one attempt."""
+
+    def acquire_initial_retry_token(self, *, token_scope=None):
+        return SimpleRetryStrategy().acquire_initial_retry_token(token_scope=token_scope)
+
+    def refresh_retry_token_for_retry(self, *, token_to_renew, error):
+        raise RetryError("no", stop_reason=StopReason.STRATEGY_REFUSED)
+
+    def record_success(self, *, token): ...
+
+
+class Own(requests.Session):
+    """Mounts its own adapter, as SDKs do."""
+
+    def __init__(self):
+        super().__init__()
+        self.mount("https://", HTTPAdapter(max_retries=2))
+
+
+class Wide(HTTPAdapter):
+    """Somebody's own adapter."""
+
+
+class Wider(requests.Session):
+    """Has its own adapter wherever there was a plain one, before requests' own constructor has ended."""
+
+    def mount(self, prefix, adapter):
+        super().mount(prefix, Wide())
+
+
+def test_sessions_made_afterwards_have_the_adapter():
+    """Sessions and their subclasses get it in both places; those that were there do not; what is mounted stays."""
+    before = requests.Session()
+    install()
+    kept = HTTPAdapter()
+    mounted = requests.Session()
+    mounted.mount("http://", kept)
+    assert [HTTPAdapter] * 2 == adapters(before)
+    assert [RetryAdapter] * 2 == adapters(requests.Session())
+    assert [RetryAdapter] * 2 == adapters(type("Sub", (requests.Session,), {})())
+    assert [RetryAdapter, HTTPAdapter] == adapters(Own())
+    assert [Wide] * 2 == adapters(Wider())
+    assert kept is mounted.get_adapter("http://x")
+
+
+def test_uninstall_restores_exactly_what_was_there():
+    """Session.__init__ is the very function that it was, however often either was called."""
+    uninstall()
+    install()
+    install()
+    install(max_attempts=2)
+    assert PLAIN is not requests.Session.__init__
+    uninstall()
+    uninstall()
+    assert PLAIN is requests.Session.__init__
+    assert [HTTPAdapter] * 2 == adapters(requests.Session())
+
+
+def test_installing_again_without_arguments_changes_nothing():
+    """The policy stays until options are given; then later sessions have the new one."""
+    first = install(max_attempts=5)
+    assert first is install()
+    assert 5 == requests.Session().get_adapter("http://x").retry_config.max_attempts
+    second = install(max_attempts=2)
+    assert first is not second
+    assert 2 == requests.Session().get_adapter("http://x").retry_config.max_attempts
+    assert "<Installation <StandardRetryStrategy max_attempts=2>>" == repr(second)
+    assert 2 == second.config.max_attempts
+
+
+def test_all_sessions_share_one_strategy():
+    """A session per call does not mean a full quota per call."""
+    installation = install(quota=10)
+    strategies = {requests.Session().get_adapter(url).strategy for url in ("http://x", "https://x") for _ in range(3)}
+    assert {installation.strategy} == strategies
+
+
+def test_a_strategy_of_ones_own_is_shared_with_its_options():
+    """What mount takes, install takes."""
+    strategy = SimpleRetryStrategy(max_attempts=2)
+    install(strategy=strategy, timeout=3)
+    adapter = requests.Session().get_adapter("http://x")
+    assert (strategy, 3) == (adapter.strategy, adapter.retry_config.timeout)
+
+
+@pytest.mark.parametrize("given", [{"config": RetryConfig(max_attempts=7)}, {"strategy": SimpleRetryStrategy()}])
+def test_a_config_or_a_strategy_takes_the_place_of_what_was_installed(given):
+    """Each is what somebody says, and not nothing."""
+    install(max_attempts=2)
+    install(**given)
+    adapter = requests.Session().get_adapter("http://x")
+    assert given == {name: {"config": adapter.retry_config, "strategy": adapter.strategy}[name] for name in given}
+
+
+def test_a_config_may_go_beside_a_strategy_of_ones_own():
+    """As in the adapter: a strategy that is none of ours leaves the rest to the config."""
+
+    class Theirs:
+        def acquire_initial_retry_token(self, *, token_scope=None): ...
+        def refresh_retry_token_for_retry(self, *, token_to_renew, error): ...
+        def record_success(self, *, token): ...
+
+    strategy = Theirs()
+    installation = install(strategy=strategy, config=RetryConfig(timeout=3))
+    adapter = requests.Session().get_adapter("http://x")
+    assert (strategy, 3) == (adapter.strategy, adapter.retry_config.timeout)
+    assert (strategy, 3) == (installation.strategy, installation.config.timeout)
+
+
+def test_a_session_may_take_arguments():
+    """They go where they went: somebody may have replaced the constructor before."""
+
+    def theirs(self, name, *, other):
+        PLAIN(self)
+        self.given = (name, other)
+
+    requests.Session.__init__ = theirs
+    install()
+    session = requests.Session(1, other=2)
+    assert ((1, 2), [RetryAdapter] * 2) == (session.given, adapters(session))
+    uninstall()
+    assert theirs is requests.Session.__init__
+
+
+def test_somebody_elses_wrapper_is_not_torn_out():
+    """If others wrap Session.__init__ after us, uninstall leaves theirs, and ours beneath does nothing."""
+    install()
+    ours = requests.Session.__init__
+
+    @functools.wraps(ours)
+    def theirs(self):
+        ours(self)
+        self.theirs = True
+
+    requests.Session.__init__ = theirs
+    uninstall()
+    session = requests.Session()
+    assert (theirs, True, [HTTPAdapter] * 2) == (requests.Session.__init__, session.theirs, adapters(session))
+    install()
+    assert [RetryAdapter] * 2 == adapters(requests.Session())
+
+
+def test_threads_may_install_at_once():
+    """Sixteen threads make one installation, and one uninstall takes it back."""
+    found = []
+    threads = [threading.Thread(target=lambda: found.append(install())) for _ in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (16, 1) == (len(found), len(set(found)))
+    uninstall()
+    assert PLAIN is requests.Session.__init__
+
+
+@pytest.mark.parametrize(
+    ("value", "total"),
+    [(5, 5), (0, 0), (False, 0), (None, 3), (Retry(4), 4), (Retry.DEFAULT, 3), (Retry(7, read=2), 7)],
+)
+@pytest.mark.parametrize("installed", [{}, {"strategy": SimpleRetryStrategy()}, {"strategy": Foreign()}])
+def test_an_assigned_max_retries_is_the_sessions_own(value, total, installed):
+    """Whatever HTTPAdapter takes: it holds for this session, which then has a strategy of its own."""
+    shared = install(**installed).strategy
+    session = requests.Session()
+    for adapter in session.adapters.values():
+        adapter.max_retries = value
+    adapter = session.get_adapter("http://x")
+    assert (total, total + 1) == (adapter.max_retries.total, adapter.strategy.max_attempts)
+    assert adapter.strategy is not shared
+    assert shared is requests.Session().get_adapter("http://x").strategy
+
+
+@pytest.mark.parametrize("installed", [{"quota": 500}, {"strategy": SimpleRetryStrategy()}, {"strategy": Foreign()}])
+@pytest.mark.real_time
+def test_a_change_in_place_is_the_sessions_own(installed):
+    """Another session goes on as it was installed."""
+    install(**installed)
+    session, other = requests.Session(), requests.Session()
+    retry = session.get_adapter("http://x").max_retries
+    retry.total, retry.status_forcelist, retry.raise_on_status = 1, [418], False
+    with FaultServer(default=Reply(418)) as server:
+        assert [418, 418] == [made.get(server.url, timeout=5).status_code for made in (session, other)]
+        assert 2 + 1 == len(server.requests)
+    assert other.get_adapter("http://x").max_retries is not retry
+
+
+@pytest.mark.real_time
+def test_requests_get_retries_and_shares_the_quota():
+    """The module's own functions have retries, and one bucket between them."""
+    install(quota=14, initial_backoff=0)
+    with FaultServer([Reply(503), Reply(200), Reply(503)], default=Reply(503)) as server:
+        assert 200 == requests.get(server.url, timeout=5).status_code
+        assert 503 == requests.get(server.url, timeout=5).status_code
+        assert 503 == requests.get(server.url, timeout=5).status_code
+        assert 2 + 2 + 1 == len(server.requests)
+
+
+def test_aws_settings_are_read_once(tmp_path, monkeypatch):
+    """Sessions made later go by what install read, whatever has become of the file and the variables."""
+    path = tmp_path / "config"
+    path.write_text("[default]\nmax_attempts = 7\n")
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(path))
+    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "bad")
+    with pytest.raises(RetryConfigError):
+        install(aws_config=True)
+    monkeypatch.delenv("AWS_MAX_ATTEMPTS")
+    install(aws_config=True)
+    path.unlink()
+    monkeypatch.setenv("AWS_RETRY_MODE", "bad")
+    assert 7 == requests.Session().get_adapter("https://").retry_config.max_attempts
+
+
+def test_an_aws_setting_that_code_overrules_is_judged_by_no_session(monkeypatch):
+    """What install was content with, every session is content with."""
+    monkeypatch.setenv("AWS_CONFIG_FILE", os.devnull)
+    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "bad")
+    install(max_attempts=5, aws_config=True)
+    assert 5 == requests.Session().get_adapter("https://").retry_config.max_attempts
+
+
+def test_the_environment_may_be_looked_at_later(monkeypatch):
+    """When the first session is made; what was installed until then, or taken back, stays so."""
+    refused = []
+    install_later(refused.append)
+    monkeypatch.setenv("SMITHY_RETRY_MAX_ATTEMPTS", "7")
+    session = requests.Session()
+    assert 7 == session.get_adapter("https://").retry_config.max_attempts
+    install_later(refused.append)
+    assert session.get_adapter("https://").strategy is requests.Session().get_adapter("https://").strategy
+    uninstall()
+    install_later(refused.append)
+    assert install(max_attempts=2) is install()
+    assert 2 == requests.Session().get_adapter("https://").retry_config.max_attempts
+    uninstall()
+    monkeypatch.setenv("SMITHY_RETRY_MAX_ATTEMPTS", "many")
+    install_later(refused.append)
+    assert HTTPAdapter is type(requests.Session().get_adapter("https://"))
+    assert ["max_attempts"] == [refusal.option for refusal in refused]
+
+
+def test_a_session_that_is_made_while_it_is_taken_back_stays_plain():
+    """Another thread took it back between the session's making and the look at the environment."""
+    install_later(lambda refusal: None)
+    later = install_module._current
+    uninstall()
+    session = requests.Session()
+    later.equip(session)
+    assert HTTPAdapter is type(session.get_adapter("https://"))

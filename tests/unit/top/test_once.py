@@ -1,0 +1,31 @@
+"""What is said once a process."""
+
+from __future__ import annotations
+
+import threading
+
+from requests_smithy_retry.checks import is_first
+
+
+def test_only_the_first_one_is_first() -> None:
+    """Of each thing, and for each record of what was said."""
+    said: dict[str, object] = {}
+    assert [is_first(said, what) for what in "abab"] == [True, True, False, False]
+    assert is_first({}, "a")
+
+
+def test_of_many_threads_one_is_first() -> None:
+    """Without a lock."""
+    said: dict[str, object] = {}
+    barrier, firsts = threading.Barrier(16), []
+
+    def say() -> None:
+        barrier.wait(10)
+        firsts.append(is_first(said, "a"))
+
+    threads = [threading.Thread(target=say) for _ in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(10)
+    assert sorted(firsts) == [False] * 15 + [True]

@@ -1,0 +1,199 @@
+"""Connecting by a deadline: addresses, refusals, names that stand for nothing, other ways to connect."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import requests
+import urllib3.util.connection
+
+from requests_smithy_retry import StopReason, retry_history
+from requests_smithy_retry.clock import Deadline
+from requests_smithy_retry.testing import CloseAfterRequest, FaultServer, Reply, ResetAfterRequest, refusing_port
+from requests_smithy_retry.testing.clock import FakeClock
+from requests_smithy_retry.wire import this_thread
+from requests_smithy_retry.wire.state import AttemptState
+
+from .support import session
+
+
+def resolving(monkeypatch: pytest.MonkeyPatch, *addresses: tuple[str, int]) -> None:
+    """Have any name stand for these addresses."""
+    found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", address) for address in addresses]
+    real = socket.getaddrinfo
+
+    def resolve(host: str, *rest: Any, **more: Any) -> Any:
+        return found if host == "name.test" else real(host, *rest, **more)
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+
+
+def test_the_next_address_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A refused one costs nothing but its time."""
+    # Whether a socket is left is not asked: urllib3 1.26 itself keeps a cycle around an address that refused.
+    with FaultServer() as server, session(operation_timeout=5, max_attempts=1) as made:
+        resolving(monkeypatch, ("127.0.0.2", server.port), ("127.0.0.1", server.port))
+        assert made.get(f"http://name.test:{server.port}/").status_code == 200
+
+
+def test_after_an_address_that_times_out_the_next_one_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By itself, without the deadline having passed: the kernel gives up before."""
+    real, tried = urllib3.util.connection.create_connection, []
+
+    def connect(address: tuple[str, int], *rest: Any, **more: Any) -> Any:
+        tried.append(address[0])
+        if address[0] == "127.0.0.2":
+            raise TimeoutError("timed out")
+        return real(address, *rest, **more)
+
+    monkeypatch.setattr("requests_smithy_retry.wire.connect._create_connection", connect)
+    monkeypatch.setattr(urllib3.util.connection, "create_connection", connect)
+    with FaultServer() as server, session(operation_timeout=5, max_attempts=1) as made:
+        resolving(monkeypatch, ("127.0.0.2", server.port), ("127.0.0.1", server.port))
+        assert made.get(f"http://name.test:{server.port}/").status_code == 200
+    assert tried == ["127.0.0.2", "127.0.0.1"]
+
+
+def test_all_addresses_refuse() -> None:
+    """The name of the fault is the one without a deadline, and nothing was written."""
+    refused = pytest.raises(requests.ConnectionError, match="Failed to establish a new connection")
+    with refusing_port() as port, session(operation_timeout=5, max_attempts=2) as made, refused as caught:
+        made.post(f"http://127.0.0.1:{port}/", data=b"x")
+    assert len(retry_history(caught.value).attempts) == 2
+
+
+def test_a_socket_that_was_connected_too_late_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A connection that is made just after the deadline is closed at once, whoever still holds the exception."""
+    real, clock, opened = urllib3.util.connection.create_connection, FakeClock(), []
+
+    def late(*address: Any, **more: Any) -> Any:
+        opened.append(real(*address, **more))
+        clock.sleep(3)
+        return opened[-1]
+
+    monkeypatch.setattr(urllib3.util.connection, "create_connection", late)
+    with FaultServer() as server, session(operation_timeout=2, max_attempts=1, clock=clock) as made:
+        with pytest.raises(requests.ConnectTimeout):
+            made.get(server.url)
+        assert [-1] == [sock.fileno() for sock in opened]
+
+
+def test_a_name_that_stands_for_nothing() -> None:
+    """It fails as it does without a deadline."""
+    failed = pytest.raises(requests.ConnectionError)
+    with session(operation_timeout=5, max_attempts=1) as made, failed as caught:
+        made.get("http://name.invalid/")
+    assert not isinstance(caught.value, requests.exceptions.Timeout)
+
+
+def test_somebody_elses_way_to_find_a_host_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A patched ``create_connection`` still gets the name."""
+    real, asked = urllib3.util.connection.create_connection, []
+
+    def own(address: tuple[str, int], *rest: Any, **more: Any) -> Any:
+        asked.append(address[0])
+        return real(("127.0.0.1", address[1]), *rest, **more)
+
+    monkeypatch.setattr(urllib3.util.connection, "create_connection", own)
+    with FaultServer() as server, session(operation_timeout=5) as made:
+        assert made.get(f"http://name.test:{server.port}/").status_code == 200
+    assert asked == ["name.test"]
+
+
+def test_what_a_step_may_take() -> None:
+    """The less of its own timeout and of what is left; nothing once the deadline has passed."""
+    clock, state = FakeClock(), AttemptState()
+    assert state.seconds(None) is None
+    with state.under(Deadline(clock.now() + 3, clock)):
+        assert (state.seconds(None), state.seconds(2), state.seconds(9)) == (3, 2, 3)
+        clock.sleep(3)
+        with pytest.raises(TimeoutError):
+            state.seconds(2)
+    assert state.deadline is None
+    assert this_thread.deadline is None
+
+
+class AsksASideService:
+    """A body that asks another server between its parts, over the adapter's own pools, and can do without."""
+
+    def __init__(self, ask: Callable[[], object], *, again: bool) -> None:
+        self.ask = ask
+        self.again = again
+
+    def parts(self) -> Iterator[bytes]:
+        yield b"part"
+        with contextlib.suppress(Exception):
+            self.ask()
+        yield b"part"
+
+    def __call__(self) -> Any:
+        return self if self.again else self.parts()
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self.parts()
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["generator", "iterable"])
+@pytest.mark.parametrize("kept_alive", [False, True])
+@pytest.mark.parametrize("by", ["pool", "session", "session, then pool"])
+@pytest.mark.parametrize("options", [{}, {"operation_timeout": 20}], ids=["", "deadline"])
+def test_a_connection_that_a_body_makes_does_not_make_its_request_unwritten(
+    again: bool, kept_alive: bool, by: str, options: dict[str, Any]
+) -> None:
+    """A POST of which parts were sent is not sent again, whatever failed meanwhile in the same thread."""
+    with FaultServer() as server, refusing_port() as port, session(**options) as made:
+        url, manager = f"http://127.0.0.1:{port}/", made.get_adapter(server.url).poolmanager
+        if kept_alive:
+            made.get(server.url)
+
+        def ask() -> None:
+            with contextlib.suppress(requests.ConnectionError):
+                if "session" in by:
+                    made.get(url)
+            if "pool" in by:
+                manager.request("GET", url, retries=False)
+
+        server.script([ResetAfterRequest(), Reply(200)])
+        before = len(server.requests)
+        with pytest.raises(requests.ConnectionError) as caught:
+            made.post(server.url, data=AsksASideService(ask, again=again)())
+        history = retry_history(caught.value)
+        assert history is not None
+        assert StopReason.NOT_RESENDABLE is history.stop_reason or not again
+        assert [b"partpart"] == [request.body for request in server.requests[before:]]
+
+
+def test_the_head_of_a_tunnel_is_no_byte_of_the_request() -> None:
+    """A POST is sent again when the proxy hangs up on CONNECT: no byte of it was written."""
+    with FaultServer([CloseAfterRequest()] * 3) as proxy, session() as made, pytest.raises(requests.ConnectionError):
+        made.post("https://example.test/", data=b"x", proxies={"https": proxy.url})
+    assert ["CONNECT"] * 3 == [request.method for request in proxy.requests]
+
+
+@pytest.mark.parametrize(
+    ("address", "expected"),
+    [
+        (("fe80::1", 80, 0, 4), "fe80::1%4"),
+        (("fe80::1%eth0", 80, 0, 4), "fe80::1%eth0"),
+        (("2001:db8::1", 80, 0, 0), "2001:db8::1"),
+        (("127.0.0.1", 80), "127.0.0.1"),
+    ],
+)
+def test_an_address_keeps_its_scope(monkeypatch: pytest.MonkeyPatch, address: Any, expected: str) -> None:
+    """A link-local address means nothing without the interface, with a deadline as without one."""
+    connected = []
+
+    def connect(there: tuple[str, int], *_: Any, **__: Any) -> Any:
+        connected.append(there[0])
+        raise ConnectionRefusedError
+
+    resolving(monkeypatch, address)
+    monkeypatch.setattr("requests_smithy_retry.wire.connect._create_connection", connect)
+    monkeypatch.setattr(urllib3.util.connection, "create_connection", connect)
+    with session(operation_timeout=5, max_attempts=1) as made, pytest.raises(requests.ConnectionError):
+        made.get("http://name.test/")
+    assert [expected] == connected

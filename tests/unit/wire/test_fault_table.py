@@ -1,0 +1,193 @@
+"""Every fault of the catalogue, by how often, method, body kind, and stream or not."""
+
+from __future__ import annotations
+
+import io
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import requests
+
+from requests_smithy_retry import StopReason, retry_history
+from requests_smithy_retry.testing import DEFAULT_BODY, WELL, CataloguedFault, FaultServer, fault_catalogue
+
+from .support import nothing_left, session
+
+UNASKED_101 = "switching-protocols"
+"""Handed on as it is (contract 14.2): its status says all."""
+TIME = 0.12
+"""Seconds for one attempt, where the fault lasts until somebody's patience ends."""
+AMPLE = 5.0
+"""Seconds for one attempt that nothing holds up; so many that a busy machine keeps to them."""
+PATIENT = 2.0
+"""Seconds for one attempt of those that :data:`TIME` was too short for; no drip ends within it."""
+
+FAULTS = fault_catalogue(interval=0.05)
+BROKEN = [fault for fault in FAULTS if fault.outcome in ("broken", "slow") and fault.name != UNASKED_101]
+WHOLE = [fault for fault in FAULTS if fault.outcome == "whole"]
+HEAD_FAULTS = frozenset(
+    [
+        "close-before-request",
+        "reset-before-request",
+        "close-after-request",
+        "reset-after-request",
+        "half-close",
+        "head-cut-in-status",
+        "head-cut-in-header",
+        "head-reset",
+        "bad-status-line",
+        "no-http",
+        "huge-header",
+        "endless-headers",
+        "length-negative",
+        "length-no-number",
+        "two-lengths",
+        "two-lengths-joined",
+        "length-and-chunks",
+        "stall-accept",
+        "stall-status",
+        "stall-status-line",
+        "stall-header",
+        "head-drip",
+        "endless-headers-slow",
+        "interim-without-end",
+    ]
+)
+"""What fails before there is a response to hand on."""
+BODIES: dict[str, Any] = {"none": None, "bytes": b"payload", "generator": "generator", "file": "file"}
+
+
+@pytest.fixture(autouse=True)
+def _quiet(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.CRITICAL, "urllib3")
+
+
+def ids(faults: list[CataloguedFault]) -> list[str]:
+    return [fault.name for fault in faults]
+
+
+def body(kind: str) -> Any:
+    def parts() -> Iterator[bytes]:
+        yield b"pay"
+        yield b"load"
+
+    return parts() if kind == "generator" else io.BytesIO(b"payload") if kind == "file" else BODIES[kind]
+
+
+def call(
+    fault: CataloguedFault, method: str, kind: str, stream: bool, times: int, slow: float = TIME
+) -> tuple[Any, FaultServer]:
+    """A response, read to its end, or the exception; and the server, closed.
+
+    :param slow: seconds for one attempt, where the fault is a slow one.
+    """
+    seconds = slow if fault.outcome == "slow" else AMPLE
+    script = [fault.behaviour] * times
+    with FaultServer(script, default=WELL if times < 3 else fault.behaviour) as server:
+        with session(max_attempts=3, operation_attempt_timeout=seconds) as made:
+            try:
+                result: Any = made.request(method, server.url, data=body(kind), stream=stream, timeout=seconds)
+                if stream and fault.outcome == "slow" and fault.name not in HEAD_FAULTS:
+                    result.close()  # its body may have no end, and no deadline (contract 8.1)
+                else:
+                    assert result.content is not None
+            except requests.RequestException as error:
+                result = error
+        return result, server
+
+
+def undisturbed(
+    fault: CataloguedFault, method: str, kind: str, stream: bool, times: int, expected: int
+) -> tuple[Any, FaultServer]:
+    """A call; made once more with more time where an attempt too many shows that what is quick was late as well.
+
+    So it is on a busy machine. What is wrong in the library is wrong in the second call, too.
+
+    :param expected: how many requests the server gets.
+    """
+    result, server = call(fault, method, kind, stream, times)
+    record = retry_history(result)
+    late = len(server.requests) > expected or (record is not None and len(record.attempts) > expected)
+    # Where nothing is sent again, the fault itself ends in a timeout.
+    late = late or (method != "POST" and isinstance(result, requests.Timeout))
+    if late and fault.outcome == "slow":
+        return call(fault, method, kind, stream, times, PATIENT)
+    return result, server
+
+
+@pytest.mark.parametrize(
+    ("method", "kind", "times"), [("GET", "none", 1), ("GET", "none", 2), ("PUT", "bytes", 1), ("PUT", "file", 1)]
+)
+@pytest.mark.parametrize("fault", BROKEN, ids=ids(BROKEN))
+def test_a_passing_fault_is_mended(fault: CataloguedFault, method: str, kind: str, times: int) -> None:
+    """What may be sent again comes back whole, however the attempts before were broken."""
+    result, server = undisturbed(fault, method, kind, False, times, expected=times + 1)
+    assert isinstance(result, requests.Response), result
+    assert result.content == DEFAULT_BODY
+    assert len(retry_history(result).attempts) == times + 1
+    if kind != "none":
+        assert server.requests[-1].body == b"payload"
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("fault", BROKEN, ids=ids(BROKEN))
+def test_a_lasting_fault_is_an_error(fault: CataloguedFault, stream: bool) -> None:
+    """The last attempt's own requests exception, and no body that could be known to be wrong."""
+    result, _ = call(fault, "GET", "none", stream, 3)
+    if stream and fault.name not in HEAD_FAULTS and isinstance(result, requests.Response):
+        return  # the body is the caller's; urllib3 does not look at the end of a coding
+    assert isinstance(result, requests.RequestException), result
+    if not stream:
+        assert retry_history(result).stop_reason is StopReason.MAX_ATTEMPTS
+
+
+@pytest.mark.parametrize("fault", [f for f in BROKEN if f.name not in HEAD_FAULTS])
+def test_a_stream_is_never_replayed(fault: CataloguedFault) -> None:
+    """With ``stream`` the response is the caller's once there is one: its body is not asked for again."""
+    _, server = undisturbed(fault, "GET", "none", True, 1, expected=1)
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("fault", [f for f in BROKEN if f.name in HEAD_FAULTS])
+def test_a_head_that_fails_is_asked_for_again_with_stream(fault: CataloguedFault) -> None:
+    """Before there is a response, ``stream`` makes no difference."""
+    result, _ = undisturbed(fault, "GET", "none", True, 1, expected=2)
+    assert isinstance(result, requests.Response), result
+    assert result.content == DEFAULT_BODY
+
+
+@pytest.mark.parametrize("kind", ["bytes", "generator"])
+@pytest.mark.parametrize("fault", BROKEN, ids=ids(BROKEN))
+def test_a_post_that_may_have_been_applied_is_not_repeated(fault: CataloguedFault, kind: str) -> None:
+    """A request that was written, without a key, is sent once."""
+    result, server = undisturbed(fault, "POST", kind, False, 1, expected=1)
+    assert isinstance(result, requests.RequestException), result
+    assert len(server.requests) <= 1
+    assert len(retry_history(result).attempts) == 1
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT"])
+@pytest.mark.parametrize("fault", WHOLE, ids=ids(WHOLE))
+def test_what_is_whole_arrives(fault: CataloguedFault, method: str, stream: bool) -> None:
+    """Oddities that plain requests takes are taken, at the first attempt."""
+    result, _ = call(fault, method, "bytes", stream, 1)
+    assert isinstance(result, requests.Response), result
+    assert result.content == DEFAULT_BODY
+    assert len(retry_history(result).attempts) == 1
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=ids(FAULTS))
+def test_no_socket_and_no_thread_is_left(fault: CataloguedFault) -> None:
+    """Once the session is closed and the result is dropped, nothing of it is there, with no help from the collector."""
+    with nothing_left():
+        call(fault, "GET", "none", False, 1)
+
+
+def test_switching_protocols_is_handed_on() -> None:
+    """An answer 101 is no interim answer."""
+    fault = next(fault for fault in FAULTS if fault.name == UNASKED_101)
+    result, _ = call(fault, "GET", "none", False, 1)
+    assert result.status_code == 101

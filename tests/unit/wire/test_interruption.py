@@ -1,0 +1,203 @@
+"""Ctrl-C, SystemExit and user code that raises: nothing is leaked, nothing is stuck."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import threading
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import requests
+
+from requests_smithy_retry import Outcome, StandardRetryStrategy, classifier, retry_options
+from requests_smithy_retry.testing import FaultServer, Reply, Stall
+from requests_smithy_retry.wire.reader import Reader
+
+from .support import nothing_left, session
+
+ONE = {"pool_block": True, "pool_maxsize": 1}
+
+
+class InterruptedClock:
+    """A clock whose sleep is interrupted."""
+
+    def __init__(self, raised: type[BaseException]) -> None:
+        self.raised = raised
+
+    def now(self) -> float:
+        return 0.0
+
+    def wall(self) -> float:
+        return 0.0
+
+    def sleep(self, seconds: float) -> None:
+        raise self.raised
+
+
+def is_usable(made: requests.Session, server: FaultServer) -> None:
+    """The pool's only connection is free again."""
+    server.script([])
+    adapter: Any = made.get_adapter(server.url)
+    pool = adapter.poolmanager.connection_from_url(server.url).pool
+    assert pool.qsize() == 1
+    assert made.get(server.url, timeout=5).status_code == 200
+
+
+@pytest.mark.parametrize("raised", [KeyboardInterrupt, SystemExit])
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("status", [503, 429])
+def test_interrupted_in_a_wait(raised: type[BaseException], stream: bool, status: int) -> None:
+    """The connection was given back before, and the quota stays within its bounds."""
+    strategy = StandardRetryStrategy(initial_backoff=1, throttling_backoff=1, quota=30, jitter="none")
+    with nothing_left(), FaultServer([Reply(status, body=b"no")]) as server:
+        with session_of(strategy, InterruptedClock(raised)) as made:
+            with pytest.raises(raised):
+                made.get(server.url, stream=stream)
+            is_usable(made, server)
+        for bucket in strategy.snapshot().buckets.values():
+            assert 0 <= bucket.available <= bucket.capacity
+
+
+def session_of(strategy: Any, clock: Any) -> Any:
+    from requests_smithy_retry import RetryAdapter
+
+    made = requests.Session()
+    made.trust_env = False
+    made.mount("http://", RetryAdapter(strategy=strategy, clock=clock, **ONE))
+    return made
+
+
+@pytest.fixture
+def _ctrl_c() -> Iterator[None]:
+    """A process that a shell started in the background ignores SIGINT, and this test would wait for ever."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize("stall", ["status", "body"])
+@pytest.mark.parametrize("bounded", [False, True])
+@pytest.mark.usefixtures("_ctrl_c")
+def test_ctrl_c_in_an_attempt(stall: Any, bounded: bool) -> None:
+    """A real signal while a socket is read: the connection goes, its place is free, and nothing is sent again."""
+    options = {"operation_timeout": 30} if bounded else {}
+    with nothing_left(), FaultServer([Stall(stall)]) as server, session(**ONE, **options) as made:
+        timer = threading.Timer(0.15, os.kill, (os.getpid(), signal.SIGINT))
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            made.get(server.url)
+        timer.join()
+        assert len(server.requests) == 1
+        is_usable(made, server)
+
+
+class SoftTimeLimitExceeded(Exception):
+    """What Celery raises in a task, from a signal's handler, is an ``Exception`` like any other."""
+
+
+@pytest.fixture
+def _soft_limit() -> Iterator[None]:
+    def over(*_: Any) -> None:
+        raise SoftTimeLimitExceeded
+
+    before = signal.signal(signal.SIGUSR1, over)
+    yield
+    signal.signal(signal.SIGUSR1, before)
+
+
+@pytest.mark.parametrize("status", [200, 503])
+@pytest.mark.parametrize("stall", ["status", "body"])
+@pytest.mark.parametrize("bounded", [False, True])
+@pytest.mark.usefixtures("_soft_limit")
+def test_a_time_limit_that_a_signal_sets(status: int, stall: Any, bounded: bool) -> None:
+    """Raised while an attempt is under way, it reaches the caller as it is, and nothing is sent again."""
+    options = {"operation_timeout": 30} if bounded else {}
+    stalled = Stall(stall, reply=Reply(status, body=b"x" * 100))
+    with nothing_left(), FaultServer([stalled]) as server, session(**ONE, **options) as made:
+        timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGUSR1))
+        timer.start()
+        with pytest.raises(SoftTimeLimitExceeded):
+            made.get(server.url)
+        timer.join()
+        assert len(server.requests) == 1
+        is_usable(made, server)
+
+
+@pytest.fixture(params=[TimeoutError, OSError, ValueError])
+def raised_by_a_signal(request: pytest.FixtureRequest) -> Iterator[type[Exception]]:
+    """What a signal's handler raises, which the network and a closed file raise as well."""
+
+    def over(*_: Any) -> None:
+        raise request.param("the time is up")
+
+    before = signal.signal(signal.SIGUSR1, over)
+    yield request.param
+    signal.signal(signal.SIGUSR1, before)
+
+
+def interrupting(part: bytes = b"") -> bytes:
+    """Stand in for a step over a socket during which a signal comes."""
+    signal.raise_signal(signal.SIGUSR1)
+    return part
+
+
+def test_a_signal_while_bytes_are_fetched_ahead(raised_by_a_signal: type[Exception]) -> None:
+    """The handler's exception goes up at once; it is none that the socket met."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs, Reader(ours, "r") as reader:
+        reader._sock = SimpleNamespace(  # type: ignore[attr-defined]
+            gettimeout=lambda: None, settimeout=lambda _: None, recv=lambda _: interrupting(), _decref_socketios=int
+        )
+        with pytest.raises(raised_by_a_signal, match="the time is up"):
+            reader.fetch_ahead(1)
+        assert reader.failure is None
+
+
+def test_a_signal_while_a_discarded_body_is_read_up(
+    raised_by_a_signal: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The handler's exception goes up, and no retry follows."""
+    server = FaultServer([Reply(429, body=b"x" * 70_000), Reply(200)])
+    with nothing_left(), server, session(throttling_backoff=0.0, **ONE) as made:
+        monkeypatch.setattr("http.client.HTTPResponse.read1", lambda *_: interrupting())
+        with pytest.raises(raised_by_a_signal, match="the time is up"):
+            made.get(server.url, stream=True)
+        monkeypatch.undo()
+        assert len(server.requests) == 1
+        is_usable(made, server)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_classifier_that_raises(stream: bool) -> None:
+    """A bug in user code gets through, with the connection released."""
+
+    @classifier
+    def broken(outcome: Outcome) -> None:
+        raise ZeroDivisionError
+
+    with nothing_left(), FaultServer([Reply(503, body=b"x" * 100_000)]) as server, session(**ONE) as made:
+        with retry_options(classifiers=[broken]), pytest.raises(ZeroDivisionError):
+            made.get(server.url, stream=stream)
+        is_usable(made, server)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("status", [200, 503])
+def test_a_scope_function_that_raises(status: int, stream: bool) -> None:
+    """It is only asked once the first attempt was made, however that went."""
+    bugs: list[type[Exception]] = [ZeroDivisionError]
+
+    def broken(request: Any) -> str:
+        if bugs:
+            raise bugs.pop()
+        return "mended"
+
+    answer = Reply(status, body=b"x" * 100_000)
+    with nothing_left(), FaultServer([answer]) as server, session(scope=broken, **ONE) as made:
+        with pytest.raises(ZeroDivisionError):
+            made.get(server.url, stream=stream)
+        is_usable(made, server)

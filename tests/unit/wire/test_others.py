@@ -1,0 +1,132 @@
+"""Living with others (contract 11.4, 14.1): vcrpy, responses, SOCKS, unpickled adapters, foreign connections."""
+
+from __future__ import annotations
+
+import pickle
+import socket
+import struct
+import threading
+from typing import Any
+
+import pytest
+import requests
+from requests.auth import HTTPDigestAuth
+
+from requests_smithy_retry import RetryAdapter, retry_history
+from requests_smithy_retry.testing import DEFAULT_BODY, CutHead, Drip, FaultServer, Reply
+from requests_smithy_retry.testing.clock import FakeClock
+from requests_smithy_retry.wire.pools import PreparingPool, prepare
+
+from .support import session
+
+BOUNDS = {"operation_timeout": 5}
+
+
+def test_vcrpy_records_and_plays(tmp_path: Any) -> None:
+    """It replaces the connection's class; ours lets it."""
+    vcr = pytest.importorskip("vcr")
+    with FaultServer([Reply(503)]) as server:
+        for _ in range(2):
+            with vcr.use_cassette(str(tmp_path / "tape.yaml")), session(**BOUNDS) as made:
+                assert made.get(server.url).content == DEFAULT_BODY
+        assert len(server.requests) == 2
+
+
+def test_responses_sees_each_attempt() -> None:
+    """A mock below the adapter has no connection to look at."""
+    responses = pytest.importorskip("responses")
+    with responses.RequestsMock() as mock, session(**BOUNDS) as made:
+        mock.get("http://example.test/", status=503, body=b"x" * 100_000)
+        mock.get("http://example.test/", body=b"well")
+        assert made.get("http://example.test/").content == b"well"
+
+
+def test_an_unpickled_adapter_watches() -> None:
+    """Its pools are prepared anew, for proxies too."""
+    adapter: RetryAdapter = pickle.loads(pickle.dumps(RetryAdapter(initial_backoff=0, **BOUNDS)))
+    with FaultServer([CutHead(Reply(204))]) as server, requests.Session() as made:
+        made.trust_env = False
+        made.mount("http://", adapter)
+        assert made.get(server.url).status_code == 200
+        assert isinstance(adapter.poolmanager.connection_from_url(server.url), PreparingPool)
+
+
+def relay_socks(listener: socket.socket) -> None:
+    """A SOCKS5 proxy for one connection."""
+    client, _ = listener.accept()
+    with client:
+        client.recv(262)
+        client.sendall(b"\x05\x00")
+        head = client.recv(262)
+        host, port = socket.inet_ntoa(head[4:8]), struct.unpack("!H", head[8:10])[0]
+        with socket.create_connection((host, port)) as upstream:
+            client.sendall(b"\x05\x00\x00\x01" + head[4:10])
+            upstream.sendall(client.recv(65536))
+            while data := upstream.recv(65536):
+                client.sendall(data)
+
+
+def test_a_socks_proxy_under_a_deadline() -> None:
+    """The body's drip behind it is bounded, as everywhere."""
+    pytest.importorskip("socks")
+    listener = socket.create_server(("127.0.0.1", 0))
+    thread = threading.Thread(target=relay_socks, args=(listener,))
+    thread.start()
+    proxy = f"socks5://127.0.0.1:{listener.getsockname()[1]}"
+    late = pytest.raises(requests.exceptions.ReadTimeout)
+    bounded = session(max_attempts=1, operation_timeout=1.5)
+    with listener, FaultServer(Drip("body", 0.5, Reply(body=b"x" * 99))) as server, bounded as made, late:
+        made.get(server.url, proxies={"http": proxy})
+    thread.join()
+
+
+def test_a_connection_of_another_kind_is_left_alone() -> None:
+    """Nothing is known of how it connects."""
+
+    class Own:
+        def connect(self) -> None:
+            """In a way of its own."""
+
+    own = Own()
+    assert prepare(own) is own
+    assert vars(own) == {}
+
+
+@pytest.mark.parametrize("bounds", [{"operation_timeout": 1}, {"operation_attempt_timeout": 1}])
+def test_a_stream_has_no_deadline_after_its_head(bounds: dict[str, Any]) -> None:
+    """Its body is read with the caller's own read timeout (contract 8.1)."""
+    with FaultServer(Drip("body", 0.04, Reply(body=b"x" * 30))) as server, session(max_attempts=1, **bounds) as made:
+        response = made.get(server.url, stream=True, timeout=7)
+        assert response.raw._original_response.fp.raw._sock.gettimeout() == 7
+        assert response.content == b"x" * 30
+        assert retry_history(response).attempts[0].duration < 1
+
+
+DIGEST = {"WWW-Authenticate": 'Digest realm="r", nonce="n", qop="auth"'}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [Reply(302, {"Location": "/next"}, b"x" * 999), Reply(401, DIGEST, b"x" * 999)],
+    ids=["redirect", "digest"],
+)
+@pytest.mark.parametrize("options", [{"stream": True}, {}], ids=["stream", "preload_content=False"])
+def test_what_requests_reads_to_send_again_is_read_within_the_operations_time(
+    answer: Reply, options: dict[str, Any]
+) -> None:
+    """The bodies of redirects and challenges are no stream of the caller's, who gets the last response alone."""
+    bounds = {"operation_timeout": 0.5, "preload_content": bool(options)}
+    late = pytest.raises(requests.exceptions.ConnectionError, match="Read timed out")
+    with FaultServer(Drip("body", 0.04, answer)) as server, session(max_attempts=1, **bounds) as made, late:
+        made.get(server.url, auth=HTTPDigestAuth("me", "secret"), timeout=7, **options)
+    assert len(server.requests) == 1
+
+
+def test_a_redirect_that_is_streamed_late_has_the_time_that_was_left() -> None:
+    """Who wants a redirect's body unread may come for it after the operation's time."""
+    clock = FakeClock()
+    answer = Drip("body", 0.002, Reply(302, {"Location": "/next"}, b"x" * 9))
+    with FaultServer(answer) as server, session(operation_timeout=5, clock=clock) as made:
+        response = made.get(server.url, stream=True, allow_redirects=False)
+        clock.sleep(60)
+        assert response.content == b"x" * 9

@@ -1,0 +1,93 @@
+"""Pools whose connections are prepared (contract 14.1)."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import urllib3
+from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
+from urllib3.exceptions import EmptyPoolError
+
+from requests_smithy_retry import RetryAdapter
+from requests_smithy_retry.clock import Deadline
+from requests_smithy_retry.testing.clock import FakeClock
+from requests_smithy_retry.wire import this_thread
+from requests_smithy_retry.wire.connect import Connect
+from requests_smithy_retry.wire.pools import PreparingPool, WaitingPool, preparing, use_our_pools
+
+
+@pytest.mark.parametrize("pool_class", [HTTPConnectionPool, HTTPSConnectionPool])
+def test_a_prepared_class_is_made_once(pool_class: Any) -> None:
+    """It keeps its name, and one that is prepared already is taken as it is."""
+    made = preparing(pool_class)
+    assert made is preparing(pool_class)
+    assert made is preparing(made)
+    assert issubclass(made, pool_class)
+    assert issubclass(made, PreparingPool)
+    assert made.__name__ == pool_class.__name__
+
+
+def test_a_connection_of_such_a_pool_is_prepared() -> None:
+    """It connects in our way."""
+    with preparing(HTTPConnectionPool)("127.0.0.1", 9) as pool:
+        assert isinstance(pool._new_conn().connect, Connect)
+
+
+@pytest.mark.parametrize("block", [False, True])
+def test_watching_twice_is_watching_once(block: bool) -> None:
+    """Only pools that make their callers wait know how long."""
+    manager = urllib3.PoolManager(block=block)
+    use_our_pools(manager)
+    before: Any = dict(manager.pool_classes_by_scheme)
+    use_our_pools(manager)
+    assert manager.pool_classes_by_scheme == before
+    assert [issubclass(pool, WaitingPool) for pool in before.values()] == [block, block]
+
+
+def test_nobody_waits_for_a_connection_after_the_deadline() -> None:
+    """Not even for one that is free: nothing could be sent by it."""
+    clock = FakeClock()
+    with preparing(HTTPConnectionPool, waits=True)("127.0.0.1", 9, block=True) as pool:
+        deadline = Deadline(clock.now(), clock)
+        with this_thread.under(deadline), pytest.raises(EmptyPoolError, match="before the deadline"):
+            pool._get_conn()
+        assert pool._get_conn(0.1) is not None
+
+
+def test_a_manager_without_the_option_does_not_wait() -> None:
+    """Somebody's own manager need not say whether it blocks."""
+    manager = SimpleNamespace(connection_pool_kw={}, pool_classes_by_scheme={"http": HTTPConnectionPool})
+    use_our_pools(manager)
+    assert not issubclass(manager.pool_classes_by_scheme["http"], WaitingPool)
+
+
+class OwnManager(RetryAdapter):
+    """Makes its pool manager in the way of many a recipe, without asking what is above it."""
+
+    def init_poolmanager(self, connections: int, maxsize: int, block: bool = False, **options: Any) -> None:
+        self.poolmanager = urllib3.PoolManager(num_pools=connections, maxsize=maxsize, block=block, **options)
+
+
+class StrangeManager(RetryAdapter):
+    """Has something else in its place."""
+
+    def init_poolmanager(self, *args: Any, **options: Any) -> None:
+        self.poolmanager = SimpleNamespace(clear=list)
+
+
+@pytest.mark.parametrize("again", [lambda it: it, copy.copy, copy.deepcopy, lambda it: pickle.loads(pickle.dumps(it))])
+def test_a_manager_made_by_a_subclass_is_watched(again: Any) -> None:
+    """Also that of a copy."""
+    adapter = again(OwnManager())
+    assert issubclass(adapter.poolmanager.pool_classes_by_scheme["http"], PreparingPool)
+
+
+def test_a_manager_of_another_kind_is_left_alone() -> None:
+    """Then nothing is known of what happens on the wire."""
+    adapter = StrangeManager()
+    assert vars(adapter.poolmanager) == {"clear": list}
+    adapter.close()

@@ -1,0 +1,104 @@
+"""Shrinking a timeout to what is left, in each shape (contract 8.1)."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from urllib3.exceptions import TimeoutStateError
+from urllib3.util import Timeout
+
+from requests_smithy_retry.wire.timeouts import read_part, shrunk
+
+SECONDS = st.floats(0.001, 1e6)
+
+
+@pytest.mark.parametrize(
+    ("timeout", "expected"),
+    [
+        (1, 1),
+        (5.0, 2),
+        ((1, 5), (1, 2)),
+        ((5, None), (2, 2)),
+        ((None, None), (2, 2)),
+        ((None, 0.5), (2, 0.5)),
+    ],
+)
+def test_plain_shapes(timeout: Any, expected: Any) -> None:
+    """No part is longer than the 2 s that are left, and a shorter one stays."""
+    assert shrunk(timeout, 2) == expected
+
+
+def test_a_deadline_far_away_leaves_a_socket_23_days() -> None:
+    """More is an error, or wraps round, in what the platform counts milliseconds with."""
+    assert shrunk(None, 1e300).read_timeout == 2e6
+    assert shrunk((None, 5), 1e12) == (2e6, 5)
+
+
+@pytest.mark.parametrize(
+    ("timeout", "connect", "read"),
+    [
+        (Timeout(5), 2, 2),
+        (Timeout(total=1), 1, 1),
+        (Timeout(total=9), 2, 2),
+        (Timeout(connect=1, read=None), 1, 2),
+        (Timeout(connect=None, read=0.5), 2, 0.5),
+        (Timeout(), 2, 2),
+    ],
+)
+def test_a_urllib3_timeout(timeout: Timeout, connect: float, read: float) -> None:
+    """Its total is bounded, and it is itself not changed."""
+    before = str(timeout)
+    result = shrunk(timeout, 2)
+    result.start_connect()
+    assert (result.connect_timeout, result.read_timeout) == (connect, pytest.approx(read, abs=0.05))
+    assert str(timeout) == before
+
+
+def test_where_there_was_no_timeout_each_step_gets_what_is_left() -> None:
+    """urllib3 takes it as one of its own; a clone's time of connecting has not begun."""
+    result = shrunk(None, 2)
+    result.start_connect()
+    for timeout in (result, result.clone()):
+        assert (2, 2, None) == (timeout.connect_timeout, timeout.read_timeout, timeout.total)
+    with pytest.raises(TimeoutStateError):
+        result.clone().get_connect_duration()
+
+
+@given(st.one_of(SECONDS, st.tuples(st.one_of(st.none(), SECONDS), st.one_of(st.none(), SECONDS))), SECONDS)
+def test_no_part_is_ever_longer_than_what_is_left(timeout: Any, left: float) -> None:
+    """In no plain shape."""
+    result = shrunk(timeout, left)
+    assert all(0 < part <= left for part in (result if isinstance(result, tuple) else (result,)))
+
+
+@pytest.mark.parametrize(
+    ("timeout", "expected"), [(None, None), (3, 3), ((1, 2), 2), (Timeout(connect=1, read=4), 4), (Timeout(), None)]
+)
+def test_the_part_for_reading(timeout: Any, expected: float | None) -> None:
+    """What one read may take by a timeout."""
+    assert read_part(timeout) == expected
+
+
+def test_a_total_is_what_is_left_of_it_for_reading() -> None:
+    """A urllib3 Timeout with nothing but a total bounds one read by it, and is itself not started."""
+    timeout = Timeout(total=5)
+    assert read_part(timeout) == pytest.approx(5, abs=0.5)
+    with pytest.raises(TimeoutStateError):
+        timeout.get_connect_duration()
+
+
+@pytest.mark.parametrize("timeout", [True, False, "3", Decimal("1.5"), b"1", [1, 2], {}, ""])
+def test_what_is_no_timeout_stays_as_it_is(timeout: Any) -> None:
+    """A deadline does not turn it into a good one: urllib3 gets it, and refuses it as it does without a deadline."""
+    assert shrunk(timeout, 2) is timeout
+    assert shrunk(timeout, 0.5) is timeout
+    assert shrunk((1, timeout), 2) == (1, timeout)
+
+
+def test_the_systems_default_is_bounded() -> None:
+    """urllib3's mark for it says nothing that could be compared: all that is left is allowed."""
+    assert shrunk((Timeout.DEFAULT_TIMEOUT, 1), 2) == (2, 1)

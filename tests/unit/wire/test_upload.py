@@ -1,0 +1,176 @@
+"""Sending within the attempt's deadline, below a connection (contract 8.1)."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import pytest
+import requests
+
+from requests_smithy_retry import RetryAdapter, RetryListener, StopReason, retry_history
+from requests_smithy_retry.clock import Deadline
+from requests_smithy_retry.testing import FaultServer, ResetAfterRequest, refusing_port
+from requests_smithy_retry.testing.clock import FakeClock
+from requests_smithy_retry.wire import this_thread
+from requests_smithy_retry.wire.upload import PIECE, sending
+
+from .support import session
+
+
+class Sock:
+    """Remembers its timeout."""
+
+    timeout: float | None = 30.0
+
+    def gettimeout(self) -> float | None:
+        return self.timeout
+
+    def settimeout(self, seconds: float | None) -> None:
+        self.timeout = seconds
+
+
+class Connection:
+    """Notes each piece with the time that it may take."""
+
+    def __init__(self, *, is_open: bool = True, auto_open: int = 1, seconds: float = 0.0) -> None:
+        self.clock = FakeClock()
+        self.sock: Sock | None = Sock() if is_open else None
+        self.auto_open = auto_open
+        self.seconds = seconds
+        self.sent: list[tuple[int, float | None]] = []
+
+    def connect(self) -> None:
+        self.sock = Sock()
+
+    def send(self, data: Any) -> None:
+        self.clock.sleep(self.seconds)
+        self.sent.append((len(data), None if self.sock is None else self.sock.timeout))
+
+
+def send(connection: Any, data: Any, within: float | None) -> None:
+    if within is None:
+        sending(connection)(data)
+        return
+    with this_thread.under(Deadline(connection.clock.now() + within, connection.clock)):
+        sending(connection)(data)
+
+
+def test_without_a_deadline_all_is_sent_at_once() -> None:
+    """As the connection's own send does it."""
+    connection = Connection()
+    send(connection, bytes(3 * PIECE), None)
+    assert connection.sent == [(3 * PIECE, 30)]
+
+
+def test_each_piece_gets_what_is_left() -> None:
+    """And the socket has its usual timeout again afterwards."""
+    connection = Connection(seconds=2)
+    send(connection, bytes(2 * PIECE + 1), 10)
+    assert connection.sent == [(PIECE, 10), (PIECE, 8), (1, 6)]
+    assert connection.sock.gettimeout() == 30  # type: ignore[union-attr]
+
+
+def test_what_is_little_is_sent_as_it_is() -> None:
+    """A socket that stands in for a real one looks at what it is given."""
+
+    class Looking(Connection):
+        seen: Any = None
+
+        def send(self, data: Any) -> None:
+            self.seen = data
+
+    connection, head = Looking(), b"GET / HTTP/1.1"
+    send(connection, head, 10)
+    assert connection.seen is head
+
+
+def test_no_piece_is_begun_after_the_deadline() -> None:
+    """Also then the socket gets its usual timeout back."""
+    connection = Connection(seconds=2)
+    with pytest.raises(TimeoutError):
+        send(connection, bytes(3 * PIECE), 4)
+    assert len(connection.sent) == 2
+    assert connection.sock.gettimeout() == 30  # type: ignore[union-attr]
+
+
+def test_the_first_piece_opens_the_connection() -> None:
+    """``http.client`` connects when it sends; so here, before there is a socket whose time could be bound."""
+    connection = Connection(is_open=False)
+    send(connection, b"head", 10)
+    assert connection.sent == [(4, 10)]
+
+
+@pytest.mark.parametrize("data", [memoryview(b"view"), [b"part"]])
+def test_what_is_no_bytes_is_sent_by_the_connection_itself(data: Any) -> None:
+    """It knows how to send files and iterables, piece by piece."""
+    connection = Connection()
+    send(connection, data, 10)
+    assert connection.sent == [(len(data), 30)]
+
+
+def test_a_connection_that_may_not_open_itself_says_so() -> None:
+    """Its own send is asked, and raises what it raises."""
+    connection = Connection(is_open=False, auto_open=0)
+    send(connection, b"head", 10)
+    assert connection.sent == [(4, None)]
+
+
+def test_a_connection_that_was_closed_meanwhile_has_no_timeout_to_restore() -> None:
+    """The failure that closed it is what is raised."""
+
+    class Closing(Connection):
+        def send(self, data: Any) -> None:
+            self.sock = None
+            raise BrokenPipeError
+
+    with pytest.raises(BrokenPipeError):
+        send(Closing(), b"head", 10)
+
+
+class Pages:
+    """A one-shot body that makes a request of its own between its parts, as one that copies from elsewhere does."""
+
+    def __init__(self, ask: Any) -> None:
+        self.ask, self.left = ask, 3
+
+    def __iter__(self) -> Pages:
+        return self
+
+    def __next__(self) -> bytes:
+        if self.left == 0:
+            raise StopIteration
+        self.left -= 1
+        if self.left == 1:
+            with contextlib.suppress(requests.ConnectionError, KeyboardInterrupt):
+                self.ask()
+        return b"page"
+
+
+@pytest.mark.parametrize("inner", [{}, {"enabled": False}, {"listeners": [RetryListener()]}, {"operation_timeout": 5}])
+def test_a_failed_connection_within_an_upload_is_not_taken_for_its_own(inner: Any) -> None:
+    """Else the rest of a body of which a part was read would be sent, as if it were the whole."""
+    with FaultServer([ResetAfterRequest()]) as server, session() as outer, session(**inner) as other:
+        body = Pages(lambda: other.get(f"http://127.0.0.1:{refused}/"))
+        with refusing_port() as refused, pytest.raises(requests.ConnectionError) as caught:
+            outer.put(server.url, data=body)
+        assert len(server.requests) == 1
+    assert retry_history(caught.value).stop_reason is StopReason.BODY_NOT_REPLAYABLE
+
+
+def test_an_interrupted_connection_within_an_upload_is_not_taken_for_its_own() -> None:
+    """A body may also swallow what interrupts its own request."""
+
+    class Interrupted(requests.adapters.HTTPAdapter):
+        def send(self, *args: Any, **options: Any) -> Any:
+            this_thread.connecting = True
+            raise KeyboardInterrupt
+
+    class Adapter(RetryAdapter, Interrupted):
+        pass
+
+    with FaultServer([ResetAfterRequest()]) as server, session() as outer, requests.Session() as other:
+        other.mount("http://", Adapter())
+        with pytest.raises(requests.ConnectionError) as caught:
+            outer.put(server.url, data=Pages(lambda: other.get("http://127.0.0.1:1/")))
+    assert retry_history(caught.value).stop_reason is StopReason.BODY_NOT_REPLAYABLE
