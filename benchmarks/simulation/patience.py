@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from requests_smithy_retry import ExponentialRetryBackoffStrategy
-from requests_smithy_retry.quotas.line import Go, Refused, Terms, Wait, Waiter
+from requests_smithy_retry.quotas.line import Failure, Go, Refused, Terms, Wait, Waiter
 from requests_smithy_retry.quotas.patient import PatientQuota
 
 from .policies import CLIENT_TIMEOUT, MOST_ATTEMPTS, Parked, Policy
@@ -65,7 +65,9 @@ class Patient(Policy):
         if terms.deadline is not None and self.clock.now() + delay >= terms.deadline:
             return None
         parked = Parked(lambda: self._seen(self.quota.look(waiter), retries))
-        waiter: Any = self.quota.judge(standing, terms, delay=delay, throttled=throttled, wake=lambda: parked.changed())
+        waiter: Any = self.quota.judge(
+            standing, terms, Failure(delay=delay, throttled=throttled), wake=lambda: parked.changed()
+        )
         if isinstance(waiter, Waiter):
             entered = self.quota.enter(waiter)
             if isinstance(entered, Wait):

@@ -31,6 +31,8 @@ MOST_CREDIT = 2.0
 """No more waiters go at once."""
 IDLE = 300.0
 """Seconds without an attempt after which a scope is as good as new: what was known of it is no longer true."""
+LATE = 0.6
+"""The part of its patience after which an operation makes its last retry, where its client has hardly any others."""
 WAITERS = 1000
 """The most operations that wait on one scope, unless told otherwise."""
 
@@ -84,6 +86,23 @@ class Terms(NamedTuple):
     def span(self, began: float) -> float:
         """Return the seconds for which it waits for a service that is down."""
         return self.patience if self.deadline is None else max(0.0, self.deadline - began)
+
+
+class Failure(NamedTuple):
+    """The facts about a failed attempt that decide about the next one.
+
+    :param price: tokens that a retry costs while nobody waits.
+    :param delay: seconds to wait before such a retry.
+    :param hint: seconds that the server asked for: an operation that waits is not let go before.
+    :param throttled: the server asked for fewer requests.
+    :param unresolved: the name of the service was not found.
+    """
+
+    price: float = 1.0
+    delay: float = 0.0
+    hint: float = 0.0
+    throttled: bool = False
+    unresolved: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +267,19 @@ class Line:
         if counted >= terms.max_attempts:
             return Refused(Refusal.MAX_ATTEMPTS)
         return replace(standing, counted=counted, successes=self.successes)
+
+    def delay_of_payment(self, standing: Standing, terms: Terms, failure: Failure, now: float) -> float | None:
+        """Return the seconds to wait before a retry that is paid for; None: this operation may only wait in line."""
+        if self.waiters:
+            return None
+        delay, has_paid, most = failure.delay, standing.spent, (terms.max_attempts - 1) * failure.price
+        is_last = bool(has_paid) and has_paid + failure.price >= most
+        if is_last and terms.patience < self.usual(now) and not (failure.throttled or terms.is_patient):
+            # Nobody of this client comes by while it would wait, so its last retry bridges a restart by itself.
+            delay = max(delay, LATE * terms.patience)
+        # One that made its retries already makes no more of them past its patience, however much others have earned.
+        is_over = has_paid >= most and terms.gives_up_at(standing.began, self.down_since) <= now + delay
+        return None if is_over else delay
 
     def may_join(self, waiter: Waiter, now: float) -> Refusal | None:
         """Say why an operation may not wait now; None: it may."""

@@ -16,12 +16,10 @@ from typing import Any, Protocol
 from ..clock import SYSTEM_CLOCK, Clock, wait_on
 from ..forksafe import renew_lock_after_fork
 from .bucket import RetryQuota, TokenBucketSnapshot, is_full
-from .line import WAITERS, Go, Line, Refusal, Refused, Standing, Terms, Wait, Waiter
+from .line import WAITERS, Failure, Go, Line, Refusal, Refused, Standing, Terms, Wait, Waiter
 from .payoff import PayoffTokenBucket
 from .scope_quota import FirstTry
 
-LATE = 0.6
-"""The part of its patience after which an operation makes its last retry, where its client has hardly any others."""
 NAME_PATIENCE = 2.0
 """Seconds after which a name is given up that never resolved, where nobody set a deadline: it is misspelt."""
 
@@ -153,7 +151,7 @@ class PatientQuota:
     >>> from requests_smithy_retry.testing import FakeClock
     >>> quota = PatientQuota(clock=FakeClock())
     >>> standing = quota.begin()
-    >>> quota.failed(standing, Terms(), delay=0.05).delay
+    >>> quota.failed(standing, Terms(), Failure(delay=0.05)).delay
     0.05
 
     :param bucket: the bucket that pays for retries while nobody waits.
@@ -211,31 +209,21 @@ class PatientQuota:
         self,
         standing: Standing,
         terms: Terms,
+        failure: Failure,
         *,
-        price: float = 1.0,
-        delay: float = 0.0,
-        hint: float = 0.0,
-        throttled: bool = False,
-        unresolved: bool = False,
         before_waiting: Callable[[], bool] | None = None,
     ) -> Go | Refused:
         """Decide about an operation whose attempt failed. It may take a while: until its deadline or its patience ends.
 
         :param standing: the operation's.
         :param terms: the operation's limits.
-        :param price: tokens that a retry costs while nobody waits.
-        :param delay: seconds to wait before such a retry.
-        :param hint: seconds that the server asked for: one who waits is not let go before.
-        :param throttled: the server asked for fewer requests.
-        :param unresolved: the name of the service was not found.
+        :param failure: the facts about the attempt.
         :param before_waiting: lets go of what the failed attempt holds, before the operation waits; False: it cannot.
         """
         changed = threading.Condition(self._lock)
-        if unresolved and self._never_answered():
+        if failure.unresolved and self._never_answered():
             terms = terms._replace(patience=min(NAME_PATIENCE, terms.patience))
-        waiter = self.judge(
-            standing, terms, price=price, delay=delay, hint=hint, throttled=throttled, wake=changed.notify
-        )
+        waiter = self.judge(standing, terms, failure, wake=changed.notify)
         if not isinstance(waiter, Waiter):
             return waiter
         if before_waiting is not None and not before_waiting():
@@ -243,15 +231,7 @@ class PatientQuota:
         return self._wait(waiter, changed)
 
     def judge(
-        self,
-        standing: Standing,
-        terms: Terms,
-        *,
-        price: float = 1.0,
-        delay: float = 0.0,
-        hint: float = 0.0,
-        throttled: bool = False,
-        wake: Callable[[], object],
+        self, standing: Standing, terms: Terms, failure: Failure, *, wake: Callable[[], object]
     ) -> Go | Refused | Waiter:
         """Decide as :meth:`failed` does, up to the waiting: a waiter is to :meth:`enter` the line.
 
@@ -262,25 +242,19 @@ class PatientQuota:
             line = self._made_line()
             if line.is_as_good_as_new(now, firsts):
                 self.bucket.renew()
-            counted = line.failed(standing, terms, now, firsts=firsts, throttled=throttled)
-            somebody_waits, usual = bool(line.waiters), line.usual(now)
-            down_since = line.down_since
+            counted = line.failed(standing, terms, now, firsts=firsts, throttled=failure.throttled)
+            if isinstance(counted, Refused):
+                self._follow()
+                return counted
+            delay = line.delay_of_payment(counted, terms, failure, now)
             self._follow()
-        if isinstance(counted, Refused):
-            return counted
-        has_paid, most = counted.spent, (terms.max_attempts - 1) * price
-        if has_paid and has_paid + price >= most and terms.patience < usual and not (throttled or terms.is_patient):
-            # Nobody of this client comes by while it would wait, so its last retry bridges a restart by itself.
-            delay = max(delay, LATE * terms.patience)
-        # One that made its retries already makes no more of them past its patience, however much others have earned.
-        is_over = has_paid >= most and terms.gives_up_at(counted.began, down_since) <= now + delay
         # Not under the lock: a bucket that processes share may take a moment to answer.
-        spare = price if terms.is_patient else 0.0
-        if not (somebody_waits or is_over) and self.bucket.take(price, spare=spare):
+        price, spare = failure.price, failure.price if terms.is_patient else 0.0
+        if delay is not None and self.bucket.take(price, spare=spare):
             with self._lock:
                 self._made_line().sent(now + delay)
             return Go(replace(counted, spent=counted.spent + price, acquired=price), delay)
-        waiter = Waiter(counted, terms, now, now + hint, wake)
+        waiter = Waiter(counted, terms, now, now + failure.hint, wake)
         with self._lock:
             refusal = self._made_line().may_join(waiter, now)
         return waiter if refusal is None else Refused(refusal)

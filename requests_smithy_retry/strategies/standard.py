@@ -14,7 +14,7 @@ from ..classifiers.outcome import RetryContext, context_of
 from ..config.retry_options import NOTHING
 from ..errors import RetryError, StopReason, is_unresolved
 from ..quotas.bucket import RetryQuota
-from ..quotas.line import Go, Refusal, Refused, Standing, Terms
+from ..quotas.line import Failure, Go, Refusal, Refused, Standing, Terms
 from ..quotas.scope_quota import ScopeQuota
 from ..urls import display_scope
 from .first_tries import NOTHING_TO_TELL, FirstTryHook, remember
@@ -171,16 +171,15 @@ class StandardRetryStrategy(SimpleRetryStrategy):
                 standing = quota.answered(standing)
                 if quota.counts_attempts or is_poll(reason, context.outcome, self.config.urllib3_rules):
                     return Payment(delay, standing, terms)
-            seen = quota.failed(
-                standing,
-                terms,
+            failure = Failure(
                 price=price_of(self.config, quota, reason),
                 delay=delay,
                 hint=hint,
                 throttled=reason.kind is ErrorKind.THROTTLING,
                 unresolved=is_unresolved(context.outcome.error),
-                before_waiting=context.before_waiting and partial(context.before_waiting, classification),
             )
+            let_go = context.before_waiting and partial(context.before_waiting, classification)
+            seen = quota.failed(standing, terms, failure, before_waiting=let_go)
             if isinstance(seen, Go):
                 return _payment(seen, terms, quota)
         raise RetryError(
