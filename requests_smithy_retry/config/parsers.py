@@ -71,9 +71,9 @@ def methods(value: Any) -> frozenset[str] | None:
         raise Refused("a collection of method names, or None for all methods, is allowed")
     for name in value:
         if not isinstance(name, str) or name == "" or not TOKEN_CHARACTERS.issuperset(name):
-            raise Refused(f"a collection of method names is allowed, and {name!r} is none")
+            raise Refused(f"a collection of method names is allowed, and {name!r} is not one")
         if name.lower() in EVERY_METHOD:
-            raise Refused(f"a collection of method names is allowed, and {name!r} is none: None means all")
+            raise Refused(f"a collection of method names is allowed, and {name!r} is not one: None means all")
     return frozenset(name.upper() for name in value)
 
 
@@ -91,7 +91,7 @@ def quota(value: Any) -> Any:
     if isinstance(value, str) and value.lower() == "payoff":
         return value.lower()
     if not is_finite(value) or value < 0:
-        raise Refused("a finite number of tokens from 0 on, 'payoff', a bucket, or None for no quota is allowed")
+        raise Refused("a finite number of tokens (0 or more), 'payoff', a bucket, or None for no quota is allowed")
     return value
 
 
@@ -110,7 +110,7 @@ def classifiers(value: Any) -> tuple[RetryClassifier, ...]:
     for item in items:
         if not is_classifier(item):
             raise Refused(
-                f"a collection of classifiers is allowed, and {item!r} is none: it needs a name and a method "
+                f"a collection of classifiers is allowed, and {item!r} is not one: it needs a name and a method "
                 "classify_retry(outcome, previous); classifier(function) makes one from a function"
             )
         try:
@@ -133,7 +133,7 @@ def models(value: Any) -> tuple[Any, ...]:
     for item in items:
         if not isinstance(item, SmithyEndpoint):
             raise Refused(
-                f"a collection of Smithy models is allowed, and {item!r} is none that knows its endpoint: give "
+                f"a collection of Smithy models is allowed, and {item!r} does not know its endpoint: give "
                 "model.for_endpoint(url), or have mount(session, at=url, models=[model]) do it. A model speaks for the "
                 "requests to one endpoint alone"
             )

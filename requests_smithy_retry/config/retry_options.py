@@ -173,7 +173,7 @@ class OptionsBlock:
         for entry in reversed(options.entries):
             if entry.block is self and not entry.is_left:
                 return entry
-        # Whoever holds a generator may close it in another context than that in which its block was entered.
+        # A generator may be closed in another context than the one in which its block was entered.
         entered = [entry for entry in (ref() for ref in tuple(self._open)) if entry is not None]
         return entered[0] if len(entered) == 1 else None
 
@@ -254,7 +254,7 @@ def retry_options(*, clock: Clock = SYSTEM_CLOCK, **options: Unpack[OperationKey
     it says ``default_classifiers=False``: then they replace all others.
 
     :param clock: measures the deadline.
-    :param max_attempts: most attempts of each operation, from 1 on.
+    :param max_attempts: most attempts of each operation, 1 or more.
     :param classifiers: classifiers beside the strategy's own.
     :param default_classifiers: False: only the classifiers given here, neither the defaults nor those of the strategy
         or of an outer block. True: takes back an outer block's False.

@@ -30,7 +30,7 @@ def recovery_time(last_max_rate: float, *, beta: float = BETA, scale: float = SC
     >>> round(recovery_time(10), 6)
     1.957434
 
-    :param last_max_rate: the rate at which the server throttled, from 0 on.
+    :param last_max_rate: the rate at which the server throttled, 0 or more.
     :param beta: the part that was left.
     :param scale: the steepness of the curve.
     """
@@ -46,7 +46,7 @@ def rate_after_success(
     [7.0, 9.649, 10.0, 10.453, 13.409]
 
     :param now: the moment, in seconds.
-    :param last_max_rate: the rate at which the server throttled, from 0 on.
+    :param last_max_rate: the rate at which the server throttled, 0 or more.
     :param last_throttle: when it did.
     :param beta: the part that was left.
     :param scale: the steepness of the curve.
@@ -154,7 +154,7 @@ class PermitWait:
     _generation: int = field(repr=False)
 
     def rest(self, clock: Clock) -> None:
-        """Wait for ``seconds``, or until the rate changes; interruptible. For whoever sends."""
+        """Wait for ``seconds``, or until the rate changes; interruptible. For the sender."""
         self._limiter.rest(clock, self._generation, self.seconds)
 
 
@@ -328,7 +328,7 @@ class ClientRateLimiter(FreshCopies):
             )
 
     def renew_lock(self) -> None:
-        """Make the lock anew, after a fork: whoever waited is not in the child."""
+        """Make the lock anew, after a fork: the child has none of the waiters."""
         self._lock = threading.Lock()
         self._changed = None
         self._resting = 0

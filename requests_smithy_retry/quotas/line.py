@@ -288,7 +288,7 @@ class Line:
         return Refusal.FULL if len(self.waiters) >= self.room else None
 
     def join(self, waiter: Waiter, now: float) -> Refusal | None:
-        """Stand in line, behind whoever began earlier; or say why not."""
+        """Stand in line, behind those that began earlier, or say why not."""
         refusal = self.may_join(waiter, now)
         if refusal is None:
             if not self.waiters:
@@ -299,7 +299,7 @@ class Line:
         return refusal
 
     def look(self, waiter: Waiter, now: float, *, firsts: int) -> Go | Wait | Refused:
-        """Decide about one who waits. Whoever goes or gives up is no longer in line."""
+        """Decide about one waiter. One that goes or gives up is no longer in line."""
         self._catch_up(firsts, now)
         self._let_go(now)
         if waiter.released is not None:

@@ -1,7 +1,8 @@
 """One scope of the payoff quota: a bucket with a line in front of it. It adds a lock, a clock and the waiting.
 
-What is decided is decided in :mod:`.line`. Whoever waits here holds no lock, no connection and no thread but its own:
-it rests on a condition of the scope's lock, by the injected clock, until the line says that it is worth looking again.
+All decisions are made in :mod:`.line`. An operation that waits here holds no lock, no connection and no thread
+but its own: it rests on a condition of the scope's lock, by the injected clock, until the line says that it is time
+to look again.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class LineBucket(Protocol):
 
     @property
     def first_tries(self) -> Iterator[int]:
-        """Counts first-try successes; whoever saw one calls ``next`` on it."""
+        """The counter of first-try successes; each one calls ``next`` on it."""
         ...
 
     @property
@@ -42,7 +43,7 @@ class LineBucket(Protocol):
         ...
 
     def take(self, price: float = 1.0, *, spare: float = 0.0) -> bool:
-        """Pay for a retry, or take nothing and return False; so many tokens must be left after it."""
+        """Pay for a retry, or take nothing and return False; ``spare`` tokens must be left after it."""
         ...
 
     def succeeded(self, spent: float, *, somebody_waits: bool = False) -> None:
@@ -65,7 +66,7 @@ class LineBucket(Protocol):
 class CountedQuota:
     """Any retry quota (one on Redis or in shared memory, say) as the bucket behind a line.
 
-    First-try successes are counted, and paid in before something is taken: so many of them cost one call.
+    First-try successes are counted, and paid in together before something is taken, which costs one call.
 
     :param quota: the bucket.
     :param reward: tokens that a first-try success gives back.
@@ -332,7 +333,7 @@ class PatientQuota:
         self.retired = True
 
     def renew_lock(self) -> None:
-        """Begin anew, lock and line, after a fork; whoever waited is not in the child."""
+        """Begin anew, lock and line, after a fork: the child has none of the waiters."""
         self._lock = threading.Lock()
         self._born = self.clock.now()
         self._line: Line | None = None

@@ -113,7 +113,7 @@ class PricedQuota:
     ) -> Go | Refused:
         """Take the price of a retry. A bucket on which others wait may take until the deadline."""
         self.abandon(standing)
-        # Whoever waits for tokens still has the backoff before it.
+        # An operation that waits for tokens still has its backoff to wait.
         until = None if terms.deadline is None else terms.deadline - failure.delay
         price = failure.price
         granted = self.plain.acquire(price, deadline=until)
@@ -144,7 +144,7 @@ class PricedQuota:
             self._give_reward()
 
     def abandon(self, standing: Standing) -> None:
-        """A final failure gives nothing back, and whoever waits for it shall know."""
+        """A final failure gives nothing back, and those who wait for it must know."""
         if standing.loan is not None:
             standing.loan.write_off()
 

@@ -57,7 +57,7 @@ class QuotaUrl:
         return self.place
 
     def without(self, names: Iterable[str]) -> str:
-        """The URL with those settings taken out of its query, for whoever connects."""
+        """The URL with those settings taken out of its query, for the client that connects."""
         parts = urlsplit(self._text)
         left = [pair for pair in parse_qsl(parts.query, keep_blank_values=True) if pair[0] not in names]
         return self._text.partition("?")[0] + (f"?{urlencode(left)}" if left else "")
@@ -135,7 +135,7 @@ def _sentinels(parts: SplitResult) -> str | None:
 def sentinels_of(parts: SplitResult) -> list[tuple[str, int]]:
     """Take apart the hosts of a URL that names sentinels.
 
-    :raises ValueError: for a host or port that is none.
+    :raises ValueError: for an invalid host or port.
     """
     hosts = [urlsplit(f"//{each}") for each in parts.netloc.rpartition("@")[2].split(",")]
     if not all(each.hostname for each in hosts):

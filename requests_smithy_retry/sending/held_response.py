@@ -99,7 +99,7 @@ def _read_up(original: Any, until: Deadline) -> bool:
         if is_interruption(error):
             raise
         return False
-    original.close()  # the connection takes no request before, whoever has kept the response
+    original.close()  # the connection takes no request before, even if somebody kept the response
     return True
 
 
@@ -157,7 +157,7 @@ class HeldResponse:
         return None
 
     def discard(self, *, keep: bool) -> None:
-        """A retry follows: let it go. A short body stays with it, for whoever has kept the response.
+        """A retry follows: let it go. A short body stays with it, in case somebody kept the response.
 
         :param keep: keep the connection, if the rest of the body is little and quickly there.
         """
@@ -179,8 +179,8 @@ class HeldResponse:
 
         :param limits: the operation's, which end here for a body that the caller reads.
         :param is_broken: reading it failed, so that the caller gets the exception.
-        :param is_raised: the caller gets an exception that carries it. Whoever wanted to stream it never enters the
-            ``with`` block that would have let go of its connection.
+        :param is_raised: the caller gets an exception that carries it. A caller who wanted to stream it never enters
+            the ``with`` block that would have let go of its connection.
         """
         if is_broken or (is_raised and not self._is_read_out(limits)):
             self.close()

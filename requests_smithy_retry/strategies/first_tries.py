@@ -48,7 +48,7 @@ def nothing_known(_: str) -> None:
 def remember(hooks: dict[str, FirstTryHook], url: str, hook: FirstTryHook) -> None:
     """Have a hook found by the origin of a URL, as it is written there, until its scope is given up.
 
-    :param hooks: emptied by whoever gives a scope up, after the hook was marked as retired.
+    :param hooks: emptied when a scope is given up, after the hook was marked as retired.
     :param url: of the request.
     :param hook: of its scope.
     """

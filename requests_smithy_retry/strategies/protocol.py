@@ -59,7 +59,7 @@ class SendPermits(Protocol):
         """Return None to permit the attempt, or an object whose ``rest(clock)`` waits before the next question.
 
         :param token: the attempt's token.
-        :param deadline: the moment, on the strategy's clock, past which no wait may last; None: there is none.
+        :param deadline: the moment, on the strategy's clock, past which no wait may last; None: no deadline.
         :param waited: seconds waited for this permit so far.
         :raises RetryError: if there will be no permit in time.
         """

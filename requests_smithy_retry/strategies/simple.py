@@ -148,7 +148,7 @@ class SimpleRetryStrategy:
         return StandardRetryToken(issuer=self, token_scope=token_scope)
 
     def refresh_retry_token_for_retry(self, *, token_to_renew: RetryToken, error: Exception) -> StandardRetryToken:
-        """A token for another attempt, or the reason why there is none.
+        """A token for another attempt, or the reason why there is no further one.
 
         In this order (contract 2.6): is a retry indicated, may the request be sent again, are attempts left, is the
         server's hint bearable, is there time, is there quota. A refusal costs no quota.
@@ -226,7 +226,7 @@ class SimpleRetryStrategy:
         return Payment(delay)
 
     def _is_last(self, attempts: int, reason: RetryReason, context: RetryContext) -> bool:
-        """True if no attempt may follow so many."""
+        """True if no attempt may follow this many."""
         options = context.options or NOTHING
         most = self.max_attempts if options.max_attempts is None else options.max_attempts
         is_capped = options.most_sent is not None and attempts >= options.most_sent
@@ -261,7 +261,7 @@ class SimpleRetryStrategy:
         else:
             delay = strategy.compute_next_backoff_delay(retry)
         if not is_seconds(delay) or delay < 0:
-            allowed = "a finite number of seconds from 0 on is allowed"
+            allowed = "a finite number of seconds, 0 or more, is allowed"
             raise TypeError(f"compute_next_backoff_delay of {strategy!r} returned {safe_repr(delay)}: {allowed}")
         return delay
 

@@ -104,7 +104,7 @@ class StandardRetryStrategy(SimpleRetryStrategy):
         try:
             return super().refresh_retry_token_for_retry(token_to_renew=token_to_renew, error=error)
         except RetryError:
-            # A final failure gives nothing back, and whoever waits for it shall know.
+            # A final failure gives nothing back, and those who wait for it must know.
             standing = getattr(token_to_renew, "standing", None)
             if standing is not None and standing.loan is not None and not context_of(error).outcome.is_success:
                 standing.loan.write_off()

@@ -80,7 +80,7 @@ def test_text_is_read_as_people_write_it(name, text, value):
         ("ENABLED", "maybe", "True or False is allowed"),
         ("RETRY_STATUS_CODES", "503, x", "'x' is not one"),
         ("RETRY_STATUS_CODES", "5030", "5030 is not one"),
-        ("ALLOWED_METHODS", "GE T", "'GE T' is none"),
+        ("ALLOWED_METHODS", "GE T", "'GE T' is not one"),
         ("TIMEOUT", "3, x", "a (connect, read) pair"),
         ("MODE", "legacy", "one of"),
     ],

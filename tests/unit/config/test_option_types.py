@@ -54,7 +54,7 @@ TIMES = "seconds above 0 and up to 2147483, a (connect, read) pair of them, a ur
 METHODS = "a collection of method names, or None for all methods, is allowed"
 STATUSES = "a collection of statuses from 100 to 599 is allowed"
 HEADER = "the name of a header is allowed"
-QUOTA = "a finite number of tokens from 0 on, 'payoff', a bucket, or None for no quota is allowed"
+QUOTA = "a finite number of tokens (0 or more), 'payoff', a bucket, or None for no quota is allowed"
 CLASSIFIERS = "a collection of classifiers is allowed"
 LISTENERS = "a collection of listeners is allowed"
 MODELS = "a collection of Smithy models is allowed"
@@ -95,11 +95,15 @@ REFUSED: list[tuple[str, tuple[Any, ...], str]] = [
     ),
     ("allowed_methods", ("GET", b"GET", 1, iter(["GET"])), METHODS),
     *[
-        ("allowed_methods", (["GET", bad],), f"a collection of method names is allowed, and {bad!r} is none")
+        ("allowed_methods", (["GET", bad],), f"a collection of method names is allowed, and {bad!r} is not one")
         for bad in ("", "GE T", 1, b"GET", "GÉT", "a/b")
     ],
     *[
-        ("allowed_methods", ([bad],), f"a collection of method names is allowed, and {bad!r} is none: None means all")
+        (
+            "allowed_methods",
+            ([bad],),
+            f"a collection of method names is allowed, and {bad!r} is not one: None means all",
+        )
         for bad in ("*", "all", "ANY")
     ],
     ("retry_status_codes", ("503", b"503", 503, None, iter([503])), STATUSES),
@@ -116,8 +120,8 @@ REFUSED: list[tuple[str, tuple[Any, ...], str]] = [
             "classifiers",
             ([CLASSIFIER, bad],),
             (
-                f"{CLASSIFIERS}, and {bad!r} is none: it needs a name and a method classify_retry(outcome, previous); "
-                "classifier(function) makes one from a function"
+                f"{CLASSIFIERS}, and {bad!r} is not one: it needs a name and a method classify_retry(outcome, "
+                "previous); classifier(function) makes one from a function"
             ),
         )
         for bad in (1, len)
@@ -127,7 +131,7 @@ REFUSED: list[tuple[str, tuple[Any, ...], str]] = [
         "models",
         ([ENDPOINT, MODEL], (MODEL,)),
         (
-            f"{MODELS}, and {MODEL!r} is none that knows its endpoint: give model.for_endpoint(url), or have "
+            f"{MODELS}, and {MODEL!r} does not know its endpoint: give model.for_endpoint(url), or have "
             "mount(session, at=url, models=[model]) do it. A model speaks for the requests to one endpoint alone"
         ),
     ),

@@ -37,7 +37,7 @@ def test_the_default_capacity_is_500():
 def test_what_is_no_amount_is_neither_taken_nor_given(method, amount, on_empty):
     """It would overfill the bucket, or spoil it for good; the error says what is allowed."""
     bucket = TokenBucket(10, initial=5, on_empty=on_empty)
-    allowed = f"^amount={re.escape(safe_repr(amount))}: a finite number of tokens from 0 on is allowed$"
+    allowed = f"^amount={re.escape(safe_repr(amount))}: a finite number of tokens, 0 or more, is allowed$"
     with pytest.raises(ValueError, match=allowed):
         getattr(bucket, method)(amount)
     assert bucket.available == 5
@@ -173,9 +173,9 @@ def test_amounts_that_do_not_add_up_by_rounding_leave_nothing_out():
     assert [] == clock.sleeps
 
 
-FINITE = "a finite number from 0 on is allowed"
+FINITE = "a finite number of 0 or more is allowed"
 UP_TO = "a number from 0 to the capacity 500 is allowed"
-RATE = "a finite number of tokens per second from 0 on is allowed"
+RATE = "a finite number of tokens per second, 0 or more, is allowed"
 
 
 @pytest.mark.parametrize(

@@ -158,7 +158,7 @@ class TestTheBucket:
         bucket = RedisTokenBucket(redis_server.url(PATIENT))
         for method in (bucket.acquire, bucket.release):
             with pytest.raises(
-                ValueError, match=rf"^amount={amount!r}: a finite number of tokens from 0 on is allowed$"
+                ValueError, match=rf"^amount={amount!r}: a finite number of tokens, 0 or more, is allowed$"
             ):
                 method(amount)
         assert (bucket.available, level(redis_server)) == (500, None)

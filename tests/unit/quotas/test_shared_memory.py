@@ -238,7 +238,7 @@ def test_an_amount_that_is_none_is_refused(directory: Path, amount: float) -> No
     """A negative amount would overfill the bucket, nan would spoil it."""
     bucket = new_bucket(directory)
     for method in (bucket.acquire, bucket.release):
-        with pytest.raises(ValueError, match=rf"^amount={amount!r}: a finite number of tokens from 0 on is allowed$"):
+        with pytest.raises(ValueError, match=rf"^amount={amount!r}: a finite number of tokens, 0 or more, is allowed$"):
             method(amount)
     assert bucket.available == 500
 
