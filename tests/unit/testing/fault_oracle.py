@@ -38,6 +38,24 @@ def read_exactly(sock, size):
     return data
 
 
+def answer_before_silence(server, size, request=GET):
+    """The first so many bytes of the answer, and then what else comes within a moment, and how it ends."""
+    with closing(connect(server)) as sock:
+        sock.sendall(request)
+        data = read_exactly(sock, size)
+        sock.settimeout(0.02)
+        more, end = read_to_end(sock)
+        return data + more, end
+
+
+def until(condition):
+    """Wait for the server's threads."""
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.001)
+
+
 def send_for_ever(sock, data):
     """Send the same again and again, until an error comes of it."""
     until = time.monotonic() + PATIENCE
