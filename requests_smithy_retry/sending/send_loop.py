@@ -124,6 +124,7 @@ class SendLoop(HTTPAdapter):
     ) -> Response:
         """Send within time limits, and tell listeners; the first attempt needs no operation unless it fails."""
         config, made = self.retry_config, None
+        response: Response | None = None
         timeout = config.timeout if timeout is None else timeout
         preload = not stream and config.preload_content
         observed = ObservedOperation(self, request, options) if self._hears_attempts else None
@@ -142,7 +143,8 @@ class SendLoop(HTTPAdapter):
             return self._retry(self._operation(request, stream, options, made, observed, limits), made, timeout, **how)
         finally:
             this_thread.deadline = outer
-            del observed, made  # an error's traceback refers to this frame, as to that of each attempt
+            # An error's traceback refers to this frame; a response in it would keep the idle connections of its pool.
+            del observed, made, response
 
     def _send_by_operation(
         self, request: PreparedRequest, stream: bool, timeout: Any, options: OperationOptions | None, **how: Any
