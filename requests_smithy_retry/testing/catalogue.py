@@ -18,17 +18,22 @@ from .connection_faults import (
     Stall,
     StallPoint,
 )
-from .framing_faults import (
+from .reply_faults import (
     BadChunkSize,
+    BadStatusLine,
     CutBody,
+    CutHead,
     EndlessBody,
+    EndlessHeaders,
     GarbageAfterReply,
+    HugeHeader,
+    Interim,
     LengthAndChunks,
     MissingLastChunk,
     MisstatedLength,
+    SwitchProtocols,
     TwoLengths,
 )
-from .head_faults import BadStatusLine, CutHead, EndlessHeaders, HugeHeader, Interim, SwitchProtocols
 
 Outcome = Literal["whole", "broken", "slow", "unknowable"]
 """The body arrives whole; a client can notice that it is broken; it takes so long that a timeout or, while bytes keep
