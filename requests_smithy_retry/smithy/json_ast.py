@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from .errors import SmithyModelError
-
 MIXIN = "smithy.api#mixin"
 PRELUDE = "smithy.api#"
 _LONGEST_FOUND = 40
@@ -21,6 +19,28 @@ _KINDS = {
     "int": "a number",
     "float": "a number",
 }
+
+
+class SmithyModelError(ValueError):
+    """A model that cannot be used. The message names the file, the place in it, and what was expected there.
+
+    >>> print(SmithyModelError("api.json", "/shapes", "expected an object, found null"))
+    api.json: at /shapes: expected an object, found null
+
+    :param source: the path as the user gave it.
+    :param place: a JSON pointer into the file, ``line 3, column 7``, or an empty string for the whole file.
+    :param problem: a phrase that names the expected and the found.
+    """
+
+    def __init__(self, source: str, place: str, problem: str) -> None:
+        super().__init__(source, place, problem)
+        self.source = source
+        self.place = place
+        self.problem = problem
+
+    def __str__(self) -> str:
+        where = f"at {self.place}: " if self.place != "" else ""
+        return f"{self.source}: {where}{self.problem}"
 
 
 def pointer(keys: tuple[str, ...]) -> str:
@@ -54,6 +74,22 @@ class Node:
         """Return the member of this object, or None."""
         value = self.object().get(key, self)
         return None if value is self else Node(value, self.source, (*self.keys, key))
+
+    def needed(self, key: str, expected: str = "") -> Node:
+        """Return the member of this object, which must be there.
+
+        :param expected: names what this value should be; by default an object with that member.
+        """
+        child = self.child(key)
+        if child is None:
+            raise self.error(expected or f'an object with "{key}"')
+        return child
+
+    def each_of(self, key: str) -> Iterator[Node]:
+        """Yield the elements of a member of this object, which may be missing."""
+        listed = self.child(key)
+        if listed is not None:
+            yield from listed.elements()
 
     def items(self) -> Iterator[tuple[str, Node]]:
         """Yield the members of this object."""
@@ -100,31 +136,21 @@ class Node:
 
     def target(self) -> str:
         """Return the shape ID in this reference."""
-        target = self.child("target")
-        if target is None:
-            raise self.error('an object with "target"')
-        return target.string()
+        return self.needed("target").string()
 
 
 class Ast:
     """The shapes of one model, with mixins and applied traits resolved."""
 
     def __init__(self, root: Node) -> None:
-        version = root.child("smithy")
-        if version is None:
-            raise root.error('a Smithy JSON AST: an object with "smithy" (its version) and "shapes"')
+        version = root.needed("smithy", 'a Smithy JSON AST: an object with "smithy" (its version) and "shapes"')
         if version.string().split(".")[0] not in ("1", "2"):
             raise version.error('the version of a Smithy AST, "1.0" or "2.0"')
-        shapes = root.child("shapes")
-        if shapes is None:
-            raise root.error('an object with "shapes"')
         self.root = root
         self.shapes: dict[str, Node] = {}
         self.by_type: dict[str, list[str]] = {}
-        for shape_id, shape in shapes.items():
-            kind = shape.child("type")
-            if kind is None:
-                raise shape.error('a shape: an object with "type"')
+        for shape_id, shape in root.needed("shapes").items():
+            kind = shape.needed("type", 'a shape: an object with "type"')
             self.shapes[shape_id] = shape
             self.by_type.setdefault(kind.string(), []).append(shape_id)
         self._lineages: dict[str, tuple[str, ...]] = {}
@@ -143,10 +169,9 @@ class Ast:
         if known is not None:
             return known
         shape = self.shapes[shape_id]
-        mixins = shape.child("mixins")
         line: dict[str, None] = {}
         above = (*above, shape_id)
-        for reference in () if mixins is None else mixins.elements():
+        for reference in shape.each_of("mixins"):
             mixin = self.follow(reference, shape.value["type"])
             if mixin in above:
                 raise reference.error("a mixin that does not lead back to itself")
@@ -160,8 +185,7 @@ class Ast:
         for ancestor in self.lineage(shape_id):
             own = _traits(self.shapes[ancestor])
             if ancestor != shape_id and MIXIN in own:
-                local = own.pop(MIXIN).child("localTraits")
-                for name in () if local is None else local.elements():
+                for name in own.pop(MIXIN).each_of("localTraits"):
                     own.pop(name.string(), None)
             found.update(own)
         return found
@@ -182,9 +206,7 @@ class Ast:
     def references(self, shape_id: str, key: str) -> Iterator[Node]:
         """Yield the references in a list of a service or resource, those of its mixins included."""
         for ancestor in self.lineage(shape_id):
-            listed = self.shapes[ancestor].child(key)
-            if listed is not None:
-                yield from listed.elements()
+            yield from self.shapes[ancestor].each_of(key)
 
 
 def _traits(holder: Node) -> dict[str, Node]:

@@ -47,7 +47,7 @@ def read_errors(ast: Ast) -> dict[str, tuple[ModeledError, ...]]:
         error = _read_error(shape_id, traits, query_error)
         codes = [error.name]
         if query_error is not None:
-            codes.append(_needed(query_error, "code").string())
+            codes.append(query_error.needed("code").string())
         for code in dict.fromkeys(codes):
             found[code] = (*found.get(code, ()), error)
     return found
@@ -61,17 +61,10 @@ def _read_error(shape_id: str, traits: dict[str, Node], query_error: Node | None
     if HTTP_ERROR in traits:
         status = traits[HTTP_ERROR].integer()
     elif query_error is not None:
-        status = _needed(query_error, "httpResponseCode").integer()
+        status = query_error.needed("httpResponseCode").integer()
     throttling = False
     retryable = traits.get(RETRYABLE)
     if retryable is not None:
         flag = None if retryable.value is True else retryable.child("throttling")
         throttling = flag is not None and flag.boolean()
     return ModeledError(shape_name(shape_id), shape_id, fault, status, retryable is not None, throttling)
-
-
-def _needed(holder: Node, key: str) -> Node:
-    child = holder.child(key)
-    if child is None:
-        raise holder.error(f'an object with "{key}"')
-    return child

@@ -9,9 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .idempotency_token import IdempotencyToken, bind_token
 from .json_ast import PRELUDE, Ast, Node, shape_name
-from .protocols import Protocol
+from .protocols import IdempotencyToken, Protocol, bind_token
 from .uri_pattern import UriPattern
 
 HTTP = "smithy.api#http"
@@ -118,9 +117,8 @@ def read_operation(ast: Ast, shape_id: str, protocol: Protocol) -> ModeledOperat
 
 
 def _read_http(trait: Node) -> tuple[str, UriPattern]:
-    method, uri = trait.child("method"), trait.child("uri")
-    if method is None or uri is None:
-        raise trait.error('an object with "method" and "uri"')
+    expected = 'an object with "method" and "uri"'
+    method, uri = trait.needed("method", expected), trait.needed("uri", expected)
     verb, text = method.string(), uri.string()
     try:
         return verb, UriPattern.parse(text)
@@ -139,8 +137,5 @@ def _read_token(ast: Ast, shape_id: str, protocol: Protocol) -> IdempotencyToken
 
 
 def _read_host_prefix(trait: Node) -> str:
-    prefix = trait.child("hostPrefix")
-    if prefix is None:
-        raise trait.error('an object with "hostPrefix"')
-    text = prefix.string().lower()
+    text = trait.needed("hostPrefix").string().lower()
     return "" if "{" in text else text
