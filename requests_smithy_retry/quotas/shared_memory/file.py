@@ -12,6 +12,7 @@ import logging
 import mmap
 import os
 import stat
+import struct
 import tempfile
 import threading
 import warnings
@@ -22,7 +23,6 @@ from typing import Any
 from ...clock import Clock
 from ...forksafe import renew_lock_after_fork
 from ..outage import SLICES
-from .record import FILE_SIZE, HEADER, MAGIC, VERSION
 
 fcntl: Any
 try:
@@ -33,6 +33,14 @@ else:
     flock = fcntl.flock
     LOCK_NOW = fcntl.LOCK_EX | fcntl.LOCK_NB
     LOCK_OFF = fcntl.LOCK_UN
+
+VERSION = 1
+MAGIC = b"SmithyQ"
+SLOT_SIZE = 64
+SLOTS = 1025
+"""As many as a strategy keeps scopes (contract 11.3), and one that latecomers share."""
+HEADER = struct.pack("<7sBII", MAGIC, VERSION, SLOT_SIZE, SLOTS).ljust(SLOT_SIZE, b"\0")
+FILE_SIZE = SLOT_SIZE * (1 + SLOTS)
 
 logger: logging.Logger = logging.getLogger("requests_smithy_retry")
 
