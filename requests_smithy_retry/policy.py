@@ -175,10 +175,6 @@ class DirectedError(Exception):
     """Carries a policy's decision to a strategy, as ``ErrorRetryInfo`` and ``HasFault``.
 
     The options of a surrounding ``retry_options`` block hold as well, except its classifiers: the policy judges.
-
-    :param reason: the policy's error type.
-    :param error: the exception that the policy judged; None for a value.
-    :param deadline: on the strategy's clock, or None; it includes that of the block.
     """
 
     is_retry_safe: bool | None = True
@@ -376,10 +372,7 @@ def _check_block(directive: RetryDirective, tries: int, strategy: RetryStrategy)
 
 
 def _wait(token: PolicyToken, deadline: float | None, clock: Clock) -> None:
-    """Wait before a try: the backoff first, then for the limiter's permit, as in the adapter.
-
-    :raises RetryError: if there is no permit in time.
-    """
+    """Wait before a try: the backoff first, then for the limiter's permit, as in the adapter."""
     if (delay := token.retry_delay) > 0:
         clock.sleep(delay)
     ask = getattr(token.strategy, "send_permit", None)

@@ -44,16 +44,12 @@ class SmithyModelError(ValueError):
 
 
 def pointer(keys: tuple[str, ...]) -> str:
-    """Return a JSON pointer (RFC 6901).
-
-    >>> pointer(("shapes", "com.x#Foo", "a/b"))
-    '/shapes/com.x#Foo/a~1b'
-    """
+    """Return a JSON pointer (RFC 6901)."""
     return "".join("/" + key.replace("~", "~0").replace("/", "~1") for key in keys)
 
 
 class Node:
-    """One JSON value and its place in the file."""
+    """One JSON value and its place in the file. Each reader checks the value, and names the place in its error."""
 
     __slots__ = ("keys", "source", "value")
 
@@ -63,7 +59,6 @@ class Node:
         self.keys: tuple[str, ...] = keys
 
     def error(self, expected: str) -> SmithyModelError:
-        """Return the error that names what was expected here and what was found."""
         kind = type(self.value).__name__
         found = _KINDS.get(kind, kind)
         if isinstance(self.value, str):
@@ -71,15 +66,10 @@ class Node:
         return SmithyModelError(self.source, pointer(self.keys), f"expected {expected}, found {found}")
 
     def child(self, key: str) -> Node | None:
-        """Return the member of this object, or None."""
         value = self.object().get(key, self)
         return None if value is self else Node(value, self.source, (*self.keys, key))
 
     def needed(self, key: str, expected: str = "") -> Node:
-        """Return the member of this object, which must be there.
-
-        :param expected: names what this value should be; by default an object with that member.
-        """
         child = self.child(key)
         if child is None:
             raise self.error(expected or f'an object with "{key}"')
@@ -92,39 +82,33 @@ class Node:
             yield from listed.elements()
 
     def items(self) -> Iterator[tuple[str, Node]]:
-        """Yield the members of this object."""
         for key, value in self.object().items():
             if not isinstance(key, str):
                 raise self.error("an object whose keys are strings")
             yield key, Node(value, self.source, (*self.keys, key))
 
     def elements(self) -> Iterator[Node]:
-        """Yield the elements of this array."""
         if not isinstance(self.value, list):
             raise self.error("an array")
         for index, value in enumerate(self.value):
             yield Node(value, self.source, (*self.keys, str(index)))
 
     def object(self) -> dict[Any, Any]:
-        """Return this value if it is an object."""
         if not isinstance(self.value, dict):
             raise self.error("an object")
         return self.value
 
     def string(self) -> str:
-        """Return this value if it is a string that is not empty."""
         if not isinstance(self.value, str) or self.value == "":
             raise self.error("a string that is not empty")
         return self.value
 
     def integer(self) -> int:
-        """Return this value if it is an integer."""
         if not isinstance(self.value, int) or isinstance(self.value, bool):
             raise self.error("an integer")
         return self.value
 
     def boolean(self) -> bool:
-        """Return this value if it is a boolean."""
         if not isinstance(self.value, bool):
             raise self.error("true or false")
         return self.value
@@ -135,7 +119,6 @@ class Node:
             self.object()
 
     def target(self) -> str:
-        """Return the shape ID in this reference."""
         return self.needed("target").string()
 
 
@@ -215,9 +198,5 @@ def _traits(holder: Node) -> dict[str, Node]:
 
 
 def shape_name(shape_id: str) -> str:
-    """Return the name of a shape without its namespace.
-
-    >>> shape_name("com.example#GetThing")
-    'GetThing'
-    """
+    """Return the name of a shape without its namespace."""
     return shape_id.rpartition("#")[2]

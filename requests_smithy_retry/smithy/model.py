@@ -159,9 +159,6 @@ class OperationMatcher:
     """Finds the operation of a request to one service, by its protocols (contract 3, 4).
 
     A request that names two operations, or names one in the wrong place, matches none.
-
-    :param service_name: the name of the service shape.
-    :param operations: the operations for each protocol of the service, with tokens bound accordingly.
     """
 
     def __init__(self, service_name: str, operations: Mapping[Protocol, Iterable[ModeledOperation]]) -> None:
@@ -179,10 +176,6 @@ class OperationMatcher:
     def match(
         self, method: str, segments: tuple[str, ...], query: str, headers: Mapping[str, Any], body: object
     ) -> ModeledOperation | None:
-        """Return the operation of a request, or None.
-
-        :param segments: the path below the service's endpoint, from :func:`~.request_parts.path_segments`.
-        """
         if self._targets:
             target = header(headers, "X-Amz-Target")
             if target is not None:

@@ -29,11 +29,7 @@ class ModelFacts(NamedTuple):
 
 
 def facts_of(models: Iterable[SmithyEndpoint], request: PreparedRequest) -> ModelFacts:
-    """Return the facts from the first model that knows the request's operation.
-
-    :param models: models with their endpoints.
-    :param request: never changed; a body that is a file or a generator is not read.
-    """
+    """Return the facts from the first model that knows the request's operation."""
     method, url, headers = str(request.method).upper(), str(request.url), request.headers
     for endpoint in models:
         operation = endpoint.operation_for(method, url, headers, request.body)

@@ -63,10 +63,7 @@ class ModeledOperation:
 
 
 def bound_operations(ast: Ast, service: str) -> list[str]:
-    """Return the operations in the closure of a service: its own, and recursively those of its resources.
-
-    :raises SmithyModelError: if a reference leads nowhere.
-    """
+    """Return the operations in the closure of a service: its own, and recursively those of its resources."""
     found: dict[str, None] = {}
     seen = {service}
     waiting = [service]
@@ -94,10 +91,7 @@ def _operation_references(ast: Ast, holder: str) -> Iterator[Node]:
 
 
 def read_operation(ast: Ast, shape_id: str, protocol: Protocol) -> ModeledOperation:
-    """Read one operation, with its token bound as the protocol does.
-
-    :raises SmithyModelError: if a trait has an invalid value.
-    """
+    """Read one operation, with its token bound as the protocol does."""
     traits = ast.traits(shape_id)
     for name in (READONLY, IDEMPOTENT, *LONG_POLL):
         if name in traits:

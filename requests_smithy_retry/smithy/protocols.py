@@ -141,10 +141,7 @@ _BODIES = {
 
 
 def bind_token(member: str, traits: dict[str, Node], protocol: Protocol) -> IdempotencyToken:
-    """Bind a token member as the protocol does.
-
-    :raises SmithyModelError: if a binding trait has no name.
-    """
+    """Bind a token member as the protocol does."""
     if protocol in (Protocol.REST_JSON, Protocol.REST_XML):
         for trait, location in _HTTP_BINDINGS.items():
             if trait in traits:

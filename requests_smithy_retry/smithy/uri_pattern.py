@@ -102,10 +102,7 @@ def _segment(part: str) -> str | Label:
 
 
 class UriTable(Generic[Value]):
-    """The patterns of one service.
-
-    :param routes: method, pattern and value of each.
-    """
+    """The patterns of one service."""
 
     def __init__(self, routes: Iterable[tuple[str, UriPattern, Value]]) -> None:
         self._routes: dict[tuple[str, int], list[tuple[UriPattern, Value]]] = {}
@@ -117,8 +114,6 @@ class UriTable(Generic[Value]):
         """Return the value of the most specific matching pattern, or None.
 
         Two patterns that match equally well give None; a valid model has none, but some models do.
-
-        :param segments: from :func:`~.request_parts.path_segments`.
         """
         near = [route for length in (len(segments), _ANY) for route in self._routes.get((method, length), ())]
         matching = [route for route in near if route[0].fits(segments)]

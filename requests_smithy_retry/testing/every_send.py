@@ -105,7 +105,6 @@ class AttemptLog:
 
 
 def ending_of(record: AttemptRecord) -> int | str:
-    """Return the status, or the exception's name."""
     return record.error if record.status is None else record.status  # type: ignore[return-value]
 
 

@@ -20,11 +20,7 @@ Steps = Turns | Mapping[str, Turns]
 
 
 class Script:
-    """Gives each step once, to any number of threads.
-
-    :param steps: the steps for all requests, or by path.
-    :param default: the behaviour after the last step, and for other paths.
-    """
+    """Gives each step once, to any number of threads."""
 
     def __init__(self, steps: Steps, default: Behaviour) -> None:
         self._steps = steps
@@ -33,7 +29,6 @@ class Script:
         self.rewind()
 
     def rewind(self) -> None:
-        """Begin again with the first step."""
         with self._lock:
             if isinstance(self._steps, Mapping):
                 self._by_path = {path: _Turns(turns) for path, turns in self._steps.items()}

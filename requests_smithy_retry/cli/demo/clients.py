@@ -36,12 +36,7 @@ Tell = Callable[[dict[str, Any]], None]
 
 @dataclass(frozen=True)
 class Client:
-    """One of the compared clients.
-
-    :param name: the name of its column.
-    :param setup: the code that makes its adapter.
-    :param adapter: makes it.
-    """
+    """One of the compared clients."""
 
     name: str
     setup: str
@@ -125,10 +120,7 @@ def _body(operation: Operation, file: IO[bytes]) -> bytes | Iterator[bytes] | IO
 def play(
     tell: Tell, client: str, url: str, *, rate: float, count: int, users: int, clock: Clock = SYSTEM_CLOCK
 ) -> None:
-    """Begin so many operations a second, whatever comes of those before, each in a thread of its own.
-
-    :param users: sessions, which take turns.
-    """
+    """Begin so many operations a second, whatever comes of those before, each in a thread of its own."""
     sessions = [client_named(client).session() for _ in range(users)]
 
     def call(number: int) -> None:
@@ -147,11 +139,7 @@ def play(
 
 
 def end_with(descriptor: int, exit_now: Callable[[int], object] = os._exit) -> threading.Thread:
-    """End this process as soon as a pipe ends, even while the main thread sleeps.
-
-    :param descriptor: the descriptor of the standard input, whose other end the parent holds.
-    :param exit_now: ends the process.
-    """
+    """End this process as soon as a pipe ends, even while the main thread sleeps."""
 
     def wait() -> None:
         # Not through sys.stdin: a daemon thread inside its buffer breaks the interpreter's shutdown.

@@ -52,11 +52,7 @@ def demo(ctx: click.Context, as_json: bool, operations: int, seed: int) -> None:
 
 
 def run(setting: Setting, console: Console | None) -> tuple[list[Summary], dict[Scene, list[Turnout]], float]:
-    """Do a run, with real sockets and real child processes.
-
-    :param console: the console for the progress, or None.
-    :returns: a summary of each client, ours last; what came of each scene; and the duration in seconds.
-    """
+    """Do a run, with real sockets and real child processes."""
     started = SYSTEM_CLOCK.now()
     terminal = console if console is not None and console.is_terminal else None
     with ExitStack() as stack:

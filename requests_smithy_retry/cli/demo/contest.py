@@ -52,10 +52,7 @@ class Setting:
 
 
 class Child:
-    """A child process that writes lines.
-
-    :param command: the command to run.
-    """
+    """A child process that writes lines."""
 
     def __init__(self, command: Sequence[str]) -> None:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("SMITHY_RETRY_")}
@@ -101,12 +98,7 @@ Spawn = Callable[[Sequence[str]], Child]
 
 
 class Watched:
-    """One client, its server and its child process. A context manager that ends both.
-
-    :param client: the client.
-    :param script: the script of the server.
-    :param spawn: starts a process.
-    """
+    """One client, its server and its child process. A context manager that ends both."""
 
     def __init__(self, client: Client, script: Callable[..., Any], spawn: Spawn) -> None:
         self.client = client
@@ -135,7 +127,6 @@ class Watched:
             self._look()
 
     def stop(self, why: str) -> None:  # noqa: ARG002
-        """Look no longer."""
         self.is_running = False
 
     def _job(self) -> dict[str, Any]:
@@ -147,7 +138,6 @@ class Watched:
         raise NotImplementedError  # pragma: no cover - each class below has it
 
     def _look(self) -> None:
-        """See whether the time of the child is over."""
         raise NotImplementedError  # pragma: no cover - each class below has it
 
     def __enter__(self) -> Any:
@@ -167,10 +157,7 @@ def _event_in(line: str) -> dict[str, Any]:
 
 
 def watch(watched: Sequence[Watched], clock: Clock = SYSTEM_CLOCK, draw: Callable[[], None] = lambda: None) -> None:
-    """Watch several side by side until all are done.
-
-    :param draw: called after each round.
-    """
+    """Watch several side by side until all are done."""
     while any(each.is_running for each in watched):
         clock.sleep(_POLL)
         for each in watched:
@@ -235,7 +222,6 @@ class Contender(Watched):
             self._start()
 
     def stop(self, why: str) -> None:
-        """Stop, and record the remaining operations as missing."""
         while self.is_running:
             self._note(Result(self._current, Verdict.MISSING, self._seen()[1], detail=why))
 

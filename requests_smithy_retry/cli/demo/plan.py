@@ -88,12 +88,7 @@ MOST_SLOW = 3
 
 @dataclass(frozen=True)
 class Operation:
-    """One call of the session.
-
-    :param number: the position in the plan, from 0.
-    :param fault: the fault it meets.
-    :param seed: the seed of the plan.
-    """
+    """One call of the session."""
 
     number: int
     fault: Fault
@@ -120,9 +115,6 @@ def make_plan(seed: int, count: int) -> list[Operation]:
     """Make a workload, the same one for the same numbers.
 
     The outage's operations follow one another near the end; the one that is told to come back in a day is the last.
-
-    :param seed: determines the order and every body.
-    :param count: the number of operations, at least :data:`FEWEST`.
     """
     if count < FEWEST:
         raise ValueError(f"count={count!r}: a whole number of {FEWEST} or more is allowed, one for each fault")
@@ -142,12 +134,7 @@ def digest(body: bytes) -> str:
 
 
 class FaultScript:
-    """A script for one ``FaultServer`` and one client, and its record. Any number of threads may call it.
-
-    :param plan: the workload.
-    :param outage: the length of the outage in seconds, from its first request.
-    :param clock: tells the time.
-    """
+    """A script for one ``FaultServer`` and one client, and its record. Any number of threads may call it."""
 
     def __init__(self, plan: Sequence[Operation], outage: float, clock: Clock = SYSTEM_CLOCK) -> None:
         self._plan = plan
@@ -163,7 +150,6 @@ class FaultScript:
         """The moment of the last request, on the clock; below 0 before the first."""
 
     def __call__(self, request: RecordedRequest) -> Behaviour:
-        """Return the behaviour for a request."""
         operation = self._plan[int(request.path.split("/")[1])]
         with self._lock:
             self.latest = self._clock.now()

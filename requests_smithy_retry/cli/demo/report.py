@@ -34,11 +34,7 @@ Row = tuple[str, list[str]]
 
 
 class Bars(Progress):
-    """The live progress of a run. A context manager.
-
-    :param console: a terminal.
-    :param contenders: the contenders of the run.
-    """
+    """The live progress of a run. A context manager."""
 
     def __init__(self, console: Console, contenders: Sequence[Contender]) -> None:
         super().__init__(
@@ -69,12 +65,7 @@ def show(
     turnouts: Mapping[Scene, Sequence[Turnout]],
     took: float,
 ) -> None:
-    """Show the results of a run.
-
-    :param summaries: ours is the last.
-    :param turnouts: of each scene; ours is the last.
-    :param took: the duration in seconds.
-    """
+    """Show the results of a run."""
     _say(console, "\nEach fault, and the operations that succeeded despite it:")
     names = [each.client.name for each in summaries]
     _print_table(console, names, [(fault.label, [cell(each, fault) for each in summaries]) for fault in FAULTS])
@@ -134,10 +125,7 @@ def _print_table(console: Console, names: Iterable[str], rows: Iterable[Row]) ->
 
 
 def main_rows(summaries: Sequence[Summary], patience: float) -> list[Row]:
-    """Return the rows of the main table.
-
-    :param patience: the seconds after which a client counts as asleep.
-    """
+    """Return the rows of the main table."""
     rows = [
         ("operations that succeeded", [_count(each, Verdict.SUCCEEDED) for each in summaries]),
         ("failed, and the caller was told", [_count(each, Verdict.FAILED) for each in summaries]),
@@ -175,12 +163,7 @@ def cell(summary: Summary, fault: Fault) -> str:
 def to_json(
     setting: Setting, summaries: Sequence[Summary], turnouts: Mapping[Scene, Sequence[Turnout]], took: float
 ) -> str:
-    """Return the results as JSON.
-
-    :param summaries: ours is the last.
-    :param turnouts: of each scene; ours is the last.
-    :param took: the duration in seconds.
-    """
+    """Return the results as JSON."""
     document: dict[str, Any] = {
         "seed": setting.seed,
         "operations": setting.operations,

@@ -30,15 +30,7 @@ class Verdict(enum.Enum):
 
 @dataclass(frozen=True)
 class Result:
-    """The result of an operation.
-
-    :param operation: the operation.
-    :param verdict: the verdict.
-    :param requests: the number of requests that the server saw.
-    :param seconds: the duration, up to the end of the client if it was ended; None if the operation was not made.
-    :param is_empty: True if a wrong body is empty.
-    :param detail: the status, or the exception's name.
-    """
+    """The result of an operation."""
 
     operation: Operation
     verdict: Verdict
@@ -49,13 +41,7 @@ class Result:
 
 
 def judge(operation: Operation, sent: str, end: dict[str, Any], accepted: Sequence[str], requests: int) -> Result:
-    """Judge a finished operation.
-
-    :param sent: the hash of the request's body.
-    :param end: the client's report: seconds, and the status and the hash of the body, or the exception's name.
-    :param accepted: the hashes of the bodies that the server accepted.
-    :param requests: the number of requests that the server saw.
-    """
+    """Judge a finished operation."""
     status, body, error = end["status"], end["body"], end["error"]
     went_well = status is not None and status < 400
     wrong = [each for each in accepted if each != sent]
@@ -67,12 +53,7 @@ def judge(operation: Operation, sent: str, end: dict[str, Any], accepted: Sequen
 
 @dataclass(frozen=True)
 class Summary:
-    """One client's column of the report.
-
-    :param client: the client.
-    :param results: the result of each operation.
-    :param noise: the last lines of the child that were not events.
-    """
+    """One client's column of the report."""
 
     client: Client
     results: Sequence[Result]
@@ -109,7 +90,6 @@ class Summary:
         return not self.count(Verdict.WRONG, Verdict.MISSING)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the column as plain values; seconds are rounded to milliseconds."""
         slowest = self.slowest
         return {
             "client": self.client.name,

@@ -45,7 +45,6 @@ class Scene:
 
     @property
     def count(self) -> int:
-        """The number of operations."""
         return round(self.rate * self.seconds)
 
 
@@ -58,9 +57,6 @@ class SceneScript:
     """A script for one :class:`FaultServer`: one queue, served in order. Any number of threads may call it.
 
     Whoever hung up is served all the same, as by most servers.
-
-    :param scene: the scene.
-    :param clock: tells the time.
     """
 
     def __init__(self, scene: Scene, clock: Clock = SYSTEM_CLOCK) -> None:
@@ -74,7 +70,6 @@ class SceneScript:
         """The moments of all requests so far."""
 
     def __call__(self, request: RecordedRequest) -> Behaviour:  # noqa: ARG002
-        """Return the behaviour for a request."""
         scene = self._scene
         with self._lock:
             now = self._clock.now()
@@ -103,12 +98,7 @@ class SceneScript:
 
 
 class Call(NamedTuple):
-    """One operation of a scene.
-
-    :param at: its begin.
-    :param is_done: it succeeded.
-    :param seconds: its duration.
-    """
+    """One operation of a scene."""
 
     at: float
     is_done: bool
@@ -143,19 +133,13 @@ class Turnout:
     noise: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values; rounded to milliseconds."""
         return {name: round(value, 3) if isinstance(value, float) else value for name, value in asdict(self).items()}
 
 
 def turnout_of(
     client: str, scene: Scene, calls: Sequence[Call], arrivals: Sequence[float], noise: Sequence[str] = ()
 ) -> Turnout:
-    """Count the ends of the operations.
-
-    :param calls: those that ended; the others failed, as far as anybody knows.
-    :param arrivals: the moments of the requests that the server saw.
-    :param noise: the other lines of the child.
-    """
+    """Count the ends of the operations."""
     begins = [number / scene.rate for number in range(scene.count)]
     trouble = {number for number, at in enumerate(begins) if scene.begins <= at < scene.ends}
     done = {round(call.at * scene.rate) for call in calls if call.is_done}

@@ -92,12 +92,7 @@ class RedisTokenBucket(SharedTokenBucket):
 
 
 def link_to(url: str | QuotaUrl, settings: RedisSettings | None = None, clock: Clock = SYSTEM_CLOCK) -> LinkHandle:
-    """A link for any number of buckets on one server. It connects when it is first needed; hold its handle.
-
-    :param url: see :class:`RedisTokenBucket`.
-    :raises ValueError: for a bad URL or setting; the URL is not shown.
-    :raises ImportError: without redis-py.
-    """
+    """A link for any number of buckets on one server. It connects when it is first needed; hold its handle."""
     looked_at = _looked_at(url)
     if find_spec("redis") is None:
         raise ImportError(NEEDS_REDIS)

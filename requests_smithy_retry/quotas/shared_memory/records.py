@@ -29,19 +29,13 @@ EMPTY = bytes(RECORD_SIZE)
 
 
 class Record(NamedTuple):
-    """One bucket.
-
-    :param key: which one.
-    :param level: the tokens that it holds.
-    :param at: when that was, on the machine's monotonic clock.
-    """
+    """One bucket."""
 
     key: bytes
     level: float
     at: float
 
     def pack(self) -> bytes:
-        """Return the record in :data:`RECORD_SIZE` bytes."""
         body = _BODY.pack(VERSION, *self)
         return body + _SUM.pack(crc32(body))
 
@@ -61,12 +55,10 @@ def level_of(mapped: mmap.mmap, offset: int) -> float:
 
 
 def key_of(scope: str) -> bytes:
-    """Return a scope's key."""
     return hashlib.blake2b(scope.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def offset_of(slot: int) -> int:
-    """Return where a slot begins."""
     return SLOT_SIZE * (1 + slot)
 
 
@@ -75,10 +67,7 @@ OVERFLOW_KEY = key_of("overflow")
 
 
 class SharedMemory:
-    """The memory in which buckets lie.
-
-    The parameters and the errors are those of :class:`SharedMemoryTokenBucket`.
-    """
+    """The memory in which buckets lie."""
 
     def __init__(
         self,
