@@ -8,8 +8,7 @@ if TYPE_CHECKING:
     from .json_ast import SmithyModelError
     from .model import SmithyModel
     from .model_classifier import verdict_for
-    from .modeled_errors import ModeledError
-    from .operations import ModeledOperation
+    from .operations import ModeledError, ModeledOperation
     from .protocols import IdempotencyToken, Protocol, TokenLocation
     from .uri_pattern import UriPattern
 
@@ -33,8 +32,7 @@ _HOMES = {
     ".json_ast": ("SmithyModelError",),
     ".model": ("SmithyModel",),
     ".model_classifier": ("verdict_for",),
-    ".modeled_errors": ("ModeledError",),
-    ".operations": ("ModeledOperation",),
+    ".operations": ("ModeledError", "ModeledOperation"),
     ".protocols": ("IdempotencyToken", "Protocol", "TokenLocation"),
     ".uri_pattern": ("UriPattern",),
 }

@@ -15,8 +15,7 @@ from ..classifiers.actions import RetryAction
 from .endpoint import SmithyEndpoint
 from .json_ast import Ast, Node, SmithyModelError, pointer, shape_name
 from .model_classifier import verdict_for
-from .modeled_errors import ModeledError, read_errors
-from .operations import ModeledOperation, bound_operations, read_operation
+from .operations import ModeledError, ModeledOperation, bound_operations, read_errors, read_operation
 from .protocols import Protocol, protocols_of
 from .request_parts import body_text, header, parameters, path_segments, split_target
 from .uri_pattern import UriTable

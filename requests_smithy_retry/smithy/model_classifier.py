@@ -9,12 +9,12 @@ from ..classifiers.actions import ErrorKind, NoActionIndicated, RetryAction, Ret
 from ..classifiers.aws import bare_error_code, code_of
 from ..classifiers.outcome import Outcome
 from ..classifiers.protocol import RetryClassifierPriority
-from .modeled_errors import ModeledError
 
 if TYPE_CHECKING:
     from requests import PreparedRequest
 
-    from . import SmithyEndpoint
+    from .endpoint import SmithyEndpoint
+    from .operations import ModeledError
 
 
 class ModelFacts(NamedTuple):

@@ -6,10 +6,9 @@ code under test: waits that take no time, a log of attempts, and switches for re
 
 from __future__ import annotations
 
-from .behaviour import DEFAULT_BODY, WELL, Behaviour, ReadSoFar, Reply, try_later
+from .behaviour import DEFAULT_BODY, WELL, Behaviour, ReadSoFar, Reply, coded_reply, gzip_bomb, try_later
 from .catalogue import CataloguedFault, fault_catalogue
 from .clock import FakeClock, RetryClock, skipped_waits
-from .coded_replies import coded_reply, gzip_bomb
 from .connection_faults import (
     AnswerBeforeUpload,
     CloseAfterReply,
@@ -23,10 +22,9 @@ from .connection_faults import (
     Stall,
     StopReading,
 )
-from .dead_ports import hanging_port, refusing_port
 from .every_send import AttemptLog, cap_attempts, retries_disabled, watched_attempts
 from .fault_proxy import FaultProxy, Forward
-from .fault_server import FaultServer
+from .fault_server import FaultServer, hanging_port, refusing_port
 from .recorded_request import RecordedRequest
 from .reply_faults import (
     BadChunkSize,
