@@ -1,4 +1,3 @@
-# ruff: noqa: D102 - both peers have the same few methods, named after what they send
 """The behaviour of botocore's standard mode and of this library under the same faults, on real sockets.
 
     PYTHONPATH=. python benchmarks/botocore_facts.py --json benchmarks/results/botocore-facts.json

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from requests import PreparedRequest
 from requests.adapters import HTTPAdapter
 
-from .adapter_copies import CopiedAfresh
 from .clock import SYSTEM_CLOCK, Clock
 from .config.max_retries import (
     INNER_RETRY,
@@ -25,6 +24,7 @@ from .config.sources import resolve
 from .config.urllib3_retry import SOURCE, TRANSLATED, UNLIMITED, OptionsRetry
 from .errors import RetryConfigError
 from .observing.events import SDK_HEADERS, Listeners
+from .sending.copies import CopiedAfresh
 from .sending.nested_retries import refuse_own_max_retries
 from .sending.send_loop import SendLoop, is_within_send
 from .strategies.first_tries import nothing_known, nothing_to_tell

@@ -94,16 +94,12 @@ class Installation:
 
 
 class _Later:
-    """An installation that reads the environment when the first session is made.
-
-    :param refuse: is called with the error of a bad policy.
-    """
+    """An installation that reads the environment when the first session is made."""
 
     def __init__(self, refuse: Callable[[RetryConfigError], None]) -> None:
         self._refuse = refuse
 
     def equip(self, session: requests.Session) -> None:
-        """Read the environment on the first call, and equip the session."""
         from .errors import RetryConfigError
 
         try:
@@ -158,8 +154,6 @@ def install_later(refuse: Callable[[RetryConfigError], None]) -> None:
     """Install the environment's policy, but read the environment when the first session is made.
 
     It can be called while modules of this package are being imported.
-
-    :param refuse: is called with the error of a bad policy.
     """
     global _current
     with _lock:

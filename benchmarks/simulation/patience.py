@@ -1,4 +1,3 @@
-# ruff: noqa: D102 - what the overridden methods are for is said at Policy
 """The default quota and its line as policies, and what else waits for a service that is down.
 
 The bucket and the line are the real objects. They decide, and the simulation schedules what they say.

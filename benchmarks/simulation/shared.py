@@ -83,6 +83,6 @@ class SharedQuota(Smithy):
         config = self.strategy.config
         # What quota_url=redis://... would have made.
         self.strategy._quotas._make_named = lambda scope: PricedQuota(
-            RedisTokenBucket.on(handle, scope, capacity=PUBLISHED_CAPACITY, refill_rate=config.refill_rate),
+            RedisTokenBucket(handle, scope, capacity=PUBLISHED_CAPACITY, refill_rate=config.refill_rate),
             reward=config.success_reward,
         )

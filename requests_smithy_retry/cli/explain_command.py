@@ -16,10 +16,7 @@ from .explanation import Explanation, Question, exception_named, explain_outcome
 
 
 def header_of(_context: Any, _parameter: Any, lines: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-    """Split each header line into name and value.
-
-    :raises click.BadParameter: for a line without a colon.
-    """
+    """Split each header line into name and value."""
     for line in lines:
         if ":" not in line:
             raise click.BadParameter(f"{line!r}: 'Name: value' is allowed")

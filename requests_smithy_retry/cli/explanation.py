@@ -35,16 +35,7 @@ MOST_UNCOUNTED = 100
 
 @dataclass(frozen=True)
 class Question:
-    """One outcome of one request.
-
-    :param status: the response's status; None without a response.
-    :param error: the name of an exception of requests, urllib3 or Python; None with a response.
-    :param method: the request's method.
-    :param headers: the response's headers.
-    :param body: the response's body.
-    :param request_headers: the request's headers.
-    :param unwritten: True if the exception came before any byte of the request was written.
-    """
+    """One outcome of one request."""
 
     status: int | None = None
     error: str | None = None
@@ -55,7 +46,6 @@ class Question:
     unwritten: bool = False
 
     def step(self, request: PreparedRequest) -> ScriptedReply | Exception:  # noqa: ARG002
-        """Return the outcome of an attempt."""
         if self.error is None:
             return ScriptedReply(self.status or 200, dict(self.headers), self.body)
         this_thread.connecting = self.unwritten or self.error.rpartition(".")[2] in NEVER_WRITTEN
@@ -82,7 +72,6 @@ class Explanation:
     then: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, for JSON."""
         return {
             "votes": [{"classifier": name, "verdict": verdict} for name, verdict in self.votes],
             "verdict": self.verdict,
@@ -132,10 +121,7 @@ def _then(config: RetryConfig) -> str:
 
 
 def exception_named(name: str) -> Exception:
-    """Make an exception of this name, as requests would raise it.
-
-    :raises LookupError: if requests, urllib3 and Python have no exception of this name.
-    """
+    """Make an exception of this name, as requests would raise it."""
     for module in (requests.exceptions, urllib3.exceptions, builtins):
         kind = getattr(module, name.rpartition(".")[2], None)
         if isinstance(kind, type) and issubclass(kind, Exception) and not issubclass(kind, Warning):
@@ -144,7 +130,6 @@ def exception_named(name: str) -> Exception:
 
 
 def read_body(path: str | None) -> bytes:
-    """Return the bytes of a file; empty without a path."""
     return b"" if path is None else Path(path).read_bytes()
 
 

@@ -54,7 +54,6 @@ class Setting:
 
 
 def settings_of(config: RetryConfig) -> tuple[Setting, ...]:
-    """Return every option of a config, in the order of the documentation."""
     return tuple(Setting(name, config.effective(name), config.source(name)) for name in OPTIONS)
 
 
@@ -92,7 +91,6 @@ class WorstCase:
 
 
 def worst_case(config: RetryConfig) -> WorstCase:
-    """Return the worst case of a config."""
     if not config.enabled:
         return WorstCase(1, 0.0, 0.0, None)
     if waits_for_service(config):

@@ -234,7 +234,7 @@ class RetryConfig:
     )
     _sources: dict[str, str] = dataclasses.field(init=False, compare=False)
 
-    def __new__(cls, **options: Any) -> Self:  # noqa: D102
+    def __new__(cls, **options: Any) -> Self:
         # The constructor alone can tell a given value from a default.
         self = super().__new__(cls)
         object.__setattr__(self, "_sources", dict.fromkeys(options, "code"))

@@ -191,11 +191,7 @@ class OptionsRetry(Retry):
 
     @classmethod
     def saying(cls, options: dict[str, Any], *, transient_base: float) -> OptionsRetry:
-        """Make one.
-
-        :param options: a value for each of :data:`TRANSLATED`.
-        :param transient_base: the backoff base in force, in seconds.
-        """
+        """Make one."""
         rules = options["urllib3_rules"] or Urllib3Rules()
         said = {
             **{kind.value: most for kind, most in rules.limits},
@@ -214,7 +210,6 @@ class OptionsRetry(Retry):
         return self
 
     def new(self, **options: Any) -> Any:
-        """Make another one, with some values changed."""
         made = super().new(**options)
         made._said = self._said
         return made

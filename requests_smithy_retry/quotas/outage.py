@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 
 from .settings import SharedQuotaSettings
 
@@ -65,9 +64,3 @@ class Outage:
         if self.fallen_open:
             self.fallen_open = False
             logger.info("the shared retry quota at %s answers again", self.place)
-
-
-class LastTake(threading.local):
-    """Which bucket answered this thread's last take."""
-
-    was_local: bool = False

@@ -195,15 +195,15 @@ def _factory(url: QuotaUrl, capacity: float, refill_rate: float, on_empty: str, 
         from .redis import RedisTokenBucket, link_to
 
         handle = link_to(url, None, clock)
-        return lambda scope: RedisTokenBucket.on(handle, scope, capacity=capacity, refill_rate=refill_rate)
+        return lambda scope: RedisTokenBucket(handle, scope, capacity=capacity, refill_rate=refill_rate)
     if url.scheme == "shm":
         from .settings import SharedQuotaSettings, settings_from
         from .shared_memory import SharedMemoryTokenBucket
-        from .shared_memory.slots import SharedMemory
+        from .shared_memory.records import SharedMemory
 
         settings = settings_from(SharedQuotaSettings, url.settings)
         memory = SharedMemory(url.name, settings, clock)
-        return lambda scope: SharedMemoryTokenBucket.on(memory, scope, capacity=capacity, refill_rate=refill_rate)
+        return lambda scope: SharedMemoryTokenBucket(memory, scope, capacity=capacity, refill_rate=refill_rate)
     if url.settings:
         raise ValueError("memory:// has no settings")
     return lambda _: TokenBucket(capacity, refill_rate=refill_rate, on_empty=on_empty, clock=clock)

@@ -19,13 +19,9 @@ PATIENCE = 10
 class RedisClient(Protocol):
     """The part of redis-py's clients that is used."""
 
-    def pipeline(self, transaction: bool) -> Any:
-        """A context that gathers commands and sends them together."""
-        ...
+    def pipeline(self, transaction: bool) -> Any: ...
 
-    def close(self) -> None:
-        """Close the connections."""
-        ...
+    def close(self) -> None: ...
 
 
 def redis_error(name: str) -> type[Exception]:
@@ -35,10 +31,7 @@ def redis_error(name: str) -> type[Exception]:
 
 
 def single_client(url: str, settings: RedisSettings) -> RedisClient:
-    """A client of the one server that a URL names, or of the master of its sentinels.
-
-    :raises Exception: redis-py's exception for a bad URL.
-    """
+    """A client of the one server that a URL names, or of the master of its sentinels."""
     redis = import_module("redis")
     # One more try, on a new connection: a server may close one that was idle for long.
     retry = redis.retry.Retry(redis.backoff.NoBackoff(), 1, (redis.exceptions.ConnectionError,))
@@ -65,10 +58,7 @@ def _master(redis: Any, url: str, options: dict[str, Any]) -> RedisClient:
 
 
 def cluster_client(url: str, settings: RedisSettings) -> RedisClient:
-    """A client of the cluster that a node at this URL belongs to. Asks the node for the others.
-
-    :raises Exception: redis-py's exception for a cluster that does not answer.
-    """
+    """A client of the cluster that a node at this URL belongs to. Asks the node for the others."""
     redis = import_module("redis")
     retry = redis.retry.Retry(redis.backoff.NoBackoff(), 1)
     return redis.RedisCluster.from_url(url, retry=retry, **_timeouts(settings))  # type: ignore[no-any-return]

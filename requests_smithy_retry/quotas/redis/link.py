@@ -39,10 +39,7 @@ ERROR_WORD = re.compile(r"[A-Z]{2,20}\b")
 
 
 class Ask:
-    """One caller's question: may it have so many tokens?
-
-    :param amount: the tokens.
-    """
+    """One caller's question: may it have so many tokens?"""
 
     __slots__ = ("amount", "answered", "granted", "is_late", "is_left")
 
@@ -58,12 +55,7 @@ class Ask:
 
 
 class Account:
-    """An account with one bucket: its last known level, the tokens owed to it, and the questions to ask of it.
-
-    :param key: the bucket's key.
-    :param capacity: the most it holds.
-    :param refill_rate: tokens per second.
-    """
+    """An account with one bucket: its last known level, the tokens owed to it, and the questions to ask of it."""
 
     __slots__ = ("asks", "capacity", "key", "level", "pending", "refill_rate")
 
@@ -88,14 +80,7 @@ class Errand(NamedTuple):
 
 
 class RedisLink:
-    """The link of one process to one server, or to its cluster.
-
-    :param url: as redis-py takes it; it is shown nowhere.
-    :param place: the same without secrets.
-    :param settings: bounds and intervals.
-    :param clock: tells the time.
-    :param connect: makes the client.
-    """
+    """The link of one process to one server, or to its cluster."""
 
     def __init__(
         self,
@@ -162,7 +147,6 @@ class RedisLink:
             self._owe(account, amount)
 
     def flush(self) -> None:
-        """Give back everything now."""
         with self._changed:
             if self._is_idle() or not self.outage.may_ask(self.clock.now()):
                 return
@@ -329,8 +313,6 @@ class LinkHandle:
     """Whoever uses a link holds its handle; when nobody does, what is owed is given back and the connections close.
 
     The link itself cannot see to that when it dies: its thread holds it.
-
-    :param link: it must not refer to its handle.
     """
 
     __slots__ = ("__weakref__", "link")

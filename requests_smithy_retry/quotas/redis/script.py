@@ -48,11 +48,7 @@ class NonsenseError(ValueError):
 
 
 class Reply(NamedTuple):
-    """The server's answer.
-
-    :param level: the tokens that the bucket holds now.
-    :param granted: for each amount that was to be taken: the server took it.
-    """
+    """The server's answer."""
 
     level: float
     granted: tuple[bool, ...] = ()
@@ -72,11 +68,7 @@ def arguments(
 
 
 def reply_of(answer: Any, takes: int) -> Reply:
-    """The script's answer as a value.
-
-    :param takes: the number of amounts to be taken.
-    :raises NonsenseError: if it is none.
-    """
+    """The script's answer as a value."""
     try:
         text, *granted = answer
         level = float(text)

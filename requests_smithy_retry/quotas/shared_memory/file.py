@@ -12,6 +12,7 @@ import logging
 import mmap
 import os
 import stat
+import struct
 import tempfile
 import threading
 import warnings
@@ -22,7 +23,6 @@ from typing import Any
 from ...clock import Clock
 from ...forksafe import renew_lock_after_fork
 from ..outage import SLICES
-from .record import FILE_SIZE, HEADER, MAGIC, VERSION
 
 fcntl: Any
 try:
@@ -33,6 +33,14 @@ else:
     flock = fcntl.flock
     LOCK_NOW = fcntl.LOCK_EX | fcntl.LOCK_NB
     LOCK_OFF = fcntl.LOCK_UN
+
+VERSION = 1
+MAGIC = b"SmithyQ"
+SLOT_SIZE = 64
+SLOTS = 1025
+"""As many as a strategy keeps scopes (contract 11.3), and one that latecomers share."""
+HEADER = struct.pack("<7sBII", MAGIC, VERSION, SLOT_SIZE, SLOTS).ljust(SLOT_SIZE, b"\0")
+FILE_SIZE = SLOT_SIZE * (1 + SLOTS)
 
 logger: logging.Logger = logging.getLogger("requests_smithy_retry")
 
@@ -58,14 +66,7 @@ class CrowdedError(Exception):
 
 
 class SharedFile:
-    """One shared file, mapped.
-
-    :param name: processes of the same user that use the same name share it.
-    :param clock: tells how long a lock was waited for.
-    :param directory: where it lies; by default memory, in a directory that only this user can read.
-    :raises OSError: if it cannot be made, or if somebody else has a hand in it.
-    :raises RuntimeError: where there are no file locks.
-    """
+    """One shared file, mapped."""
 
     def __init__(self, name: str, clock: Clock, directory: Path | None = None) -> None:
         self.memory: mmap.mmap | None = None
@@ -110,7 +111,6 @@ class SharedFile:
             raise
 
     def unlock(self) -> None:
-        """Let go of both."""
         try:
             flock(self._fd, LOCK_OFF)
         finally:
@@ -172,11 +172,7 @@ class SharedFile:
 
 
 def wait_for_lock(fd: int, clock: Clock, budget: float) -> None:
-    """Take a lock that somebody else holds, as soon as they let go.
-
-    :param budget: wait no longer, in seconds.
-    :raises BusyError: if they do not.
-    """
+    """Take a lock that somebody else holds, as soon as they let go."""
     # Counted in parts, and not on the clock: where this process gets no time to run, its holder may get none either.
     waited, pause = 0.0, PAUSE
     while True:
@@ -194,10 +190,7 @@ def wait_for_lock(fd: int, clock: Clock, budget: float) -> None:
 
 
 def own_directory() -> Path:
-    """A directory in memory, where the platform has one, that this user alone can use.
-
-    :raises OSError: if it belongs to somebody else, or if others can use it.
-    """
+    """A directory in memory, where the platform has one, that this user alone can use."""
     base = MEMORY if os.access(MEMORY, os.W_OK | os.X_OK) else Path(tempfile.gettempdir())
     path = base / f"requests-smithy-retry-{os.getuid()}"
     with suppress(FileExistsError):
@@ -245,10 +238,7 @@ def _is_ready(fd: int) -> bool:
 
 
 def _reserve(fd: int) -> None:
-    """Have all pages of the file, so that none is missing when it is written to: that would end the process.
-
-    :raises OSError: where there is no room for them.
-    """
+    """Have all pages of the file, so that none is missing when it is written to: that would end the process."""
     # A platform that cannot reserve the space allocates it when it is needed.
     if not hasattr(os, "posix_fallocate"):
         os.ftruncate(fd, FILE_SIZE)

@@ -50,7 +50,7 @@ class TestTheFactory:
         make = quota_factory(QuotaUrl(shm_url + "?budget=0.5&local_capacity=7"), capacity=28)
         one, two = make("a"), make("b")
         assert isinstance(one, SharedMemoryTokenBucket)
-        assert (one._file is two._file, one._budget, one._local.capacity) == (True, 0.5, 7)
+        assert (one._file is two._file, one._outage.settings.budget, one._local.capacity) == (True, 0.5, 7)
 
     def test_buckets_of_one_factory_share_the_connections(self) -> None:
         """One link to the server, whatever the number of scopes; nothing is connected yet."""

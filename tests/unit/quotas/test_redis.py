@@ -135,7 +135,7 @@ class TestTheBucket:
 
     def test_a_bucket_of_a_strategy_is_not_copied_alone(self, redis_server: RedisServer) -> None:
         """It shares its connections, so its copy would be half a thing; the error says what to do."""
-        bucket = RedisTokenBucket.on(link_to(redis_server.url()), "a", capacity=5, refill_rate=0)
+        bucket = RedisTokenBucket(link_to(redis_server.url()), "a", capacity=5, refill_rate=0)
         with pytest.raises(TypeError, match="copy the strategy instead"):
             pickle.dumps(bucket)
 

@@ -27,7 +27,7 @@ def test_buckets_of_all_nodes_over_one_link(redis_cluster: RedisCluster) -> None
     """Each scope has its slot; what many threads ask and give back goes to the right nodes."""
     names = [uuid.uuid4().hex for _ in range(30)]
     handle = link_to(redis_cluster.nodes[0].url(PATIENT))
-    buckets = [RedisTokenBucket.on(handle, name, capacity=100, refill_rate=0) for name in names]
+    buckets = [RedisTokenBucket(handle, name, capacity=100, refill_rate=0) for name in names]
     for bucket in buckets:
         assert (bucket.acquire(100), bucket.acquire(1), bucket.failures) == (True, False, 0)
         bucket.release(14)

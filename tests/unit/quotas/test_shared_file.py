@@ -15,8 +15,7 @@ import pytest
 
 from requests_smithy_retry.clock import SYSTEM_CLOCK
 from requests_smithy_retry.quotas.shared_memory import file as shared_file
-from requests_smithy_retry.quotas.shared_memory.file import BusyError, SharedFile, own_directory
-from requests_smithy_retry.quotas.shared_memory.record import FILE_SIZE, HEADER
+from requests_smithy_retry.quotas.shared_memory.file import FILE_SIZE, HEADER, BusyError, SharedFile, own_directory
 from requests_smithy_retry.testing.clock import FakeClock
 
 pytestmark = pytest.mark.real_time
@@ -150,7 +149,7 @@ def test_a_memory_that_fills_up_later_ends_no_process() -> None:
     """Retries for new services after /dev/shm is full: each is granted, and no signal comes."""
     code = """
 from requests_smithy_retry.quotas.shared_memory import SharedMemoryTokenBucket
-from requests_smithy_retry.quotas.shared_memory.slots import SharedMemory
+from requests_smithy_retry.quotas.shared_memory.records import SharedMemory
 memory = SharedMemory("test")
 try:
     with open("/dev/shm/filler", "wb", buffering=0) as file:
@@ -158,7 +157,7 @@ try:
             pass
 except OSError:
     pass
-buckets = [SharedMemoryTokenBucket.on(memory, str(n), capacity=20, refill_rate=0) for n in range(1024)]
+buckets = [SharedMemoryTokenBucket(memory, str(n), capacity=20, refill_rate=0) for n in range(1024)]
 print(sum(bucket.acquire(14) for bucket in buckets), memory.outage.failures)
 """
     shell = 'mount -t tmpfs -o size=256k,mode=1777 tmpfs /dev/shm || exit 77; exec "$0" -c "$1"'

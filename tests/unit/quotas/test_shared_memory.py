@@ -18,8 +18,7 @@ from requests_smithy_retry.clock import SYSTEM_CLOCK
 from requests_smithy_retry.quotas import shared_memory
 from requests_smithy_retry.quotas.settings import SharedQuotaSettings
 from requests_smithy_retry.quotas.shared_memory import SharedMemoryTokenBucket
-from requests_smithy_retry.quotas.shared_memory.record import OVERFLOW, RECORD_SIZE, offset_of, read_body
-from requests_smithy_retry.quotas.shared_memory.slots import SharedMemory
+from requests_smithy_retry.quotas.shared_memory.records import OVERFLOW, RECORD_SIZE, SharedMemory, level_of, offset_of
 from requests_smithy_retry.testing.clock import FakeClock
 
 pytestmark = pytest.mark.real_time
@@ -123,7 +122,7 @@ def test_copies_are_handles_of_the_same_bucket(directory: Path) -> None:
         assert (other.scope, other.capacity, other.acquire(5)) == ("a", 20, True)
     bucket.acquire(0)
     assert (bucket.available, repr(bucket)) == (5, "<SharedMemoryTokenBucket 'a' in 'test' (shared memory)>")
-    part = SharedMemoryTokenBucket.on(SharedMemory("test", directory=directory), "a", capacity=5, refill_rate=0)
+    part = SharedMemoryTokenBucket(SharedMemory("test", directory=directory), "a", capacity=5, refill_rate=0)
     with pytest.raises(TypeError, match="copy the strategy instead"):
         pickle.dumps(part)
 
@@ -251,9 +250,9 @@ def test_a_removed_file_ends_no_call_of_another_thread(directory: Path, monkeypa
     def replaced_meanwhile(mapped, offset):
         if not bucket._file._threads.locked():
             bucket._file.close()
-        return read_body(mapped, offset)
+        return level_of(mapped, offset)
 
-    monkeypatch.setattr(shared_memory, "read_body", replaced_meanwhile)
+    monkeypatch.setattr(shared_memory, "level_of", replaced_meanwhile)
     assert bucket.available == 1e9 - 1
     bucket.acquire(1)
     bucket.release(1)
@@ -301,7 +300,7 @@ class TestRoom:
         memory = SharedMemory("test", directory=directory)
 
         def bucket(scope: int) -> SharedMemoryTokenBucket:
-            return SharedMemoryTokenBucket.on(memory, str(scope), capacity=50, refill_rate=0)
+            return SharedMemoryTokenBucket(memory, str(scope), capacity=50, refill_rate=0)
 
         for scope in range(OVERFLOW):
             bucket(scope).acquire(1)
@@ -320,7 +319,7 @@ class TestRoom:
         memory = SharedMemory("test", directory=directory)
 
         def bucket(scope: int) -> SharedMemoryTokenBucket:
-            return SharedMemoryTokenBucket.on(memory, str(scope), capacity=50, refill_rate=0)
+            return SharedMemoryTokenBucket(memory, str(scope), capacity=50, refill_rate=0)
 
         for scope in range(OVERFLOW):
             bucket(scope).acquire(1)

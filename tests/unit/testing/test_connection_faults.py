@@ -26,7 +26,6 @@ from requests_smithy_retry.testing import (
     hanging_port,
     refusing_port,
 )
-from requests_smithy_retry.testing.connection_faults import _Unread
 from tests.unit.testing.fault_oracle import (
     GET,
     PATIENCE,
@@ -195,12 +194,6 @@ def test_a_handshake_fault_without_tls():
         sock.settimeout(PATIENCE)
         sock.sendall(b"\x16")
         assert read_to_end(sock) == (b"", "fin")
-
-
-def test_a_fault_before_the_request_must_strike():
-    """The base of faults that read nothing does nothing by itself."""
-    with pytest.raises(NotImplementedError):
-        _Unread().strike(None)
 
 
 def test_a_server_that_stops_reading():

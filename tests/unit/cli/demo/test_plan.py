@@ -1,4 +1,4 @@
-"""The demo's workload as data."""
+"""The demo's workload: its operations, and the server's side of it."""
 
 from collections import Counter
 
@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from requests_smithy_retry.cli.demo.plan import DAY, FAULTS, FEWEST, MOST_SLOW, OUTAGE, digest, make_plan
+from requests_smithy_retry.cli.demo.plan import DAY, FAULTS, FEWEST, MOST_SLOW, OUTAGE, FaultScript, digest, make_plan
+from requests_smithy_retry.testing import RecordedRequest, Reply, ResetAfterRequest
+from requests_smithy_retry.testing.clock import FakeClock
 
 
 @given(st.integers(), st.integers(FEWEST, 150))
@@ -48,3 +50,54 @@ def test_fewer_operations_than_faults_are_refused():
         ValueError, match=f"^count={FEWEST - 1}: a whole number of {FEWEST} or more is allowed, one for each fault$"
     ):
         make_plan(1, FEWEST - 1)
+
+
+PLAN = make_plan(1, FEWEST * 3)
+
+
+def operation_with(name):
+    return next(operation for operation in PLAN if operation.fault.name == name)
+
+
+def ask(script, operation, body=b""):
+    return script(RecordedRequest(operation.fault.method, operation.path, body=body))
+
+
+@pytest.mark.parametrize("fault", [fault for fault in FAULTS if fault is not OUTAGE], ids=lambda fault: fault.name)
+def test_what_comes_first_comes_once(fault):
+    """Each fault strikes as often as its table says, and is followed by the good answer."""
+    script, operation = FaultScript(PLAN, 3.0, FakeClock()), operation_with(fault.name)
+    first = list(fault.first(operation.download()))
+    assert [*first, Reply(body=operation.download())] == [ask(script, operation) for _ in range(len(first) + 1)]
+    assert len(first) + 1 == script.seen[operation.number]
+
+
+def test_only_what_was_answered_well_counts_as_accepted():
+    """The body that came with the refused request is not taken as good; the one of the answered request is."""
+    script, operation = FaultScript(PLAN, 3.0, FakeClock()), operation_with("upload-503")
+    ask(script, operation, b"refused")
+    assert [] == script.accepted[operation.number]
+    ask(script, operation, b"")
+    assert [digest(b"")] == script.accepted[operation.number]
+
+
+def test_the_outage_lasts_so_long_from_its_first_request():
+    """Every connection is reset for 3 s, for each operation of the outage."""
+    clock = FakeClock()
+    script = FaultScript(PLAN, 3.0, clock)
+    first, second = [operation for operation in PLAN if operation.fault is OUTAGE][:2]
+    assert ResetAfterRequest() == ask(script, first)
+    clock.sleep(2.9)
+    assert ResetAfterRequest() == ask(script, second)
+    clock.sleep(0.2)
+    assert Reply(body=second.download()) == ask(script, second)
+
+
+def test_it_knows_when_the_last_request_came():
+    """The moment is that of the clock; before the first request it is below 0."""
+    clock = FakeClock()
+    script = FaultScript(PLAN, 3.0, clock)
+    assert -1.0 == script.latest
+    clock.sleep(4)
+    ask(script, PLAN[0])
+    assert clock.now() == script.latest

@@ -9,21 +9,21 @@ import re
 import pytest
 
 from requests_smithy_retry import RetryConfig
-from requests_smithy_retry.cli.demo.fault_script import FaultScript
-from requests_smithy_retry.cli.demo.plan import FEWEST, digest, make_plan
-from requests_smithy_retry.cli.demo.workload import (
+from requests_smithy_retry.cli.demo.clients import (
     AS_LONG,
     AS_OFTEN,
     CLIENTS,
     CROWD_CLIENTS,
     OURS,
     PLAIN,
-    Assignment,
     end_with,
     main,
+    play,
     work,
 )
-from requests_smithy_retry.testing import FaultServer
+from requests_smithy_retry.cli.demo.plan import FEWEST, FaultScript, digest, make_plan
+from requests_smithy_retry.testing import CloseAfterRequest, FaultServer, Reply
+from requests_smithy_retry.testing.clock import FakeClock
 
 PLAN = make_plan(1, FEWEST)
 
@@ -35,8 +35,8 @@ def _same_chance_afterwards():
     random.setstate(state)
 
 
-def assignment(client, server, first=0):
-    return Assignment(client, server.url, 1, FEWEST, first)
+def job(client, server, first=0):
+    return {"client": client, "url": server.url, "seed": 1, "operations": FEWEST, "first": first}
 
 
 def statuses(events):
@@ -49,7 +49,7 @@ def test_plain_requests_reports_what_it_met():
     """Each operation has a begin and an end, with the status and hash, or the exception, that the client met."""
     events = []
     with FaultServer(FaultScript(PLAN, 0.1)) as server:
-        work(assignment("requests", server), events.append)
+        work(events.append, **job("requests", server))
     assert [("begin", operation.number) for operation in PLAN] == [
         ("begin", event["begin"]) for event in events if "begin" in event
     ]
@@ -79,22 +79,22 @@ def test_our_adapter_rides_through_and_sends_nothing_wrong():
     events = []
     script = FaultScript(PLAN, 0.3)
     with FaultServer(script) as server:
-        work(assignment("RetryAdapter", server), events.append)
+        work(events.append, **job("RetryAdapter", server))
     assert {"generator-503": 503, "day": 503} == {
         fault: status for fault, status in statuses(events).items() if status != 200
     }
     for event in events:
         if "begin" in event and PLAN[event["begin"]].fault.upload in ("bytes", "file"):
-            assert [event["sent"]] == script.accepted_of(event["begin"])
+            assert [event["sent"]] == script.accepted[event["begin"]]
     generator = next(operation for operation in PLAN if operation.fault.upload == "generator")
-    assert (1, []) == (script.requests_of(generator.number), script.accepted_of(generator.number))
+    assert (1, []) == (script.seen[generator.number], script.accepted[generator.number])
 
 
 def test_it_can_begin_later():
     """A child that takes over begins with the operation it is told."""
     events = []
     with FaultServer(FaultScript(PLAN, 0.1)) as server:
-        work(assignment("requests", server, first=FEWEST - 1), events.append)
+        work(events.append, **job("requests", server, first=FEWEST - 1))
     assert [FEWEST - 1] == [event["begin"] for event in events if "begin" in event]
 
 
@@ -136,10 +136,39 @@ def test_its_program_writes_an_event_a_line():
     read, write = os.pipe()
     codes, stdout = [], io.StringIO()
     with FaultServer(FaultScript(PLAN, 0.1)) as server:
-        job = assignment("requests", server, first=FEWEST - 1).to_json()
-        watcher = main([job], read, stdout, codes.append)
+        watcher = main(json.dumps(job("requests", server, first=FEWEST - 1)), read, stdout, codes.append)
     events = [json.loads(line) for line in stdout.getvalue().splitlines()]
     assert [["begin", "sent"], ["body", "end", "error", "seconds", "status"]] == [sorted(event) for event in events]
+    os.close(write)
+    watcher.join(5)
+    os.close(read)
+    assert [1] == codes
+
+
+@pytest.mark.parametrize(
+    ("client", "script", "done"),
+    [(PLAIN, Reply(200), True), (PLAIN, Reply(503), False), (PLAIN, CloseAfterRequest(), False), (OURS, Reply(), True)],
+)
+def test_each_operation_is_told_with_what_came_of_it(client, script, done):
+    """Whatever came of the others, it begins at its time."""
+    events = []
+    with FaultServer(script) as server:
+        play(events.append, client.name, server.url, rate=1000.0, count=4, users=2, clock=FakeClock())
+    assert [(number / 1000, done) for number in range(4)] == sorted((event["at"], event["done"]) for event in events)
+    assert {"/0", "/1", "/2", "/3"} == {request.path for request in server.requests}
+
+
+@pytest.mark.real_time
+def test_the_program_of_a_scene_writes_an_event_a_line():
+    """A job that has a rate is that of a scene."""
+    read, write = os.pipe()
+    codes, stdout = [], io.StringIO()
+    with FaultServer() as server:
+        job = {"client": "requests", "url": server.url, "rate": 2.0, "count": 1, "users": 1}
+        watcher = main(json.dumps(job), read, stdout, codes.append)
+    event = json.loads(stdout.getvalue())
+    assert (0.0, True) == (event["at"], event["done"])
+    assert {"at", "done", "seconds"} == set(event)
     os.close(write)
     watcher.join(5)
     os.close(read)
