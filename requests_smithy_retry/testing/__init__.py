@@ -23,7 +23,7 @@ from .connection_faults import (
     Stall,
 )
 from .dead_ports import hanging_port, refusing_port
-from .fault_proxy import FaultProxy, Forward
+from .fault_proxy import FaultProxy, Forget, Forward
 from .fault_server import FaultServer
 from .framing_faults import (
     BadChunkSize,
@@ -64,6 +64,7 @@ __all__ = [
     "FakeClock",
     "FaultProxy",
     "FaultServer",
+    "Forget",
     "Forward",
     "GarbageAfterReply",
     "HalfClose",
