@@ -7,7 +7,6 @@ import selectors
 import socket
 import ssl
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
@@ -27,9 +26,11 @@ class Forward(Behaviour):
     A forwarded exchange ends with the connection; an unreachable target gives 502.
 
     :param connect_timeout: seconds for connecting to the target.
+    :param drip: seconds to wait before each byte of the target's; 0: no wait.
     """
 
     connect_timeout: float = 5.0
+    drip: float = 0.0
 
     def act(self, wire: Wire, request: RecordedRequest) -> None:
         """Relay until both sides have closed, or one has reset."""
@@ -44,11 +45,11 @@ class Forward(Behaviour):
         try:
             wire.send(greeting)
             upstream.send(onward)
-            _relay(wire, upstream, self._has_forgotten)
+            _relay(wire, upstream, self)
         finally:
             upstream.close()
 
-    def _has_forgotten(self, used: float) -> bool:  # noqa: ARG002 - for :class:`Forget`
+    def has_forgotten(self, used: float) -> bool:  # noqa: ARG002 - for :class:`Forget`
         """Tell whether a path that was used last at a time of the monotonic clock is no longer known."""
         return False
 
@@ -81,7 +82,8 @@ class Forget(Forward):
         """Forget every path there is now. Safe from any thread."""
         self._all[0] = time.monotonic()
 
-    def _has_forgotten(self, used: float) -> bool:
+    def has_forgotten(self, used: float) -> bool:
+        """As above."""
         return used <= self._all[0] or time.monotonic() - used >= self.idle
 
 
@@ -116,7 +118,7 @@ class FaultProxy(FaultServer):
         return sum(request.method == "CONNECT" for request in self.requests)
 
 
-def _relay(client: Wire, upstream: Wire, has_forgotten: Callable[[float], bool]) -> None:
+def _relay(client: Wire, upstream: Wire, way: Forward) -> None:
     directions = [(client, upstream), (upstream, client)]
     used = time.monotonic()
     while directions:
@@ -128,10 +130,12 @@ def _relay(client: Wire, upstream: Wire, has_forgotten: Callable[[float], bool])
                 client.reset()
                 upstream.reset()
                 raise HangUp("one side was reset, so the other was reset, too") from error
-            if data is not None and has_forgotten(used):
+            if data is not None and way.has_forgotten(used):
                 _swallow(client)
                 return
-            if data:
+            if data and way.drip and source is upstream:
+                sink.drip(data, way.drip)
+            elif data:
                 sink.send(data)
             elif data == b"":
                 sink.half_close()
@@ -139,7 +143,7 @@ def _relay(client: Wire, upstream: Wire, has_forgotten: Callable[[float], bool])
             moved = moved or data is not None
         if moved:
             used = now
-        elif directions:
+        if directions and not moved:
             wait_ready(math.inf, client.wake, *((source.sock, selectors.EVENT_READ) for source, _ in directions))
     client.close()
 

@@ -1,4 +1,4 @@
-"""Pools whose connections are prepared (contract 14.1, 14.7): subclasses of urllib3's, set in an adapter's pool managers.
+"""Pools whose connections are prepared (contract 14.1, 14.7): subclasses of urllib3's, in an adapter's pool managers.
 
 ``ConnectionCls`` is never replaced, because others (vcrpy) do that.
 """
@@ -17,6 +17,7 @@ from ..clock import SYSTEM_CLOCK, Clock, SystemClock
 from .connect import Connect
 from .forked import leave_to_parent
 from .idle import KeptConnections, is_usual_queue, keep_alive
+from .proxies import prepare_tunnel
 from .response import RESPONSE_CLASS
 from .state import this_thread
 
@@ -33,6 +34,7 @@ def prepare(connection: Any, probes: bool = False) -> Any:
     if getattr(type(connection), "connect", None) in KNOWN_CONNECTS:
         connection.connect = Connect(connection)
         connection.response_class = RESPONSE_CLASS
+        prepare_tunnel(connection)
         if probes and not this_thread.plain:
             keep_alive(connection)
     return connection
