@@ -280,7 +280,11 @@ class RetryAdapter(CopiedAfresh, SendLoop):
 
     def _use_our_pools(self) -> None:
         # Missing during construction, and for ever if init_poolmanager makes none.
-        use_our_pools(getattr(self, "poolmanager", None))
+        self._make_ours(getattr(self, "poolmanager", None))
+
+    def _make_ours(self, manager: Any) -> None:
+        config = self.retry_config
+        use_our_pools(manager, config.max_idle if config.enabled else None, self.clock)
 
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
         """Make the pool manager, with our own pools (contract 14.1)."""
@@ -290,7 +294,7 @@ class RetryAdapter(CopiedAfresh, SendLoop):
     def proxy_manager_for(self, proxy: str, **kwargs: Any) -> Any:
         """Return the pool manager for a proxy, with our own pools (contract 14.1)."""
         manager = super().proxy_manager_for(proxy, **kwargs)
-        use_our_pools(manager)
+        self._make_ours(manager)
         return manager
 
 

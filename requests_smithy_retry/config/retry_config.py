@@ -166,6 +166,12 @@ class RetryConfig:
         None, number(above=0, none=True), "bound for each attempt, s", adapter_only=True
     )
     timeout: TimeoutType = option(None, types.timeout, "used where the caller gave no timeout", adapter_only=True)
+    max_idle: float | None = option(
+        55.0,
+        number(none=True),
+        "a pooled connection that lay idle this long is closed instead of used, s",
+        adapter_only=True,
+    )
     preload_content: bool = option(
         True, types.boolean, "read the body inside the attempt where stream is false", adapter_only=True
     )
@@ -421,6 +427,7 @@ class RetryOptions(TypedDict, total=False):
     operation_timeout: float | None
     operation_attempt_timeout: float | None
     timeout: TimeoutType
+    max_idle: float | None
     preload_content: bool
     allowed_methods: Collection[str] | None
     strict_methods: bool

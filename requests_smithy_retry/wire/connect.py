@@ -1,11 +1,10 @@
 """Connecting within the attempt's deadline (contract 8.1), and recording whether the connection was made.
 
-Name resolution cannot be interrupted. Everything after it can: the loop over the addresses, the tunnel, TLS.
+That includes resolving the name, the loop over its addresses, the tunnel and TLS.
 """
 
 from __future__ import annotations
 
-import socket
 import sys
 import weakref
 from typing import Any
@@ -15,6 +14,8 @@ from urllib3.connection import HTTPConnection
 from urllib3.util import connection as urllib3_connection
 
 from ..interruptions import is_interruption
+from .proxies import open_otherwise
+from .resolving import resolve
 from .state import this_thread
 from .upload import sending
 
@@ -84,7 +85,7 @@ def _open(connection: Any) -> Any:
     opener = type(connection)._new_conn
     if opener is not HTTPConnection._new_conn or urllib3_connection.create_connection is not _create_connection:
         # A SOCKS proxy, or a patched lookup: it gets one timeout, not one per address.
-        return opener(connection)
+        return open_otherwise(connection, opener)
     addresses = _addresses(connection)
     if addresses is None:
         return opener(connection)  # fails with urllib3's own exception
@@ -119,7 +120,7 @@ def _addresses(connection: Any) -> list[tuple[str, int]] | None:
     host = connection._dns_host.strip("[]")
     try:
         family = urllib3_connection.allowed_gai_family()
-        found = socket.getaddrinfo(host, connection.port, family, socket.SOCK_STREAM)
+        found = resolve(connection, host, connection.port, family)
     except (OSError, UnicodeError) as error:
         if is_interruption(error):
             raise

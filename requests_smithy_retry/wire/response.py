@@ -59,6 +59,8 @@ class CheckedResponse(http.client.HTTPResponse):
     """True while retries are switched off."""
     had_chunk: bool = False
     """True once a chunk was not empty."""
+    interim: int = 0
+    """The number of 1xx responses that were read past."""
 
     def __init__(self, sock: Any, debuglevel: int = 0, method: str | None = None, url: str | None = None) -> None:
         try:
@@ -80,15 +82,23 @@ class CheckedResponse(http.client.HTTPResponse):
         if not self.length and not this_thread.plain:
             self._check_head()
 
+    def _read_status(self) -> tuple[str, int, str]:
+        """Read the line of the status, and count the 1xx responses: ``begin`` itself reads past every 100.
+
+        :raises http.client.HTTPException: if there are too many.
+        """
+        read: tuple[str, int, str] = _read_status(self)
+        if read[1] < 200 and not this_thread.plain and _is_interim(read[1]):
+            self.interim += 1
+            if self.interim > MOST_INTERIM:
+                raise http.client.HTTPException(f"got more than {MOST_INTERIM} interim responses")
+        return read
+
     def _check_head(self) -> None:
         """Check a head that announces no length, so that a cut would not be noticed later."""
-        for _ in range(MOST_INTERIM):
-            if not _is_interim(self.status):
-                break
+        while _is_interim(self.status):
             self.headers = self.msg = None  # type: ignore[assignment]
             _begin(self)
-        if _is_interim(self.status):
-            raise http.client.HTTPException(f"got more than {MOST_INTERIM} interim responses")
         if getattr(getattr(self.fp, "raw", None), "ended", False):
             raise http.client.RemoteDisconnected("Remote end closed connection within the head of its response")
         if self.status == 101:
@@ -146,4 +156,4 @@ RESPONSE_CLASS = CheckedResponse if hasattr(urllib3, "BaseHTTPResponse") else _R
 """The response class of prepared connections."""
 
 _base: Any = http.client.HTTPResponse
-_init, _begin, _safe_read = _base.__init__, _base.begin, _base._safe_read
+_init, _begin, _safe_read, _read_status = _base.__init__, _base.begin, _base._safe_read, _base._read_status

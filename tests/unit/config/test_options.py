@@ -49,6 +49,7 @@ DEFAULTS = {
     "operation_timeout": None,
     "operation_attempt_timeout": None,
     "timeout": None,
+    "max_idle": 55.0,
     "preload_content": True,
     "allowed_methods": frozenset(
         ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE", "LIST", "PROPFIND", "REPORT", "SEARCH"]

@@ -1,6 +1,7 @@
 """The small proxy: forwarding, tunnels, and its faults."""
 
 import http.client
+import math
 import ssl
 from contextlib import closing
 
@@ -10,6 +11,7 @@ from requests_smithy_retry.testing import (
     CutBody,
     FaultProxy,
     FaultServer,
+    Forget,
     Forward,
     Reply,
     ResetAfterRequest,
@@ -136,3 +138,22 @@ def test_what_is_sent_before_the_tunnel_stands():
         connect = f"CONNECT {server.host}:{server.port} HTTP/1.1\r\n\r\n".encode()
         data, end = exchange(proxy, connect + b"GET /early HTTP/1.1\r\nConnection: close\r\n\r\n")
         assert (data.endswith(b"there"), end, server.requests[0].target) == (True, "fin", "/early")
+
+
+@pytest.mark.parametrize("idle", [0, math.inf])
+def test_a_forgotten_path_swallows_what_is_sent(idle):
+    """After the silence, or when told so, nothing arrives and nobody is told; a new path works."""
+    nat = Forget(idle=idle)
+    with FaultServer(Reply(body=b"there")) as server, FaultProxy(nat) as proxy:
+        if idle:
+            assert tunnel(proxy, server) == (200, b"there")
+        with closing(client(proxy, 0.2)) as connection:
+            connection.set_tunnel(server.host, server.port)
+            connection.connect()
+            nat.forget()
+            connection.request("GET", "/inside")
+            with pytest.raises(TimeoutError):
+                connection.getresponse()
+        assert len(server.requests) == (1 if idle else 0)
+        if idle:
+            assert tunnel(proxy, server) == (200, b"there")

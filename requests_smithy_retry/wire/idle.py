@@ -1,0 +1,98 @@
+"""Connections that lie idle (contract 14.7): too old ones are closed instead of used, and TCP probes keep paths open.
+
+A NAT or a load balancer forgets an idle connection without telling anybody. A request over such a connection gets no
+answer, and one that is not idempotent cannot be sent again.
+"""
+
+from __future__ import annotations
+
+import functools
+import queue
+import socket
+from collections.abc import Callable
+from typing import Any
+
+PROBE_AFTER = 30
+"""The silence after which the kernel probes a connection, in seconds."""
+PROBE_EVERY = 10
+"""The time between two probes that nobody answers, in seconds."""
+
+
+class KeptConnections(queue.LifoQueue[Any]):
+    """The connections of a pool, each with the time at which it was put back.
+
+    It is as cheap as the queue that it replaces (contract 1): each request passes through it twice.
+
+    :param maxsize: the most connections.
+    :param max_idle: a connection that lay this long, in seconds, is closed when it is taken out. urllib3 then connects
+        it anew, as it does with a connection that the server closed.
+    :param now: tells the time, in seconds.
+    """
+
+    def __init__(self, maxsize: int, max_idle: float, now: Callable[[], float]) -> None:
+        self._max_idle = max_idle
+        self._now = now
+        super().__init__(maxsize)
+
+    def _init(self, maxsize: int) -> None:  # noqa: ARG002 - the queue itself keeps it
+        self._kept: list[tuple[float, Any]] = []
+        # The list's own methods spare a frame each.
+        self._qsize = self._kept.__len__  # type: ignore[method-assign]
+        self._get = self._kept.pop  # type: ignore[method-assign]
+
+    def _put(self, item: Any) -> None:
+        # One step: a signal's handler may raise between two.
+        self._kept.append((self._now(), item))
+
+    @property
+    def queue(self) -> list[Any]:  # type: ignore[override]
+        """The connections, as tools that look into a pool expect them here; the list is a copy."""
+        return [connection for _, connection in self._kept]
+
+    def get(self, block: bool = True, timeout: float | None = None) -> Any:
+        """Take out the connection that was used last, closed if it lay too long.
+
+        :raises queue.Empty: if there is none, or none in time.
+        """
+        if block:
+            since, connection = super().get(block, timeout)
+        else:
+            # Nobody waits for room, because a pool puts without waiting: there is nobody to notify.
+            with self.mutex:
+                if not self._kept:
+                    raise queue.Empty
+                since, connection = self._kept.pop()
+        if connection is not None and self._now() - since >= self._max_idle:
+            connection.close()
+        return connection
+
+
+def is_usual_queue(queue_class: Any) -> bool:
+    """Return True for the queue of urllib3's own pools, False for one that a program chose."""
+    is_queue = isinstance(queue_class, type) and issubclass(queue_class, queue.Queue)
+    return is_queue and queue_class.__name__ == "LifoQueue"  # 1.26 has one of its own
+
+
+@functools.cache
+def keep_alive_options() -> tuple[tuple[int, int, int], ...]:
+    """Return the socket options that switch TCP keep-alive on, as far as the platform takes them."""
+    wanted = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)]
+    for names, seconds in (("TCP_KEEPIDLE", "TCP_KEEPALIVE"), PROBE_AFTER), (("TCP_KEEPINTVL",), PROBE_EVERY):
+        numbers = [getattr(socket, name) for name in names if hasattr(socket, name)]
+        wanted += [(socket.IPPROTO_TCP, number, seconds) for number in numbers[:1]]
+    return tuple(option for option in wanted if _is_taken(option))
+
+
+def _is_taken(option: tuple[int, int, int]) -> bool:
+    """Return True if a socket takes the option: the name may exist, and the kernel may still refuse it."""
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as sock:
+            sock.setsockopt(*option)
+    except OSError:
+        return False
+    return True
+
+
+def keep_alive(connection: Any) -> None:
+    """Switch TCP keep-alive on for a connection to be made. What its own options say of it comes later, and wins."""
+    connection.socket_options = [*keep_alive_options(), *(connection.socket_options or ())]
