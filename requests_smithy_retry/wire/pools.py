@@ -6,12 +6,15 @@
 from __future__ import annotations
 
 import functools
+import weakref
 from typing import Any
 
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool
 from urllib3.exceptions import EmptyPoolError
 
+from ..clock import SYSTEM_CLOCK
+from .addresses import AddressMemory, is_in_disgrace
 from .connect import Connect
 from .forked import leave_to_parent
 from .response import RESPONSE_CLASS
@@ -21,10 +24,14 @@ KNOWN_CONNECTS = frozenset({HTTPConnection.connect, HTTPSConnection.connect})
 """The ``connect`` methods that are known to end before the first byte of a request is sent."""
 
 
-def prepare(connection: Any) -> Any:
-    """Prepare a new connection, unless its class has a ``connect`` of its own."""
+def prepare(connection: Any, memory: AddressMemory | None = None) -> Any:
+    """Prepare a new connection, unless its class has a ``connect`` of its own.
+
+    :param connection: the connection.
+    :param memory: remembers which addresses failed; None: a memory of its own.
+    """
     if getattr(type(connection), "connect", None) in KNOWN_CONNECTS:
-        connection.connect = Connect(connection)
+        connection.connect = Connect(connection, memory or AddressMemory(SYSTEM_CLOCK))
         connection.response_class = RESPONSE_CLASS
     return connection
 
@@ -32,8 +39,70 @@ def prepare(connection: Any) -> Any:
 class PreparingPool(HTTPConnectionPool):
     """A mix-in for urllib3's pool classes that prepares each connection."""
 
+    addresses: AddressMemory | None = None
+    """Remembers which addresses failed; None: a memory of its own for each connection."""
+
     def _new_conn(self) -> Any:
-        return prepare(super()._new_conn())
+        return prepare(super()._new_conn(), self.addresses)
+
+    def check_kept_connections(self, memory: AddressMemory) -> None:
+        """Check each connection that the pool gives out, as long as the memory has a failure.
+
+        While there is none, a request takes its connection without a check.
+        """
+        self._get_conn = CheckedGet(self, memory)  # type: ignore[method-assign]
+
+
+class CheckedGet:
+    """The ``_get_conn`` of a pool that closes a connection to an address that is to be avoided.
+
+    The reference to the pool is weak: a cycle would keep its connections open.
+    """
+
+    __slots__ = ("_memory", "_pool")
+
+    def __init__(self, pool: PreparingPool, memory: AddressMemory) -> None:
+        self._pool = weakref.ref(pool)
+        self._memory = memory
+
+    def __call__(self, timeout: float | None = None) -> Any:
+        """Return a connection, which connects again if it was closed."""
+        pool: Any = self._pool()
+        connection = type(pool)._get_conn(pool, timeout)
+        if is_in_disgrace(connection):
+            connection.close()
+            if not connection.auto_open:  # one through a proxy's tunnel, in urllib3 1.26
+                connection = pool._new_conn()
+        if self._memory.is_empty:
+            pool.__dict__.pop("_get_conn", None)
+            if not self._memory.is_empty:  # another thread's failure, just now
+                pool.check_kept_connections(self._memory)
+        return connection
+
+
+class NewPool:
+    """The ``_new_pool`` of a pool manager, which gives each pool the memory of addresses.
+
+    The reference to the manager is weak: a cycle would keep its pools alive.
+
+    :param manager: the pool manager.
+    :param addresses: remembers which addresses failed.
+    """
+
+    __slots__ = ("_manager", "addresses")
+
+    def __init__(self, manager: Any, addresses: AddressMemory) -> None:
+        self._manager = weakref.ref(manager)
+        self.addresses = addresses
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Make a pool."""
+        manager: Any = self._manager()
+        pool = type(manager)._new_pool(manager, *args, **kwargs)
+        if isinstance(pool, PreparingPool):
+            pool.addresses = self.addresses
+            self.addresses.watch(pool)
+        return pool
 
 
 class WaitingPool(PreparingPool):
@@ -55,11 +124,17 @@ def preparing(pool_class: type[HTTPConnectionPool], waits: bool = False) -> type
     return type(pool_class.__name__, (WaitingPool if waits else PreparingPool, pool_class), {})
 
 
-def use_our_pools(manager: Any) -> None:
-    """Have a pool manager of urllib3 (direct, proxy or SOCKS) make preparing pools from now on. Idempotent."""
+def use_our_pools(manager: Any, addresses: AddressMemory) -> None:
+    """Have a pool manager of urllib3 (direct, proxy or SOCKS) make preparing pools from now on. Idempotent.
+
+    :param manager: the pool manager.
+    :param addresses: remembers which addresses failed.
+    """
     if not hasattr(manager, "pool_classes_by_scheme"):
         return
     leave_to_parent(manager)
     waits = bool(manager.connection_pool_kw.get("block"))
     classes = manager.pool_classes_by_scheme
     manager.pool_classes_by_scheme = {scheme: preparing(pool, waits) for scheme, pool in classes.items()}
+    if hasattr(type(manager), "_new_pool") and getattr(manager._new_pool, "addresses", None) is not addresses:
+        manager._new_pool = NewPool(manager, addresses)
