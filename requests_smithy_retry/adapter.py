@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from sys import _getframe
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from requests import PreparedRequest
 from requests.adapters import HTTPAdapter
@@ -34,6 +34,7 @@ from .strategies.protocol import RetryStrategy
 from .strategies.simple import SimpleRetryStrategy, is_built_in
 from .urls import scope_of
 from .wire import use_our_pools
+from .wire.addresses import AddressFault, AddressMemory
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -44,6 +45,17 @@ PLAIN_SEND = getattr(HTTPAdapter.send, "__code__", None)
 
 POOL_DEFAULTS: dict[str, int] = {"pool_connections": 10, "pool_maxsize": 10, "pool_block": False}
 """The defaults of ``HTTPAdapter``."""
+
+
+class AdapterSnapshot(NamedTuple):
+    """An immutable view of what an adapter holds.
+
+    :param strategy: the strategy's own snapshot; None if it gives none.
+    :param addresses: the addresses that failed lately.
+    """
+
+    strategy: Any
+    addresses: tuple[AddressFault, ...]
 
 
 class RetryAdapter(CopiedAfresh, SendLoop):
@@ -278,13 +290,30 @@ class RetryAdapter(CopiedAfresh, SendLoop):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute 'max_retries'") from None
         return retry
 
+    @property
+    def addresses(self) -> AddressMemory:
+        """The memory of the addresses that failed lately (contract 14.5). A copy of the adapter has its own."""
+        # Asked for during construction, too. setdefault: threads that ask at the same moment get the same one.
+        memory: AddressMemory | None = self.__dict__.get("_addresses")
+        return memory or self.__dict__.setdefault("_addresses", AddressMemory(self.clock))
+
+    def share_addresses(self, memory: AddressMemory) -> None:
+        """Use another adapter's memory of addresses, as the adapters of :func:`install` do. For a new adapter."""
+        self._addresses = memory
+        self._use_our_pools()
+
+    def snapshot(self) -> AdapterSnapshot:
+        """Return an immutable view of the strategy's state, and of the addresses that failed lately."""
+        of_strategy = getattr(self.strategy, "snapshot", None)
+        return AdapterSnapshot(None if of_strategy is None else of_strategy(), self.addresses.snapshot())
+
     def _use_our_pools(self) -> None:
         # Missing during construction, and for ever if init_poolmanager makes none.
         self._make_ours(getattr(self, "poolmanager", None))
 
     def _make_ours(self, manager: Any) -> None:
         config = self.retry_config
-        use_our_pools(manager, config.max_idle if config.enabled else None, self.clock)
+        use_our_pools(manager, self.addresses, config.max_idle if config.enabled else None)
 
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
         """Make the pool manager, with our own pools (contract 14.1)."""

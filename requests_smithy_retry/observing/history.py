@@ -38,6 +38,8 @@ class AttemptRecord:
     :param permit_wait: the wait for a send permit (adaptive mode) after the delay, in seconds.
     :param line_wait: the wait for the service to be back, in seconds.
     :param line_why: the event that ended that wait, as a phrase.
+    :param address: the IP address that the request went to: the proxy's, where there is one. If no connection was made,
+        all that were tried. None if it is not known, as for a first-try success.
     """
 
     number: int
@@ -54,6 +56,7 @@ class AttemptRecord:
     permit_wait: float = 0.0
     line_wait: float = 0.0
     line_why: str = ""
+    address: str | None = None
 
     @property
     def ending(self) -> str:
@@ -114,7 +117,8 @@ class RetryHistory:
             took = "" if item.duration is None else f" in {item.duration:.3g} s"
             votes = ", ".join(f"{vote.classifier}: {verdict_text(vote)}" for vote in item.votes)
             paid = "" if item.quota_before is None else f", quota {item.quota_before:g} -> {item.quota_after:g}"
-            lines.append(f"attempt {item.number}: {wait}{item.ending}{took}{f' [{votes}]' if votes else ''}{paid}")
+            at = "" if item.address is None else f" at {item.address}"
+            lines.append(f"attempt {item.number}: {wait}{item.ending}{at}{took}{f' [{votes}]' if votes else ''}{paid}")
         return "\n".join([*lines, self.sentence])
 
     def to_dict(self) -> dict[str, Any]:
@@ -201,6 +205,8 @@ def _of_first_try(response: Any, started: float) -> RetryHistory:
     return RetryHistory(scope, (record,), StopReason.SUCCESS, StopReason.SUCCESS.value, most)
 
 
-def ended_now(clock: Clock, number: int, duration: float, status: int | None, error: str | None) -> AttemptRecord:
+def ended_now(
+    clock: Clock, number: int, duration: float, status: int | None, error: str | None, address: str | None = None
+) -> AttemptRecord:
     """Make the record of an attempt that ended just now, of which nothing else is known."""
-    return AttemptRecord(number, clock.wall() - duration, duration, status, error)
+    return AttemptRecord(number, clock.wall() - duration, duration, status, error, address=address)

@@ -125,6 +125,8 @@ class Operation:
         self.record: Recorder = Recorder(request, self.scope, self.clock, observed)
         self.waited: tuple[float, str] = (0.0, "backoff")
         """Seconds before the attempt under way, and the rule that made them that many."""
+        self.tried: set[tuple[str, str]] = set()
+        """The addresses at which it failed, each with its origin; a retry prefers others (contract 14.5)."""
         self._acquire()
 
     def _acquire(self) -> None:
@@ -230,7 +232,9 @@ class Operation:
         """
         can_wait = made.let_go(self.limits, keep=classification.is_throttling)
         if can_wait:
-            self.record.begin_waiting(made.response, made.error, made.started, self.waited, classification)
+            self.record.begin_waiting(
+                made.response, made.error, made.started, self.waited, classification, made.address
+            )
         return can_wait
 
     def _outcome(self, made: Attempt) -> Outcome:
@@ -271,7 +275,7 @@ class Operation:
         """
         token = decision.token if isinstance(decision, Retry) else None
         verdict, wait = decision.classification, decision.wait
-        self.record.note(made.response, made.error, made.started, self.waited, verdict, token, wait)
+        self.record.note(made.response, made.error, made.started, self.waited, verdict, token, wait, made.address)
         if isinstance(decision, Retry):
             self.token, self.waited = decision.token, (decision.wait, decision.source)
 

@@ -168,8 +168,9 @@ class SendLoop(HTTPAdapter):
 
     def _retry(self, operation: Operation, made: Attempt | None, timeout: Any, **how: Any) -> Response:
         """The loop: attempt, judge, wait; until there is an attempt to hand over."""
-        observed, outer = None, this_thread.deadline
+        observed, outer = None, (this_thread.deadline, this_thread.tried)
         try:
+            this_thread.tried = operation.tried
             while True:
                 if made is None:
                     request, observed = operation.begin_attempt(), operation.observed
@@ -189,7 +190,7 @@ class SendLoop(HTTPAdapter):
             raise
         finally:
             # A signal's handler may have raised before the attempt's own end undid it.
-            this_thread.deadline = outer
+            this_thread.deadline, this_thread.tried = outer
             # The tracebacks of attempts refer to this frame: what it refers to would live as long as they do.
             del operation, made, observed
 
@@ -200,6 +201,7 @@ class SendLoop(HTTPAdapter):
             decision = operation.judge(made)
             if isinstance(decision, Stop) and made.read_rest(operation.limits):
                 decision = operation.judge_anew(made, decision)
+            made.blame(operation.tried)
             operation.note(made, decision)
             if isinstance(decision, Retry):
                 made.discard(operation, keep=decision.keeps_connection)

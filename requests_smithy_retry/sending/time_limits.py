@@ -109,7 +109,7 @@ class TimeLimits:
             return requests.exceptions.ConnectTimeout(error, request=request)
         if not is_timeout(error):
             return error
-        if this_thread.connecting:
+        if this_thread.connecting is True:
             return requests.exceptions.ConnectTimeout(error, request=request)
         return requests.exceptions.ReadTimeout(error, request=request)
 

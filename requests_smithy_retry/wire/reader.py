@@ -61,7 +61,7 @@ class Reader(socket.SocketIO):
             return _recv_into(self, buffer)
         finally:
             # While a tunnel is being made, the socket's timeout bounds the handshake that follows.
-            sock.settimeout(_rest(usual) if this_thread.connecting else usual)
+            sock.settimeout(_rest(usual) if this_thread.connecting is True else usual)
 
     @property
     def held_ahead(self) -> bytearray:

@@ -196,8 +196,7 @@ def test_an_interruption_while_connecting_is_not_taken_for_an_address_that_fails
         interrupt()
 
     monkeypatch.setattr(socket, "getaddrinfo", resolve)
-    monkeypatch.setattr("requests_smithy_retry.wire.connect._create_connection", connect)
-    monkeypatch.setattr("urllib3.util.connection.create_connection", connect)
+    monkeypatch.setattr(socket.socket, "connect", connect)
     with session(operation_timeout=5) as client, pytest.raises((OSError, requests.ConnectionError)):
         client.get("http://name.test/")
     assert ([1] if failing == "getaddrinfo" else [1, 2]) == resolved
@@ -210,8 +209,7 @@ def test_an_interrupted_timeout_of_connecting_is_final(
     """With a deadline it is wrapped as a timeout of connecting is, and known all the same."""
     handled(raising(error))
     with FaultServer() as server, session(operation_timeout=5) as client:
-        monkeypatch.setattr("requests_smithy_retry.wire.connect._create_connection", interrupt)
-        monkeypatch.setattr("urllib3.util.connection.create_connection", interrupt)
+        monkeypatch.setattr(socket.socket, "connect", interrupt)
         with pytest.raises((OSError, requests.ConnectionError)) as caught:
             client.get(server.url)
         history = retry_history(caught.value)

@@ -261,15 +261,17 @@ def test_explain_tells_the_whole_story() -> None:
         (
             attempt(1, quota_before=500, quota_after=486),
             attempt(2, delay=7.0, delay_source="Retry-After", permit_wait=0.5, error="ReadTimeout", status=None),
+            attempt(3, address="127.0.0.2"),
         ),
         StopReason.MAX_ATTEMPTS,
         "no attempts are left",
-        2,
+        3,
     )
     assert (
         "attempt 1: 503 in 0.25 s, quota 500 -> 486\n"
         "attempt 2: after 7 s (Retry-After) and 0.5 s for a permit ReadTimeout in 0.25 s\n"
-        "gave up after attempt 2 of 2: no attempts are left; last answer: ReadTimeout"
+        "attempt 3: 503 at 127.0.0.2 in 0.25 s\n"
+        "gave up after attempt 3 of 3: no attempts are left; last answer: 503"
     ) == history.explain()
 
 
@@ -313,6 +315,7 @@ def test_the_plain_values_are_these() -> None:
                 "permit_wait": 0.0,
                 "line_wait": 0.0,
                 "line_why": "",
+                "address": None,
             },
             {
                 "number": 2,
@@ -329,6 +332,7 @@ def test_the_plain_values_are_these() -> None:
                 "permit_wait": 0.5,
                 "line_wait": 0.0,
                 "line_why": "",
+                "address": None,
             },
         ],
         "stop_reason": "MAX_ATTEMPTS",
