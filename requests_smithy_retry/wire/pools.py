@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 from urllib3.connection import HTTPConnection, HTTPSConnection
