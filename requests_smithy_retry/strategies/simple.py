@@ -17,8 +17,9 @@ from ..config.retry_config import RetryConfig, RetryOptions
 from ..config.retry_options import NOTHING, options_in_force
 from ..config.urllib3_rules import count_failure, heeds_hints
 from ..errors import RetryConfigError, RetryError, StopReason, TokenError
+from ..pacing.announced import announced_in, limit_hint
 from ..pacing.backoff import RetryBackoffStrategy, is_backoff, takes_previous_delay
-from ..pacing.server_hints import AMZ_HEADER, Hint, delay_for, is_too_long, read_hint
+from ..pacing.server_hints import AMZ_HEADER, Hint, delay_for, is_too_long, read_hint, until_text
 from ..quotas.bucket import RetryQuota
 from ..quotas.line import Standing, Terms
 from .first_tries import NOTHING_TO_TELL, FirstTryHook
@@ -273,15 +274,18 @@ class SimpleRetryStrategy:
         heeds_server = heeds_hints(self.config.urllib3_rules)
         if reason.retry_after is not None and (heeds_server or reason.retry_after_source != AMZ_HEADER):
             hints.append(Hint(reason.retry_after, reason.retry_after_source or "classifier"))
+        wall = self.clock.wall()
         if heeds_server and outcome.response is not None:
-            header = read_hint(outcome.response.headers, wall=self.clock.wall())
+            header = read_hint(outcome.response.headers, wall=wall)
+            if header is None and reason.kind is ErrorKind.THROTTLING:
+                header = limit_hint(announced_in(outcome.response.headers, wall=wall))
             if header is not None:
                 hints.append(header)
         limit = self.config.max_retry_after
         for hint in hints:
             if is_too_long(hint, limit):
                 why = f"{hint.source} asks for {hint.seconds:.15g} s, max_retry_after is {limit:g} s"
-                _refuse(StopReason.HINT_TOO_LONG, why, classification)
+                _refuse(StopReason.HINT_TOO_LONG, f"{why}: allowed again at {until_text(hint, wall)}", classification)
         return max(hints, key=lambda hint: delay_for(backoff, hint), default=None)
 
     def _redeem(self, token: RetryToken) -> StandardRetryToken:

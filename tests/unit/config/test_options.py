@@ -54,7 +54,7 @@ DEFAULTS = {
         ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE", "LIST", "PROPFIND", "REPORT", "SEARCH"]
     ),
     "strict_methods": False,
-    "retry_status_codes": frozenset({408, 425, 429, 500, 502, 503, 504}),
+    "retry_status_codes": frozenset({408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529}),
     "idempotency_header": "Idempotency-Key",
     "idempotency_key": False,
     "raise_on_status": False,

@@ -234,7 +234,10 @@ def attempt(number: int = 1, **fields: Any) -> AttemptRecord:
         ),
         (
             lambda: history_of(Reply(503, {"Retry-After": "3600"})),
-            "gave up after attempt 1 of 3: retry-after asks for 3600 s, max_retry_after is 120 s; last answer: 503",
+            (
+                "gave up after attempt 1 of 3: retry-after asks for 3600 s, max_retry_after is 120 s: "
+                "allowed again at Tue, 14 Nov 2023 23:13:20 GMT; last answer: 503"
+            ),
         ),
         (
             lambda: history_of(reset_error(), max_attempts=1),
