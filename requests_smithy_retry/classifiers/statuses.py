@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 from ..checks import Refused, status_codes
 from ..errors import RetryConfigError
-from ..pacing.announced import DIALECTS, Dialect, announced_in
+from ..pacing.announced import DIALECTS, RateLimitDialect, announced_in
 from ..pacing.server_hints import read_hint
 from .actions import ErrorKind, RetryAction, RetryIndicated, RetryReason
 from .outcome import Outcome
@@ -56,7 +56,7 @@ class HttpStatusCodeClassifier:
     priority: RetryClassifierPriority = RetryClassifierPriority.http_status_code_classifier()
 
     def __init__(
-        self, codes: Collection[int] = RETRY_STATUS_CODES, *, dialects: Collection[Dialect] | None = DIALECTS
+        self, codes: Collection[int] = RETRY_STATUS_CODES, *, dialects: Collection[RateLimitDialect] | None = DIALECTS
     ) -> None:
         self.dialects = dialects
         try:
@@ -88,7 +88,7 @@ def _has_hint(outcome: Outcome) -> bool:
     return outcome.response is not None and read_hint(outcome.response.headers, wall=0.0) is not None
 
 
-def _verdict_on_forbidden(outcome: Outcome, dialects: Collection[Dialect]) -> RetryAction:
+def _verdict_on_forbidden(outcome: Outcome, dialects: Collection[RateLimitDialect]) -> RetryAction:
     """Return the verdict on a 403: throttling if it says that it is a rate limit."""
     assert outcome.response is not None
     limits = announced_in(outcome.response.headers, wall=0.0, dialects=dialects)

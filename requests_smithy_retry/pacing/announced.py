@@ -90,14 +90,14 @@ class Message(NamedTuple):
         return self.wall if sent is None else sent
 
 
-Read = Callable[["Dialect", Message], Iterator[Announced]]
+Read = Callable[["RateLimitDialect", Message], Iterator[Announced]]
 
 
 @dataclass(frozen=True, slots=True)
-class Dialect:
+class RateLimitDialect:
     """One row: the headers in which a server announces a rate limit, and how to read them.
 
-    >>> acme = Dialect("acme-calls-left", reset="acme-next-window")
+    >>> acme = RateLimitDialect("acme-calls-left", reset="acme-next-window")
     >>> announced_in({"acme-calls-left": "7", "acme-next-window": "30s"}, wall=0.0, dialects=[acme])[0].reset
     30.0
 
@@ -127,7 +127,7 @@ class Dialect:
         object.__setattr__(self, "reset", tuple(name.lower() for name in self.resets))
 
 
-def _counts(row: Dialect, message: Message) -> Iterator[Announced]:
+def _counts(row: RateLimitDialect, message: Message) -> Iterator[Announced]:
     """Read a header for each number."""
     remaining = _number(message.value(row.remaining))
     for name in row.resets:
@@ -146,7 +146,7 @@ def _counts(row: Dialect, message: Message) -> Iterator[Announced]:
     yield Announced(remaining, reset, number, row.window, source, row.counts_requests)
 
 
-def _structured(row: Dialect, message: Message) -> Iterator[Announced]:
+def _structured(row: RateLimitDialect, message: Message) -> Iterator[Announced]:
     """Read the ``RateLimit`` of the IETF draft with its ``RateLimit-Policy``, or the dictionary of an older version."""
     value = message.value(row.remaining)
     if value is None:
@@ -164,7 +164,7 @@ def _structured(row: Dialect, message: Message) -> Iterator[Announced]:
             yield Announced(told["r"], told.get("t"), *unit, row.remaining, name not in _other_units(message, row))
 
 
-def _other_units(message: Message, row: Dialect) -> frozenset[str]:
+def _other_units(message: Message, row: RateLimitDialect) -> frozenset[str]:
     """Return the names of the policies whose quota unit is not requests."""
     found = _ITEM.finditer(message.value(row.limit) or "")
     return frozenset(item[1] for item in found if re.search(r';[ \t]*qu="(?!requests")', item[2]))
@@ -190,7 +190,7 @@ def _matches(pattern: re.Pattern[str], value: str) -> list[tuple[str, str]]:
     return found[:MOST_ITEMS]
 
 
-def _used_of(row: Dialect, message: Message) -> Iterator[Announced]:
+def _used_of(row: RateLimitDialect, message: Message) -> Iterator[Announced]:
     """Read a leaky bucket as ``32/40``: used, and allowed; it empties in the row's window."""
     used, _, allowed = (message.value(row.remaining) or "").partition("/")
     taken, limit = _number(used), _number(allowed)
@@ -203,49 +203,49 @@ def _used_of(row: Dialect, message: Message) -> Iterator[Announced]:
     yield Announced(max(0.0, limit - taken), reset, limit, row.window, row.remaining)
 
 
-def _rate(row: Dialect, message: Message) -> Iterator[Announced]:
+def _rate(row: RateLimitDialect, message: Message) -> Iterator[Announced]:
     """Read requests per second. What is left of a burst is not announced: only a throttled request goes by it."""
     rate = _number(message.value(row.remaining))
     if rate:
         yield Announced(None, 1 / max(rate, 1e-6), rate, 1.0, row.remaining)
 
 
-DIALECTS: tuple[Dialect, ...] = (
+DIALECTS: tuple[RateLimitDialect, ...] = (
     # IETF draft-ietf-httpapi-ratelimit-headers: structured fields, and the sixth version's dictionary.
-    Dialect("ratelimit", limit="ratelimit-policy", read=_structured),
+    RateLimitDialect("ratelimit", limit="ratelimit-policy", read=_structured),
     # Its older versions; GitLab, with a moment as the reset.
-    Dialect("ratelimit-remaining", "ratelimit-reset", "ratelimit-limit"),
+    RateLimitDialect("ratelimit-remaining", "ratelimit-reset", "ratelimit-limit"),
     # GitHub, Discord (which has the seconds, too), Reddit, Okta and most others.
-    Dialect("x-ratelimit-remaining", ("x-ratelimit-reset-after", "x-ratelimit-reset"), "x-ratelimit-limit"),
+    RateLimitDialect("x-ratelimit-remaining", ("x-ratelimit-reset-after", "x-ratelimit-reset"), "x-ratelimit-limit"),
     # Twitter.
-    Dialect("x-rate-limit-remaining", "x-rate-limit-reset", "x-rate-limit-limit"),
+    RateLimitDialect("x-rate-limit-remaining", "x-rate-limit-reset", "x-rate-limit-limit"),
     # OpenAI and those that copy it.
-    Dialect("x-ratelimit-remaining-requests", "x-ratelimit-reset-requests", "x-ratelimit-limit-requests"),
-    Dialect(
+    RateLimitDialect("x-ratelimit-remaining-requests", "x-ratelimit-reset-requests", "x-ratelimit-limit-requests"),
+    RateLimitDialect(
         "x-ratelimit-remaining-tokens", "x-ratelimit-reset-tokens", "x-ratelimit-limit-tokens", counts_requests=False
     ),
     # Anthropic: the reset is a date.
-    Dialect(
+    RateLimitDialect(
         "anthropic-ratelimit-requests-remaining",
         "anthropic-ratelimit-requests-reset",
         "anthropic-ratelimit-requests-limit",
     ),
-    Dialect(
+    RateLimitDialect(
         "anthropic-ratelimit-tokens-remaining",
         "anthropic-ratelimit-tokens-reset",
         "anthropic-ratelimit-tokens-limit",
         counts_requests=False,
     ),
     # Shopify: a leaky bucket that empties in 20 s, whatever its size.
-    Dialect("x-shopify-shop-api-call-limit", window=20.0, read=_used_of),
+    RateLimitDialect("x-shopify-shop-api-call-limit", window=20.0, read=_used_of),
     # AWS (Selling Partner API and others): requests per second.
-    Dialect("x-amzn-ratelimit-limit", read=_rate),
+    RateLimitDialect("x-amzn-ratelimit-limit", read=_rate),
 )
 """The dialects that are known without being told. Add yours with the option ``pacing``."""
 
 
 def announced_in(
-    headers: Mapping[str, str], *, wall: float, dialects: Collection[Dialect] = DIALECTS
+    headers: Mapping[str, str], *, wall: float, dialects: Collection[RateLimitDialect] = DIALECTS
 ) -> tuple[Announced, ...]:
     """Return the rate limits that the headers of a response announce. Never raise.
 
@@ -257,7 +257,9 @@ def announced_in(
     return tuple(found for row in dialects for found in (row.read or _counts)(row, message))
 
 
-def speaks(headers: Mapping[str, str], dialects: Collection[Dialect] = DIALECTS) -> tuple[Dialect, ...]:
+def speaks(
+    headers: Mapping[str, str], dialects: Collection[RateLimitDialect] = DIALECTS
+) -> tuple[RateLimitDialect, ...]:
     """Return the rows of which the headers have something, well-formed or not."""
     return tuple(row for row in dialects if row.remaining in headers or any(name in headers for name in row.resets))
 
@@ -325,17 +327,17 @@ def _number(text: str | None) -> float | None:
     return None if text is None else parse_decimal(text)
 
 
-def dialects_of(value: object) -> tuple[Dialect, ...] | None:
+def dialects_of(value: object) -> tuple[RateLimitDialect, ...] | None:
     """Return the rows that a value of the option ``pacing`` asks for; None for ``"off"``.
 
-    :param value: ``"announced"``, ``"off"``, a :class:`Dialect` or several, which are looked for before the known ones.
+    :param value: ``"announced"``, ``"off"``, a :class:`RateLimitDialect`, or several, which come before the known ones.
     :raises Refused: for anything else.
     """
     if value == "off":
         return None
     if value == "announced":
         return DIALECTS
-    own = (value,) if isinstance(value, Dialect) else value
-    if isinstance(own, (tuple, list)) and own and all(isinstance(row, Dialect) for row in own):
+    own = (value,) if isinstance(value, RateLimitDialect) else value
+    if isinstance(own, (tuple, list)) and own and all(isinstance(row, RateLimitDialect) for row in own):
         return (*own, *DIALECTS)
-    raise Refused("'announced', 'off', a Dialect or a list of them is allowed")
+    raise Refused("'announced', 'off', a RateLimitDialect or a list of them is allowed")

@@ -8,7 +8,7 @@ from ..classifiers.protocol import RetryClassifier
 from ..classifiers.statuses import HintedStatusClassifier, HttpStatusCodeClassifier, IdempotencyKeyClassifier
 from ..classifiers.transport_faults import TransientErrorClassifier
 from ..config.retry_config import RetryConfig
-from ..pacing.announced import DIALECTS
+from ..pacing.announced import DIALECTS, dialects_of
 from ..smithy.model_classifier import SmithyModelClassifier
 
 
@@ -22,7 +22,8 @@ def default_classifiers(config: RetryConfig | None = None) -> tuple[RetryClassif
         *_hinted_status_classifiers(config),
         # A translated ``Retry`` goes by the status alone, as urllib3 does.
         HttpStatusCodeClassifier(
-            config.retry_status_codes, dialects=DIALECTS if config.urllib3_rules is None else None
+            config.retry_status_codes,
+            dialects=(dialects_of(config.pacing) or DIALECTS) if config.urllib3_rules is None else None,
         ),
         IdempotencyKeyClassifier(),
         AwsErrorCodeClassifier(),

@@ -46,6 +46,7 @@ DEFAULTS = {
     "max_permit_wait": None,
     "rate_limiter": RateLimiterSettings(),
     "max_retry_after": 120.0,
+    "pacing": "announced",
     "operation_timeout": None,
     "operation_attempt_timeout": None,
     "timeout": None,

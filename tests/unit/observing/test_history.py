@@ -316,6 +316,8 @@ def test_the_plain_values_are_these() -> None:
                 "permit_wait": 0.0,
                 "line_wait": 0.0,
                 "line_why": "",
+                "gate_wait": 0.0,
+                "gate_source": "",
             },
             {
                 "number": 2,
@@ -332,6 +334,8 @@ def test_the_plain_values_are_these() -> None:
                 "permit_wait": 0.5,
                 "line_wait": 0.0,
                 "line_why": "",
+                "gate_wait": 0.0,
+                "gate_source": "",
             },
         ],
         "stop_reason": "MAX_ATTEMPTS",

@@ -11,8 +11,8 @@ from requests_smithy_retry.checks import Refused
 from requests_smithy_retry.pacing.announced import (
     DIALECTS,
     Announced,
-    Dialect,
     Message,
+    RateLimitDialect,
     announced_in,
     dialects_of,
     limit_hint,
@@ -216,7 +216,7 @@ def test_the_hint_of_a_throttled_response(limits: list[Announced], expected: obj
 
 def test_a_row_of_a_user_is_one_line() -> None:
     """It is looked for before the known ones, and names are compared without regard to case."""
-    rows = dialects_of([Dialect("Acme-Left", "Acme-Next", "Acme-Most")])
+    rows = dialects_of([RateLimitDialect("Acme-Left", "Acme-Next", "Acme-Most")])
     headers = CaseInsensitiveDict({"ACME-LEFT": "3", "ACME-NEXT": "2s", "ACME-MOST": "9"})
     assert (Announced(3, 2, 9, None, "acme-next"),) == announced_in(headers, wall=WALL, dialects=rows)
     assert () == announced_in(headers, wall=WALL)
@@ -232,7 +232,7 @@ def test_the_values_of_the_option() -> None:
 @pytest.mark.parametrize("value", ["on", None, True, 1, [], ["x"], b"off", {}])
 def test_another_value_is_refused(value: object) -> None:
     """With what is allowed."""
-    with pytest.raises(Refused, match="'announced', 'off', a Dialect"):
+    with pytest.raises(Refused, match="'announced', 'off', a RateLimitDialect"):
         dialects_of(value)
 
 
