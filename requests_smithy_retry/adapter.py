@@ -27,7 +27,7 @@ from .observing.events import SDK_HEADERS, Listeners
 from .sending.copies import CopiedAfresh
 from .sending.nested_retries import refuse_own_max_retries
 from .sending.send_loop import SendLoop, is_within_send
-from .strategies.first_tries import nothing_known, nothing_to_tell
+from .strategies.first_tries import BusyBesides, nothing_known, nothing_to_tell
 from .strategies.foreign import StrategyPort, adapt, check_beside_strategy
 from .strategies.modes import strategy_for
 from .strategies.protocol import RetryStrategy
@@ -149,7 +149,12 @@ class RetryAdapter(CopiedAfresh, SendLoop):
         self.port: StrategyPort = adapt(strategy, config)
         # A first attempt that goes well needs nothing of all this where the strategy's first token is free.
         is_special = not config.enabled or config.idempotency_key is not False
-        self._needs_operation: Collection[Any] | bool = is_special or self.port.needs_operation
+        needs: Collection[Any] | bool = is_special or self.port.needs_operation
+        self._unusual = needs
+        gates = self.port.gates
+        # A gate by itself needs no operation: who waits at it has not sent anything yet.
+        self._shut: Collection[Any] = gates.shut if gates else ()
+        self._needs_operation = BusyBesides(needs, gates.shut) if isinstance(needs, set) and gates else needs
         # Asked on each first-try success. Where scopes are not origins, nothing is remembered.
         self._by_origin = not self._has_own_scopes() and is_built_in(strategy, "bucket", "limiter")
         hooks = strategy.hooks if isinstance(strategy, SimpleRetryStrategy) else None
@@ -169,7 +174,7 @@ class RetryAdapter(CopiedAfresh, SendLoop):
         self._has_limits = config.operation_timeout is not None or config.operation_attempt_timeout is not None
         # Each has the first attempt made by a longer way, though not by way of an operation.
         is_special = config.timeout is not None or self._hears_attempts or not config.preload_content
-        in_full: Collection[Any] | ChangedOr | bool = self._has_limits or is_special or self._needs_operation
+        in_full: Collection[Any] | ChangedOr | bool = self._has_limits or is_special or self._unusual
         if shown is None:
             self.__dict__.pop("_shown", None)
         else:

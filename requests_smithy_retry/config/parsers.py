@@ -12,6 +12,7 @@ from typing import Any
 
 from ..checks import Parse, Refused, is_finite
 from ..classifiers.protocol import RetryClassifier, is_classifier, priority_of
+from ..pacing.announced import RateLimitDialect, dialects_of
 from ..pacing.limiter_settings import RateLimiterSettings
 from ..quotas.bucket import RetryQuota
 from .urllib3_rules import Urllib3Rules
@@ -44,6 +45,15 @@ def boolean(value: Any) -> bool:
     if not isinstance(value, bool):
         raise Refused("True or False is allowed")
     return value
+
+
+def pacing(value: Any) -> Any:
+    """Accept ``"announced"``, ``"off"``, and the rows of further dialects, which are kept as a tuple."""
+    value = value.lower() if isinstance(value, str) else value
+    dialects_of(value)
+    if isinstance(value, str):
+        return value
+    return (value,) if isinstance(value, RateLimitDialect) else tuple(value)
 
 
 def timeout(value: Any) -> Any:

@@ -54,6 +54,11 @@ class OperationOptions:
         None, number(above=0), "seconds from entering the block; everything in it must be over by then"
     )
     patience: float | None = option(None, number(), "without a deadline, how old an outage is waited out, s; 0: none")
+    pacing: str | None = option(
+        None,
+        types.one_of("announced", "off"),
+        "'off': no send waits for a limit that a server announced; 'announced': takes back an outer block's 'off'",
+    )
     most_sent: int | None = field(default=None, repr=False)
     """Most attempts that are sent, whether they count or not; set by the testing kit alone."""
     entries: tuple[_Entry, ...] = field(default=(), repr=False, compare=False)
@@ -115,6 +120,7 @@ class OperationKeywords(TypedDict, total=False):
     enabled: bool | None
     deadline: float | None
     patience: float | None
+    pacing: str | None
 
 
 NOTHING = OperationOptions()

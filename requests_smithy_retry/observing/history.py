@@ -16,6 +16,7 @@ from ..urls import display_scope, scope_of, without_secrets
 
 ATTRIBUTE = "_retry_history"
 STARTED = "_retry_started"
+GATE_WAIT = "_retry_gate_wait"
 MAX_KEPT = 100
 """The most attempts that are kept: the first and the last ones."""
 
@@ -40,6 +41,8 @@ class AttemptRecord:
     :param line_why: the event that ended that wait, as a phrase.
     :param address: the IP address that the request went to: the proxy's, where there is one. If no connection was made,
         all that were tried. None if it is not known, as for a first-try success.
+    :param gate_wait: the wait for a rate limit that the server had announced, after the delay, in seconds.
+    :param gate_source: the header that announced it.
     """
 
     number: int
@@ -57,6 +60,8 @@ class AttemptRecord:
     line_wait: float = 0.0
     line_why: str = ""
     address: str | None = None
+    gate_wait: float = 0.0
+    gate_source: str = ""
 
     @property
     def ending(self) -> str:
@@ -114,6 +119,7 @@ class RetryHistory:
                 lines.append(wait_text(self.scope, item.line_wait, item.line_why))
             wait = f"after {item.delay:.3g} s ({item.delay_source}) " if item.delay else ""
             wait += f"and {item.permit_wait:.3g} s for a permit " if item.permit_wait else ""
+            wait += f"and {item.gate_wait:.3g} s for a rate limit ({item.gate_source}) " if item.gate_wait else ""
             took = "" if item.duration is None else f" in {item.duration:.3g} s"
             votes = ", ".join(f"{vote.classifier}: {verdict_text(vote)}" for vote in item.votes)
             paid = "" if item.quota_before is None else f", quota {item.quota_before:g} -> {item.quota_after:g}"
@@ -199,7 +205,15 @@ def _of_first_try(response: Any, started: float) -> RetryHistory:
     elapsed = response.elapsed.total_seconds() or None
     adapter = response.connection
     clock = getattr(adapter, "clock", SYSTEM_CLOCK)
-    record = AttemptRecord(1, clock.wall() - (clock.now() - started), elapsed, status=response.status_code)
+    gate_wait, gate_source = getattr(response, GATE_WAIT, (0.0, ""))
+    record = AttemptRecord(
+        1,
+        clock.wall() - (clock.now() - started),
+        elapsed,
+        status=response.status_code,
+        gate_wait=gate_wait,
+        gate_source=gate_source,
+    )
     scope = adapter.scope_of(response.request) if hasattr(adapter, "scope_of") else scope_of(response.request.url)
     most = getattr(getattr(adapter, "strategy", None), "max_attempts", None)
     return RetryHistory(scope, (record,), StopReason.SUCCESS, StopReason.SUCCESS.value, most)

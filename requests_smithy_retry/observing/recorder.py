@@ -29,6 +29,8 @@ class Recorder:
 
     permit_wait: float = 0.0
     """The next attempt's wait for a send permit, in seconds; set by the operation."""
+    gate_wait: tuple[float, str] = (0.0, "")
+    """The next attempt's wait for an announced limit, in seconds, and the header behind it; set by the send loop."""
     _line_wait: tuple[float, str] = (0.0, "")
     """The next attempt's wait for the service to be back, in seconds, and the event that ended it."""
     _waiting: tuple[AttemptRecord, float] | None = None
@@ -129,11 +131,13 @@ class Recorder:
             quota_after=None if next_token is None else next_token.quota_after,
             quota_source=None if next_token is None else next_token.quota_source,
             permit_wait=self.permit_wait,
+            gate_wait=self.gate_wait[0],
+            gate_source=self.gate_wait[1],
             line_wait=self._line_wait[0],
             line_why=self._line_wait[1],
             address=address,
         )
-        self.permit_wait, self._line_wait = 0.0, (0.0, "")
+        self.permit_wait, self.gate_wait, self._line_wait = 0.0, (0.0, ""), (0.0, "")
         self.attempts.append(record)
         self.rows.append(RequestHistory(self.request.method, self.request.path_url, error, status, None))
         if len(self.rows) > MAX_KEPT:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import requests.exceptions
 from requests import PreparedRequest
 
-from ..classifiers.actions import NO_ACTION
+from ..classifiers.actions import NO_ACTION, RetryIndicated
 from ..classifiers.fold import Classification, classification_of
 from ..classifiers.outcome import Outcome, RetryContext, carrier_of, take_off
 from ..classifiers.protocol import sees_successes
@@ -266,6 +266,32 @@ class Operation:
                 self.token = self.token.answered(self.clock.now() - made.started, allowed)
             self.port.strategy.record_success(token=self.token)
         return Stop(StopReason.SUCCESS, StopReason.SUCCESS.value)
+
+    def tell_gate(self, made: Attempt, decision: Retry | Stop) -> None:
+        """Tell the gate of the scope what an attempt's response announced (contract 7.4).
+
+        :param made: the attempt.
+        :param decision: the decision about it.
+        """
+        gates, response = self.port.gates, made.response
+        if gates is None:
+            return
+        if made.error is not None or response is None:
+            gate = gates.of(self.scope)
+            if gate is not None:
+                gate.lost()
+        elif made.is_success:
+            gates.first_look(self.scope, response.headers)
+        else:
+            verdict = decision.classification
+            action = NO_ACTION if verdict is None else verdict.action
+            gates.failed(
+                self.scope,
+                response.headers,
+                throttled=verdict is not None and verdict.is_throttling,
+                floor=action.reason.retry_after if isinstance(action, RetryIndicated) else None,
+                longest=self.config.max_retry_after,
+            )
 
     def note(self, made: Attempt, decision: Retry | Stop) -> None:
         """Write an attempt down, and go on to the one that was decided on.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import Protocol
 
 from ..quotas.scope_quota import DO_NOTHING, FirstTry
@@ -34,6 +35,23 @@ class NothingToTell:
 
 
 NOTHING_TO_TELL = NothingToTell()
+
+
+class BusyBesides:
+    """True while a live set has more in it than another one.
+
+    :param busy: the set.
+    :param others: a live set whose members, all of them in the first, do not count.
+    """
+
+    __slots__ = ("_busy", "_others")
+
+    def __init__(self, busy: Collection[object], others: Collection[object]) -> None:
+        self._busy = busy
+        self._others = others
+
+    def __bool__(self) -> bool:
+        return len(self._busy) > len(self._others)
 
 
 def nothing_to_tell(_: str) -> FirstTryHook:

@@ -14,6 +14,7 @@ from ..classifiers.resend import resend_ruling
 from ..config.retry_config import ADAPTER_OPTIONS, CLASSIFIER_OPTIONS, RetryConfig
 from ..config.retry_options import NOTHING
 from ..errors import RetryConfigError, RetryError, StopReason
+from ..pacing.gate import Gates
 from .default_classifiers import default_classifiers
 from .protocol import CountsAttempts, RetryStrategy, RetryToken, SendPermits, delay_of
 from .simple import SimpleRetryStrategy, is_built_in
@@ -161,6 +162,7 @@ class StrategyPort(NamedTuple):
     :param needs_first_token: a first attempt needs its token before it is sent.
     :param needs_permits: first attempts need permits, now or (a collection) once there is something in it.
     :param send_permit: asked before each attempt; None: attempts need no permit.
+    :param gates: hold sends back for limits that servers announced; None: nothing does.
     """
 
     strategy: SimpleRetryStrategy | ForeignStrategy
@@ -168,6 +170,7 @@ class StrategyPort(NamedTuple):
     needs_first_token: bool
     needs_permits: Collection[Any] | bool
     send_permit: Callable[..., object | None] | None
+    gates: Gates | None = None
 
     @property
     def needs_operation(self) -> Collection[Any] | bool:
@@ -186,7 +189,8 @@ def adapt(strategy: RetryStrategy, config: RetryConfig) -> StrategyPort:
         adapted.sees_successes if isinstance(adapted, SimpleRetryStrategy) else any(map(sees_successes, adapted.fold))
     )
     permit = adapted.send_permit if isinstance(strategy, SendPermits) and isinstance(adapted, SendPermits) else None
-    return StrategyPort(adapted, sees, not gives_free_first_token(strategy), permits_needed(strategy), permit)
+    gates = strategy.gates if isinstance(strategy, SimpleRetryStrategy) else None
+    return StrategyPort(adapted, sees, not gives_free_first_token(strategy), permits_needed(strategy), permit, gates)
 
 
 def check_beside_strategy(strategy: RetryStrategy, config: RetryConfig | None, options: dict[str, Any]) -> None:

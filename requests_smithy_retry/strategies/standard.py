@@ -54,12 +54,11 @@ class StandardRetryStrategy(SimpleRetryStrategy):
     def _open_books(self) -> None:
         super()._open_books()
         self._has_own_buckets = not is_built_in(self, "bucket")
-        self.busy: set[Any] = set()
-        """Empty: nobody waits for a service, so first attempts need no operation."""
-        self.hooks: dict[str, FirstTryHook] = {}
         self._quotas: Quotas = quotas_for(self.config, self.clock, self.busy, self.hooks.clear)
         shared = self._quotas.get(None) if isinstance(self.config.quota, RetryQuota) else None
         self.busy = getattr(shared, "lines", self.busy)
+        if self.gates is not None:
+            self.gates.busy = self.busy
 
     def bucket(self, token_scope: str | None = None) -> RetryQuota | None:
         """The bucket of a scope; None with ``quota=None``. A subclass may have its own say: it is always asked."""
@@ -191,7 +190,7 @@ class StandardRetryStrategy(SimpleRetryStrategy):
 
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
-        for name in ("_quotas", "busy", "hooks", "_has_own_buckets"):
+        for name in ("_quotas", "_has_own_buckets"):
             del state[name]
         return state
 

@@ -116,6 +116,7 @@ SAMPLES: dict[str, list[Any]] = {
     "on_empty": ["wait", "fail"],
     "rate_limiter": [RateLimiterSettings()],
     "timeout": [3, (1, 2), None],
+    "pacing": ["off"],
     "allowed_methods": [{"GET", "POST"}, None],
     "retry_status_codes": [{503}],
     "idempotency_header": ["X-Key"],

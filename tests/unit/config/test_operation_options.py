@@ -162,7 +162,7 @@ def test_a_pool_does_not_inherit_unless_told():
 
 TAKEN = (
     "max_attempts, classifiers, default_classifiers, idempotent, long_poll, idempotency_key, enabled, deadline, "
-    "patience"
+    "patience, pacing"
 )
 
 
@@ -318,6 +318,7 @@ def test_other_options_are_refused(name, message):
         ("long_poll", 2, "True or False is allowed"),
         ("idempotency_key", "k", "True, False, or a function that makes a key is allowed"),
         ("enabled", 1, "True or False is allowed"),
+        ("pacing", "on", "one of 'announced', 'off' is allowed"),
         ("deadline", 0, "a finite number of seconds above 0 is allowed"),
     ],
 )

@@ -46,6 +46,7 @@ DEFAULTS = {
     "max_permit_wait": None,
     "rate_limiter": RateLimiterSettings(),
     "max_retry_after": 120.0,
+    "pacing": "announced",
     "operation_timeout": None,
     "operation_attempt_timeout": None,
     "timeout": None,
@@ -55,7 +56,7 @@ DEFAULTS = {
         ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE", "LIST", "PROPFIND", "REPORT", "SEARCH"]
     ),
     "strict_methods": False,
-    "retry_status_codes": frozenset({408, 425, 429, 500, 502, 503, 504}),
+    "retry_status_codes": frozenset({408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529}),
     "idempotency_header": "Idempotency-Key",
     "idempotency_key": False,
     "raise_on_status": False,

@@ -234,7 +234,10 @@ def attempt(number: int = 1, **fields: Any) -> AttemptRecord:
         ),
         (
             lambda: history_of(Reply(503, {"Retry-After": "3600"})),
-            "gave up after attempt 1 of 3: retry-after asks for 3600 s, max_retry_after is 120 s; last answer: 503",
+            (
+                "gave up after attempt 1 of 3: retry-after asks for 3600 s, max_retry_after is 120 s: "
+                "allowed again at Tue, 14 Nov 2023 23:13:20 GMT; last answer: 503"
+            ),
         ),
         (
             lambda: history_of(reset_error(), max_attempts=1),
@@ -316,6 +319,8 @@ def test_the_plain_values_are_these() -> None:
                 "line_wait": 0.0,
                 "line_why": "",
                 "address": None,
+                "gate_wait": 0.0,
+                "gate_source": "",
             },
             {
                 "number": 2,
@@ -333,6 +338,8 @@ def test_the_plain_values_are_these() -> None:
                 "line_wait": 0.0,
                 "line_why": "",
                 "address": None,
+                "gate_wait": 0.0,
+                "gate_source": "",
             },
         ],
         "stop_reason": "MAX_ATTEMPTS",

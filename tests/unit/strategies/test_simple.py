@@ -100,7 +100,7 @@ def test_a_quota_is_nowhere():
     of = strategy()
     token = refresh(of, of.acquire_initial_retry_token())
     assert (0, None, None, {}) == (token.acquired, token.quota_before, token.quota_after, dict(of.snapshot().buckets))
-    assert (token.quota_source, of.busy, of.hooks) == (None, (), None)
+    assert (token.quota_source, of.busy, of.hooks) == (None, set(), {})
 
 
 @pytest.mark.parametrize("name", ["buckets", "limiters"])
