@@ -325,13 +325,13 @@ def test_a_pool_of_one_is_shared_by_threads():
         results = []
 
         def work():
-            results.extend([client.get(server.url, timeout=5).content for _ in range(3)])
+            results.extend([client.get(server.url, timeout=60).content for _ in range(3)])
 
         threads = [threading.Thread(target=work) for _ in range(8)]
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(20)
+            thread.join(60)
         assert [b"at last"] * 24 == results
 
 
@@ -345,7 +345,7 @@ def test_a_retry_reaches_another_back_end():
         assert b"well" == client.get(url).content
         assert b"well" == client.get(url).content
         client.close()
-        thread.join(5)
+        thread.join(60)
         assert (1, 2) == (len(sick.requests), len(well.requests))
 
 
@@ -362,7 +362,7 @@ def balance(front: socket.socket, ports: list[int]) -> None:
         for thread in threads[-2:]:
             thread.start()
     for thread in threads:
-        thread.join(5)
+        thread.join(60)
     for item in sockets:
         item.close()
 
@@ -394,16 +394,16 @@ def test_a_fork_with_a_held_lock():
         def hold():
             with bucket._lock, strategy._quotas._lock:
                 held.set()
-                release.wait(10)
+                release.wait(60)
 
         thread = threading.Thread(target=hold)
         thread.start()
-        assert held.wait(5)
+        assert held.wait(60)
         child = os.fork()
         if child == 0:
-            signal.alarm(5)
+            signal.alarm(60)
             try:
-                os._exit(0 if client.get(server.url, timeout=2).status_code == 200 else 1)
+                os._exit(0 if client.get(server.url, timeout=60).status_code == 200 else 1)
             except BaseException:
                 os._exit(2)
         release.set()

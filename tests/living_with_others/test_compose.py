@@ -331,6 +331,6 @@ class TestRequestsNtlm:
         script = [Reply(503), Reply(401, {"WWW-Authenticate": "NTLM"}, b"who?"), challenge, Reply(body=b"in")]
         adapter = RetryAdapter(initial_backoff=0, pool_block=True, pool_maxsize=1, **options)
         with FaultServer(script) as server, session_with(adapter) as session:
-            response = session.get(server.url, auth=library.HttpNtlmAuth("D\\user", "password"), timeout=5)
+            response = session.get(server.url, auth=library.HttpNtlmAuth("D\\user", "password"), timeout=60)
             assert (response.status_code, response.content) == (200, b"in")
             assert [request.connection_id for request in server.requests] == [0, 1, 1, 1]

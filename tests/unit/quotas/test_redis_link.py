@@ -60,7 +60,7 @@ class Server:
     def execute(self, raise_on_error: bool = True) -> list:
         queue = self.queue
         self.asked.set()
-        self.gate.wait(10)
+        self.gate.wait(60)
         if self.error is not None:
             raise self.error
         return [self.run(*values) for values in queue]
@@ -133,7 +133,7 @@ class TestWhoWaits:
         server.gate.clear()
         with ThreadPoolExecutor(9) as pool:
             first = pool.submit(link.take, one, 100)
-            server.asked.wait(5)
+            server.asked.wait(60)
             others = [pool.submit(link.take, one, 100) for _ in range(8)]
             until(lambda: len(one.asks) == 8)
             server.gate.set()
@@ -159,7 +159,7 @@ class TestWhoWaits:
         server.gate.clear()
         with ThreadPoolExecutor(2) as pool:
             first = pool.submit(link.take, one, 1)
-            server.asked.wait(5)
+            server.asked.wait(60)
             impatient = pool.submit(link.take, one, 1, SYSTEM_CLOCK.now() + 0.05)
             second = pool.submit(link.take, one, 1)
             assert impatient.result() is None
@@ -302,7 +302,7 @@ class TestWhoWaits:
         link = server.link(budget=5)
 
         def interrupted(ask: object, deadline: object) -> None:
-            server.asked.wait(5)
+            server.asked.wait(60)
             raise KeyboardInterrupt
 
         server.gate.clear()
@@ -346,7 +346,7 @@ class TestFailures:
         server.gate.clear()
         with ThreadPoolExecutor(3) as pool:
             pool.submit(link.take, good, 1)
-            server.asked.wait(5)
+            server.asked.wait(60)
             found = [pool.submit(link.take, each, 1) for each in (good, bad)]
             until(lambda: good.asks and bad.asks)
             server.gate.set()

@@ -91,7 +91,7 @@ def test_a_body_that_drips_ends_by_the_deadline_where_the_connection_is_none_of_
     with FaultServer(drip) as server, session(max_attempts=1, operation_timeout=0.3) as made, late:
         pool = type("Pool", (HTTPConnectionPool,), {"ConnectionCls": OwnWay})
         made.get_adapter(server.url).poolmanager.pool_classes_by_scheme = {"http": pool}  # type: ignore[attr-defined]
-        made.get(server.url, timeout=5)
+        made.get(server.url, timeout=60)
 
 
 CHUNKED = b"HTTP/1.1 503 No\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nno\r\n0\r\n"

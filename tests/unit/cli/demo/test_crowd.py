@@ -97,6 +97,6 @@ def test_its_program_writes_an_event_a_line(monkeypatch):
     watcher = main([Cast("requests", "http://127.0.0.1:1", 2.0, 1, 1).to_json()], read, stdout, codes.append)
     assert {"at": 2.0, "done": True, "seconds": 0.0} == json.loads(stdout.getvalue())
     os.close(write)
-    watcher.join(5)
+    watcher.join(60)
     os.close(read)
     assert [1] == codes
