@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import functools
+import select
 import signal
 import socket
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -15,7 +18,7 @@ import requests
 from requests_smithy_retry import Outcome, RetryAdapter, StopReason, classifier, retry_history, retry_options
 from requests_smithy_retry.classifiers.actions import RetryAction
 from requests_smithy_retry.interruptions import is_interruption
-from requests_smithy_retry.testing import FaultServer, Reply, Stall
+from requests_smithy_retry.testing import FaultServer, Reply, Stall, Wire
 from requests_smithy_retry.wire import this_thread
 from tests.support import ScriptedTransport, reset_error, scripted, send
 from tests.unit.wire.support import session
@@ -61,23 +64,50 @@ def test_what_a_signals_handler_raises_ends_the_operation(handled: Any, error: t
     assert "the handler of a signal raised it" in history.sentence
 
 
+def raise_alarm_where_it_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the alarm fire while a client waits for what comes after a server's stall, however late both are."""
+    stalls = threading.Event()
+    usual_stall, usual_receive = Wire.stall, socket.socket.recv_into
+
+    def stall(wire: Wire, seconds: float) -> None:
+        if seconds > 0:
+            stalls.set()
+        usual_stall(wire, seconds)
+
+    def receive(sock: socket.socket, *arguments: Any) -> int:
+        while True:
+            over = stalls.is_set()  # all that comes before it is there
+            if select.select([sock], [], [], 0)[0]:
+                break
+            if over:
+                signal.setitimer(signal.ITIMER_REAL, 0.005)
+                break
+            time.sleep(0.001)
+        return usual_receive(sock, *arguments)
+
+    monkeypatch.setattr(Wire, "stall", stall)
+    monkeypatch.setattr(socket.socket, "recv_into", receive, raising=False)
+
+
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no timers of signals here")
 @pytest.mark.real_time
 @pytest.mark.parametrize("stage", ["status", "header", "body"])
 @pytest.mark.parametrize("error", RAISED)
-def test_an_alarm_ends_the_operation_where_it_is_waiting(error: type[Exception], stage: str) -> None:
+def test_an_alarm_ends_the_operation_where_it_is_waiting(
+    monkeypatch: pytest.MonkeyPatch, error: type[Exception], stage: str
+) -> None:
     """With the exception of a plain adapter, which urllib3 and requests may have wrapped."""
     stall: Any = Stall(stage, reply=Reply(200, body=b"0123456789"))  # type: ignore[arg-type]
     kinds = []
     for adapter in (requests.adapters.HTTPAdapter(), RetryAdapter(max_attempts=3, initial_backoff=0)):
-        with FaultServer([stall]) as server, requests.Session() as client:
+        with FaultServer([stall]) as server, requests.Session() as client, monkeypatch.context() as patch:
             client.trust_env = False
             client.mount("http://", adapter)
             before = signal.signal(signal.SIGALRM, raising(error))
-            signal.setitimer(signal.ITIMER_REAL, 0.2)
+            raise_alarm_where_it_waits(patch)
             try:
                 with pytest.raises(Exception) as caught:  # noqa: PT011 - that of the plain adapter
-                    client.get(server.url, timeout=20)
+                    client.get(server.url, timeout=120)
             finally:
                 signal.setitimer(signal.ITIMER_REAL, 0)
                 signal.signal(signal.SIGALRM, before)

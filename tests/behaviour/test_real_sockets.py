@@ -133,7 +133,7 @@ FAULTS = {
 @pytest.mark.parametrize("name", FAULTS)
 def test_the_last_outcome_is_what_a_plain_adapter_would_give(name):
     """After three attempts the exception has the type that a plain adapter raises at once, and is its own."""
-    timeout = 0.2 if name == "read timeout" else 30
+    timeout = 0.1 if name == "read timeout" else 30
     with FaultServer(FAULTS[name]) as server:
         with requests.Session() as plain:
             plain.trust_env = False
@@ -303,15 +303,17 @@ def test_a_pool_of_one_never_deadlocks(fault, stream):
         FaultServer([fault, fault, OK, fault, OK, OK]) as server,
         session(pool_block=True, pool_maxsize=1, pool_connections=1) as client,
     ):
-        said.extend([try_to_get(client, server.url, stream) for _ in range(3)])
+        timeout = 0.1 if isinstance(fault, Stall) else 60
+        said.extend([try_to_get(client, server.url, stream, timeout) for _ in range(3)])
         assert [] == [item for item in said if "EmptyPool" in item or "pool is full" in item]
-        assert len(server.requests) >= 3 or isinstance(fault, ResetBeforeRequest)
+        if not isinstance(fault, ResetBeforeRequest):
+            server.wait_for_requests(3)
 
 
-def try_to_get(client: requests.Session, url: str, stream: bool) -> str:
+def try_to_get(client: requests.Session, url: str, stream: bool, timeout: float) -> str:
     """What went wrong, in words."""
     try:
-        with client.get(url, stream=stream, timeout=0.2) as response:
+        with client.get(url, stream=stream, timeout=timeout) as response:
             _ = response.content
     except rex.RequestException as error:
         return str(error)
@@ -435,7 +437,7 @@ def test_the_default_clock_really_waits():
         with client:
             assert 200 == client.get(server.url).status_code
         first, second = server.requests
-        assert 0.06 <= second.arrived - first.arrived < 2
+        assert 0.06 <= second.arrived - first.arrived < 60
 
 
 def test_an_interim_answer_and_head_are_left_alone():

@@ -183,12 +183,12 @@ class TestRequestsRatelimiter:
         return library, Behind, InFront
 
     def test_each_attempt_takes_a_permit(self, kinds):
-        """Behind the retries it counts attempts: of three, the third waits; in front it counts operations."""
+        """Behind the retries it counts attempts: of three, the third waits. In front it counts operations."""
         _, behind, in_front = kinds
         config = RetryConfig(max_attempts=3, initial_backoff=0, patience=0)
         with FaultServer(default=Reply(503)) as server:
             assert 0.3 < self.elapsed(behind(per_second=2, config=config), server)
-            assert 0.3 > self.elapsed(in_front(per_second=2, config=config), server)
+            assert 60 > self.elapsed(in_front(per_hour=1, config=config), server)
             assert 6 == len(server.requests)
 
     def elapsed(self, adapter: RetryAdapter, server: FaultServer) -> float:

@@ -217,7 +217,7 @@ class TestWithoutTheLock:
         assert bucket.source == "shared memory, fallen open"
 
     @pytest.mark.once
-    def test_a_holder_killed_a_thousand_times(self, directory: Path) -> None:
+    def test_a_holder_killed_two_hundred_times(self, directory: Path) -> None:
         """Whoever dies with the lock held blocks nobody, and changes nothing."""
         code = f"""
 import os, signal
@@ -227,7 +227,7 @@ from requests_smithy_retry.quotas.settings import SharedQuotaSettings
 bucket = SharedMemoryTokenBucket("test", "a", capacity=2000, directory=Path({str(directory)!r}),
                                  settings=SharedQuotaSettings(budget=60))
 worst = 0
-for _ in range(1000):
+for _ in range(200):
     readable, writable = os.pipe()
     child = os.fork()
     if child == 0:
@@ -243,7 +243,7 @@ for _ in range(1000):
 print(bucket.available, bucket.failures, bucket.source)
 """
         said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-        assert said == "1000.0 0 shared memory\n"
+        assert said == "1800.0 0 shared memory\n"
 
 
 @pytest.mark.parametrize("amount", [-1, float("nan"), float("-inf")])
