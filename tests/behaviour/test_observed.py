@@ -164,7 +164,7 @@ def test_a_bug_in_a_listener_comes_through_and_leaks_nothing(
             session.get(server.url, stream=stream)
         adapter.listeners = None
         adapter._in_full = False
-        assert requests.codes.ok == session.get(server.url, timeout=5).status_code
+        assert requests.codes.ok == session.get(server.url, timeout=60).status_code
 
 
 def _quick(method: str, number: int) -> Any:

@@ -146,7 +146,7 @@ def test_one_block_serves_many_threads_and_reentry():
 
     def work(number):
         with block, retry_options(max_attempts=number):
-            barrier.wait(10)
+            barrier.wait(60)
             return most()
 
     with ThreadPoolExecutor(4) as pool:

@@ -87,11 +87,11 @@ def test_what_was_being_installed_can_be_installed_in_the_child():
     def hold():
         with install_module._lock:
             held.set()
-            done.wait(10)
+            done.wait(60)
 
     thread = threading.Thread(target=hold)
     thread.start()
-    assert held.wait(10)
+    assert held.wait(60)
     try:
         assert in_child(lambda: install_module._lock.acquire(blocking=False)) == 0
     finally:

@@ -397,7 +397,7 @@ def test_a_changed_rate_wakes_all_who_wait():
     assert not limiter.is_spare
     limiter.record_response(throttled=False)
     for thread in threads:
-        thread.join(5)
+        thread.join(60)
     assert len(done) == 4
     assert limiter._resting == 0
 

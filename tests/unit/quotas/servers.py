@@ -118,7 +118,7 @@ class RedisCluster:
             node.command("CLUSTER", "ADDSLOTS", *map(str, range(first, last)))
         for node in self.nodes[1:]:
             self.nodes[0].command("CLUSTER", "MEET", "127.0.0.1", str(node.port))
-        for _ in range(200):
+        for _ in range(1200):
             if all("cluster_state:ok" in self.info(node) for node in self.nodes):
                 return
             SYSTEM_CLOCK.sleep(0.05)
@@ -176,7 +176,7 @@ class SentinelSetup:
         return RedisServer(port=port, command=["redis-server", str(config), "--sentinel"])
 
     def _wait(self) -> None:
-        for _ in range(400):
+        for _ in range(1200):
             if self.sentinel.command("SENTINEL", "REPLICAS", "svc"):
                 return
             SYSTEM_CLOCK.sleep(0.05)

@@ -291,7 +291,7 @@ def test_128_threads_take_each_token_once():
 
     def work(seed: int) -> None:
         chance = random.Random(seed)
-        together.wait(20)
+        together.wait(60)
         got = 0
         for _ in range(50):
             amount = chance.randint(1, 5)
@@ -307,7 +307,7 @@ def test_128_threads_take_each_token_once():
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(60)
     assert len(granted) == 128
     assert sum(granted) == 1_000 - bucket.available
 
@@ -340,6 +340,6 @@ def test_128_threads_of_operations_leave_a_strategys_bucket_right():
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(60)
     assert strategy.bucket("a").available == 500
     assert {type(error).__name__ for error in refused} <= {"RetryError"}

@@ -260,7 +260,7 @@ def test_the_scope_is_named_while_somebody_waits():
     assert {"https://a.example:443"} == lines
     quota.begin()
     director.run_until(10)
-    thread.join(10)
+    thread.join(60)
     assert set() == lines
 
 
@@ -439,7 +439,7 @@ def test_a_success_that_lets_somebody_go_makes_no_room_but_returns_what_others_s
     quota.succeeded(standing, PLAIN, latency=1.0, timeout=1.0)
     assert (held, 1) == (quota.snapshot().available, quota.snapshot().waiting)
     director.run_until(20)
-    thread.join(10)
+    thread.join(60)
 
 
 def test_who_has_a_deadline_leaves_another_bucket_one_retry_too():

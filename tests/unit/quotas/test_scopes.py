@@ -254,7 +254,7 @@ def test_threads_that_take_and_look_around_never_get_more_than_there_is():
 
     def work(seed: int) -> None:
         chance = random.Random(seed)
-        together.wait(10)
+        together.wait(60)
         for _ in range(400):
             scope = chance.choice("abcd")
             with table.use(scope) as bucket:
@@ -266,7 +266,7 @@ def test_threads_that_take_and_look_around_never_get_more_than_there_is():
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(60)
     # Two kept scopes and the shared overflow: three buckets of five, and nothing ever comes back.
     assert len(granted) <= 15
 

@@ -17,7 +17,7 @@ from requests_smithy_retry.quotas.scopes import FORGET_AFTER, MAX_SCOPES
 from requests_smithy_retry.testing.clock import FakeClock
 from tests.unit.strategies.test_simple import Safe, refresh
 
-GIVE_UP = 20.0
+GIVE_UP = 120.0
 PAUSE = threading.Event()
 
 

@@ -283,7 +283,7 @@ def test_an_unread_answer_that_an_exception_carries_holds_no_connection(
         session.mount("http://", RetryAdapter(max_attempts=1, pool_block=True, pool_maxsize=1, raise_on_status=True))
         for _ in range(2):
             with pytest.raises(requests.exceptions.RetryError) as caught:
-                session.get(server.url, stream=True, timeout=5)
+                session.get(server.url, stream=True, timeout=60)
         response = caught.value.response
         assert response is not None
         assert (response.content, idle(response)) == (expected, kept)
@@ -294,7 +294,7 @@ def test_an_unread_answer_that_is_raised_is_closed_where_it_is_cut() -> None:
     with FaultServer(CutBody(Reply(503, body=b"why not"))) as server, requests.Session() as session:
         session.mount("http://", RetryAdapter(max_attempts=1, raise_on_status=True))
         with pytest.raises(requests.exceptions.RetryError) as caught:
-            session.get(server.url, stream=True, timeout=5)
+            session.get(server.url, stream=True, timeout=60)
         response = caught.value.response
         assert response is not None
         assert idle(response) == 0
@@ -466,5 +466,5 @@ def test_a_success_that_cannot_be_booked_holds_no_connection(mode: str) -> None:
         pool = made.get(server.url).raw._pool.pool
         bugs.append(KeyError("no such tenant"))
         with pytest.raises(KeyError):
-            made.get(server.url, stream=True, timeout=5)
+            made.get(server.url, stream=True, timeout=60)
         assert pool.qsize() == 1

@@ -648,7 +648,7 @@ def test_what_requests_forgets_to_bring_back_is_sent_whole_after_a_redirect(stat
     body.read(offset)
     with FaultServer([Reply(status, headers={"Location": "/there"}), Reply(503), Reply(200)]) as server:
         with session() as client:
-            assert 200 == client.put(server.url, data=body, timeout=5).status_code
+            assert 200 == client.put(server.url, data=body, timeout=60).status_code
         assert [TEXT[offset:]] * 3 == [request.body for request in server.requests]
 
 
@@ -658,7 +658,7 @@ def test_a_memory_map_is_sent_whole_after_a_redirect():
         file.write(TEXT)
         file.flush()
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
-            assert 200 == client.put(server.url, data=mapped, timeout=5).status_code
+            assert 200 == client.put(server.url, data=mapped, timeout=60).status_code
         assert [TEXT] * 2 == [request.body for request in server.requests]
 
 
@@ -679,7 +679,7 @@ class Challenged(requests.auth.AuthBase):
 def test_a_file_is_sent_whole_after_a_challenge_whose_handler_forgets_it():
     """What is left of it, nothing, would be taken for the caller's body."""
     with FaultServer([HOPS["digest"], Reply(200)]) as server, session() as client:
-        assert 200 == client.put(server.url, data=io.BytesIO(TEXT), auth=Challenged(), timeout=5).status_code
+        assert 200 == client.put(server.url, data=io.BytesIO(TEXT), auth=Challenged(), timeout=60).status_code
         assert [TEXT] * 2 == [request.body for request in server.requests]
 
 
@@ -687,7 +687,7 @@ def test_a_file_that_cannot_go_back_is_not_sent_after_a_challenge():
     """Its rest is not the caller's body."""
     with FaultServer([HOPS["digest"], Reply(200)]) as server, session() as client:
         with pytest.raises(requests.exceptions.UnrewindableBodyError):
-            client.put(server.url, data=StuckAtEnd(TEXT), auth=Challenged(), timeout=5)
+            client.put(server.url, data=StuckAtEnd(TEXT), auth=Challenged(), timeout=60)
         assert [TEXT] == [request.body for request in server.requests]
 
 

@@ -177,9 +177,9 @@ def test_a_long_answer_is_closed_only_where_an_exception_carries_it(
         for _ in range(2):
             if expected is None:
                 with pytest.raises(requests.exceptions.RetryError):
-                    made.get(server.url, stream=True, timeout=5)
+                    made.get(server.url, stream=True, timeout=60)
             else:
-                with made.get(server.url, stream=True, timeout=5) as response:
+                with made.get(server.url, stream=True, timeout=60) as response:
                     assert response._content is False  # type: ignore[attr-defined]
                     assert response.content == expected
 
@@ -225,7 +225,7 @@ def test_an_interrupt_while_an_answer_is_judged_frees_its_place_in_the_pool() ->
     ):
         with pytest.raises(KeyboardInterrupt):
             made.get(server.url)
-        assert made.get(server.url, timeout=5).content == LONG
+        assert made.get(server.url, timeout=60).content == LONG
         assert server.connections == 2
 
 
@@ -317,7 +317,7 @@ def test_a_late_cut_is_a_failure_for_a_foreign_strategy_too() -> None:
     cut = CutBody(Reply(400, body=b"x" * 300_000), at=200_000)
     with nothing_left(), FaultServer([cut]) as server, session_with(RetryAdapter(strategy=Late())) as made:
         with pytest.raises(requests.RequestException) as caught:
-            made.get(server.url, timeout=5)
+            made.get(server.url, timeout=60)
         assert retry_history(caught.value).attempts[0].error is not None
 
 

@@ -127,7 +127,7 @@ def watch_reading(monkeypatch):
 
 
 def test_nothing_is_left_after_close(monkeypatch):
-    """Whatever goes on, a close ends it, with no error of a thread that would not end, and leaves no thread and no file descriptor."""
+    """Whatever goes on, a close ends it, and leaves no thread and no file descriptor."""
     files, threads = open_files(), set(threading.enumerate())
     read = watch_reading(monkeypatch)
     server, silent = FaultServer([Stall(), EndlessBody(), StopReading()]), FaultServer([Stall("accept")])

@@ -212,7 +212,7 @@ def test_a_change_in_place_is_the_sessions_own(installed):
     retry = session.get_adapter("http://x").max_retries
     retry.total, retry.status_forcelist, retry.raise_on_status = 1, [418], False
     with FaultServer(default=Reply(418)) as server:
-        assert [418, 418] == [made.get(server.url, timeout=5).status_code for made in (session, other)]
+        assert [418, 418] == [made.get(server.url, timeout=60).status_code for made in (session, other)]
         assert 2 + 1 == len(server.requests)
     assert other.get_adapter("http://x").max_retries is not retry
 
@@ -222,9 +222,9 @@ def test_requests_get_retries_and_shares_the_quota():
     """The module's own functions have retries, and one bucket between them."""
     install(quota=14, initial_backoff=0)
     with FaultServer([Reply(503), Reply(200), Reply(503)], default=Reply(503)) as server:
-        assert 200 == requests.get(server.url, timeout=5).status_code
-        assert 503 == requests.get(server.url, timeout=5).status_code
-        assert 503 == requests.get(server.url, timeout=5).status_code
+        assert 200 == requests.get(server.url, timeout=60).status_code
+        assert 503 == requests.get(server.url, timeout=60).status_code
+        assert 503 == requests.get(server.url, timeout=60).status_code
         assert 2 + 2 + 1 == len(server.requests)
 
 

@@ -36,7 +36,7 @@ def resolving(monkeypatch: pytest.MonkeyPatch, *addresses: tuple[str, int]) -> N
 def test_the_next_address_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     """A refused one costs nothing but its time."""
     # Whether a socket is left is not asked: urllib3 1.26 itself keeps a cycle around an address that refused.
-    with FaultServer() as server, session(operation_timeout=5, max_attempts=1) as made:
+    with FaultServer() as server, session(operation_timeout=60, max_attempts=1) as made:
         resolving(monkeypatch, ("127.0.0.2", server.port), ("127.0.0.1", server.port))
         assert made.get(f"http://name.test:{server.port}/").status_code == 200
 
@@ -51,7 +51,7 @@ def test_after_an_address_that_times_out_the_next_one_is_tried(monkeypatch: pyte
             raise TimeoutError(errno.ETIMEDOUT, "Connection timed out")
         real(sock, address)
 
-    with FaultServer() as server, session(operation_timeout=5, max_attempts=1) as made:
+    with FaultServer() as server, session(operation_timeout=60, max_attempts=1) as made:
         resolving(monkeypatch, ("127.0.0.2", server.port), ("127.0.0.1", server.port))
         monkeypatch.setattr(socket.socket, "connect", connect)
         assert 200 == made.get(f"http://name.test:{server.port}/").status_code
@@ -61,7 +61,7 @@ def test_after_an_address_that_times_out_the_next_one_is_tried(monkeypatch: pyte
 def test_all_addresses_refuse() -> None:
     """The name of the fault is the one without a deadline, and nothing was written."""
     refused = pytest.raises(requests.ConnectionError, match="Failed to establish a new connection")
-    with refusing_port() as port, session(operation_timeout=5, max_attempts=2) as made, refused as caught:
+    with refusing_port() as port, session(operation_timeout=60, max_attempts=2) as made, refused as caught:
         made.post(f"http://127.0.0.1:{port}/", data=b"x")
     assert len(retry_history(caught.value).attempts) == 2
 
@@ -86,7 +86,7 @@ def test_a_socket_that_was_connected_too_late_is_closed(monkeypatch: pytest.Monk
 def test_a_name_that_stands_for_nothing() -> None:
     """It fails as it does without a deadline."""
     failed = pytest.raises(requests.ConnectionError)
-    with session(operation_timeout=5, max_attempts=1) as made, failed as caught:
+    with session(operation_timeout=60, max_attempts=1) as made, failed as caught:
         made.get("http://name.invalid/")
     assert not isinstance(caught.value, requests.exceptions.Timeout)
 
@@ -100,7 +100,7 @@ def test_somebody_elses_way_to_find_a_host_is_used(monkeypatch: pytest.MonkeyPat
         return real(("127.0.0.1", address[1]), *rest, **more)
 
     monkeypatch.setattr(urllib3.util.connection, "create_connection", own)
-    with FaultServer() as server, session(operation_timeout=5) as made:
+    with FaultServer() as server, session(operation_timeout=60) as made:
         assert made.get(f"http://name.test:{server.port}/").status_code == 200
     assert asked == ["name.test"]
 
@@ -194,6 +194,6 @@ def test_an_address_keeps_its_scope(monkeypatch: pytest.MonkeyPatch, address: An
 
     resolving(monkeypatch, address)
     monkeypatch.setattr(socket.socket, "connect", connect)
-    with session(operation_timeout=5, max_attempts=1) as made, pytest.raises(requests.ConnectionError) as caught:
+    with session(operation_timeout=60, max_attempts=1) as made, pytest.raises(requests.ConnectionError) as caught:
         made.get("http://name.test/")
     assert ([address], expected) == (connected, retry_history(caught.value).attempts[0].address)

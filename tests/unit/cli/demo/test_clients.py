@@ -126,7 +126,7 @@ def test_it_ends_when_its_parent_does():
     thread.join(0.05)
     assert [] == codes
     os.close(write)
-    thread.join(5)
+    thread.join(60)
     os.close(read)
     assert [1] == codes
 
@@ -140,7 +140,7 @@ def test_its_program_writes_an_event_a_line():
     events = [json.loads(line) for line in stdout.getvalue().splitlines()]
     assert [["begin", "sent"], ["body", "end", "error", "seconds", "status"]] == [sorted(event) for event in events]
     os.close(write)
-    watcher.join(5)
+    watcher.join(60)
     os.close(read)
     assert [1] == codes
 
@@ -170,6 +170,6 @@ def test_the_program_of_a_scene_writes_an_event_a_line():
     assert (0.0, True) == (event["at"], event["done"])
     assert {"at", "done", "seconds"} == set(event)
     os.close(write)
-    watcher.join(5)
+    watcher.join(60)
     os.close(read)
     assert [1] == codes

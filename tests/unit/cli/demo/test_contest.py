@@ -242,4 +242,4 @@ def test_a_real_child_ends_with_its_parent():
         pipe = contender._child._process.stdin
         contender._child._process.stdin.close()
         assert pipe.closed
-        assert 1 == contender._child._process.wait(30)
+        assert 1 == contender._child._process.wait(60)
