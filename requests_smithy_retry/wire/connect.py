@@ -14,7 +14,7 @@ from urllib3.connection import HTTPConnection
 from urllib3.util import connection as urllib3_connection
 
 from ..interruptions import is_interruption
-from .proxies import open_otherwise
+from .proxies import bound_handshake, open_otherwise
 from .resolving import resolve
 from .state import this_thread
 from .upload import sending
@@ -75,6 +75,7 @@ def _opened_in_time(connection: Any) -> Any:
     try:
         # The socket's timeout bounds the tunnel and the handshake.
         sock.settimeout(this_thread.seconds(connection.timeout))
+        bound_handshake(connection, sock)
     except BaseException:
         sock.close()  # the connection does not own it yet
         raise
