@@ -15,7 +15,7 @@ from urllib3.util import connection as urllib3_connection
 
 from ..interruptions import is_interruption
 from .addresses import AddressMemory, Peer
-from .proxies import open_otherwise
+from .proxies import bound_handshake, open_otherwise
 from .racing import Candidate, How, Race, candidates
 from .resolving import resolve
 from .response import RESPONSE_CLASS, ProbeResponse
@@ -79,7 +79,7 @@ class Connect:
                 connection.timeout = this_thread.seconds(connection.timeout)
             sock = self._opened(connection)
             if this_thread.deadline is not None:
-                _bound(sock, connection.timeout)
+                _bound(connection, sock)
         except TimeoutError as error:
             message = f"Connection to {connection.host} timed out. (connect timeout={connection.timeout})"
             raise uex.ConnectTimeoutError(connection, message) from error
@@ -133,10 +133,11 @@ class Connect:
                 self._memory.failed(origin, name, why)
 
 
-def _bound(sock: Any, timeout: float | None) -> None:
+def _bound(connection: Any, sock: Any) -> None:
     """Have the time that is left bound the tunnel and the handshake, as the socket's timeout."""
     try:
-        sock.settimeout(this_thread.seconds(timeout))
+        sock.settimeout(this_thread.seconds(connection.timeout))
+        bound_handshake(connection, sock)
     except BaseException:
         sock.close()  # the connection does not own it yet
         raise

@@ -1,10 +1,11 @@
-"""The way to a server behind a proxy, by the attempt's deadline (contract 8.1): SOCKS, and TLS within TLS.
+"""SOCKS and TLS by the attempt's deadline (contract 8.1).
 
-Both read in steps of their own, each with the socket's timeout. Here each step has no more than the time that is left.
+They take steps of their own, each with the socket's timeout. Here each step has no more than the time that is left.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import socket
 import ssl
@@ -14,6 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 import urllib3.exceptions as uex
+from urllib3.connection import HTTPSConnection
 
 from ..interruptions import is_interruption
 from .resolving import FAILED, Question, in_time, is_numeric, resolve
@@ -25,6 +27,16 @@ _set_timeout = socket.socket.settimeout  # PySocks has another one, which asks w
 
 class Bounded:
     """A mix-in for sockets, each step of which ends by the attempt's deadline."""
+
+    __slots__ = ()  # so that a socket can be given the class when it is made already
+
+    def gettimeout(self) -> float | None:
+        """Return the timeout, or the time that is left while the connection is being made.
+
+        That is the timeout of the handshake with which TLS takes the socket over, after it has prepared for a while.
+        """
+        usual: float | None = super().gettimeout()  # type: ignore[misc]
+        return this_thread.rest(usual) if this_thread.connecting is True else usual
 
     def recv(self, *args: Any) -> Any:
         """Receive, as ever."""
@@ -53,7 +65,19 @@ def _in_time(sock: Any, step: Callable[..., Any], args: tuple[Any, ...]) -> Any:
 @functools.cache
 def bounded(socket_class: Any) -> Any:
     """Return a subclass of a class of sockets, each step of which ends by the attempt's deadline."""
-    return type(socket_class.__name__, (Bounded, socket_class), {})
+    return type(socket_class.__name__, (Bounded, socket_class), {"__slots__": ()})
+
+
+def bound_handshake(connection: Any, sock: Any) -> None:
+    """Have TLS begin its handshake with the time that is left then, rather than now.
+
+    :param connection: that the socket is for.
+    :param sock: connected.
+    """
+    if isinstance(connection, HTTPSConnection) and not isinstance(sock, Bounded):
+        kind: Any = type(sock)
+        with contextlib.suppress(TypeError):  # a class of sockets that cannot be changed
+            sock.__class__ = bounded(kind)
 
 
 class TlsToProxy:

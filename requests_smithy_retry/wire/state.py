@@ -58,6 +58,16 @@ class AttemptState(threading.local):
             return left if left < LONGEST else LONGEST
         return usual if usual < left else left
 
+    def rest(self, usual: float | None) -> float | None:
+        """Return the same, and the shortest timeout once the deadline has passed, so that the next step fails at once.
+
+        :param usual: the socket's own timeout; None for no limit.
+        """
+        try:
+            return self.seconds(usual)
+        except TimeoutError:
+            return 1e-3
+
     def bound(self, sock: Any) -> float | None:
         """Bound a socket's next step by the deadline; return its own timeout, to be restored.
 

@@ -197,3 +197,23 @@ def test_an_address_keeps_its_scope(monkeypatch: pytest.MonkeyPatch, address: An
     with session(operation_timeout=60, max_attempts=1) as made, pytest.raises(requests.ConnectionError) as caught:
         made.get("http://name.test/")
     assert ([address], expected) == (connected, retry_history(caught.value).attempts[0].address)
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        (f"http://{'x' * 64}.test/", requests.exceptions.InvalidURL),
+        ("http://[::1]:9/", requests.exceptions.ConnectionError),
+    ],
+)
+def test_a_host_that_cannot_be_looked_up_fails_as_without_a_deadline(
+    monkeypatch: pytest.MonkeyPatch, url: str, expected: type[Exception]
+) -> None:
+    """A name with a label that is too long, and an address of a family that is not allowed."""
+    monkeypatch.setattr(urllib3.util.connection, "allowed_gai_family", lambda: socket.AF_INET)
+    kinds = []
+    for options in ({}, {"operation_timeout": 5}):
+        with session(max_attempts=1, **options) as made, pytest.raises(requests.RequestException) as caught:
+            made.get(url)
+        kinds.append(type(caught.value))
+    assert [expected] * 2 == kinds

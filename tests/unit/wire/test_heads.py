@@ -55,6 +55,7 @@ GZIP = gzip.compress(b"hello", mtime=0)
         (OK + b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n", b"hello"),
         (b"HTTP/1.1 204 No Content\r\n\r\n", b""),
         (b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n" * 16 + OK + b"\r\nhello", b"hello"),
+        (b"HTTP/1.1 100 Continue\r\n\r\n" * 16 + OK + b"\r\nhello", b"hello"),
     ],
 )
 def test_what_plain_requests_takes_is_taken(raw: bytes, body: bytes) -> None:
@@ -92,7 +93,9 @@ def test_a_range_that_is_all_of_a_coded_body_ends_its_coding() -> None:
         (b"HTTP/1.1 204 No Content\r\n", requests.ConnectionError),
         (OK + b"X: y\r\n", requests.ConnectionError),
         (OK + b"Content-Length: 0\r\nX: y", requests.ConnectionError),
-        (b"HTTP/1.1 103 Early Hints\r\n\r\n" * 18 + OK + b"\r\n", requests.ConnectionError),
+        (b"HTTP/1.1 103 Early Hints\r\n\r\n" * 17 + OK + b"\r\n", requests.ConnectionError),
+        (b"HTTP/1.1 100 Continue\r\n\r\n" * 17 + OK + b"\r\n", requests.ConnectionError),
+        (b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n" * 9 + OK, requests.ConnectionError),
         (OK + b"Content-Length: -5\r\n\r\nhello", requests.exceptions.InvalidHeader),
         (OK + b"Content-Length: 0x5\r\n\r\nhello", requests.exceptions.InvalidHeader),
         (OK + b"Content-Length: 5, 6\r\n\r\nhello", requests.exceptions.InvalidHeader),
