@@ -27,7 +27,7 @@ from .observing.events import SDK_HEADERS, Listeners
 from .sending.copies import CopiedAfresh
 from .sending.nested_retries import refuse_own_max_retries
 from .sending.send_loop import SendLoop, is_within_send
-from .strategies.first_tries import BusyBesides, nothing_known, nothing_to_tell
+from .strategies.first_tries import BusyBesides, nothing_known
 from .strategies.foreign import StrategyPort, adapt, check_beside_strategy
 from .strategies.modes import strategy_for
 from .strategies.protocol import RetryStrategy
@@ -158,7 +158,7 @@ class RetryAdapter(CopiedAfresh, SendLoop):
         # Asked on each first-try success. Where scopes are not origins, nothing is remembered.
         self._by_origin = not self._has_own_scopes() and is_built_in(strategy, "bucket", "limiter")
         hooks = strategy.hooks if isinstance(strategy, SimpleRetryStrategy) else None
-        self._hook_at = nothing_to_tell if hooks is None else hooks.get if self._by_origin else nothing_known
+        self._hook_at = hooks.get if hooks is not None and self._by_origin else nothing_known
         items = (SDK_HEADERS, *config.listeners) if config.sdk_headers else config.listeners
         self.listeners: Any = Listeners(items) if items else None
         self._hears_attempts = self.listeners is not None and self.listeners.hears_attempts

@@ -39,7 +39,7 @@ class Gate:
     """
 
     __slots__ = (
-        *("__weakref__", "_dialects", "_heard", "_lock", "_name", "_pace", "_plenty", "_until", "_waiters"),
+        *("__weakref__", "_dialects", "_glances", "_heard", "_lock", "_pace", "_rows", "_until", "_waiters"),
         *("busy", "clock", "shut"),
     )
 
@@ -48,8 +48,8 @@ class Gate:
         self.shut = shut
         self.busy = busy
         self._dialects = dialects
-        self._name = ""
-        self._plenty = float("inf")
+        self._rows: tuple[RateLimitDialect, ...] = ()
+        self._glances: tuple[tuple[str, float], ...] = ()
         self._until = 0.0
         self._heard = 0
         self._pace = Pace(clock.now())
@@ -73,10 +73,12 @@ class Gate:
         :param wall: the time since the epoch; None: ask the clock where it is needed.
         """
         self._heard += 1
-        left = headers.get(self._name)
-        if left is not None and self.clock.now() < self._until:
-            numbers = _left_in(left)
-            if numbers and min(map(int, numbers)) > self._plenty:
+        if self.clock.now() < self._until:
+            for name, enough in self._glances:
+                numbers = _left_in(headers.get(name, ""))
+                if not numbers or min(map(int, numbers)) <= enough:
+                    break
+            else:
                 return
         self.hear(headers, self.clock.wall() if wall is None else wall, heard=0)
 
@@ -88,7 +90,10 @@ class Gate:
         :param hint: for a refused request, the wait that its response asks for.
         :param heard: 0: it was counted already.
         """
-        limits = announced_in(headers, wall=wall, dialects=self._dialects)
+        # A scope goes on speaking as it does, until its window is over.
+        rows = self._rows or speaks(headers, self._dialects)
+        said = [(row, limit) for row in rows for limit in announced_in(headers, wall=wall, dialects=(row,))]
+        limits = [limit for _, limit in said]
         with self._lock:
             now = self.clock.now()
             heard, self._heard = self._heard + heard, 0
@@ -96,14 +101,14 @@ class Gate:
             if hint is not None:
                 hint = _exact(hint, limits)
                 self._pace.throttled(hint.seconds, now, hint.source)
-            self._follow(headers, limits, now)
+            looks = [(row, *self._pace.next_look(limit, at)) for at, (row, limit) in enumerate(said)]
+            self._glances = tuple((row.remaining, enough) for row, enough, _ in looks)
+            self._until = min((until for _, _, until in looks), default=0.0)
+            self._rows = rows if now < self._until or self._pace.is_spaced else ()
+            self._follow(now)
 
-    def _follow(self, headers: Mapping[str, str], limits: Collection[Announced], now: float) -> None:
-        """Keep what the glance goes by, and who is told, up to date. Called with the lock held."""
-        self._plenty, self._until = self._pace.plenty()
-        rows = speaks(headers, self._dialects) if limits else ()
-        # Of several headers, one glance would see only one.
-        self._name = rows[0].remaining if len(rows) == 1 else ""
+    def _follow(self, now: float) -> None:
+        """Keep up to date who is told. Called with the lock held."""
         if self._waiters:
             self._waiters[0].notify()
         elif self._pace.relax(now):

@@ -13,6 +13,8 @@ from .announced import Announced
 
 PLENTY = 0.5
 """While a greater part of a limit is left, nothing is spaced."""
+STEP = 1 / 32
+"""Below that, the rate is looked at whenever so great a part of the limit was used, and over so much of the window."""
 MARGIN = 0.9
 """The rest is taken to last if the rate seen so far would use up less than this part of it."""
 SPREAD = 0.1
@@ -27,6 +29,10 @@ MOST_WINDOWS = 8
 """Limits of one scope that are kept."""
 FORGOTTEN = 2.0
 """A window that nobody spoke of for so many of its lengths is gone."""
+
+
+ALWAYS = float("inf"), 0.0
+"""What must be left, and until when, for no closer look: there is none that would do."""
 
 
 class Window:
@@ -87,11 +93,16 @@ class Window:
         """While more is left, nothing is spaced."""
         return PLENTY * self.limit
 
+    @property
+    def next_look(self) -> float:
+        """While more is left, the rate need not be looked at again; negative: look at each response."""
+        return self.plenty if self.remaining > self.plenty else self.remaining - STEP * self.limit
+
     def is_scarce(self, now: float) -> bool:
         """Return True if the rate of this window would use up the rest before the reset."""
         if now >= self.ends or self.remaining > self.plenty:
             return False
-        rate = (self._top - self.remaining) / max(now - self._began, 1e-3)
+        rate = (self._top - self.remaining) / max(now - self._began, STEP * self.length, 1e-3)
         return self.remaining < 1 or rate * (self.ends - now) > MARGIN * self.remaining
 
     def due(self, now: float, last: float, on_their_way: int) -> float:
@@ -144,6 +155,19 @@ class Pace:
             elif len(self._windows) < MOST_WINDOWS:
                 self._windows[key] = Window(limit, now)
         self._look(now)
+
+    def next_look(self, limit: Announced, at: int) -> tuple[float, float]:
+        """Return what must be left of a limit, and the moment until when, for a response to need no closer look.
+
+        :param limit: as it was just heard.
+        :param at: its place among those of its response.
+        """
+        if self._spaced or limit.remaining is None:
+            return ALWAYS
+        if not limit.counts_requests:
+            return 0.0, float("inf")
+        window = self._windows.get((limit.source, at))
+        return ALWAYS if window is None else (window.next_look, window.ends)
 
     def throttled(self, hint: float, now: float, source: str) -> None:
         """Take in that the server refused a request, and when it will not.
@@ -222,10 +246,3 @@ class Pace:
     def is_spaced(self) -> bool:
         """Sends are spaced."""
         return self._spaced
-
-    def plenty(self) -> tuple[float, float]:
-        """Return what must be left, and the moment until when, for responses to need no closer look."""
-        windows = self._windows.values()
-        if self._spaced or not windows:
-            return float("inf"), 0.0
-        return max(window.plenty for window in windows), min(window.ends for window in windows)

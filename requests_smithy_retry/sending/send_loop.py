@@ -47,6 +47,7 @@ class SendLoop(HTTPAdapter):
     _in_full: Collection[Any] | ChangedOr | bool
     _needs_operation: Collection[Any] | BusyBesides | bool
     _shut: Collection[Any]
+    _unusual: Collection[Any] | bool
     _has_limits: bool
     _hook_at: Callable[[str], FirstTryHook | None]
     _by_origin: bool
@@ -115,7 +116,7 @@ class SendLoop(HTTPAdapter):
             return SendLoop.send(self, request, stream, timeout, **how)
         options = current_options.get() and options_in_force()
         if (
-            self._needs_operation
+            (self._unusual and self._needs_operation)
             or request.body.__class__ not in SIMPLE_BODIES
             # Where this thread's attempt is a plain one, options are in force, be they none.
             or (options is not None and (this_thread.plain or not options.can_wait))
@@ -127,16 +128,15 @@ class SendLoop(HTTPAdapter):
         self, request: PreparedRequest, stream: bool, timeout: Any, options: OperationOptions | None, **how: Any
     ) -> Response:
         """Send within time limits, and tell listeners; the first attempt needs no operation unless it fails."""
-        config, made, operation, gate_wait = self.retry_config, None, None, NO_WAIT
+        config, made = self.retry_config, None
         response: Response | None = None
         timeout = config.timeout if timeout is None else timeout
         preload = not stream and config.preload_content
         observed = ObservedOperation(self, request, options) if self._hears_attempts else None
         limits = self._limits(options)
+        gate_wait = self._pass_gate(request, options, limits.at if limits else None) if self._shut else None
         outer = this_thread.deadline
         try:
-            if self._shut:
-                gate_wait = self._pass_gate(request, options, None if limits is None else limits.at)
             to_send = request if observed is None else observed.begin_first()
             made = self._attempt(to_send, stream, timeout, preload, limits, observed, **how)
             response = made.response
@@ -145,16 +145,16 @@ class SendLoop(HTTPAdapter):
                     limits.lift(response)
                 if observed is not None:
                     observed.succeeded_at_once(response, made.started)
-                if gate_wait[0]:
+                if gate_wait is not None:
                     response._retry_gate_wait = gate_wait  # type: ignore[attr-defined]
                 return self._first_try(request, response, made.started, timeout)
-            operation = self._operation(request, stream, options, made, observed, limits)
-            operation.record.gate_wait = gate_wait
-            return self._retry(operation, made, timeout, **how)
+            return self._retry(
+                self._operation(request, stream, options, made, observed, limits, gate_wait), made, timeout, **how
+            )
         finally:
             this_thread.deadline = outer
             # An error's traceback refers to this frame; a response in it would keep the idle connections of its pool.
-            del observed, made, operation, response
+            del observed, made, response
 
     def _send_by_operation(
         self, request: PreparedRequest, stream: bool, timeout: Any, options: OperationOptions | None, **how: Any
@@ -337,13 +337,17 @@ class SendLoop(HTTPAdapter):
         first: Attempt | None = None,
         observed: ObservedOperation | None = None,
         limits: TimeLimits | None = None,
+        gate_wait: tuple[float, str] | None = None,
     ) -> Operation:
         try:
-            return Operation(self, request, stream, options, observed, limits)
+            operation = Operation(self, request, stream, options, observed, limits)
         except BaseException:
             if first is not None:
                 first.close()
             raise
+        if gate_wait is not None:
+            operation.record.gate_wait = gate_wait
+        return operation
 
     def _sleep(self, seconds: float) -> None:
         if seconds > 0:

@@ -54,11 +54,6 @@ class BusyBesides:
         return len(self._busy) > len(self._others)
 
 
-def nothing_to_tell(_: str) -> FirstTryHook:
-    """The hook of any origin where nobody is told."""
-    return NOTHING_TO_TELL
-
-
 def nothing_known(_: str) -> None:
     """No hook is remembered, because scopes are not origins."""
 

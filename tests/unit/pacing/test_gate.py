@@ -23,6 +23,7 @@ from requests_smithy_retry import (
 from requests_smithy_retry.pacing import gate as gate_module
 from requests_smithy_retry.pacing.announced import DIALECTS
 from requests_smithy_retry.pacing.gate import Gate, Gates
+from requests_smithy_retry.pacing.pace import Pace
 from requests_smithy_retry.pacing.server_hints import Hint
 from requests_smithy_retry.testing.clock import FakeClock
 from tests.support import URL, Reply, prepare, reset_error, scripted, send
@@ -53,11 +54,17 @@ def test_an_open_gate_is_asked_by_nobody() -> None:
     assert "limiting" in repr(gate)
 
 
+def counted_reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Filled with one item for each closer look."""
+    read: list[int] = []
+    real = Pace.hear
+    monkeypatch.setattr(Pace, "hear", lambda *args: read.append(1) or real(*args))
+    return read
+
+
 def test_plenty_is_seen_at_a_glance(monkeypatch: pytest.MonkeyPatch) -> None:
     """The headers are read once per window, and again when half is used."""
-    read = []
-    real = gate_module.announced_in
-    monkeypatch.setattr(gate_module, "announced_in", lambda *a, **k: read.append(1) or real(*a, **k))
+    read = counted_reads(monkeypatch)
     clock = FakeClock()
     gate = gate_with(clock)
     for remaining in (99, 98, 90, 70, 51):
@@ -69,6 +76,29 @@ def test_plenty_is_seen_at_a_glance(monkeypatch: pytest.MonkeyPatch) -> None:
     clock.advance(11)
     gate.look(headers(99))
     assert len(read) == 4
+
+
+def test_of_several_headers_each_is_glanced_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Requests count above a half; tokens above nothing."""
+    read = counted_reads(monkeypatch)
+    gate = gate_with()
+
+    def both(requests_left: int, tokens_left: int) -> Mapping[str, str]:
+        return CaseInsensitiveDict(
+            {
+                **{f"x-ratelimit-{name}-requests": str(value) for name, value in LIMIT(requests_left)},
+                **{f"x-ratelimit-{name}-tokens": str(value) for name, value in LIMIT(tokens_left)},
+            }
+        )
+
+    for requests_left, tokens_left in ((99, 99), (90, 5), (51, 1), (51, 0), (50, 5)):
+        gate.look(both(requests_left, tokens_left))
+    assert len(read) == 3
+
+
+def LIMIT(left: int) -> list[tuple[str, object]]:
+    """The three headers of one limit."""
+    return [("remaining", left), ("reset", "10.5s"), ("limit", 100)]
 
 
 @pytest.mark.parametrize(
@@ -84,8 +114,9 @@ def test_so_it_is_in_structured_fields(
     """The number is in the middle of those."""
     gate = gate_with()
     gate.look(CaseInsensitiveDict(first))
-    monkeypatch.setattr(gate_module, "announced_in", None)
+    read = counted_reads(monkeypatch)
     gate.look(CaseInsensitiveDict(second))
+    assert [] == read
 
 
 def test_who_comes_to_a_closed_gate_waits_until_it_opens() -> None:

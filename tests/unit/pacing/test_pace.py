@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from requests_smithy_retry.pacing.announced import Announced
-from requests_smithy_retry.pacing.pace import MOST_WINDOWS, Pace
+from requests_smithy_retry.pacing.pace import ALWAYS, MOST_WINDOWS, Pace
 
 
 def told(remaining: float | None, reset: float | None, limit: float = 100, source: str = "a") -> list[Announced]:
@@ -30,7 +30,7 @@ def test_while_there_is_plenty_nothing_is_spaced() -> None:
     pace = used_up(remaining=51)
     assert not pace.is_spaced
     assert pace.due(1.0, 0) <= 1.0
-    assert pace.plenty() == (50.0, 10.5)
+    assert pace.next_look(told(51, 9.5)[0], 0) == (50.0, 10.5)
 
 
 def test_what_lasts_at_the_present_rate_is_not_spaced() -> None:
@@ -39,12 +39,22 @@ def test_what_lasts_at_the_present_rate_is_not_spaced() -> None:
     pace.hear(told(99, 10.5), 0.0)
     pace.hear(told(30, 2.5), 8.0, 69)
     assert not pace.is_spaced
+    assert pace.next_look(told(30, 2.5)[0], 0) == (30 - 100 / 32, 10.5)
+
+
+def test_one_response_is_no_rate() -> None:
+    """Who comes late into a window that others have used is not held up for its first requests."""
+    pace = Pace(0.0)
+    pace.hear(told(2000, 3000.5, 5000), 0.0)
+    pace.hear(told(1999, 3000.4, 5000), 0.1)
+    assert not pace.is_spaced
 
 
 def test_what_would_run_dry_is_spaced_to_arrive_just_inside() -> None:
     """As many sends as are left go until the reset, evenly."""
     pace = used_up(remaining=40)
     assert pace.is_spaced
+    assert ALWAYS == pace.next_look(told(40, 9.5)[0], 0)
     now, sent = 1.0, []
     while now < 10.4:
         due = pace.due(now, 1)
@@ -120,6 +130,7 @@ def test_tokens_close_only_at_their_end() -> None:
     pace = Pace(0.0)
     pace.hear([Announced(5, 60.0, 1000, None, "tokens", False)], 0.0)
     assert pace.due(0.0, 0) <= 0.0
+    assert (0.0, float("inf")) == pace.next_look(Announced(5, 60.0, 1000, None, "tokens", False), 0)
     pace.hear([Announced(0, 60.0, 1000, None, "tokens", False)], 0.0)
     assert 60.0 == pace.due(0.0, 0)
 
@@ -129,7 +140,7 @@ def test_a_limit_without_numbers_says_nothing() -> None:
     pace = Pace(0.0)
     pace.hear(told(None, 3.0) + told(0, None), 0.0)
     assert pace.relax(0.0)
-    assert pace.plenty() == (float("inf"), 0.0)
+    assert {ALWAYS} == {pace.next_look(limit, 0) for limit in told(None, 3.0) + told(0, None)}
 
 
 def test_a_bucket_that_fills_again_is_believed() -> None:
