@@ -10,9 +10,8 @@ import pytest
 from requests_smithy_retry.clock import SYSTEM_CLOCK
 from requests_smithy_retry.quotas.outage import FAILURES_IN_A_ROW
 from requests_smithy_retry.quotas.redis import link_to
-from requests_smithy_retry.quotas.redis.client import check, is_late, is_moved, redis_error
 from requests_smithy_retry.quotas.redis.link import LATE, MOST_AT_ONCE, Account, LinkHandle, RedisLink, reason_of
-from requests_smithy_retry.quotas.redis.script import NonsenseError
+from requests_smithy_retry.quotas.redis.server import NonsenseError, check, is_late, is_moved, redis_error
 from requests_smithy_retry.quotas.settings import RedisSettings
 from requests_smithy_retry.testing.clock import FakeClock
 
