@@ -53,7 +53,7 @@ class UriPattern:
         return (*(_RANKS.get(segment, 0) for segment in self.segments), _RANK_OF_THE_END), -len(set(self.query))
 
     def fits(self, segments: tuple[str, ...]) -> bool:
-        """Return True if the pattern matches the segments of a path."""
+        """Return True if the pattern matches the segments of a path, as many as its own if it has no greedy label."""
         own: tuple[str | Label, ...] = self.segments
         if Label.GREEDY in own:
             at = own.index(Label.GREEDY)
@@ -61,8 +61,6 @@ class UriPattern:
             if segments[at:end] in ((), ("",)):
                 return False
             own, segments = own[:at] + own[at + 1 :], segments[:at] + segments[end:]
-        if len(own) != len(segments):
-            return False
         for part, segment in zip(own, segments, strict=True):
             if part != segment and (part is not Label.ONE or segment == ""):
                 return False
