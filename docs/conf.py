@@ -39,7 +39,7 @@ nitpick_ignore_regex = [
         r"py:class",
         (
             r"(requests_smithy_retry\.[a-z0-9_.]+\.)?"
-            r"(BlockOptions|Contradiction|Deadline|FailureKind|FirstTryHook|Loan|OperationKeywords|QuotaUrl|SendLoop"
+            r"(BlockOptions|Contradiction|Deadline|FailureKind|FirstTryHook|LinkHandle|Loan|OperationKeywords|QuotaUrl|SendLoop|SharedMemory"
             r"|Sender|Standing|Terms|_Entry)"
         ),
     ),
