@@ -61,9 +61,6 @@ class Question:
 class Explanation:
     """The answer to a :class:`Question`.
 
-    :param votes: the verdict of each classifier, in the order of asking.
-    :param verdict: the verdict of all together.
-    :param is_retried: True if another attempt is made.
     :param why: the end of the operation, in one sentence.
     :param delays: the shortest and the longest wait before each retry that the quota pays for, in seconds.
     :param then: a sentence on an operation that finds the quota empty; an empty text if none does, or nothing follows.
@@ -106,7 +103,7 @@ def explain_outcome(question: Question, config: RetryConfig) -> Explanation:
         is_retried=len(most.attempts) > 1,
         why=most.sentence,
         delays=tuple(delays),
-        then=_then(config) if _waits(least) else "",
+        then=_then(least, config),
     )
 
 
@@ -115,11 +112,9 @@ def _paid(history: RetryHistory) -> list[AttemptRecord]:
     return list(itertools.takewhile(lambda attempt: not attempt.line_why, history.attempts[1:]))
 
 
-def _waits(history: RetryHistory) -> bool:
-    return history.line_wait > 0 or len(_paid(history)) < len(history.attempts) - 1
-
-
-def _then(config: RetryConfig) -> str:
+def _then(history: RetryHistory, config: RetryConfig) -> str:
+    if not history.line_wait and len(_paid(history)) == len(history.attempts) - 1:
+        return ""
     limit = config.operation_timeout
     until = f"the outage is {config.patience:g} s old" if limit is None else f"the deadline of {limit:g} s is over"
     return f"the quota is empty; waits until another request succeeds, and asks by itself now and then, until {until}"
