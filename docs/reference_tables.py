@@ -63,7 +63,7 @@ INNER = {
     "sending.replay.BodyChanged": "the caller gets requests' UnrewindableBodyError",
     "checks.Refused": "the caller gets RetryConfigError",
     "policy.DirectedError": "told to a strategy, never raised",
-    "quotas.redis.script.NonsenseError": "a bucket in memory stands in",
+    "quotas.redis.server.NonsenseError": "a bucket in memory stands in",
     "quotas.shared_memory.file.BusyError": "a bucket in memory stands in",
     "quotas.shared_memory.file.CrowdedError": "a bucket in memory stands in",
 }

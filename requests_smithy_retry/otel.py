@@ -90,8 +90,9 @@ class OpenTelemetryListener(RetryListener):
         if event.status is not None:
             span.set_attribute("http.response.status_code", event.status)
         if event.error is not None or (event.status or 0) >= 400:
-            kind = str(event.status) if event.error is None else _qualified(type(event.error))
-            span.set_attribute("error.type", kind)
+            kind = type(event.error)
+            name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+            span.set_attribute("error.type", str(event.status) if event.error is None else name)
             span.set_status(Status(StatusCode.ERROR))
         if event.number > 1:
             span.set_attribute(f"{NAME}.delay", event.record.delay)
@@ -143,7 +144,3 @@ def _attributes(operation: ObservedOperation) -> dict[str, Any]:
         attributes["server.address"] = parts.hostname
         attributes["server.port"] = parts.port or DEFAULT_PORTS.get(parts.scheme, 0)
     return attributes
-
-
-def _qualified(kind: type) -> str:
-    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"

@@ -99,7 +99,11 @@ class ShownRetry:
     """The ``Retry`` that an adapter shows, what it looked like and the options that it asked for then."""
 
     def __init__(self, retry: Retry, options: dict[str, Any]) -> None:
-        self.seen: dict[str, Any] = {name: _kept(value) for name, value in vars(retry).items()}
+        # A later change in place does not reach these.
+        self.seen: dict[str, Any] = {
+            name: copy.copy(value) if isinstance(value, (set, list, dict)) else value
+            for name, value in vars(retry).items()
+        }
         self.retry = retry
         self.options = options
 
@@ -136,11 +140,6 @@ class ShownRetry:
     def copied(self) -> ShownRetry:
         """Return the same with a ``Retry`` of its own, for another adapter."""
         return ShownRetry(copy.copy(self.retry), self.options)
-
-
-def _kept(value: Any) -> Any:
-    """Return a value that a later change in place does not reach."""
-    return copy.copy(value) if isinstance(value, (set, list, dict)) else value
 
 
 class ChangedOr:

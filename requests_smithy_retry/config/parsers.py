@@ -88,7 +88,6 @@ def methods(value: Any) -> frozenset[str] | None:
 
 
 def header_name(value: Any) -> str:
-    """Accept the name of a header."""
     if not isinstance(value, str) or value == "" or not TOKEN_CHARACTERS.issuperset(value):
         raise Refused("the name of a header is allowed")
     return value
@@ -106,14 +105,12 @@ def quota(value: Any) -> Any:
 
 
 def limiter_settings(value: Any) -> RateLimiterSettings:
-    """Accept the numbers of a rate limiter."""
     if not isinstance(value, RateLimiterSettings):
         raise Refused("a RateLimiterSettings is allowed")
     return value
 
 
 def classifiers(value: Any) -> tuple[RetryClassifier, ...]:
-    """Accept an iterable of classifiers."""
     if is_classifier(value) or isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
         raise Refused("a collection of classifiers is allowed")
     items = tuple(value)
@@ -151,28 +148,24 @@ def models(value: Any) -> tuple[Any, ...]:
 
 
 def idempotency_key(value: Any) -> Any:
-    """Accept True, False, or a function that makes a key."""
     if not isinstance(value, bool) and not callable(value):
         raise Refused("True, False, or a function that makes a key is allowed")
     return value
 
 
 def urllib3_rules(value: Any) -> Urllib3Rules | None:
-    """Accept what the translation of a urllib3 ``Retry`` makes, or None."""
     if value is not None and not isinstance(value, Urllib3Rules):
         raise Refused("what a urllib3 Retry given as max_retries is translated to, or None, is allowed")
     return value
 
 
 def aws_config(value: Any) -> bool | str:
-    """Accept True, False, or the name of a profile."""
     if not isinstance(value, bool) and (not isinstance(value, str) or value.strip() == ""):
         raise Refused("True, False, or the name of a profile is allowed")
     return value
 
 
 def function(value: Any) -> Any:
-    """Accept something that can be called, or None."""
     if value is not None and not callable(value):
         raise Refused("a function or None is allowed")
     return value
@@ -183,12 +176,10 @@ EVENTS = ("before_attempt", "after_attempt", "retry_scheduled", "throttled", "ga
 
 
 def is_listener(value: Any) -> bool:
-    """Return True if a value has at least one of the methods of a listener."""
     return not isinstance(value, type) and any(callable(getattr(value, name, None)) for name in EVENTS)
 
 
 def listeners(value: Any) -> tuple[Any, ...]:
-    """Accept an iterable of listeners."""
     if is_listener(value) or isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
         raise Refused("a collection of listeners is allowed")
     items = tuple(value)

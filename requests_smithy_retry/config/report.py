@@ -66,12 +66,9 @@ def as_table(settings: Iterable[Setting]) -> str:
 
 def summary(settings: Iterable[Setting]) -> str:
     """Return one line: what somebody set, each with its source, and what matters most."""
-    shown = (item for item in settings if item.name in ALWAYS_SHOWN or not _is_default(item))
+    defaults = ("default", "from retry_spec")
+    shown = (item for item in settings if item.name in ALWAYS_SHOWN or not item.source.startswith(defaults))
     return ", ".join(f"{item.name}={item.value!r} [{item.source}]" for item in shown)
-
-
-def _is_default(setting: Setting) -> bool:
-    return setting.source == "default" or setting.source.startswith("from retry_spec")
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,8 @@ def translate_retry(retry: Retry) -> dict[str, Any]:
         )
     if isinstance(retry, OptionsRetry):
         return retry.asked_for()
-    return {"max_attempts": 1} if is_plain_default(retry) else _options_of(retry)
+    # What HTTPAdapter itself has by default retries nothing and raises for no status.
+    return {"max_attempts": 1} if retry.total == 0 and not retry.status_forcelist else _options_of(retry)
 
 
 def _options_of(retry: Retry) -> dict[str, Any]:
@@ -59,14 +60,7 @@ def _options_of(retry: Retry) -> dict[str, Any]:
             hinted_status_codes=_hinted_statuses(retry),
         ),
     }
-    options.update(_backoff(retry))
-    options.update(_longest_hint(retry))
-    return options
-
-
-def is_plain_default(retry: Retry) -> bool:
-    """True if it is what ``HTTPAdapter`` itself has by default: it retries nothing and raises for no status."""
-    return retry.total == 0 and not retry.status_forcelist
+    return {**options, **_backoff(retry), **_longest_hint(retry)}
 
 
 def not_honoured(retry: Retry) -> list[str]:
@@ -105,12 +99,8 @@ def _refuse_overridden(retry: Retry) -> None:
 
 
 def _limits(retry: Retry) -> tuple[tuple[FailureKind, int], ...]:
-    limits = []
-    for kind in FailureKind:
-        count = _count(retry, kind.value)
-        if count is not None:
-            limits.append((kind, count))
-    return tuple(limits)
+    counts = ((kind, _count(retry, kind.value)) for kind in FailureKind)
+    return tuple((kind, count) for kind, count in counts if count is not None)
 
 
 def _count(retry: Retry, name: str) -> int | None:

@@ -148,18 +148,12 @@ class RetryHistory:
 
 
 def wait_text(scope: str | None, seconds: float, why: str) -> str:
-    """Return a wait for the service in words.
-
-    :param scope: the service.
-    :param seconds: the wait.
-    :param why: the event that ended it.
-    """
+    """Return a wait for the service in words."""
     service = "the service" if scope is None else display_scope(scope)
     return f"waited {seconds:.3g} s: {service} was not answering; asked again when {why}"
 
 
 def verdict_text(vote: Vote) -> str:
-    """Return a classifier's verdict in words."""
     if isinstance(vote.action, RetryIndicated):
         return vote.action.reason.kind.value
     if isinstance(vote.action, RetryForbidden):

@@ -33,18 +33,12 @@ class Sender(Protocol):
     listeners: Any
 
     @property
-    def strategy(self) -> RetryStrategy:
-        """The strategy as it was given."""
-        ...
+    def strategy(self) -> RetryStrategy: ...
 
     @property
-    def port(self) -> StrategyPort:
-        """The strategy, adapted."""
-        ...
+    def port(self) -> StrategyPort: ...
 
-    def scope_of(self, request: PreparedRequest) -> str:
-        """Return the scope of a request."""
-        ...
+    def scope_of(self, request: PreparedRequest) -> str: ...
 
 
 # `tuple.__new__` saves the frame of a named tuple's own constructor, for every attempt.

@@ -15,11 +15,7 @@ SLICES = 20
 
 
 class Outage:
-    """The state of one shared place. The caller tells the time; races of threads cost at most one more question.
-
-    :param place: the place's name in the log, without secrets.
-    :param settings: the intervals for asking again and for logging.
-    """
+    """The state of one shared place. The caller tells the time; races of threads cost at most one more question."""
 
     def __init__(self, place: str, settings: SharedQuotaSettings) -> None:
         self.place = place

@@ -84,10 +84,7 @@ PARSERS: dict[str, Parse] = {
 
 
 def settings_from(cls: type[S], query: Mapping[str, str]) -> S:
-    """The settings in a URL's query.
-
-    :raises ValueError: for a number out of range or none, or for a name that is no setting.
-    """
+    """The settings in a URL's query."""
     for name in query:
         if name not in names_of(cls):
             raise ValueError(f"there is no setting of that name: there are {', '.join(sorted(names_of(cls)))}")
@@ -96,7 +93,6 @@ def settings_from(cls: type[S], query: Mapping[str, str]) -> S:
 
 
 def names_of(cls: type[SharedQuotaSettings]) -> frozenset[str]:
-    """The names of the settings."""
     return frozenset(field.name for field in dataclasses.fields(cls))
 
 

@@ -18,14 +18,7 @@ class _LastTake(threading.local):
 
 
 class SharedTokenBucket:
-    """A bucket that processes share. Each take, and each give-back to a bucket that is not full, asks the shared one.
-
-    :param capacity: the most it holds.
-    :param refill_rate: tokens per second.
-    :param outage: the state of the shared place.
-    :param clock: tells the time.
-    :param made_from: makes a copy, which is another handle of the same bucket; None: it belongs to a strategy.
-    """
+    """A bucket that processes share. A take, and a give-back to a bucket that is not full, ask the shared one."""
 
     kind: ClassVar[str]
 
@@ -92,7 +85,6 @@ class SharedTokenBucket:
         return TokenBucketSnapshot(self.capacity, self.available, source=self.source)
 
     def _level(self) -> float:
-        """Return the tokens in the shared bucket, as far as this process knows."""
         raise NotImplementedError  # pragma: no cover - each kind has it
 
     def _take(self, amount: float, deadline: float | None) -> bool | None:
@@ -100,7 +92,6 @@ class SharedTokenBucket:
         raise NotImplementedError  # pragma: no cover - each kind has it
 
     def _give(self, amount: float) -> None:
-        """Give back to the shared bucket."""
         raise NotImplementedError  # pragma: no cover - each kind has it
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -133,10 +133,7 @@ def _sentinels(parts: SplitResult) -> str | None:
 
 
 def sentinels_of(parts: SplitResult) -> list[tuple[str, int]]:
-    """Take apart the hosts of a URL that names sentinels.
-
-    :raises ValueError: for an invalid host or port.
-    """
+    """Take apart the hosts of a URL that names sentinels."""
     hosts = [urlsplit(f"//{each}") for each in parts.netloc.rpartition("@")[2].split(",")]
     if not all(each.hostname for each in hosts):
         raise ValueError("a host is missing")

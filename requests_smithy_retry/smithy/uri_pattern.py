@@ -53,7 +53,7 @@ class UriPattern:
         return (*(_RANKS.get(segment, 0) for segment in self.segments), _RANK_OF_THE_END), -len(set(self.query))
 
     def fits(self, segments: tuple[str, ...]) -> bool:
-        """Return True if the pattern matches the segments of a path."""
+        """Return True if the pattern matches the segments of a path, as many as its own if it has no greedy label."""
         own: tuple[str | Label, ...] = self.segments
         if Label.GREEDY in own:
             at = own.index(Label.GREEDY)
@@ -61,8 +61,6 @@ class UriPattern:
             if segments[at:end] in ((), ("",)):
                 return False
             own, segments = own[:at] + own[at + 1 :], segments[:at] + segments[end:]
-        if len(own) != len(segments):
-            return False
         for part, segment in zip(own, segments, strict=True):
             if part != segment and (part is not Label.ONE or segment == ""):
                 return False
@@ -115,11 +113,14 @@ class UriTable(Generic[Value]):
 
         Two patterns that match equally well give None; a valid model has none, but some models do.
         """
-        near = [route for length in (len(segments), _ANY) for route in self._routes.get((method, length), ())]
-        matching = [route for route in near if route[0].fits(segments)]
+        matching = self._fitting(method, segments)
         if any(pattern.query for pattern, _ in matching):
             present = parameters(query)
             asked = {(key, value) for key, values in present.items() for value in (None, *values)}
             matching = [route for route in matching if asked.issuperset(route[0].query)]
         ranks = [pattern.rank for pattern, _ in matching]
         return matching[ranks.index(min(ranks))][1] if ranks and ranks.count(min(ranks)) == 1 else None
+
+    def _fitting(self, method: str, segments: tuple[str, ...]) -> list[tuple[UriPattern, Value]]:
+        near = [*self._routes.get((method, len(segments)), ()), *self._routes.get((method, _ANY), ())]
+        return [route for route in near if route[0].fits(segments)]

@@ -61,7 +61,8 @@ class AttemptLog:
     @property
     def endings(self) -> list[int | str]:
         """The outcome of each attempt: a status, or the name of an exception."""
-        return [ending_of(record) for history in self.histories for record in history.attempts]
+        records = [record for history in self.histories for record in history.attempts]
+        return [record.error if record.status is None else record.status for record in records]  # type: ignore[misc]
 
     @property
     def delays(self) -> list[float]:
@@ -102,10 +103,6 @@ class AttemptLog:
     def __len__(self) -> int:
         """Return the number of attempts."""
         return len(self.endings)
-
-
-def ending_of(record: AttemptRecord) -> int | str:
-    return record.error if record.status is None else record.status  # type: ignore[return-value]
 
 
 @contextmanager

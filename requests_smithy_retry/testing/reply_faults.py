@@ -94,7 +94,7 @@ class EndlessHeaders(Behaviour):
 
     def act(self, wire: Wire, request: RecordedRequest) -> None:  # noqa: ARG002
         wire.send(Reply(self.status).status_line())
-        for number in itertools.count():
+        for number in itertools.count():  # pragma: no branch - the connection ends first
             wire.stall(self.interval)
             wire.send(b"X-Header-%d: and another one\r\n" % number)
 

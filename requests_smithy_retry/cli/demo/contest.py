@@ -35,12 +35,8 @@ _POLL = 0.05
 class Setting:
     """The settings of a run; durations in seconds.
 
-    :param seed: the seed of the plan.
-    :param operations: the number of operations.
-    :param outage: the length of the outage.
     :param patience: the longest silence of a client within an operation before it is ended.
     :param limit: the longest duration of the run, without the scenes.
-    :param scenes: the scenes that are played after it.
     """
 
     seed: int = 1

@@ -36,11 +36,7 @@ _SMALLEST, _LARGEST = 2_000, 60_000
 class Fault:
     """One kind of fault.
 
-    :param name: a word, for machines.
-    :param label: a few words, for people.
     :param first: makes the behaviours before the good answer from the body of that answer.
-    :param method: the request's method.
-    :param upload: the kind of the request's body.
     :param is_slow: True if it takes long on purpose, so that a run has few of it.
     """
 

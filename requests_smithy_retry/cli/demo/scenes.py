@@ -20,15 +20,10 @@ LONGEST_QUEUE = 2.0
 class Scene:
     """A server, its trouble, and the operations that meet it. Times are seconds after the first request.
 
-    :param name: a word, for machines.
-    :param label: a sentence, for people.
     :param remains: the requests a second that it can do while in trouble; 0: it resets every connection.
-    :param begins: the begin of the trouble.
-    :param ends: its end.
     :param seconds: for so long operations begin.
     :param grace: for so long after that they may go on.
     :param rate: operations a second, whatever comes of them.
-    :param users: the clients that make them, with a session each.
     :param capacity: the requests a second that the server can do.
     """
 
@@ -109,16 +104,10 @@ class Call(NamedTuple):
 class Turnout:
     """The end of one client's operations, and their load on the server.
 
-    :param client: the client's name.
     :param in_trouble: operations begun while the server was in trouble.
-    :param in_trouble_done: those of them that succeeded.
-    :param otherwise: operations begun before or after.
-    :param otherwise_done: those of them that succeeded.
     :param requests_per_operation: requests that the server saw, for each operation.
     :param peak: the most requests in one second, from the begin of the trouble on.
     :param well_after: seconds from the end of the trouble to the begin of the last operation that failed; 0: none did.
-    :param slowest: the longest duration of an operation, in seconds.
-    :param noise: the last lines of the child that were not events.
     """
 
     client: str

@@ -16,9 +16,8 @@ from ...clock import SYSTEM_CLOCK, Clock
 from ..settings import RedisSettings, names_of, settings_from
 from ..shared_bucket import SharedTokenBucket
 from ..url import REDIS_SCHEMES, QuotaUrl
-from .client import check
 from .link import Account, LinkHandle, RedisLink
-from .script import key_of
+from .server import check, key_of
 
 NEEDS_REDIS = "a quota on Redis needs redis-py 5 or later: pip install 'requests-smithy-retry[redis]'"
 

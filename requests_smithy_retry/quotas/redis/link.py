@@ -8,10 +8,12 @@ The server is judged by what the thread meets: a caller that leaves early costs 
 
 from __future__ import annotations
 
+import math
 import re
 import threading
 import weakref
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ...clock import Clock
@@ -19,8 +21,18 @@ from ...forksafe import renew_lock_after_fork
 from ..at_exit import flush_at_exit
 from ..outage import SLICES, Outage
 from ..settings import RedisSettings
-from .client import RedisClient, cluster_client, is_late, is_moved, single_client
-from .script import SCRIPT, NonsenseError, Reply, arguments, reply_of
+from .server import (
+    SCRIPT,
+    NonsenseError,
+    RedisClient,
+    Reply,
+    arguments,
+    cluster_client,
+    is_late,
+    is_moved,
+    reply_of,
+    single_client,
+)
 
 MOST_AT_ONCE = 64
 """The most buckets that are asked about at once; the others follow."""
@@ -38,37 +50,33 @@ ERROR_WORD = re.compile(r"[A-Z]{2,20}\b")
 """The word that a server's error begins with. The rest of the error may quote what was sent."""
 
 
+@dataclass(eq=False, slots=True)
 class Ask:
     """One caller's question: may it have so many tokens?"""
 
-    __slots__ = ("amount", "answered", "granted", "is_late", "is_left")
-
-    def __init__(self, amount: float) -> None:
-        self.amount: float = amount
-        self.answered: threading.Event = threading.Event()
-        self.granted: bool | None = None
-        """The server's answer; None: there is none."""
-        self.is_left: bool = False
-        """The caller waits no more: what the server grants comes back."""
-        self.is_late: bool = False
-        """It left because the budget was spent, though this process was on time."""
+    amount: float
+    answered: threading.Event = field(default_factory=threading.Event)
+    granted: bool | None = None
+    """The server's answer; None: there is none."""
+    is_left: bool = False
+    """The caller waits no more: what the server grants comes back."""
+    is_late: bool = False
+    """It left because the budget was spent, though this process was on time."""
 
 
+@dataclass(eq=False, slots=True)
 class Account:
-    """An account with one bucket: its last known level, the tokens owed to it, and the questions to ask of it."""
+    """An account with one bucket."""
 
-    __slots__ = ("asks", "capacity", "key", "level", "pending", "refill_rate")
-
-    def __init__(self, key: str, capacity: float, refill_rate: float) -> None:
-        self.key: str = key
-        self.capacity: float = capacity
-        self.refill_rate: float = refill_rate
-        self.level: float = capacity
-        """The tokens that it held when the server last answered."""
-        self.pending: float = 0.0
-        """The tokens to be given back."""
-        self.asks: list[Ask] = []
-        """The questions to be asked."""
+    key: str
+    capacity: float
+    refill_rate: float
+    level: float = math.inf
+    """The tokens that it held when the server last answered."""
+    pending: float = 0.0
+    """The tokens to be given back."""
+    asks: list[Ask] = field(default_factory=list)
+    """The questions to be asked."""
 
 
 class Errand(NamedTuple):

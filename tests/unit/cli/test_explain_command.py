@@ -14,8 +14,7 @@ pytest.importorskip("rich")
 from click.testing import CliRunner
 
 from requests_smithy_retry import RetryConfig
-from requests_smithy_retry.cli.explain_command import explain
-from requests_smithy_retry.cli.explanation import Question, exception_named, explain_outcome
+from requests_smithy_retry.cli.explain_command import Question, exception_named, explain, explain_outcome
 
 
 def run(*arguments: str) -> Any:

@@ -10,7 +10,6 @@ import pytest
 from requests_smithy_retry.clock import SYSTEM_CLOCK
 from requests_smithy_retry.quotas.outage import FAILURES_IN_A_ROW
 from requests_smithy_retry.quotas.redis import link_to
-from requests_smithy_retry.quotas.redis.client import check, is_late, is_moved, redis_error
 from requests_smithy_retry.quotas.redis.link import (
     COLD,
     EXIT_PATIENCE,
@@ -22,7 +21,7 @@ from requests_smithy_retry.quotas.redis.link import (
     RedisLink,
     reason_of,
 )
-from requests_smithy_retry.quotas.redis.script import NonsenseError
+from requests_smithy_retry.quotas.redis.server import NonsenseError, check, is_late, is_moved, redis_error
 from requests_smithy_retry.quotas.settings import RedisSettings
 from requests_smithy_retry.testing.clock import FakeClock
 

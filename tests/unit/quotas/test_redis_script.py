@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from requests_smithy_retry import TokenBucket
-from requests_smithy_retry.quotas.redis.script import SCRIPT, NonsenseError, Reply, arguments, key_of, reply_of
+from requests_smithy_retry.quotas.redis.server import SCRIPT, NonsenseError, Reply, arguments, key_of, reply_of
 
 from .servers import RedisServer
 

@@ -7,7 +7,7 @@ import pytest
 from requests_smithy_retry import RetryConfig
 from requests_smithy_retry.clock import SYSTEM_CLOCK
 from requests_smithy_retry.quotas.redis import RedisTokenBucket
-from requests_smithy_retry.quotas.redis.client import single_client
+from requests_smithy_retry.quotas.redis.server import single_client
 from requests_smithy_retry.quotas.settings import RedisSettings
 
 from .servers import SentinelSetup
