@@ -279,7 +279,7 @@ class RetryAdapter(CopiedAfresh, SendLoop):
         return retry
 
     def _use_our_pools(self) -> None:
-        # Missing during construction, and for ever if init_poolmanager makes none.
+        # The attribute is missing during construction, and stays missing if init_poolmanager makes no pool manager.
         use_our_pools(getattr(self, "poolmanager", None))
 
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:

@@ -65,7 +65,7 @@ def as_table(settings: Iterable[Setting]) -> str:
 
 
 def summary(settings: Iterable[Setting]) -> str:
-    """Return one line: what somebody set, each with its source, and what matters most."""
+    """Return one line: the options that were set, each with its source, and the most important defaults."""
     shown = (item for item in settings if item.name in ALWAYS_SHOWN or not _is_default(item))
     return ", ".join(f"{item.name}={item.value!r} [{item.source}]" for item in shown)
 
@@ -109,7 +109,7 @@ def waits_for_service(config: RetryConfig) -> bool:
 
 
 def _longest_sleep(config: RetryConfig) -> float | None:
-    """Return the bound of sleeping where each wait is as long as somebody may make it."""
+    """Return the bound of sleeping where each wait is as long as a server or the program may ask for."""
     heeds_server = heeds_hints(config.urllib3_rules)
     # A delay that the program's own error or classifier asks for is granted even where headers are not heeded.
     heeds_anybody = heeds_server or config.classifiers or config.error_parser or config.models

@@ -133,7 +133,7 @@ class SimpleRetryStrategy:
         return config.replace_from({"mode": f"strategy {name}"}, mode=self.mode)
 
     def _open_books(self) -> None:
-        """Begin to keep what a copy does not take over: quotas and limiters, of which this mode has none."""
+        """Begin to keep what a copy does not take over: quotas and limiters. This mode keeps nothing."""
 
     @property
     def max_attempts(self) -> int:

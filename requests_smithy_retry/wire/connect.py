@@ -115,7 +115,7 @@ def _connected(connection: Any, address: tuple[str, int]) -> Any:
 
 
 def _addresses(connection: Any) -> list[tuple[str, int]] | None:
-    """Return the addresses of the host, in the resolver's order; None if it has none."""
+    """Return the addresses of the host, in the resolver's order; None if it cannot be resolved."""
     host = connection._dns_host.strip("[]")
     try:
         family = urllib3_connection.allowed_gai_family()

@@ -44,7 +44,7 @@ return answer
 
 
 class NonsenseError(ValueError):
-    """The server's answer is none that the script gives."""
+    """The server's answer is not one that the script can give."""
 
 
 class Reply(NamedTuple):
