@@ -1,4 +1,4 @@
-"""Which statuses a retry may help, and what each says (contract 3.4)."""
+"""The statuses that a retry may help, and the verdict on each (contract 3.4)."""
 
 from __future__ import annotations
 
@@ -15,6 +15,6 @@ def test_seven_statuses_are_retried() -> None:
 
 @pytest.mark.parametrize("status", range(100, 600))
 def test_429_alone_is_throttling(status: int) -> None:
-    """Any other status that somebody wants retried is a passing fault."""
+    """The verdict on any other status is a transient error."""
     expected = RetryAction.throttling_error() if status == 429 else RetryAction.transient_error()
     assert expected == verdict_on_status(status)

@@ -1,6 +1,6 @@
 """One process of a fleet: makes operations against a service, and says how many retries it made.
 
-``python -m tests.unit.quotas.worker QUOTA_URL SERVICE_URL OPERATIONS``; with ``THREADS MOMENT`` after that, so many
+``python -m tests.unit.quotas.worker QUOTA_URL SERVICE_URL OPERATIONS``; with ``THREADS MOMENT`` after that, THREADS
 threads begin at that moment. As a WSGI application it does the same for each request that it gets, with what the
 environment says.
 """
@@ -40,7 +40,7 @@ def retries_of(session: requests.Session, service: str, operations: int) -> dict
 
 
 def retries_at(session: requests.Session, service: str, operations: int, threads: int, moment: float):
-    """What so many threads do that begin together, and how many retries the process's own bucket paid."""
+    """Have threads begin operations at one moment; return how many retries each source of the quota answered."""
     adapter = session.get_adapter(service)
     bucket = adapter.strategy.bucket(adapter.scope_of(requests.Request("GET", service).prepare()))
     getattr(bucket, "refresh", lambda: None)()  # it is known to answer

@@ -114,7 +114,7 @@ def test_try_later_carries_the_hint():
 
 
 def watch_reading(monkeypatch):
-    """What the servers have read so far, in a list that grows."""
+    """Return a list of the bytes that the servers have read so far, which grows."""
     receive, read = Wire.receive, []
 
     def receive_and_tell(self):
@@ -127,7 +127,7 @@ def watch_reading(monkeypatch):
 
 
 def test_nothing_is_left_after_close(monkeypatch):
-    """Whatever goes on, a close ends it, with no error of a thread that would not end, and leaves no thread and no file descriptor."""
+    """A close ends everything that goes on, without an error, and leaves neither a thread nor a file descriptor."""
     files, threads = open_files(), set(threading.enumerate())
     read = watch_reading(monkeypatch)
     server, silent = FaultServer([Stall(), EndlessBody(), StopReading()]), FaultServer([Stall("accept")])
@@ -176,7 +176,7 @@ def test_ipv6():
 
 
 def test_an_error_in_the_script_is_raised_at_the_end():
-    """What a function of the script raises resets the connection, and comes out of the ``with`` block."""
+    """An exception of a script's function resets the connection, and comes out of the ``with`` block."""
     server = FaultServer(lambda _: 1 / 0)
     with pytest.raises(ZeroDivisionError), server:
         assert exchange(server) == (b"", "rst")
