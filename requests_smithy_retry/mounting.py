@@ -179,7 +179,7 @@ def uninstall() -> None:
 
 
 def is_wrapped() -> bool:
-    """Return True if ``Session.__init__`` is ours; beneath somebody else's wrapper, ours stays and does nothing."""
+    """Return True if ``Session.__init__`` is ours; under another library's wrapper, ours stays and does nothing."""
     return _sessions().__init__ is _wrapper
 
 

@@ -98,7 +98,7 @@ def patient(**options: Any) -> Callable[[Clock, Random], Policy]:
 
 
 class Persistent(Policy):
-    """Retries on time alone, with a formula of its own, until the operation is so many seconds old.
+    """Retries on time alone, with a formula of its own, until the operation has taken ``seconds``.
 
     :param seconds: that an operation may take.
     """
@@ -120,7 +120,7 @@ class Persistent(Policy):
         return delay, (began, attempts + 1)
 
     def delay(self, attempts: int) -> float:
-        """Seconds to wait after so many attempts."""
+        """Return the seconds to wait after this number of attempts."""
         raise NotImplementedError
 
 

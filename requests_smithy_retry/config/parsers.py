@@ -130,7 +130,7 @@ def classifiers(value: Any) -> tuple[RetryClassifier, ...]:
 def models(value: Any) -> tuple[Any, ...]:
     """Accept an iterable of Smithy models, each bound to the endpoint it speaks for."""
     if isinstance(value, tuple) and not value:
-        return value  # most have none, and need not import what they are
+        return value  # most adapters have no model and need not import the module
 
     from ..smithy import SmithyEndpoint, SmithyModel
 

@@ -106,7 +106,7 @@ def waits_for_service(config: RetryConfig) -> bool:
 
 
 def _longest_sleep(config: RetryConfig) -> float | None:
-    """Return the bound of sleeping where each wait is as long as somebody may make it."""
+    """Return the bound of sleeping where each wait is as long as a server or the program may ask for."""
     heeds_server = heeds_hints(config.urllib3_rules)
     # A delay that the program's own error or classifier asks for is granted even where headers are not heeded.
     heeds_anybody = heeds_server or config.classifiers or config.error_parser or config.models

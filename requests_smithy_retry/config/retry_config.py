@@ -368,7 +368,7 @@ class RetryConfig:
         return self._sources.get(name, "default")
 
     def is_given(self, name: str) -> bool:
-        """Return True if somebody set an option, even to its default."""
+        """Return True if the option was set by any source, even to its default."""
         return name in self._sources
 
     def settings(self) -> tuple[Setting, ...]:
@@ -474,7 +474,7 @@ def unknown_option(name: str) -> str:
 def contradictions(config: RetryConfig) -> Iterator[tuple[str, str, str]]:
     """Yield each option that would do nothing, the option that makes it void, and the reason.
 
-    Both were set by somebody: a default contradicts nothing. An option that is None asks for nothing.
+    Both must have been set: a default contradicts nothing. An option that is None asks for nothing.
     """
     for name, item in OPTIONS.items():
         value = getattr(config, name)

@@ -128,7 +128,7 @@ NOTHING = OperationOptions()
 current_options: contextvars.ContextVar[OperationOptions | None] = contextvars.ContextVar(
     "requests_smithy_retry.config.options", default=None
 )
-"""The options of this context. Read them with :func:`options_in_force`; that they are None can be seen here."""
+"""The options of this context, or None outside any block. Read them with :func:`options_in_force`."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 

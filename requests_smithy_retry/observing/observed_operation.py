@@ -183,7 +183,7 @@ class ObservedOperation:
             listeners.succeeded(Succeeded(self, number, history))
 
     def record_of(self, event: AfterAttempt) -> AttemptRecord:
-        """Make the record of an attempt that has none."""
+        """Make the record of an attempt that was not recorded."""
         error = None if event.error is None else type(event.error).__name__
         return ended_now(self.adapter.clock, event.number, event.duration, event.status, error, event.address)
 

@@ -146,7 +146,7 @@ class RateLimiterSnapshot:
 class PermitWait:
     """There is no permit yet: wait, then ask again.
 
-    :param seconds: until there will be one, if the rate stays and nobody else takes it.
+    :param seconds: until there will be one, if the rate stays the same and no other thread takes it.
     """
 
     seconds: float
@@ -229,7 +229,7 @@ class ClientRateLimiter(FreshCopies):
             now = self.clock.now()
             self._refill(now)
             seconds = (1.0 - self._capacity) / self._fill_rate
-            # A wait too small to move the clock would be waited for ever: it is as good as over.
+            # A wait too small to move the clock would never end: it counts as over.
             if now + seconds <= now:
                 self._capacity = max(0.0, self._capacity - 1.0)
                 return None
@@ -328,7 +328,7 @@ class ClientRateLimiter(FreshCopies):
             )
 
     def renew_lock(self) -> None:
-        """Make the lock anew, after a fork: the child has none of the waiters."""
+        """Make the lock anew, after a fork: the waiting threads do not exist in the child."""
         self._lock = threading.Lock()
         self._changed = None
         self._resting = 0

@@ -140,7 +140,7 @@ class WaitingLine:
 class Loan:
     """Tokens that a retry took from a bucket on which others may wait. They come back or are lost, once.
 
-    An operation that is interrupted loses them, too: otherwise others would wait for ever.
+    An interrupted operation loses them, too: otherwise others would wait without end.
 
     :param line: of the bucket.
     :param bucket: whose tokens they are.

@@ -76,7 +76,7 @@ class Terms(NamedTuple):
         """When an operation that began then gives up waiting, as far as is known.
 
         :param began: when the operation began.
-        :param down_since: since when nobody got an answer; None: somebody did.
+        :param down_since: since when no operation got an answer; None: one did.
         """
         leave = self.in_all(began)
         if self.deadline is None and down_since is not None:
@@ -237,7 +237,7 @@ class Line:
         return not self.waiters and firsts == self._firsts and now - max(self._touched, self._last) > IDLE
 
     def sent(self, now: float) -> None:
-        """Take note that an attempt is sent: a first one while somebody waits, or a retry."""
+        """Take note that an attempt is sent: a first one while others wait, or a retry."""
         self._last = max(self._last, now)
 
     def failed(

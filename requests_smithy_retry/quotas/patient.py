@@ -47,7 +47,7 @@ class LineBucket(Protocol):
         ...
 
     def succeeded(self, spent: float, *, somebody_waits: bool = False) -> None:
-        """A success after retries that cost so much, together; whether it also lets somebody go who waits."""
+        """Take note of a success after retries that cost ``spent`` tokens, and of whether it lets a waiting one go."""
         ...
 
     def release(self, amount: float) -> None:
@@ -160,7 +160,7 @@ class PatientQuota:
     :param room: the most operations that may wait.
     :param name: the scope's.
     :param timeout_of: the seconds that a time-out of the shapes that requests takes allows one read.
-    :param lines: the names of the scopes on which somebody waits, kept up to date here: first attempts that begin
+    :param lines: the names of the scopes on which operations wait, kept up to date here: first attempts that begin
         while it names theirs are to :meth:`begin` here.
     """
 
@@ -333,7 +333,7 @@ class PatientQuota:
         self.retired = True
 
     def renew_lock(self) -> None:
-        """Begin anew, lock and line, after a fork: the child has none of the waiters."""
+        """Begin anew, lock and line, after a fork: the waiting threads do not exist in the child."""
         self._lock = threading.Lock()
         self._born = self.clock.now()
         self._line: Line | None = None
@@ -393,7 +393,7 @@ class PatientQuota:
         self._note_success(is_first=True, latency=latency, timeout=self._timeout_of(timeout), patience=0.0)
 
     def _follow(self) -> None:
-        """Have first-try successes take the slow path while somebody waits or something failed, and say who waits."""
+        """Have first-try successes take the slow path while operations wait or one failed, and note who waits."""
         line = self._line
         self.first_try = self._count if line is None or line.is_calm else self._first_try_in_trouble
         if line is not None and line.waiters:

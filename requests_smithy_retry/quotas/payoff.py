@@ -84,7 +84,7 @@ class PayoffTokenBucket:
         """Take note of a success after retries that were paid for here.
 
         :param spent: tokens that they cost together: their number.
-        :param somebody_waits: it lets somebody go who waits, so it makes no room for more.
+        :param somebody_waits: True: it lets a waiting operation go, so it makes no room for more.
         """
         _check(spent)
         if not somebody_waits:

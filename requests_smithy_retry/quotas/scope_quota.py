@@ -117,7 +117,7 @@ class PricedQuota:
         until = None if terms.deadline is None else terms.deadline - failure.delay
         price = failure.price
         granted = self.plain.acquire(price, deadline=until)
-        # Also when it is refused: other processes may have spent a bucket that they share with this one.
+        # The hook is set after a refusal, too: other processes may have spent a bucket that they share with this one.
         self.first_try = self._give_reward
         if not granted:
             return Refused(Refusal.EMPTY, why=self._refusal(price))

@@ -68,7 +68,7 @@ def _text(value: Any) -> str:
 LONGEST_CALL = 86_400.0
 """A socket counts its milliseconds in 32 bits, and some waits are ten budgets long."""
 LONGEST = 1e9
-"""31 years: neither Redis nor a lock counts on for ever."""
+"""31 years: neither Redis nor a lock accepts an infinite wait."""
 
 PARSERS: dict[str, Parse] = {
     "budget": number(above=0, most=LONGEST_CALL),

@@ -55,7 +55,7 @@ class Attempt:
         if self.error is not None:
             self.unwritten = bool(this_thread.connecting is True or never_left(self.error))
             self.error = as_requests_error(self.error, response, limits, request)
-        this_thread.connecting = False  # an attempt whose body made this one shall not take it for its own
+        this_thread.connecting = False  # an attempt whose body made this one must not take it for its own
         if isinstance(self.error, requests.exceptions.RequestException):
             self.error.request = request  # not the copy that a watched body was sent with
         if response is not None:
@@ -101,7 +101,7 @@ class Attempt:
 
     @property
     def is_success(self) -> bool:
-        """There is a response below 400, and nothing went wrong with it."""
+        """Return True if there is a response below 400 and no error."""
         return self.error is None and self.response is not None and self.response.status_code < 400
 
     @property

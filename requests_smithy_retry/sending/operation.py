@@ -216,7 +216,7 @@ class Operation:
         finally:
             take_off(carrier)
         delay = delay_of(token, self.port.strategy)
-        if self.limits.forbids(delay):  # a strategy of somebody else's need not look at the deadline
+        if self.limits.forbids(delay):  # a foreign strategy need not look at the deadline
             why = f"the next wait of {delay:.3g} s would not end in time"
             return Stop(StopReason.DEADLINE, why, 0.0, token.classification)
         verdict = token.classification

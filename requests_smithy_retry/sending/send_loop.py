@@ -95,7 +95,7 @@ class SendLoop(HTTPAdapter):
             raise
         else:
             if response.status_code < 400:
-                # As in _first_try, without the call.
+                # The body of _first_try, without the cost of a call.
                 hook = self._hook_at(ORIGIN(request.url)[0]) or self._hook_of(request, response)  # type: ignore[index, arg-type]
                 hook.first_try((started, timeout))
                 response._retry_started = started  # type: ignore[attr-defined]

@@ -31,8 +31,8 @@ def gives_free_first_token(strategy: RetryStrategy) -> bool:
 def permits_needed(strategy: RetryStrategy) -> Collection[Any] | bool:
     """True if first attempts need permits, now or (a collection) once there is something in it.
 
-    A ``send_permit`` of somebody else's is always asked; so is a limiter of somebody else's, which may be throttled
-    from elsewhere. The built-in ones give leave to everybody until a server throttles.
+    A foreign ``send_permit`` is always asked; so is a foreign limiter, which may be throttled from elsewhere. Built-in
+    ones give leave to everybody until a server throttles.
     """
     if not hasattr(strategy, "send_permit"):
         return getattr(strategy, "busy", False) if isinstance(strategy, SimpleRetryStrategy) else False
@@ -194,12 +194,12 @@ def adapt(strategy: RetryStrategy, config: RetryConfig) -> StrategyPort:
 
 
 def check_beside_strategy(strategy: RetryStrategy, config: RetryConfig | None, options: dict[str, Any]) -> None:
-    """Refuse what would be connected to nothing, because the given strategy has its own.
+    """Refuse options that would have no effect, because the given strategy has its own.
 
     :param strategy: the object that was given as one.
     :param config: the config that was given beside it, or None.
     :param options: likewise, by name.
-    :raises RetryConfigError: for anything that the strategy would not look at, and for what is no strategy.
+    :raises RetryConfigError: for an option that the strategy would ignore, and for an object that is not a strategy.
     """
     if isinstance(strategy, type) or not isinstance(strategy, RetryStrategy):
         raise RetryConfigError(

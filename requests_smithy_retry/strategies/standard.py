@@ -37,10 +37,10 @@ STOP_REASONS = {
 class StandardRetryStrategy(SimpleRetryStrategy):
     """The standard mode of the AWS SDKs, with a quota that rides out outages.
 
-    Each scope has a bucket of two retries, which first-try successes fill and retries that pay enlarge. Who finds it
-    empty waits until somebody's success proves that the service is back, as long as ``patience`` or the deadline
-    allows. With ``retry_spec="2.1"`` or ``"2.0"``, with AWS settings or a number as ``quota``, each scope has the
-    published bucket instead: a retry has its price, and an empty bucket means no retries.
+    Each scope has a bucket of two retries, which first-try successes fill and retries that pay enlarge. An operation
+    that finds it empty waits until a success of another one proves that the service is back, as long as ``patience`` or
+    the deadline allows. With ``retry_spec="2.1"`` or ``"2.0"``, with AWS settings or a number as ``quota``, each scope
+    has the published bucket instead: a retry has its price, and an empty bucket means no retries.
 
     :param config: the policy; or give options by name.
     :param backoff_strategy: computes delays in place of the configured backoff, for every kind of failure.
@@ -93,7 +93,7 @@ class StandardRetryStrategy(SimpleRetryStrategy):
         return replace(token, standing=standing or Standing(self.clock.now()))
 
     def refresh_retry_token_for_retry(self, *, token_to_renew: RetryToken, error: Exception) -> StandardRetryToken:
-        """A token for another attempt, or the reason why there is none. It may take a while: see ``patience``.
+        """Return a token for another attempt, or raise the reason for refusing. It may take a while: see ``patience``.
 
         :param token_to_renew: the failed attempt's token.
         :param error: the exception that was raised, or one that carries the response.
@@ -129,7 +129,7 @@ class StandardRetryStrategy(SimpleRetryStrategy):
         return None if bucket is None else quota_before(bucket, self.config, self.clock)
 
     def snapshot(self) -> StrategySnapshot:
-        """An immutable view of the buckets, and of who waits; a scope that was never used has none."""
+        """Return an immutable view of the buckets and of the waiting operations; a scope never used is not in it."""
         return StrategySnapshot(MappingProxyType({scope: quota.snapshot() for scope, quota in self._quotas}))
 
     def _counts_attempts(self, reason: RetryReason, context: RetryContext) -> bool:

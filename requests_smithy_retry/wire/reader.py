@@ -111,7 +111,7 @@ class Reader(socket.SocketIO):
 
 
 class BoundedReader(Reader):
-    """A reader whose body is to be read in so many seconds, from the first read on."""
+    """A reader that bounds the time from the first read of the body to its end, in seconds."""
 
     seconds: float = 0.0
     _until: Deadline | None = None

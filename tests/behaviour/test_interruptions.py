@@ -145,7 +145,7 @@ def test_a_handler_of_any_kind_is_known(handled: Any) -> None:
 
 
 def test_what_the_caller_is_handling_is_no_interruption(handled: Any) -> None:
-    """Whoever cleans up after an alarm has retries as usual, although each exception has that one as its context."""
+    """Code that handles an alarm has retries as usual, although each exception has the alarm's as its context."""
     handled(raising(TimeoutError))
     adapter = scripted(requests.ConnectionError("refused"), 200)
     try:
@@ -191,7 +191,7 @@ def test_an_error_of_the_system_without_any_handler_is_retried(
 
 
 def test_an_interruption_while_a_body_is_asked_for_again_comes_out(handled: Any) -> None:
-    """It is none of the body's own faults, for which the first answer would be returned."""
+    """An exception of the signal handler propagates; it is not taken for a fault of the body."""
     handled(raising(Limit))
 
     class Parts:
@@ -365,7 +365,7 @@ def test_options_outside_are_in_force_after_an_interruption() -> None:
 
 
 def test_an_interruption_while_a_classifier_reads_a_body_comes_out(handled: Any) -> None:
-    """What another library's response raises there is no such thing, and leaves the classifier with nothing."""
+    """An interruption propagates, but an error that the response's own ``content`` raises means an empty prefix."""
     handled(raising(OSError))
 
     class Reading(requests.Response):
@@ -385,7 +385,7 @@ def test_an_interruption_while_a_classifier_reads_a_body_comes_out(handled: Any)
 
 
 def test_a_long_chain_of_exceptions_is_not_followed_for_ever(handled: Any) -> None:
-    """Nor one that leads back to itself."""
+    """The search ends after a bounded number of exceptions, and in a chain that leads back to itself."""
     handled(raising(OSError))
     error = last = OSError("first")
     for number in range(40):

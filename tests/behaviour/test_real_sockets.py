@@ -1,4 +1,4 @@
-"""What only a wire can show: a server that misbehaves on loopback, and what reaches it."""
+"""Facts that only a wire can show: a server that misbehaves on loopback, and the requests that reach it."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_a_generator_upload_is_sent_once():
 )
 @pytest.mark.parametrize("make", [lambda: iter([b"one", b"two"]), lambda: (part for part in [b"onetwo"])])
 def test_no_empty_upload_is_ever_sent(make, fault):
-    """Whatever goes wrong, a one-shot upload reaches the server once at most, and never empty."""
+    """With every fault, a one-shot upload reaches the server once at most, and never empty."""
     with FaultServer([fault, OK, OK]) as server, session() as client:
         try:
             client.put(server.url, data=make())
@@ -194,7 +194,7 @@ def test_a_post_that_was_read_before_a_reset_is_sent_once(fault):
 
 
 def test_what_an_earlier_connection_came_to_is_forgotten():
-    """A refused connection elsewhere says nothing of the POST that follows on a kept connection."""
+    """A refused connection elsewhere does not count for the POST that follows on a kept connection."""
     with FaultServer([OK, ResetAfterRequest(), OK]) as server, refusing_port() as port, session() as client:
         client.get(server.url)
         with pytest.raises(rex.ConnectionError):

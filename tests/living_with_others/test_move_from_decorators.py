@@ -1,4 +1,4 @@
-"""What docs/howto/move-from-decorators.md says of tenacity, stamina and backoff: each beside the adapter, for real."""
+"""The claims of docs/howto/move-from-decorators.md about tenacity, stamina and backoff, each run beside the adapter."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class TestAtTheEnd:
             assert 6 == len(server.requests)
 
     def test_tenacity_without_reraise(self):
-        """It raises an exception of its own, which is none of requests."""
+        """Without ``reraise``, tenacity raises an exception of its own, which is not a requests exception."""
         plain = tenacity.retry(stop=tenacity.stop_after_attempt(2), wait=tenacity.wait_none())
         with FaultServer(default=Reply(503)) as server, pytest.raises(tenacity.RetryError) as caught:
             plain(checked(requests.get))(server.url)
@@ -179,7 +179,7 @@ class TestWaits:
         return [next(waits) for _ in range(5)]
 
     def test_exponential(self):
-        """The same sequence from the same numbers; the random kind draws from nothing up to it."""
+        """All three give the same sequence for the same numbers; the random kinds draw from 0 to it."""
         expected = [0.5, 1, 2, 3, 3]
         assert expected == self.ours(initial_backoff=0.5, max_backoff=3)
         assert expected == self.tenacitys(tenacity.wait_exponential(multiplier=0.5, max=3))

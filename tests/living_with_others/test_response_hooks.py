@@ -27,7 +27,7 @@ LONGEST = b"l" * 1_100_000
 
 
 def seen_by_hooks(adapter: HTTPAdapter, url: str, method: str = "GET", **options: Any) -> list[Any]:
-    """What a hook finds, and how the call ends."""
+    """Return the values that a hook finds, and the result of the call."""
     found: list[Any] = []
 
     def hook(response: requests.Response, **_: Any) -> None:

@@ -1,4 +1,4 @@
-"""What docs/howto/gunicorn-celery-gevent.md says, tried in processes of their own. Pre-fork quotas: quotas/test_fleet.
+"""The claims of docs/howto/gunicorn-celery-gevent.md, in processes of their own. Pre-fork quotas: quotas/test_fleet.
 
 gevent patches the whole process, gunicorn and Celery are programs: nothing of them may happen in the tests' process.
 """
@@ -37,7 +37,7 @@ def block_with(text: str) -> str:
 
 
 def run(*command: str, cwd: Path, seconds: float = 60, **environment: str) -> str:
-    """What a Python program of its own prints."""
+    """Run a Python program in a process of its own, and return its output."""
     whole = [sys.executable, *command]
     done = subprocess.run(whole, cwd=cwd, env=environ(**environment), capture_output=True, text=True, timeout=seconds)
     assert done.returncode == 0, done.stderr[-2000:]

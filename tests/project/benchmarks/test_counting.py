@@ -58,7 +58,7 @@ def drain():
 
 
 def instructions(function) -> int:
-    """What `dis` lists, but for the marker at the start, for which CPython sends no event."""
+    """Return the number of instructions that `dis` lists, without RESUME, for which CPython sends no event."""
     return sum(1 for instruction in dis.get_instructions(function) if instruction.opname != "RESUME")
 
 
@@ -96,7 +96,7 @@ def test_a_generator_counts_each_time_it_is_resumed():
 
 
 def test_counts_repeat():
-    """The same call counts the same every time."""
+    """Twenty counts of the same call are equal."""
     assert len({counting.count(drain) for _ in range(20)}) == 1
 
 

@@ -36,7 +36,7 @@ def test_every_status(status: int) -> None:
 
 
 def test_an_exception_has_no_status() -> None:
-    """There is no opinion on it."""
+    """The classifier has no opinion on an exception."""
     assert HttpStatusCodeClassifier().classify_retry(Outcome(error=OSError()), NOTHING) == NOTHING
 
 

@@ -1,4 +1,4 @@
-"""Which statuses a retry may help, and what each says (contract 3.4)."""
+"""The statuses that a retry may help, and the verdict on each (contract 3.4)."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def test_a_table_shows_every_source_and_the_worst_case():
     ],
 )
 def test_it_says_how_long_a_service_is_waited_for(arguments, attempts, line):
-    """And whether attempts are bounded by it."""
+    """The report says whether attempts are bounded, and the longest wait for a service that is down."""
     lines = [line.split("  ") for line in run(*arguments).output.splitlines() if line]
     told = {parts[0]: parts[-1].strip() for parts in lines}
     assert (attempts, line) == (told["most attempts"], told["longest wait for a service that is down"])

@@ -172,7 +172,7 @@ def attempts(number):
 
 
 def in_thread(function, *args):
-    """What it returns, or raises, in a thread of its own, that is, in a context of its own."""
+    """Run a function in a thread, and so in a context, of its own; return its result, or raise its error."""
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(function, *args).result()
 
@@ -235,7 +235,7 @@ def test_generators_may_be_closed_in_any_order():
 
 
 def test_the_deadline_of_a_closed_generator_is_gone():
-    """What the others said stands: deadlines, and classifiers of blocks around and within."""
+    """Deadlines and classifiers of the other blocks, around it and within it, stay in force."""
     clock = FakeClock(now=100.0)
 
     def pages(**options):

@@ -1,4 +1,4 @@
-"""What each kind of option accepts and refuses, and in which words (contract 10.1)."""
+"""The values that each kind of option accepts and refuses, and the words of the refusal (contract 10.1)."""
 
 from __future__ import annotations
 
@@ -203,19 +203,19 @@ KEPT: list[tuple[str, Any, Any]] = [
 
 @pytest.mark.parametrize(("name", "given", "kept"), KEPT)
 def test_what_is_allowed_is_kept_in_one_form(name, given, kept):
-    """Also at the ends of a range, empty or 0; words in lower case, methods in upper case, collections frozen."""
+    """Both ends of a range, 0 and empty values are kept; words in lower case, methods in upper case, sets frozen."""
     value = getattr(RetryConfig(**{name: given}), name)
     assert (kept, type(kept)) == (value, type(value))
 
 
 def test_a_status_of_an_enum_is_kept_as_its_number():
-    """So that a config is shown as numbers, whoever writes it."""
+    """The status is kept as an ``int``, so that a config is shown as numbers."""
     (code,) = RetryConfig(retry_status_codes=[HTTPStatus.BAD_GATEWAY]).retry_status_codes
     assert (502, int) == (code, type(code))
 
 
 def test_a_number_may_have_another_lower_end():
-    """Which it has to be above, and which the refusal names."""
+    """The value must be above that end, and the refusal names it."""
     above = number(above=2.5, unit="tokens")
     assert 2.6 == above(2.6)
     for bad in (2.5, 1, None):

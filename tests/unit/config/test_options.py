@@ -103,7 +103,7 @@ def test_the_reference_page_says_what_the_table_says() -> None:
 
 
 def test_sets_of_options_name_options() -> None:
-    """What is the adapter's and what is the classifiers' is in the table, and no option is both."""
+    """The table has each option of the adapter and of the classifiers, and no option is both."""
     assert OPTIONS.keys() >= ADAPTER_OPTIONS | CLASSIFIER_OPTIONS
     assert not ADAPTER_OPTIONS & CLASSIFIER_OPTIONS
 
@@ -117,5 +117,5 @@ def test_names_are_checked() -> None:
 
 
 def test_far_from_any_name_all_are_listed() -> None:
-    """There is no nearest one then."""
+    """A name that resembles no option leads to a list of all options."""
     assert all(name in unknown_option("qqqqq") for name in OPTIONS)

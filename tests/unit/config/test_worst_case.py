@@ -1,4 +1,4 @@
-"""What one operation can cost at most, in closed form."""
+"""The most that one operation can cost, in closed form."""
 
 import contextlib
 import math
@@ -136,7 +136,7 @@ def asks_for_more(outcome, previous):
 
 
 def error_that_asks(response):
-    """The same by an error of the program's own."""
+    """Return an error of the program's own that asks for the same wait."""
     error = Exception("busy")
     error.is_retry_safe, error.retry_after = True, float(response.headers["X-Longest"])
     return error
@@ -194,7 +194,7 @@ FAILURES = st.lists(
 
 
 def test_each_option_is_thought_of():
-    """Whoever adds an option says whether the bound depends on it; then the tests below draw it."""
+    """Every option is listed as one that matters to the bound or as one that does not."""
     assert set(OPTIONS) == set(MATTERING) | NO_MATTER
 
 
@@ -257,7 +257,7 @@ FOCUSES = {
 @settings(max_examples=60)
 @given(options=POLICIES, failures=FAILURES, asks=st.booleans(), draw=st.sampled_from([0.0, 0.5, 1 - 2**-53]))
 def test_no_operation_comes_to_more(focus, options, failures, asks, draw):
-    """Whatever is configured, whatever the server answers and whatever the jitter throws."""
+    """The worst case bounds the operation for any policy, any answers of the server and any jitter."""
     failures = [(status, header if asks else "", seconds) for status, header, seconds in failures]
     if focus != "anything":
         options.pop("operation_timeout", None)

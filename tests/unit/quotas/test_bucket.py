@@ -20,7 +20,7 @@ from requests_smithy_retry.testing.clock import FakeClock
 
 
 def test_it_starts_full_and_takes_all_or_nothing():
-    """What cannot be had whole is not had at all."""
+    """An amount that is not there in full is not taken at all."""
     bucket = TokenBucket(20)
     assert (bucket.acquire(14), bucket.acquire(14), bucket.acquire(6)) == (True, False, True)
     assert bucket.available == 0
@@ -76,7 +76,7 @@ def test_what_is_given_back_is_there(method):
 
 @pytest.mark.parametrize("method", ["release", "reward"])
 def test_too_much_given_back_fills_it_and_no_more(method):
-    """Also where nothing refills it."""
+    """A bucket without refill does not exceed its capacity, either."""
     bucket = TokenBucket(10, initial=9)
     getattr(bucket, method)(4)
     assert bucket.available == 10
@@ -266,7 +266,7 @@ STEPS = st.lists(st.tuples(st.sampled_from(["acquire", "release", "reward", "adv
 
 @given(STEPS, st.floats(0, 100), st.sampled_from([0.0, 0.5, 7.0]))
 def test_it_never_holds_less_than_nothing_nor_more_than_its_capacity(steps, capacity, rate):
-    """Whatever happens in whatever order; and a refusal takes nothing."""
+    """The level stays between 0 and the capacity for any sequence of events; a refusal takes nothing."""
     clock = FakeClock()
     bucket = TokenBucket(capacity, refill_rate=rate, clock=clock)
     for what, amount in steps:

@@ -149,7 +149,7 @@ class TestGiveBacksAtExit:
         return float(server.command("HGET", "requests-smithy-retry:{default}", "level"))
 
     def test_of_a_process_that_ends(self, redis_server: RedisServer) -> None:
-        """What a process gathered it gives back when it ends, also by an exception."""
+        """A process gives back what it has gathered when it ends, by an exception as well."""
         assert self.level_after(redis_server, TAKES) == 460
         assert self.level_after(redis_server, TAKES + "sys.exit()") == 420
 
@@ -182,7 +182,7 @@ if __name__ == "__main__":
         assert self.level_after(redis_server, code) == 460
 
     def test_a_server_that_is_gone_delays_no_exit(self, own_redis_server: RedisServer) -> None:
-        """There is no traceback at exit either, only the log's line."""
+        """The process exits in time and without a traceback."""
         code = TAKES + "import signal; os.kill(int(sys.argv[2]), signal.SIGKILL)"
         done = subprocess.run(
             [sys.executable, "-c", code, own_redis_server.url("?budget=60"), str(own_redis_server.process.pid)],

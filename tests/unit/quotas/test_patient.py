@@ -50,7 +50,7 @@ def test_health_costs_one_count():
 
 
 def test_first_try_successes_take_the_slow_path_only_while_there_is_trouble():
-    """From the first failure to the next success, and while somebody waits."""
+    """The slow path is taken from the first failure to the next success, and while operations wait."""
     quota = PatientQuota(clock=FakeClock())
     calm = quota.first_try
     standing = fail(quota).standing
@@ -208,7 +208,7 @@ def test_a_success_wakes_the_first_in_line_at_that_moment():
 
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])
 def test_an_interrupted_waiter_leaves_the_line(kind):
-    """Ctrl-C reaches whoever waits; the others go on, and the next in line asks."""
+    """Ctrl-C reaches the waiting thread, which leaves the line."""
 
     class Interrupting(FakeClock):
         def sleep(self, seconds: float) -> None:
@@ -300,7 +300,7 @@ def test_a_line_that_fills_up_while_a_response_is_let_go_refuses():
 
 
 def test_a_retired_scope_says_so():
-    """Whatever happens to those who are still on it."""
+    """A retired scope knows that it is retired, and operations that are still on it go on."""
     quota = PatientQuota(clock=FakeClock())
     assert not quota.retired
     quota.retire()

@@ -178,7 +178,7 @@ def test_a_copy_begins_anew(twin):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 def test_a_child_begins_anew_and_its_parent_keeps_what_it_had():
-    """Also when another thread held the lock; a counter that somebody remembered is still this bucket's."""
+    """The child begins anew even if another thread held the lock, and a counter from before the fork still counts."""
     bucket = PayoffTokenBucket()
     first_try = bucket.first_tries.__next__
     bucket.take()

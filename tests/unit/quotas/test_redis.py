@@ -41,7 +41,7 @@ def level(server: RedisServer, name: str = "default") -> float | None:
 
 
 def level_becomes(server: RedisServer, expected: float) -> bool:
-    """Whether a level is reached within half a minute: what is sent without waiting takes its time."""
+    """Return True if a level is reached within half a minute: the link sends tokens later than it takes them."""
     for _ in range(600):
         if level(server) == expected:
             return True
@@ -70,7 +70,7 @@ def impatient(bucket: RedisTokenBucket) -> Iterator[None]:
 
 class TestTheBucket:
     def test_two_handles_share_one_bucket(self, redis_server: RedisServer) -> None:
-        """What one takes the other has not."""
+        """Tokens that one handle takes are missing for the other."""
         one, two = (RedisTokenBucket(redis_server.url(PATIENT), capacity=28) for _ in range(2))
         assert [one.acquire(14), two.acquire(14), one.acquire(14), two.acquire(14)] == [True, True, False, False]
         assert (one.available, two.available, one.source) == (0, 0, "redis")
@@ -200,7 +200,7 @@ class TestTheUrl:
         ],
     )
     def test_a_bad_url_is_refused_at_once_and_not_shown(self, url: str) -> None:
-        """What redis-py cannot use is refused when the bucket is made, without its words."""
+        """A URL that redis-py cannot use is refused when the bucket is made, without redis-py's own message."""
         with pytest.raises(ValueError, match=r"allowed|redis-py refuses|number") as error:
             RedisTokenBucket(url)
         assert "ret" not in str(error.value).replace("requests-smithy-retry", "").replace("retry", "")
@@ -337,7 +337,7 @@ class TestWithoutAnAnswer:
         assert bucket.source == "redis"
 
     def test_a_key_that_is_something_else(self, redis_server: RedisServer, caplog: pytest.LogCaptureFixture) -> None:
-        """Somebody keeps a text under the bucket's key: fall open, and leave it alone."""
+        """If the bucket's key holds a text, the bucket falls open and leaves the text alone."""
         redis_server.command("SET", "requests-smithy-retry:{default}", "mine")
         bucket = RedisTokenBucket(redis_server.url(PATIENT))
         assert bucket.acquire(14)

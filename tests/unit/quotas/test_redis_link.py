@@ -411,7 +411,7 @@ class TestGivingBack:
         until(lambda: one.level == 410)
 
     def test_in_an_outage_it_waits_for_the_next_answer(self) -> None:
-        """Nobody knocks at a server that is out but whoever asks."""
+        """During an outage only a take connects to the server; tokens to give back wait for the next answer."""
         server, one = Server(), account()
         link = server.link(flush_interval=0.001, retry_interval=600)
         link.clock = clock = Shifted()
@@ -429,7 +429,7 @@ class TestGivingBack:
         assert (link.take(one, 0), one.level) == (True, 410)
 
     def test_a_success_starts_no_thread(self) -> None:
-        """What is given back before anybody asked waits for the first who does."""
+        """Tokens that are given back before the first take wait for that take."""
         server, one = Server(), account()
         link = server.link(flush_interval=0)
         link.give_back(one, 10)
@@ -448,7 +448,7 @@ class TestGivingBack:
         assert {redis_server.command("HGET", each.key, "level") for each in accounts} == {"410"}
 
     def test_at_exit_without_threads_it_is_sent_by_the_one_who_ends(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Python starts no thread then; a forked child has none yet."""
+        """If no thread can be started, as at exit, the calling thread sends the returns itself."""
         server, one = Server(), account()
         link = server.link()
         link.give_back(one, 10)
@@ -473,7 +473,7 @@ class TestGivingBack:
         assert (link.outage.failures, one.pending) == (1, 10)
 
     def test_a_child_owes_nothing_of_its_parents(self) -> None:
-        """What the parent gathered is dropped in the child, and what the child gathers arrives."""
+        """Returns that the parent gathered are dropped in the child, and those of the child arrive."""
         server, one = Server(), account()
         link = server.link()
         server.levels[one.key] = 400.0
@@ -487,7 +487,7 @@ class TestGivingBack:
 
 class TestTheEnd:
     def test_what_is_owed_is_given_back_when_nobody_holds_the_link(self, redis_server: RedisServer) -> None:
-        """Also where the last holder is part of a cycle of garbage; then the thread ends."""
+        """The returns are sent even if the last holder is part of a cycle of garbage; then the thread ends."""
 
         class Holder:
             def __init__(self) -> None:

@@ -38,7 +38,7 @@ def new_bucket(directory: Path, scope: str = "a", **options) -> SharedMemoryToke
 
 
 def test_two_handles_share_one_bucket(directory: Path) -> None:
-    """What one takes the other has not."""
+    """Tokens that one handle takes are missing for the other."""
     one, two = (new_bucket(directory, capacity=28) for _ in range(2))
     assert [one.acquire(14), two.acquire(14), one.acquire(14), two.acquire(14)] == [True, True, False, False]
     one.release(5)
@@ -83,7 +83,7 @@ def test_it_does_what_the_bucket_in_memory_does(directory: Path, steps: list[tup
 
 
 def test_it_refills_by_the_machines_clock(directory: Path) -> None:
-    """What another process spent comes back too; a clock that begins anew takes nothing."""
+    """Tokens that another process spent come back too; a clock that begins anew takes nothing away."""
     clock = FakeClock()
     one, two = (new_bucket(directory, capacity=100, refill_rate=10, clock=clock) for _ in range(2))
     one.acquire(100)
@@ -98,7 +98,7 @@ def test_it_refills_by_the_machines_clock(directory: Path) -> None:
 
 
 def test_a_full_bucket_takes_no_lock(directory: Path) -> None:
-    """There is nothing to lose, so nobody is waited for."""
+    """Giving back to a full bucket changes nothing, so it does not wait for the lock."""
     bucket, other = new_bucket(directory), new_bucket(directory)
     bucket.acquire(1)
     bucket.release(1)
@@ -256,7 +256,7 @@ def test_an_amount_that_is_none_is_refused(directory: Path, amount: float) -> No
 
 
 def test_a_removed_file_ends_no_call_of_another_thread(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The level is read without a lock: the mapping stays for as long as somebody reads it."""
+    """The level is read without a lock, so the mapping stays as long as a thread reads it."""
     bucket = new_bucket(directory, capacity=1e9)
     bucket.acquire(1)
 

@@ -18,7 +18,7 @@ MOMENTS = 60
 
 
 class Leaping:
-    """A clock that leaps past every deadline when it is looked at for the so manieth time."""
+    """A clock that leaps past every deadline after ``look`` readings."""
 
     def __init__(self, look: int) -> None:
         self.looks_left = look

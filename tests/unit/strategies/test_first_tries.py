@@ -74,7 +74,7 @@ class TakenFromMeanwhile(TokenBucket):
 
 
 def test_what_another_thread_takes_meanwhile_is_given_back_by_later_first_tries() -> None:
-    """A bucket that was seen to be full is not taken for full for ever."""
+    """A bucket that was seen to be full is not taken for full from then on."""
     quota = PricedQuota(TakenFromMeanwhile(500))
     paid = quota.failed(quota.begin(), Terms(), Failure(price=14))
     assert isinstance(paid, Go)

@@ -31,7 +31,7 @@ def read_to_end(sock):
 
 
 def read_exactly(sock, size):
-    """So many bytes, however they are cut into pieces; fewer when the connection ends before."""
+    """Return ``size`` bytes, however they are cut into pieces; fewer if the connection ends before."""
     data = b""
     while len(data) < size and (piece := sock.recv(size - len(data))):
         data += piece
@@ -39,7 +39,7 @@ def read_exactly(sock, size):
 
 
 def answer_before_silence(server, size, request=GET):
-    """The first so many bytes of the answer, and then what else comes within a moment, and how it ends."""
+    """Return the first ``size`` bytes of the answer with what else comes within a moment, and how it ends."""
     with closing(connect(server)) as sock:
         sock.sendall(request)
         data = read_exactly(sock, size)

@@ -157,7 +157,7 @@ def test_a_stall_may_be_picked_by_path():
 
 
 def test_stalls_are_checked():
-    """A point that does not exist is refused, and so is a stall within what is no reply."""
+    """A point that does not exist is refused, and so is a stall within a behaviour that is not a reply."""
     with pytest.raises(ValueError, match="'lunch'"):
         Stall("lunch")
     with pytest.raises(ValueError, match="needs a Reply"):
@@ -236,7 +236,7 @@ def test_an_early_answer_to_a_request_without_upload():
 
 
 def test_an_unread_upload_is_not_taken_for_a_request():
-    """What follows an early answer on its connection is thrown away."""
+    """Bytes that follow an early answer on its connection are thrown away."""
     with FaultServer([AnswerBeforeUpload()]) as server, closing(client(server)) as connection:
         ask(connection, "PUT", "/", b"GET / HTTP/1.1\r\n\r\n")
         assert ask(connection)[0] == 200

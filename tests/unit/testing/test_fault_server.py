@@ -114,7 +114,7 @@ def test_try_later_carries_the_hint():
 
 
 def watch_reading(monkeypatch):
-    """What the servers have read so far, in a list that grows."""
+    """Return a list of the bytes that the servers have read so far, which grows."""
     receive, read = Wire.receive, []
 
     def receive_and_tell(self):
@@ -176,7 +176,7 @@ def test_ipv6():
 
 
 def test_an_error_in_the_script_is_raised_at_the_end():
-    """What a function of the script raises resets the connection, and comes out of the ``with`` block."""
+    """An exception of a script's function resets the connection, and comes out of the ``with`` block."""
     server = FaultServer(lambda _: 1 / 0)
     with pytest.raises(ZeroDivisionError), server:
         assert exchange(server) == (b"", "rst")

@@ -195,7 +195,7 @@ def rows(*outcomes):
 
 @pytest.mark.parametrize("row", rows("whole", "broken", "unknowable"))
 def test_outcomes_of_the_catalogue(row):
-    """What should arrive whole does; what is broken fails in http.client, but for what that gets wrong."""
+    """A row marked whole arrives whole, and a broken one fails in http.client, except for those that it gets wrong."""
     with FaultServer(row.behaviour) as server:
         try:
             seen = whole_by_http_client(server)
@@ -216,7 +216,7 @@ def test_a_reply_to_head_never_has_a_body(row):
 
 @pytest.mark.parametrize("row", rows("slow"))
 def test_slow_rows_of_the_catalogue(row):
-    """What is slow has not ended after a while, though bytes may keep coming."""
+    """A slow answer has not ended after a while, though bytes may keep coming."""
     with FaultServer(row.behaviour) as server, closing(connect(server, 0.03)) as sock:
         sock.sendall(GET)
         until = time.monotonic() + 0.03

@@ -1,4 +1,4 @@
-"""What is said once a process."""
+"""Messages that appear once in a process."""
 
 from __future__ import annotations
 

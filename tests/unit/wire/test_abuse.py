@@ -91,7 +91,7 @@ class OwnWay(HTTPConnection):
 
 @pytest.mark.parametrize("framing", ["close", "chunked"])
 def test_a_discarded_response_costs_little_where_the_connection_is_none_of_ours(framing: str) -> None:
-    """What it reads with is the standard library's, which can be bounded as well."""
+    """The standard library's reader, which such a connection uses, can be bounded as well."""
     with FaultServer([EndlessBody(503, framing=framing)]) as server, session() as made:
         pool = type("Pool", (HTTPConnectionPool,), {"ConnectionCls": OwnWay})
         made.get_adapter(server.url).poolmanager.pool_classes_by_scheme = {"http": pool}  # type: ignore[attr-defined]
@@ -174,7 +174,7 @@ def test_the_trailers_of_a_discarded_body_are_waited_for_no_longer_than_the_rest
 @pytest.mark.real_time
 @pytest.mark.parametrize("status", [404, 503])
 def test_an_error_body_without_length_that_ends_in_a_reset_is_cut(status: int) -> None:
-    """Whether it was looked at before or not; the kernel tells of the reset only once."""
+    """The cut is found in a 404 and in a 503, although the kernel reports the reset only once."""
     head = b"HTTP/1.1 %d No\r\n" % status
     broken = pytest.raises(requests.exceptions.ChunkedEncodingError)
     with answering(head + LENGTHLESS, reset) as url, session(max_attempts=1) as made, broken:
@@ -212,7 +212,7 @@ def test_an_error_body_that_stalls_takes_as_long_as_the_read_timeout_says(monkey
 
 
 def test_the_body_that_head_never_has_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever its head says of chunks."""
+    """A response to HEAD is not read, even if its head announces chunks."""
     monkeypatch.setattr(Reader, "fetch_ahead", None)
     with FaultServer(Reply(404, body=b"x", framing="chunked")) as server, session(max_attempts=1) as made:
         assert made.head(server.url, timeout=600).status_code == 404
@@ -257,7 +257,7 @@ def test_a_trickling_line_of_chunk_framing_is_not_drained_for_long() -> None:
     ids=repr,
 )
 def test_a_final_failure_is_handed_over_whole(reply: Reply) -> None:
-    """What was looked at first is not lost to the caller."""
+    """Bytes that were looked at first are not lost to the caller."""
     with FaultServer([reply]) as server, session() as made:
         response = made.get(server.url)
         coded = response.headers.get("content-encoding")
@@ -276,7 +276,7 @@ def test_a_slow_final_failure_is_read_to_its_end() -> None:
 
 
 def test_the_long_body_of_a_final_failure_that_is_cut_is_asked_for_again() -> None:
-    """A cut body is that attempt's failure, also where the status was none to retry."""
+    """A cut body is that attempt's failure, even if the status would not be retried."""
     with FaultServer([CutBody(Reply(404, body=BIG), -5), Reply(404, body=BIG)]) as server, session() as made:
         response = made.get(server.url)
     assert response.content == BIG

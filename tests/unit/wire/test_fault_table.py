@@ -18,9 +18,9 @@ from .support import nothing_left, session
 UNASKED_101 = "switching-protocols"
 """Handed on as it is (contract 14.2): its status says all."""
 AMPLE = 60.0
-"""Seconds for one attempt that nothing holds up; so many that any machine keeps to them."""
+"""Seconds for one attempt that nothing holds up; enough for any machine."""
 SECONDS = (0.05, 1.0, 20.0)
-"""Seconds for one attempt, where the fault lasts until somebody's patience ends. The longer ones are for a machine that
+"""Seconds for one attempt, where the fault lasts until a time limit ends it. The longer ones are for a machine that
 is too busy for the shorter ones. No drip ends within them."""
 
 SLOWER = {seconds: {fault.name: fault for fault in fault_catalogue(interval=seconds / 4)} for seconds in SECONDS}
@@ -55,7 +55,7 @@ HEAD_FAULTS = frozenset(
         "interim-without-end",
     ]
 )
-"""What fails before there is a response to hand on."""
+"""Faults that occur before there is a response to hand over."""
 BODIES: dict[str, Any] = {"none": None, "bytes": b"payload", "generator": "generator", "file": "file"}
 
 
@@ -125,7 +125,7 @@ def undisturbed(
 )
 @pytest.mark.parametrize("fault", BROKEN, ids=ids(BROKEN))
 def test_a_passing_fault_is_mended(fault: CataloguedFault, method: str, kind: str, times: int) -> None:
-    """What may be sent again comes back whole, however the attempts before were broken."""
+    """A request that may be sent again ends with a whole response, however the attempts before were broken."""
     result, server = undisturbed(fault, method, kind, False, times, expected=times + 1)
     assert isinstance(result, requests.Response), result
     assert result.content == DEFAULT_BODY

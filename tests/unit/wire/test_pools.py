@@ -61,7 +61,7 @@ def test_nobody_waits_for_a_connection_after_the_deadline() -> None:
 
 
 def test_a_manager_without_the_option_does_not_wait() -> None:
-    """Somebody's own manager need not say whether it blocks."""
+    """A foreign manager need not say whether its pools block."""
     manager = SimpleNamespace(connection_pool_kw={}, pool_classes_by_scheme={"http": HTTPConnectionPool})
     use_our_pools(manager, AddressMemory(FakeClock()))
     assert not issubclass(manager.pool_classes_by_scheme["http"], WaitingPool)
@@ -83,13 +83,13 @@ class StrangeManager(RetryAdapter):
 
 @pytest.mark.parametrize("again", [lambda it: it, copy.copy, copy.deepcopy, lambda it: pickle.loads(pickle.dumps(it))])
 def test_a_manager_made_by_a_subclass_is_watched(again: Any) -> None:
-    """Also that of a copy."""
+    """The manager of a copy is watched as well."""
     adapter = again(OwnManager())
     assert issubclass(adapter.poolmanager.pool_classes_by_scheme["http"], PreparingPool)
 
 
 def test_a_manager_of_another_kind_is_left_alone() -> None:
-    """Then nothing is known of what happens on the wire."""
+    """A manager without pool classes stays as it is, so the adapter knows nothing of the wire."""
     adapter = StrangeManager()
     assert vars(adapter.poolmanager) == {"clear": list}
     adapter.close()
