@@ -15,7 +15,7 @@ except ImportError:  # a bare environment runs the tests that do without
 else:
     # A loaded machine is slow at drawing as well; how long an example takes is not what these tests are about.
     hypothesis.settings.register_profile(
-        "suite", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+        "suite", max_examples=50, deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
     )
     hypothesis.settings.load_profile("suite")
 

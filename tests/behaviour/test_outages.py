@@ -205,6 +205,7 @@ def test_a_client_whose_first_attempt_always_fails_succeeds_every_time() -> None
     assert [200] * 20 == statuses(20)
 
 
+@pytest.mark.once
 def test_a_crawler_that_met_dead_hosts_still_retries_on_healthy_ones() -> None:
     """A scope untouched for ten minutes is as good as new."""
     clock = FakeClock()
@@ -216,6 +217,7 @@ def test_a_crawler_that_met_dead_hosts_still_retries_on_healthy_ones() -> None:
     assert [200] * 3 == [send(adapter, url=f"http://well-{number}/").status_code for number in range(3)]
 
 
+@pytest.mark.once
 def test_a_crawler_with_the_default_retries_on_healthy_hosts_at_once() -> None:
     """It waited for each of 1,024 dead hosts; those it met first are forgotten by then."""
     clock = FakeClock()

@@ -289,6 +289,7 @@ def test_only_the_requests_that_has_sessions_gets_the_adapter(own_process):
     assert type(requests.Session().get_adapter(URL)) is RetryAdapter
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("first", ["adapter", "observing.history", "policy", "testing"])
 def test_a_program_may_import_us_first(first, folder):
     """It has what it asks for, and its sessions have retries."""

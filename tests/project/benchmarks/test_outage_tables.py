@@ -13,6 +13,7 @@ from benchmarks.simulation.outages import KINDS, figures, outage
 from benchmarks.simulation.patience import Stamina, Tenacity, patient
 from benchmarks.simulation.policies import POLICIES
 
+pytestmark = pytest.mark.once
 MANY = {
     "default": patient(),
     "patient": patient(deadline=20.0),

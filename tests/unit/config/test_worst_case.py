@@ -254,7 +254,7 @@ FOCUSES = {
 
 
 @pytest.mark.parametrize("focus", FOCUSES)
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(options=POLICIES, failures=FAILURES, asks=st.booleans(), draw=st.sampled_from([0.0, 0.5, 1 - 2**-53]))
 def test_no_operation_comes_to_more(focus, options, failures, asks, draw):
     """The worst case bounds the operation for any policy, any answers of the server and any jitter."""
@@ -290,7 +290,7 @@ REACHABLE = {
 """Not drawn here: what ends an operation earlier, or makes it wait for others."""
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(options=POLICIES)
 def test_the_worst_server_comes_to_just_that(options):
     """The bound is the least one: a server that does its worst reaches it in attempts, sleep and wall time."""
