@@ -176,7 +176,7 @@ def early_hint() -> Iterator[Stalled]:
 
 @contextlib.contextmanager
 def empty_quota() -> Iterator[Stalled]:
-    """A bucket whose tokens somebody else has and may return at any time: the wait is begun and cut off."""
+    """A bucket whose tokens others hold and may return at any time, so that the wait begins and is cut off."""
     from requests_smithy_retry import TokenBucket
 
     with FaultServer(Reply(503)) as server:

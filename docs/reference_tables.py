@@ -42,6 +42,7 @@ EXAMPLES = {
     "success_reward": "2",
     "max_permit_wait": "10",
     "max_retry_after": "5min",
+    "pacing": "off",
     "operation_timeout": "30",
     "operation_attempt_timeout": "10",
     "timeout": "3.05, 27",
@@ -62,7 +63,7 @@ INNER = {
     "sending.replay.BodyChanged": "the caller gets requests' UnrewindableBodyError",
     "checks.Refused": "the caller gets RetryConfigError",
     "policy.DirectedError": "told to a strategy, never raised",
-    "quotas.redis.script.NonsenseError": "a bucket in memory stands in",
+    "quotas.redis.server.NonsenseError": "a bucket in memory stands in",
     "quotas.shared_memory.file.BusyError": "a bucket in memory stands in",
     "quotas.shared_memory.file.CrowdedError": "a bucket in memory stands in",
 }

@@ -24,13 +24,3 @@ class FreshCopies:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._begin()
-
-
-class PicklesByEveryProtocol:
-    """A mix-in for classes with slots, which pickle protocols 0 and 1 cannot handle."""
-
-    __slots__ = ()
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        """Return the parts of protocol 2 or later, which the older ones can write, too."""
-        return super().__reduce_ex__(max(protocol, 2))

@@ -77,6 +77,7 @@ class Installation:
         self._make = make
         self.config: RetryConfig = adapter.retry_config
         self.strategy: RetryStrategy = adapter.strategy
+        self._addresses = adapter.addresses
 
     def equip(self, session: requests.Session) -> None:
         """Replace each plain ``HTTPAdapter`` of a session."""
@@ -86,6 +87,7 @@ class Installation:
         if plain:
             adapter = self._make()
             adapter.share_strategy()
+            adapter.share_addresses(self._addresses)
             for prefix in plain:
                 session.adapters[prefix] = adapter
 
@@ -94,16 +96,12 @@ class Installation:
 
 
 class _Later:
-    """An installation that reads the environment when the first session is made.
-
-    :param refuse: is called with the error of a bad policy.
-    """
+    """An installation that reads the environment when the first session is made."""
 
     def __init__(self, refuse: Callable[[RetryConfigError], None]) -> None:
         self._refuse = refuse
 
     def equip(self, session: requests.Session) -> None:
-        """Read the environment on the first call, and equip the session."""
         from .errors import RetryConfigError
 
         try:
@@ -158,8 +156,6 @@ def install_later(refuse: Callable[[RetryConfigError], None]) -> None:
     """Install the environment's policy, but read the environment when the first session is made.
 
     It can be called while modules of this package are being imported.
-
-    :param refuse: is called with the error of a bad policy.
     """
     global _current
     with _lock:
@@ -183,7 +179,7 @@ def uninstall() -> None:
 
 
 def is_wrapped() -> bool:
-    """Return True if ``Session.__init__`` is ours; beneath somebody else's wrapper, ours stays and does nothing."""
+    """Return True if ``Session.__init__`` is ours; under another library's wrapper, ours stays and does nothing."""
     return _sessions().__init__ is _wrapper
 
 

@@ -67,7 +67,6 @@ class OpenTelemetryListener(RetryListener):
         meter.create_observable_gauge(f"{NAME}.waiting", [self._read_waiting], "{operation}", said)
 
     def before_attempt(self, event: BeforeAttempt, /) -> None:
-        """Begin a span, and send its context in the headers."""
         if any(context.get_value(key) for key in SUPPRESS):
             return
         operation = event.operation
@@ -83,7 +82,6 @@ class OpenTelemetryListener(RetryListener):
         propagate.inject(event.request.headers)
 
     def after_attempt(self, event: AfterAttempt, /) -> None:
-        """End the span, and count the attempt."""
         begun: tuple[Span, Any] | None = event.operation.data.pop(self, None)
         if begun is None:
             return
@@ -92,8 +90,9 @@ class OpenTelemetryListener(RetryListener):
         if event.status is not None:
             span.set_attribute("http.response.status_code", event.status)
         if event.error is not None or (event.status or 0) >= 400:
-            kind = str(event.status) if event.error is None else _qualified(type(event.error))
-            span.set_attribute("error.type", kind)
+            kind = type(event.error)
+            name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+            span.set_attribute("error.type", str(event.status) if event.error is None else name)
             span.set_status(Status(StatusCode.ERROR))
         if event.number > 1:
             span.set_attribute(f"{NAME}.delay", event.record.delay)
@@ -107,7 +106,6 @@ class OpenTelemetryListener(RetryListener):
         self._levels.observe(event.operation)
 
     def retry_scheduled(self, event: RetryScheduled, /) -> None:
-        """Count the retry, and add an event to the caller's span."""
         labels = self._common(event.operation)
         self._retries.add(1, labels)
         self._delay.record(event.delay, labels)
@@ -118,11 +116,9 @@ class OpenTelemetryListener(RetryListener):
         trace.get_current_span().add_event("retry scheduled", {**note, "delay_source": event.delay_source})
 
     def throttled(self, event: Throttled, /) -> None:
-        """Count the throttling."""
         self._throttled.add(1, self._common(event.operation))
 
     def gave_up(self, event: GaveUp, /) -> None:
-        """Count the reason, and add an event to the caller's span."""
         reason = event.history.stop_reason.name.lower()
         labels = self._common(event.operation)
         self._give_ups.add(1, {**labels, "reason": reason})
@@ -148,7 +144,3 @@ def _attributes(operation: ObservedOperation) -> dict[str, Any]:
         attributes["server.address"] = parts.hostname
         attributes["server.port"] = parts.port or DEFAULT_PORTS.get(parts.scheme, 0)
     return attributes
-
-
-def _qualified(kind: type) -> str:
-    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"

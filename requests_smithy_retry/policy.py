@@ -12,7 +12,7 @@ from .checks import is_finite, safe_repr
 from .classifiers.actions import ErrorKind, NoActionIndicated, RetryAction, RetryIndicated, RetryReason
 from .classifiers.fold import classify
 from .classifiers.outcome import Fault, Outcome, RetryContext, context_of, floor_of
-from .classifiers.protocol import RetryClassifier, in_order
+from .classifiers.protocol import FunctionClassifier, RetryClassifier, in_order
 from .clock import SYSTEM_CLOCK, Clock
 from .config.retry_options import NOTHING, current_options
 from .errors import RetryError, StopReason, TokenError
@@ -175,10 +175,6 @@ class DirectedError(Exception):
     """Carries a policy's decision to a strategy, as ``ErrorRetryInfo`` and ``HasFault``.
 
     The options of a surrounding ``retry_options`` block hold as well, except its classifiers: the policy judges.
-
-    :param reason: the policy's error type.
-    :param error: the exception that the policy judged; None for a value.
-    :param deadline: on the strategy's clock, or None; it includes that of the block.
     """
 
     is_retry_safe: bool | None = True
@@ -190,24 +186,12 @@ class DirectedError(Exception):
         self.retry_after: float | None = floor_of(error)
         self.fault: Fault = "client" if reason is RetryErrorType.ClientSide else "server"
         outcome = Outcome() if error is None else context_of(error).outcome
-        directed = _Directed(reason, self.retry_after)
+        source = None if self.retry_after is None else "error"
+        wanted = dataclasses.replace(reason_of(reason), retry_after=self.retry_after, retry_after_source=source)
+        directed = FunctionClassifier(lambda outcome: RetryAction.retry_indicated(wanted), name="retry policy")  # noqa: ARG005
         around = current_options.get() or NOTHING
         options = dataclasses.replace(around, classifiers=(directed,), default_classifiers=False)
         self.retry_context: RetryContext = RetryContext(outcome, deadline, options)
-
-
-@dataclass(frozen=True, slots=True)
-class _Directed:
-    """The only classifier of the operation, which repeats the policy's decision."""
-
-    reason: RetryErrorType
-    retry_after: float | None
-    name: str = "retry policy"
-
-    def classify_retry(self, outcome: Outcome, previous: RetryAction) -> RetryAction:  # noqa: ARG002
-        source = None if self.retry_after is None else "error"
-        reason = dataclasses.replace(reason_of(self.reason), retry_after=self.retry_after, retry_after_source=source)
-        return RetryAction.retry_indicated(reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +240,7 @@ class PolicyToken:
             ``retry_options`` block holds as well.
         :raises RetryError: if there is no further try.
         :raises TokenError: if the token was used before.
-        :raises TypeError: for a reason that is none.
+        :raises TypeError: if ``reason`` is not a :class:`RetryErrorType`.
         """
         _check_reason(reason)
         self._resolve()
@@ -321,11 +305,14 @@ def retry(
             if token is not None:
                 token.notify_success()
             return result.value
+        if token is None or not isinstance(directive, RetryOnError):
+            break
         try:
-            _check_block(directive, tries, strategy)
-            token = _next_token(token, directive, result.error, deadline, clock)
-            if token is None:
-                break
+            _check_block(tries, strategy)
+            token = token.schedule_retry(directive.reason, error=result.error, deadline=deadline)
+            # A foreign strategy may not know the deadline.
+            if deadline is not None and clock.now() + token.retry_delay >= deadline:
+                raise RetryError(stop_reason=StopReason.DEADLINE)
             _wait(token, deadline, clock)
         except RetryError as no:
             refusal = no
@@ -358,16 +345,14 @@ def _until(deadline: float | None, clock: Clock) -> float | None:
     return at if deadline is None else min(deadline, at)
 
 
-def _check_block(directive: RetryDirective, tries: int, strategy: RetryStrategy) -> None:
+def _check_block(tries: int, strategy: RetryStrategy) -> None:
     """Apply the surrounding ``retry_options`` block, which a foreign strategy does not know.
 
     A built-in strategy reads ``max_attempts`` itself: it knows which tries count (contract 6.2).
 
     :raises RetryError: if the block allows no further try.
     """
-    around = current_options.get()
-    if around is None or not isinstance(directive, RetryOnError):
-        return
+    around = current_options.get() or NOTHING
     if around.enabled is False:
         raise RetryError(stop_reason=StopReason.DISABLED)
     most = None if isinstance(strategy, SimpleRetryStrategy) else around.max_attempts
@@ -376,10 +361,7 @@ def _check_block(directive: RetryDirective, tries: int, strategy: RetryStrategy)
 
 
 def _wait(token: PolicyToken, deadline: float | None, clock: Clock) -> None:
-    """Wait before a try: the backoff first, then for the limiter's permit, as in the adapter.
-
-    :raises RetryError: if there is no permit in time.
-    """
+    """Wait before a try: the backoff first, then for the limiter's permit, as in the adapter."""
     if (delay := token.retry_delay) > 0:
         clock.sleep(delay)
     ask = getattr(token.strategy, "send_permit", None)
@@ -392,23 +374,3 @@ def _run(block: Callable[[], R]) -> Result[R]:
         return Result(value=block())
     except Exception as error:
         return Result(error=error)
-
-
-def _next_token(
-    token: PolicyToken | None,
-    directive: RetryDirective,
-    error: Exception | None,
-    deadline: float | None,
-    clock: Clock,
-) -> PolicyToken | None:
-    """Return a token for another try; None if the policy wants no other, or if there never was a token."""
-    if token is None:
-        return None
-    if not isinstance(directive, RetryOnError):
-        token.notify_failure()
-        return None
-    renewed = token.schedule_retry(directive.reason, error=error, deadline=deadline)
-    # A foreign strategy may not know the deadline.
-    if deadline is not None and clock.now() + renewed.retry_delay >= deadline:
-        raise RetryError(stop_reason=StopReason.DEADLINE)
-    return renewed

@@ -55,14 +55,12 @@ class PrometheusListener(RetryListener):
         registry.register(_Gauges(self._levels))
 
     def after_attempt(self, event: AfterAttempt, /) -> None:
-        """Count the attempt."""
         method, scope = self._labels.method(event.operation), self._labels.scope(event.operation)
         self._attempts.labels(method, scope, self._labels.outcome(event)).inc()
         self._duration.labels(method, scope).observe(event.duration)
         self._levels.observe(event.operation)
 
     def retry_scheduled(self, event: RetryScheduled, /) -> None:
-        """Count the retry."""
         method, scope = self._labels.method(event.operation), self._labels.scope(event.operation)
         self._retries.labels(method, scope).inc()
         self._delay.labels(method, scope).observe(event.delay)
@@ -70,11 +68,9 @@ class PrometheusListener(RetryListener):
             self._line_wait.labels(method, scope).observe(event.line_wait)
 
     def throttled(self, event: Throttled, /) -> None:
-        """Count the throttling."""
         self._throttled.labels(self._labels.method(event.operation), self._labels.scope(event.operation)).inc()
 
     def gave_up(self, event: GaveUp, /) -> None:
-        """Count the reason."""
         method, scope = self._labels.method(event.operation), self._labels.scope(event.operation)
         self._give_ups.labels(method, scope, event.history.stop_reason.name.lower()).inc()
         if event.history.line_wait:
@@ -88,12 +84,10 @@ class _Gauges(Collector):
         self._levels = levels
 
     def describe(self) -> Iterator[GaugeMetricFamily]:
-        """Describe the gauges without reading the levels."""
         yield GaugeMetricFamily(f"{PREFIX}_quota_tokens", "Tokens in the retry quota", labels=("scope",))
         yield GaugeMetricFamily(f"{PREFIX}_waiting", "Operations that wait for a service now", labels=("scope",))
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """Read the levels."""
         tokens, waiting = self.describe()
         for scope, level in self._levels.read().items():
             tokens.add_metric((scope,), level)

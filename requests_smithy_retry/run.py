@@ -7,19 +7,19 @@ without a line of ours, and signals. No extra is needed.
 from __future__ import annotations
 
 import builtins
+import contextlib
 import functools
 import io
 import os
 import pkgutil
 import runpy
 import sys
-import types
-from collections.abc import Sequence
-from types import TracebackType
+from collections.abc import Callable, Sequence
+from importlib.machinery import ModuleSpec
+from types import CodeType, ModuleType, TracebackType
 from typing import Any
 
 from .errors import RetryConfigError
-from .first_import import after_import
 
 USAGE = """\
 usage: python -m requests_smithy_retry run program [argument ...]
@@ -45,8 +45,10 @@ finally:
     sys.path[:] = found
 """
 
-KEPT: list[types.ModuleType] = []
+KEPT: list[ModuleType] = []
 """Our own ``__main__`` module, kept alive while the program has that name."""
+
+Then = Callable[[ModuleType], None]
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -96,6 +98,62 @@ def install_when_needed() -> None:
         after_import(name, _cover_children)
 
 
+def after_import(name: str, then: Then) -> None:
+    """Call a function with a module: now if it has been imported, else right after its first import.
+
+    :param name: the module's full name.
+    :param then: called in the importing thread, before the import returns. The import raises what it raises.
+    """
+    if name in sys.modules:
+        then(sys.modules[name])
+        return
+    for finder in sys.meta_path:
+        if isinstance(finder, _Finder) and finder.name == name:
+            finder.calls.append(then)
+            return
+    sys.meta_path.insert(0, _Finder(name, then))
+
+
+class _Finder:
+    """Finds one module by the other finders, and wraps its loader to act after the module was executed.
+
+    It leaves ``sys.meta_path`` once the module is imported.
+    """
+
+    def __init__(self, name: str, then: Then) -> None:
+        self.name = name
+        self.calls: list[Then] = [then]
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if name != self.name:
+            return None
+        others = [
+            finder.find_spec
+            for finder in sys.meta_path
+            if not isinstance(finder, _Finder) and hasattr(finder, "find_spec")
+        ]
+        spec = next(filter(None, (find(name, path, target) for find in others)), None)
+        loader: Any = None if spec is None else spec.loader
+        # Patched, not replaced: programs ask loaders for much more than this. A loader may serve many modules.
+        if hasattr(loader, "exec_module") and "exec_module" not in getattr(loader, "__dict__", {"exec_module": None}):
+            self._wrap(loader)
+        return spec
+
+    def _wrap(self, loader: Any) -> None:
+        execute = loader.exec_module
+
+        def exec_module(module: ModuleType) -> None:
+            execute(module)
+            if module.__name__ == self.name:
+                vars(loader).pop("exec_module", None)
+                with contextlib.suppress(ValueError):  # the program may have replaced the list
+                    sys.meta_path.remove(self)
+                for then in self.calls:
+                    then(module)
+
+        loader.exec_module = exec_module
+
+
 def _install(requests: Any) -> None:
     # A module of this name may be the program's own.
     if hasattr(requests, "sessions"):
@@ -129,11 +187,7 @@ def _tell(refusal: RetryConfigError) -> None:
 
 
 def _cover_children(spawning: Any) -> None:
-    """Make each process that is started without fork begin with :func:`install_when_needed`.
-
-    :param spawning: ``multiprocessing.spawn``, or a module like it; a child first reads the result of its
-        ``get_preparation_data``.
-    """
+    """Make each process that is started without fork begin with :func:`install_when_needed`."""
     plain = spawning.get_preparation_data
 
     @functools.wraps(plain)
@@ -181,9 +235,9 @@ def _run_file(program: str) -> int:
     return 0
 
 
-def _run_code(code: types.CodeType, **names: object) -> None:
+def _run_code(code: CodeType, **names: object) -> None:
     """Run code as ``__main__``, and leave the module there for the interpreter's exit."""
-    main = types.ModuleType("__main__")
+    main = ModuleType("__main__")
     main.__dict__.update(__builtins__=builtins, **names)
     KEPT.append(sys.modules["__main__"])
     sys.modules["__main__"] = main

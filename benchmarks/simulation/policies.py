@@ -1,4 +1,3 @@
-# ruff: noqa: D102 - what the overridden methods are for is said at Policy
 """Retry policies. To add one, subclass :class:`Policy`, and name it in :data:`POLICIES`.
 
 There is one object per client. A policy never waits: it says for how long, and the simulation schedules. All of them
@@ -38,7 +37,7 @@ class Failure(Exception):
 
 
 class Refused(Failure, ConnectionRefusedError):
-    """The same of a connection that was refused."""
+    """A failure with a refused connection."""
 
 
 class Parked:

@@ -80,10 +80,7 @@ def _amount(worst: WorstCase, name: str) -> str:
 
 
 def option_of(text: str) -> tuple[str, object]:
-    """Split ``OPTION=VALUE``, and parse the value.
-
-    :raises click.BadParameter: for an unknown option, or a text of another form.
-    """
+    """Split ``OPTION=VALUE``, and parse the value."""
     name, equals, value = text.partition("=")
     name = name.strip().lower()
     variable = f"SMITHY_RETRY_{name.upper()}"

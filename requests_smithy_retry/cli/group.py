@@ -29,21 +29,16 @@ EPILOG = f"To run an unchanged program with retries: {PROGRAM} run app.py"
 
 
 class LazyGroup(click.Group):
-    """A group that imports a command on use.
-
-    :param places: the place of each command, as ``module:name``.
-    """
+    """A group that imports a command on use."""
 
     def __init__(self, places: Mapping[str, str]) -> None:
         super().__init__(PROGRAM, help="The retry layer for requests.", epilog=EPILOG)
         self.places = places
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        """Return the names of the commands, in alphabetical order."""
         return sorted(self.places)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        """Import a command; return None if there is none of that name."""
         if cmd_name not in self.places:
             return None
         module, _, name = self.places[cmd_name].partition(":")
@@ -53,12 +48,7 @@ class LazyGroup(click.Group):
 
 
 def run(arguments: Sequence[str], commands: Mapping[str, str] = COMMANDS) -> NoReturn:
-    """Run one command.
-
-    :param arguments: the arguments without the program's name.
-    :param commands: the place of each command.
-    :raises SystemExit: always, with the exit status.
-    """
+    """Run one command."""
     group = click.version_option(__version__, prog_name=PROGRAM)(LazyGroup(commands))
     try:
         group.main(list(arguments), prog_name=PROGRAM)

@@ -34,7 +34,6 @@ class Teller(RetryListener):
     """Prints each attempt at its end, and each wait at its beginning."""
 
     def after_attempt(self, event: AfterAttempt, /) -> None:
-        """Print the attempt."""
         click.echo(f"attempt {event.number}: {event.record.ending} in {event.duration:.3f} s")
         for vote in event.record.votes:
             if not isinstance(vote.action, NoActionIndicated):

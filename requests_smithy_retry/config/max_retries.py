@@ -33,11 +33,9 @@ class InnerRetry(Retry):
         )
 
     def is_retry(self, *_: Any, **__: Any) -> bool:
-        """Retry no status."""
         return False
 
     def new(self, **options: Any) -> Any:
-        """Make a plain ``Retry``, which can be changed."""
         return Retry(0, read=False).new(**options)
 
     def __reduce__(self) -> Any:
@@ -61,7 +59,7 @@ UNSET = Unset()
 def translate(max_retries: Any) -> dict[str, Any]:
     """Return the options that a ``max_retries`` asks for.
 
-    :param max_retries: ``0`` or ``False``: one attempt; a whole number, also as a float: so many retries; infinity: no
+    :param max_retries: ``0`` or ``False``: one attempt; a whole number, also as a float: as many retries; infinity: no
         limit; None: urllib3's default, three retries, as in ``HTTPAdapter``; a urllib3 ``Retry``: see
         :mod:`urllib3_retry`.
     :raises RetryConfigError: for anything else, and for a ``Retry`` that cannot be translated.
@@ -85,53 +83,37 @@ def translate(max_retries: Any) -> dict[str, Any]:
 
 
 def with_translated(config: RetryConfig, translated: dict[str, Any]) -> RetryConfig:
-    """Return a config with what a ``max_retries`` asks for, in place of what an earlier one asked for.
-
-    :param config: the config.
-    :param translated: from :func:`translate`; empty where nothing was given, so that nothing changes.
-    """
+    """Return a config with what a ``max_retries`` asks for, in place of what an earlier one asked for."""
     if not translated:
         return config
     return config.without(SOURCE).replace_from(dict.fromkeys(translated, SOURCE), **translated)
 
 
 def with_changes(config: RetryConfig, before: dict[str, Any], after: dict[str, Any]) -> RetryConfig:
-    """Return a config with what was changed in a ``Retry`` in place. What stood beside it stays as it is.
-
-    :param config: the config.
-    :param before: the options that the ``Retry`` asked for.
-    :param after: the options that it asks for now.
-    """
+    """Return a config with what was changed in a ``Retry`` in place. What stood beside it stays as it is."""
     changes = changed_options(before, after)
     return config.replace_from(dict.fromkeys(changes, SOURCE), **changes)
 
 
 class ShownRetry:
-    """The ``Retry`` that an adapter shows, what it looked like and the options that it asked for then.
-
-    :param retry: the ``Retry``.
-    :param options: the options that it asks for.
-    """
+    """The ``Retry`` that an adapter shows, what it looked like and the options that it asked for then."""
 
     def __init__(self, retry: Retry, options: dict[str, Any]) -> None:
-        self.seen: dict[str, Any] = {name: _kept(value) for name, value in vars(retry).items()}
+        # A later change in place does not reach these.
+        self.seen: dict[str, Any] = {
+            name: copy.copy(value) if isinstance(value, (set, list, dict)) else value
+            for name, value in vars(retry).items()
+        }
         self.retry = retry
         self.options = options
 
     def put_into(self, raw: Any) -> None:
-        """Have the raw response of a first try refer to it, as it would with ``HTTPAdapter``: nothing was used up.
-
-        :param raw: urllib3's response, or what stands in for one.
-        """
+        """Have the raw response of a first try refer to it, as it would with ``HTTPAdapter``: nothing was used up."""
         if getattr(raw, "retries", None) is INNER_RETRY:
             raw.retries = self.retry
 
     def used(self, retries: int, history: tuple[Any, ...]) -> Retry:
-        """Return what is left of it after some retries.
-
-        :param retries: the number of retries made.
-        :param history: of urllib3's rows, one for each attempt that was discarded.
-        """
+        """Return what is left of it after some retries."""
         left = copy.copy(self.retry)
         if left.total:
             left.total = max(left.total - retries, 0)
@@ -140,15 +122,10 @@ class ShownRetry:
 
     @classmethod
     def of(cls, max_retries: Any, options: dict[str, Any]) -> ShownRetry | None:
-        """Return one for a ``max_retries`` that is a ``Retry``; None for a number.
-
-        :param max_retries: the value that was given or assigned.
-        :param options: the options that it asks for.
-        """
+        """Return one for a ``max_retries`` that is a ``Retry``; None for a number."""
         return cls(max_retries, options) if isinstance(max_retries, Retry) else None
 
     def is_changed(self) -> bool:
-        """Return True if somebody changed it in place."""
         return vars(self.retry) != self.seen
 
     def translated_anew(self) -> ShownRetry:
@@ -165,17 +142,8 @@ class ShownRetry:
         return ShownRetry(copy.copy(self.retry), self.options)
 
 
-def _kept(value: Any) -> Any:
-    """Return a value that a later change in place does not reach."""
-    return copy.copy(value) if isinstance(value, (set, list, dict)) else value
-
-
 class ChangedOr:
-    """True if a ``Retry`` was changed in place, or while a collection is not empty. Looked at on each send.
-
-    :param shown: the ``Retry``.
-    :param collection: the collection.
-    """
+    """True if a ``Retry`` was changed in place, or while a collection is not empty. Looked at on each send."""
 
     __slots__ = ("collection", "now", "seen")
 

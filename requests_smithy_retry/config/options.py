@@ -75,16 +75,11 @@ class Option(NamedTuple):
 
 
 def option(default: Any, parse: Parse, meaning: str, **traits: Any) -> Any:
-    """Declare an option as the field of a dataclass.
-
-    :param default: as of :class:`Option`, like the other parameters.
-    :param traits: the parameters of :class:`Option` that have a default.
-    """
+    """Declare an option as the field of a dataclass."""
     return dataclasses.field(default=default, metadata={"option": Option("", default, parse, meaning, **traits)})
 
 
 def options_of(owner: type) -> dict[str, Option]:
-    """Return the options of a dataclass by name, in the order of its fields."""
     fields = dataclasses.fields(owner)
     return {
         field.name: field.metadata["option"]._replace(name=field.name) for field in fields if "option" in field.metadata
@@ -97,10 +92,6 @@ def signature_with(
     """Return the signature of a function with each option by name, in front of its ``**options`` (contract 1).
 
     A mix-in that looks which keywords the constructor behind it takes, and drops the others, finds the options there.
-
-    :param options: by name.
-    :param annotations: of the options, by name.
-    :param function: its last parameter is ``**options``, by which it takes the options.
     """
     shown = inspect.signature(function)
     *own, rest = shown.parameters.values()

@@ -26,15 +26,11 @@ _warned: dict[str, object] = {}
 
 
 def source_of(variable: str) -> str:
-    """Return the name of a variable as a source."""
     return f"environment variable {variable}"
 
 
 def is_switched_off(environ: Mapping[str, str]) -> bool:
-    """True if ``SMITHY_RETRY_ENABLED`` says false. It beats code, and nothing else is looked at then.
-
-    :raises RetryConfigError: if it says neither true nor false.
-    """
+    """True if ``SMITHY_RETRY_ENABLED`` says false. It beats code, and nothing else is looked at then."""
     text = environ.get(ENABLED, "").strip()
     return text != "" and parse_text("enabled", text, source_of(ENABLED)) is False
 
@@ -42,12 +38,7 @@ def is_switched_off(environ: Mapping[str, str]) -> bool:
 def from_environment(
     environ: Mapping[str, str], names: Iterable[str] = OPTIONS
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """The options that the environment sets, and the source of each. Blank is the same as not set.
-
-    :param environ: the environment variables.
-    :param names: the options to look for.
-    :raises RetryConfigError: for a value that its option does not allow.
-    """
+    """The options that the environment sets, and the source of each. Blank is the same as not set."""
     wanted = frozenset(names)
     values: dict[str, Any] = {}
     sources: dict[str, str] = {}
@@ -94,7 +85,7 @@ def resolve(config: C, environ: Mapping[str, str] | None = None, names: Iterable
     if is_switched_off(environ):
         return config.replace_from({"enabled": source_of(ENABLED)}, enabled=False)
     values, sources = from_environment(environ, names)
-    # Beside a strategy none of them is wanted: it has its policy, and what these settings said when it was made.
+    # Beside a strategy AWS settings do not apply: they were read, if at all, when the strategy was made.
     if not AWS_OPTIONS.isdisjoint(names):
         aws_values, aws_sources = _asked_of_aws(config, environ, names, values, sources)
         values = {**aws_values, **values}
@@ -110,11 +101,7 @@ def _asked_of_aws(
     values: Mapping[str, Any],
     sources: Mapping[str, str],
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return the values of the AWS settings and their sources, if code or a variable asks for them.
-
-    :param values: the values of the variables.
-    :param sources: the names of those variables.
-    """
+    """Return the values of the AWS settings and their sources, if code or a variable asks for them."""
     by_code = config.is_given("aws_config")
     aws_config = config.aws_config if by_code else values.get("aws_config", config.aws_config)
     if aws_config is False:

@@ -26,13 +26,7 @@ _WITH_UNIT = re.compile(rf"({_NUMBER.pattern})\s*({'|'.join(UNITS)})", re.IGNORE
 
 
 def parse_text(name: str, text: str, source: str) -> Any:
-    """The value of an option from text.
-
-    :param name: of a known option.
-    :param text: not blank.
-    :param source: where it came from, for the error.
-    :raises RetryConfigError: if the text is nothing that the option allows.
-    """
+    """The value of an option from text."""
     text = text.strip()
     allowed = OPTIONS[name].allowed
     refused = f"{allowed} is allowed"

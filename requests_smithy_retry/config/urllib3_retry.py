@@ -41,7 +41,8 @@ def translate_retry(retry: Retry) -> dict[str, Any]:
         )
     if isinstance(retry, OptionsRetry):
         return retry.asked_for()
-    return {"max_attempts": 1} if is_plain_default(retry) else _options_of(retry)
+    # What HTTPAdapter itself has by default retries nothing and raises for no status.
+    return {"max_attempts": 1} if retry.total == 0 and not retry.status_forcelist else _options_of(retry)
 
 
 def _options_of(retry: Retry) -> dict[str, Any]:
@@ -59,14 +60,7 @@ def _options_of(retry: Retry) -> dict[str, Any]:
             hinted_status_codes=_hinted_statuses(retry),
         ),
     }
-    options.update(_backoff(retry))
-    options.update(_longest_hint(retry))
-    return options
-
-
-def is_plain_default(retry: Retry) -> bool:
-    """True if it is what ``HTTPAdapter`` itself has by default: it retries nothing and raises for no status."""
-    return retry.total == 0 and not retry.status_forcelist
+    return {**options, **_backoff(retry), **_longest_hint(retry)}
 
 
 def not_honoured(retry: Retry) -> list[str]:
@@ -105,16 +99,12 @@ def _refuse_overridden(retry: Retry) -> None:
 
 
 def _limits(retry: Retry) -> tuple[tuple[FailureKind, int], ...]:
-    limits = []
-    for kind in FailureKind:
-        count = _count(retry, kind.value)
-        if count is not None:
-            limits.append((kind, count))
-    return tuple(limits)
+    counts = ((kind, _count(retry, kind.value)) for kind in FailureKind)
+    return tuple((kind, count) for kind, count in counts if count is not None)
 
 
 def _count(retry: Retry, name: str) -> int | None:
-    """Return a count from 0 on; None where there is no limit."""
+    """Return a count (0 or more); None where there is no limit."""
     count: Any = getattr(retry, name)
     if count is None or count == math.inf:
         return None
@@ -191,11 +181,7 @@ class OptionsRetry(Retry):
 
     @classmethod
     def saying(cls, options: dict[str, Any], *, transient_base: float) -> OptionsRetry:
-        """Make one.
-
-        :param options: a value for each of :data:`TRANSLATED`.
-        :param transient_base: the backoff base in force, in seconds.
-        """
+        """Make one."""
         rules = options["urllib3_rules"] or Urllib3Rules()
         said = {
             **{kind.value: most for kind, most in rules.limits},
@@ -214,7 +200,6 @@ class OptionsRetry(Retry):
         return self
 
     def new(self, **options: Any) -> Any:
-        """Make another one, with some values changed."""
         made = super().new(**options)
         made._said = self._said
         return made
@@ -235,7 +220,7 @@ class OptionsRetry(Retry):
 
 
 def changed_options(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
-    """Return the options that two translations differ in, as the later one has them; by default where it has none."""
+    """Return the options that differ between two translations, as the later one has them, or else by default."""
     changes = {name: OPTIONS[name].default for name in before.keys() - after.keys()}
     changes.update((name, value) for name, value in after.items() if name not in before or before[name] != value)
     return changes

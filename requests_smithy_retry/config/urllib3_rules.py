@@ -35,7 +35,7 @@ class Urllib3Rules:
 
     :param limits: the most retries after failures of one kind; a kind that is not named has no limit of its own.
     :param respect_retry_after: True: a server's hint is heeded.
-    :param backoff_jitter: up to so many seconds are added to each delay, within ``max_backoff``.
+    :param backoff_jitter: the most seconds that are added to each delay, within ``max_backoff``.
     :param hinted_status_codes: statuses that are retried where the response has a ``Retry-After``.
     """
 
@@ -45,10 +45,7 @@ class Urllib3Rules:
     hinted_status_codes: frozenset[int] = frozenset()
 
     def exceeded(self, kinds: tuple[FailureKind, ...]) -> str | None:
-        """The sentence for the limit that one more retry would exceed, or None.
-
-        :param kinds: of the operation's failures so far, this one included.
-        """
+        """The sentence for the limit that one more retry would exceed, or None."""
         kind = kinds[-1]
         for limited, most in self.limits:
             if limited is kind and kinds.count(kind) > most:
@@ -87,37 +84,29 @@ def count_failure(
 
 
 def heeds_hints(rules: Urllib3Rules | None) -> bool:
-    """True if a server's hints are listened to."""
     return rules is None or rules.respect_retry_after
 
 
 def with_jitter(
     backoff: ExponentialRetryBackoffStrategy, rules: Urllib3Rules | None
 ) -> ExponentialRetryBackoffStrategy | JitteredBackoff:
-    """Return a backoff to which ``backoff_jitter`` adds."""
     if rules is None or rules.backoff_jitter == 0:
         return backoff
     return JitteredBackoff(backoff, jitter=rules.backoff_jitter)
 
 
 class JitteredBackoff:
-    """Another backoff with a random amount on top, as urllib3's ``backoff_jitter`` asks, within its longest delay.
-
-    :param inner: computes the delay.
-    :param jitter: up to so many seconds are added.
-    """
+    """Another backoff with a random amount on top, as urllib3's ``backoff_jitter`` asks, within its longest delay."""
 
     def __init__(self, inner: ExponentialRetryBackoffStrategy, *, jitter: float) -> None:
         self.inner: ExponentialRetryBackoffStrategy = inner
         self.jitter: float = jitter
 
     def compute_next_backoff_delay(self, retry_attempt: int, previous_delay: float | None = None) -> float:
-        """Seconds to wait before a retry: 0 for the first attempt."""
         if retry_attempt <= 0:
             return 0.0
         delay = self.inner.compute_next_backoff_delay(retry_attempt, previous_delay)
         return min(delay + self.inner.random() * self.jitter, self.inner.max_backoff)
 
     def longest_delay(self, retry_attempt: int) -> float:
-        """Return the upper bound of the delay before a retry, in seconds."""
         return self.inner.longest_delay(retry_attempt, extra=self.jitter)

@@ -30,15 +30,8 @@ QUIET_ENDINGS = frozenset({StopReason.SUCCESS, StopReason.NOT_RETRYABLE, StopRea
 def log_attempt(method: str | None, url: str | None, record: AttemptRecord) -> None:
     """Log the end of an attempt, at DEBUG."""
     if logger.isEnabledFor(logging.DEBUG):
-        logger.debug(
-            "attempt %d of %s %s ended with %s after %.3f s",
-            record.number,
-            method,
-            safe_url(url),
-            record.ending,
-            record.duration,
-            extra=_extra(method, url, record),
-        )
+        said = record.number, method, safe_url(url), record.ending, record.duration
+        logger.debug("attempt %d of %s %s ended with %s after %.3f s", *said, extra=_extra(method, url, record))
 
 
 def log_first_try(method: str | None, url: str | None, status: int, duration: float) -> None:
@@ -49,15 +42,9 @@ def log_first_try(method: str | None, url: str | None, status: int, duration: fl
 def log_waiting(method: str | None, url: str | None, record: AttemptRecord, scope: str) -> None:
     """Log that an operation waits for its service from now on, at INFO."""
     if logger.isEnabledFor(logging.INFO):
-        logger.info(
-            "%s %s waits: %s is not answering (attempt %d ended with %s)",
-            method,
-            safe_url(url),
-            display_scope(scope),
-            record.number,
-            record.ending,
-            extra=_extra(method, url, record),
-        )
+        said = method, safe_url(url), display_scope(scope), record.number, record.ending
+        message = "%s %s waits: %s is not answering (attempt %d ended with %s)"
+        logger.info(message, *said, extra=_extra(method, url, record))
 
 
 def log_retry(
@@ -74,42 +61,22 @@ def log_retry(
     if not logger.isEnabledFor(logging.INFO):
         return
     extra = {**_extra(method, url, record), "retry_delay": delay, "retry_delay_source": source}
+    said: tuple[object, ...] = record.number, method, safe_url(url)
     if line_why:
-        logger.info(
-            "retry %d of %s %s: %s",
-            record.number,
-            method,
-            safe_url(url),
-            wait_text(scope, line_wait, line_why),
-            extra={**extra, "retry_line_wait": line_wait, "retry_line_why": line_why},
-        )
+        extra |= {"retry_line_wait": line_wait, "retry_line_why": line_why}
+        logger.info("retry %d of %s %s: %s", *said, wait_text(scope, line_wait, line_why), extra=extra)
     else:
-        logger.info(
-            "retry %d of %s %s in %.3f s (%s): attempt %d ended with %s",
-            record.number,
-            method,
-            safe_url(url),
-            delay,
-            source,
-            record.number,
-            record.ending,
-            extra=extra,
-        )
+        said = *said, delay, source, record.number, record.ending
+        logger.info("retry %d of %s %s in %.3f s (%s): attempt %d ended with %s", *said, extra=extra)
 
 
 def log_end(method: str | None, url: str | None, history: RetryHistory) -> None:
     """Log an operation that gave up, or whose retry of a deletion found nothing to delete, at WARNING."""
     is_quiet = history.stop_reason in QUIET_ENDINGS and history.deleted_by is None
     if not is_quiet and logger.isEnabledFor(logging.WARNING):
-        unsent = AttemptRecord(0, 0.0, None)
-        extra = _extra(method, url, history.attempts[-1] if history.attempts else unsent)
-        logger.warning(
-            "%s %s: %s",
-            method,
-            safe_url(url),
-            history.sentence,
-            extra={**extra, "retry_stop_reason": history.stop_reason.name},
-        )
+        last = history.attempts[-1] if history.attempts else AttemptRecord(0, 0.0, None)
+        extra = {**_extra(method, url, last), "retry_stop_reason": history.stop_reason.name}
+        logger.warning("%s %s: %s", method, safe_url(url), history.sentence, extra=extra)
 
 
 def _extra(method: str | None, url: str | None, record: AttemptRecord) -> dict[str, object]:

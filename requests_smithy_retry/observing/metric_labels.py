@@ -27,10 +27,7 @@ MAX_VALUES = 100
 
 
 class Bounded:
-    """Returns the first ``most`` distinct values as they are, and :data:`OTHER` for later ones.
-
-    :param most: the limit.
-    """
+    """Returns the first ``most`` distinct values as they are, and :data:`OTHER` for later ones."""
 
     def __init__(self, most: int = MAX_VALUES) -> None:
         self._most = most
@@ -39,11 +36,9 @@ class Bounded:
         renew_lock_after_fork(self)
 
     def renew_lock(self) -> None:
-        """Replace the lock, after a fork."""
         self._lock = threading.Lock()
 
     def __call__(self, value: str) -> str:
-        """Return the value, or :data:`OTHER`."""
         if value in self._seen:
             return value
         with self._lock:
@@ -54,10 +49,7 @@ class Bounded:
 
 
 class Labels:
-    """The label values of one listener.
-
-    :param most: the limit of scopes, and of exception types.
-    """
+    """The label values of one listener."""
 
     def __init__(self, most: int = MAX_VALUES) -> None:
         self._scopes = Bounded(most)
@@ -79,10 +71,7 @@ class Labels:
 
 
 class QuotaLevels:
-    """The tokens in the retry quotas, and who waits, for gauges: of every observed strategy that is still alive.
-
-    :param most: the limit of scopes.
-    """
+    """The tokens in the retry quotas, and who waits, for gauges: of every observed strategy that is still alive."""
 
     def __init__(self, most: int = MAX_VALUES) -> None:
         self._most = most
@@ -92,7 +81,6 @@ class QuotaLevels:
         renew_lock_after_fork(self)
 
     def renew_lock(self) -> None:
-        """Replace the lock, after a fork."""
         self._lock = threading.Lock()
 
     def observe(self, operation: ObservedOperation) -> None:

@@ -12,9 +12,7 @@ from typing import Protocol
 class Flushes(Protocol):
     """Something with a last word."""
 
-    def flush(self) -> None:
-        """Say it; called once or more, never raises."""
-        ...
+    def flush(self) -> None: ...
 
 
 _watched: weakref.WeakSet[Flushes] = weakref.WeakSet()
@@ -33,6 +31,5 @@ def flush_at_exit(owner: Flushes) -> None:
 
 @atexit.register
 def flush_all() -> None:
-    """Flush everybody."""
     for owner in tuple(_watched):
         owner.flush()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 
 from .settings import SharedQuotaSettings
 
@@ -12,15 +11,11 @@ logger: logging.Logger = logging.getLogger("requests_smithy_retry")
 FAILURES_IN_A_ROW = 3
 """The number of failures without an answer between them that make an outage; fewer cost the calls that met them."""
 SLICES = 20
-"""A budget is waited for in so many parts."""
+"""The number of parts in which a budget is waited for."""
 
 
 class Outage:
-    """The state of one shared place. The caller tells the time; races of threads cost at most one more question.
-
-    :param place: the place's name in the log, without secrets.
-    :param settings: the intervals for asking again and for logging.
-    """
+    """The state of one shared place. The caller tells the time; races of threads cost at most one more question."""
 
     def __init__(self, place: str, settings: SharedQuotaSettings) -> None:
         self.place = place
@@ -65,9 +60,3 @@ class Outage:
         if self.fallen_open:
             self.fallen_open = False
             logger.info("the shared retry quota at %s answers again", self.place)
-
-
-class LastTake(threading.local):
-    """Which bucket answered this thread's last take."""
-
-    was_local: bool = False

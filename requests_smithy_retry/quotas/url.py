@@ -57,7 +57,7 @@ class QuotaUrl:
         return self.place
 
     def without(self, names: Iterable[str]) -> str:
-        """The URL with those settings taken out of its query, for whoever connects."""
+        """The URL with those settings taken out of its query, for the client that connects."""
         parts = urlsplit(self._text)
         left = [pair for pair in parse_qsl(parts.query, keep_blank_values=True) if pair[0] not in names]
         return self._text.partition("?")[0] + (f"?{urlencode(left)}" if left else "")
@@ -133,10 +133,7 @@ def _sentinels(parts: SplitResult) -> str | None:
 
 
 def sentinels_of(parts: SplitResult) -> list[tuple[str, int]]:
-    """Take apart the hosts of a URL that names sentinels.
-
-    :raises ValueError: for a host or port that is none.
-    """
+    """Take apart the hosts of a URL that names sentinels."""
     hosts = [urlsplit(f"//{each}") for each in parts.netloc.rpartition("@")[2].split(",")]
     if not all(each.hostname for each in hosts):
         raise ValueError("a host is missing")
@@ -195,15 +192,15 @@ def _factory(url: QuotaUrl, capacity: float, refill_rate: float, on_empty: str, 
         from .redis import RedisTokenBucket, link_to
 
         handle = link_to(url, None, clock)
-        return lambda scope: RedisTokenBucket.on(handle, scope, capacity=capacity, refill_rate=refill_rate)
+        return lambda scope: RedisTokenBucket(handle, scope, capacity=capacity, refill_rate=refill_rate)
     if url.scheme == "shm":
         from .settings import SharedQuotaSettings, settings_from
         from .shared_memory import SharedMemoryTokenBucket
-        from .shared_memory.slots import SharedMemory
+        from .shared_memory.records import SharedMemory
 
         settings = settings_from(SharedQuotaSettings, url.settings)
         memory = SharedMemory(url.name, settings, clock)
-        return lambda scope: SharedMemoryTokenBucket.on(memory, scope, capacity=capacity, refill_rate=refill_rate)
+        return lambda scope: SharedMemoryTokenBucket(memory, scope, capacity=capacity, refill_rate=refill_rate)
     if url.settings:
         raise ValueError("memory:// has no settings")
     return lambda _: TokenBucket(capacity, refill_rate=refill_rate, on_empty=on_empty, clock=clock)

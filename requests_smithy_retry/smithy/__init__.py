@@ -5,13 +5,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ..classifiers.aws import bare_error_code
     from .endpoint import SmithyEndpoint
-    from .errors import SmithyModelError
-    from .idempotency_token import IdempotencyToken, TokenLocation
+    from .json_ast import SmithyModelError
     from .model import SmithyModel
     from .model_classifier import verdict_for
-    from .modeled_errors import ModeledError
-    from .operations import ModeledOperation
-    from .protocols import Protocol
+    from .operations import ModeledError, ModeledOperation
+    from .protocols import IdempotencyToken, Protocol, TokenLocation
     from .uri_pattern import UriPattern
 
 __all__ = [
@@ -31,13 +29,11 @@ __all__ = [
 _HOMES = {
     "..classifiers.aws": ("bare_error_code",),
     ".endpoint": ("SmithyEndpoint",),
-    ".errors": ("SmithyModelError",),
-    ".idempotency_token": ("IdempotencyToken", "TokenLocation"),
+    ".json_ast": ("SmithyModelError",),
     ".model": ("SmithyModel",),
     ".model_classifier": ("verdict_for",),
-    ".modeled_errors": ("ModeledError",),
-    ".operations": ("ModeledOperation",),
-    ".protocols": ("Protocol",),
+    ".operations": ("ModeledError", "ModeledOperation"),
+    ".protocols": ("IdempotencyToken", "Protocol", "TokenLocation"),
     ".uri_pattern": ("UriPattern",),
 }
 """The module of each name."""

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from .errors import SmithyModelError
-
 MIXIN = "smithy.api#mixin"
 PRELUDE = "smithy.api#"
 _LONGEST_FOUND = 40
@@ -23,17 +21,35 @@ _KINDS = {
 }
 
 
-def pointer(keys: tuple[str, ...]) -> str:
-    """Return a JSON pointer (RFC 6901).
+class SmithyModelError(ValueError):
+    """A model that cannot be used. The message names the file, the place in it, and what was expected there.
 
-    >>> pointer(("shapes", "com.x#Foo", "a/b"))
-    '/shapes/com.x#Foo/a~1b'
+    >>> print(SmithyModelError("api.json", "/shapes", "expected an object, found null"))
+    api.json: at /shapes: expected an object, found null
+
+    :param source: the path as the user gave it.
+    :param place: a JSON pointer into the file, ``line 3, column 7``, or an empty string for the whole file.
+    :param problem: a phrase that names the expected and the found.
     """
+
+    def __init__(self, source: str, place: str, problem: str) -> None:
+        super().__init__(source, place, problem)
+        self.source = source
+        self.place = place
+        self.problem = problem
+
+    def __str__(self) -> str:
+        where = f"at {self.place}: " if self.place != "" else ""
+        return f"{self.source}: {where}{self.problem}"
+
+
+def pointer(keys: tuple[str, ...]) -> str:
+    """Return a JSON pointer (RFC 6901)."""
     return "".join("/" + key.replace("~", "~0").replace("/", "~1") for key in keys)
 
 
 class Node:
-    """One JSON value and its place in the file."""
+    """One JSON value and its place in the file. Each reader checks the value, and names the place in its error."""
 
     __slots__ = ("keys", "source", "value")
 
@@ -43,7 +59,6 @@ class Node:
         self.keys: tuple[str, ...] = keys
 
     def error(self, expected: str) -> SmithyModelError:
-        """Return the error that names what was expected here and what was found."""
         kind = type(self.value).__name__
         found = _KINDS.get(kind, kind)
         if isinstance(self.value, str):
@@ -51,44 +66,49 @@ class Node:
         return SmithyModelError(self.source, pointer(self.keys), f"expected {expected}, found {found}")
 
     def child(self, key: str) -> Node | None:
-        """Return the member of this object, or None."""
         value = self.object().get(key, self)
         return None if value is self else Node(value, self.source, (*self.keys, key))
 
+    def needed(self, key: str, expected: str = "") -> Node:
+        child = self.child(key)
+        if child is None:
+            raise self.error(expected or f'an object with "{key}"')
+        return child
+
+    def each_of(self, key: str) -> Iterator[Node]:
+        """Yield the elements of a member of this object, which may be missing."""
+        listed = self.child(key)
+        if listed is not None:
+            yield from listed.elements()
+
     def items(self) -> Iterator[tuple[str, Node]]:
-        """Yield the members of this object."""
         for key, value in self.object().items():
             if not isinstance(key, str):
                 raise self.error("an object whose keys are strings")
             yield key, Node(value, self.source, (*self.keys, key))
 
     def elements(self) -> Iterator[Node]:
-        """Yield the elements of this array."""
         if not isinstance(self.value, list):
             raise self.error("an array")
         for index, value in enumerate(self.value):
             yield Node(value, self.source, (*self.keys, str(index)))
 
     def object(self) -> dict[Any, Any]:
-        """Return this value if it is an object."""
         if not isinstance(self.value, dict):
             raise self.error("an object")
         return self.value
 
     def string(self) -> str:
-        """Return this value if it is a string that is not empty."""
         if not isinstance(self.value, str) or self.value == "":
             raise self.error("a string that is not empty")
         return self.value
 
     def integer(self) -> int:
-        """Return this value if it is an integer."""
         if not isinstance(self.value, int) or isinstance(self.value, bool):
             raise self.error("an integer")
         return self.value
 
     def boolean(self) -> bool:
-        """Return this value if it is a boolean."""
         if not isinstance(self.value, bool):
             raise self.error("true or false")
         return self.value
@@ -99,32 +119,21 @@ class Node:
             self.object()
 
     def target(self) -> str:
-        """Return the shape ID in this reference."""
-        target = self.child("target")
-        if target is None:
-            raise self.error('an object with "target"')
-        return target.string()
+        return self.needed("target").string()
 
 
 class Ast:
     """The shapes of one model, with mixins and applied traits resolved."""
 
     def __init__(self, root: Node) -> None:
-        version = root.child("smithy")
-        if version is None:
-            raise root.error('a Smithy JSON AST: an object with "smithy" (its version) and "shapes"')
+        version = root.needed("smithy", 'a Smithy JSON AST: an object with "smithy" (its version) and "shapes"')
         if version.string().split(".")[0] not in ("1", "2"):
             raise version.error('the version of a Smithy AST, "1.0" or "2.0"')
-        shapes = root.child("shapes")
-        if shapes is None:
-            raise root.error('an object with "shapes"')
         self.root = root
         self.shapes: dict[str, Node] = {}
         self.by_type: dict[str, list[str]] = {}
-        for shape_id, shape in shapes.items():
-            kind = shape.child("type")
-            if kind is None:
-                raise shape.error('a shape: an object with "type"')
+        for shape_id, shape in root.needed("shapes").items():
+            kind = shape.needed("type", 'a shape: an object with "type"')
             self.shapes[shape_id] = shape
             self.by_type.setdefault(kind.string(), []).append(shape_id)
         self._lineages: dict[str, tuple[str, ...]] = {}
@@ -143,10 +152,9 @@ class Ast:
         if known is not None:
             return known
         shape = self.shapes[shape_id]
-        mixins = shape.child("mixins")
         line: dict[str, None] = {}
         above = (*above, shape_id)
-        for reference in () if mixins is None else mixins.elements():
+        for reference in shape.each_of("mixins"):
             mixin = self.follow(reference, shape.value["type"])
             if mixin in above:
                 raise reference.error("a mixin that does not lead back to itself")
@@ -160,8 +168,7 @@ class Ast:
         for ancestor in self.lineage(shape_id):
             own = _traits(self.shapes[ancestor])
             if ancestor != shape_id and MIXIN in own:
-                local = own.pop(MIXIN).child("localTraits")
-                for name in () if local is None else local.elements():
+                for name in own.pop(MIXIN).each_of("localTraits"):
                     own.pop(name.string(), None)
             found.update(own)
         return found
@@ -182,9 +189,7 @@ class Ast:
     def references(self, shape_id: str, key: str) -> Iterator[Node]:
         """Yield the references in a list of a service or resource, those of its mixins included."""
         for ancestor in self.lineage(shape_id):
-            listed = self.shapes[ancestor].child(key)
-            if listed is not None:
-                yield from listed.elements()
+            yield from self.shapes[ancestor].each_of(key)
 
 
 def _traits(holder: Node) -> dict[str, Node]:
@@ -193,9 +198,5 @@ def _traits(holder: Node) -> dict[str, Node]:
 
 
 def shape_name(shape_id: str) -> str:
-    """Return the name of a shape without its namespace.
-
-    >>> shape_name("com.example#GetThing")
-    'GetThing'
-    """
+    """Return the name of a shape without its namespace."""
     return shape_id.rpartition("#")[2]

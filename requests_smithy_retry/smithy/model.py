@@ -7,27 +7,24 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
 from ..classifiers.actions import RetryAction
-from ..copying import PicklesByEveryProtocol
 from .endpoint import SmithyEndpoint
-from .errors import SmithyModelError
-from .json_ast import Ast, Node, pointer, shape_name
+from .json_ast import Ast, Node, SmithyModelError, pointer, shape_name
 from .model_classifier import verdict_for
-from .modeled_errors import ModeledError, read_errors
-from .operation_match import OperationMatcher
-from .operations import ModeledOperation, bound_operations, read_operation
+from .operations import ModeledError, ModeledOperation, bound_operations, read_errors, read_operation
 from .protocols import Protocol, protocols_of
-from .request_parts import path_segments, split_target
+from .request_parts import body_text, header, parameters, path_segments, split_target
+from .uri_pattern import UriTable
+
+_FORM_PROTOCOLS = (Protocol.QUERY, Protocol.EC2_QUERY)
 
 
-class SmithyModel(PicklesByEveryProtocol):
+class SmithyModel:
     """A Smithy model. Make one with :meth:`load`; give it to requests with :meth:`for_endpoint`."""
-
-    __slots__ = ("_errors", "_matcher", "_operations", "_protocols", "_service", "_source", "_verdicts")
 
     def __init__(self, root: Node, service: str | None) -> None:
         ast = Ast(root)
@@ -155,3 +152,57 @@ def _service_of(ast: Ast, wanted: str | None) -> str | None:
     if len(services) > 1:
         raise ast.root.error(f"one service, or service= with one of {', '.join(sorted(services))}")
     return services[0] if services else None
+
+
+class OperationMatcher:
+    """Finds the operation of a request to one service, by its protocols (contract 3, 4).
+
+    A request that names two operations, or names one in the wrong place, matches none.
+    """
+
+    def __init__(self, service_name: str, operations: Mapping[Protocol, Iterable[ModeledOperation]]) -> None:
+        self._service = service_name
+        self._targets = _by_name(operations.get(Protocol.JSON_TARGET, ()))
+        self._rpc = _by_name(operations.get(Protocol.RPC_V2, ()))
+        self._forms = _by_name(each for protocol in _FORM_PROTOCOLS for each in operations.get(protocol, ()))
+        rest = operations.get(Protocol.REST_JSON, operations.get(Protocol.REST_XML, ()))
+        self._uris = UriTable(
+            (each.http_method, each.uri_pattern, each)
+            for each in rest
+            if each.http_method is not None and each.uri_pattern is not None
+        )
+
+    def match(
+        self, method: str, segments: tuple[str, ...], query: str, headers: Mapping[str, Any], body: object
+    ) -> ModeledOperation | None:
+        if self._targets:
+            target = header(headers, "X-Amz-Target")
+            if target is not None:
+                return self._by_target(method, segments, target)
+        if self._rpc and (header(headers, "smithy-protocol") or "").startswith("rpc-v2-"):
+            return self._by_rpc_path(method, segments)
+        if self._forms and segments == () and method in ("GET", "POST"):
+            found = self._by_action(query, body)
+            if found is not None:
+                return found
+        return self._uris.find(method, segments, query)
+
+    def _by_target(self, method: str, segments: tuple[str, ...], target: str) -> ModeledOperation | None:
+        service, _, name = target.partition(".")
+        if method != "POST" or segments != () or service != self._service:
+            return None
+        return self._targets.get(name)
+
+    def _by_rpc_path(self, method: str, segments: tuple[str, ...]) -> ModeledOperation | None:
+        if method != "POST" or len(segments) != 4 or segments[:3] != ("service", self._service, "operation"):
+            return None
+        return self._rpc.get(segments[3])
+
+    def _by_action(self, query: str, body: object) -> ModeledOperation | None:
+        actions = set(parameters(query).get("Action", ()))
+        actions.update(parameters(body_text(body) or "").get("Action", ()))
+        return self._forms.get(actions.pop()) if len(actions) == 1 else None
+
+
+def _by_name(operations: Iterable[ModeledOperation]) -> dict[str, ModeledOperation]:
+    return {operation.name: operation for operation in operations}

@@ -9,12 +9,12 @@ from ..classifiers.actions import ErrorKind, NoActionIndicated, RetryAction, Ret
 from ..classifiers.aws import bare_error_code, code_of
 from ..classifiers.outcome import Outcome
 from ..classifiers.protocol import RetryClassifierPriority
-from .modeled_errors import ModeledError
 
 if TYPE_CHECKING:
     from requests import PreparedRequest
 
-    from . import SmithyEndpoint
+    from .endpoint import SmithyEndpoint
+    from .operations import ModeledError
 
 
 class ModelFacts(NamedTuple):
@@ -29,11 +29,7 @@ class ModelFacts(NamedTuple):
 
 
 def facts_of(models: Iterable[SmithyEndpoint], request: PreparedRequest) -> ModelFacts:
-    """Return the facts from the first model that knows the request's operation.
-
-    :param models: models with their endpoints.
-    :param request: never changed; a body that is a file or a generator is not read.
-    """
+    """Return the facts from the first model that knows the request's operation."""
     method, url, headers = str(request.method).upper(), str(request.url), request.headers
     for endpoint in models:
         operation = endpoint.operation_for(method, url, headers, request.body)

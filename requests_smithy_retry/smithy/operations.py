@@ -1,4 +1,4 @@
-"""The operations of a model (contract 4): which may be sent again, and with which token.
+"""The operations of a model (contract 4), which may be sent again, and with which token; and its errors.
 
 Only operations bound to the service count, directly or through resources.
 """
@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
-from .idempotency_token import IdempotencyToken, bind_token
 from .json_ast import PRELUDE, Ast, Node, shape_name
-from .protocols import Protocol
+from .protocols import IdempotencyToken, Protocol, bind_token
 from .uri_pattern import UriPattern
 
 HTTP = "smithy.api#http"
@@ -20,6 +19,10 @@ IDEMPOTENT = "smithy.api#idempotent"
 IDEMPOTENCY_TOKEN = "smithy.api#idempotencyToken"
 ENDPOINT = "smithy.api#endpoint"
 LONG_POLL = ("smithy.api#longPoll", "aws.api#longPoll")
+ERROR = "smithy.api#error"
+HTTP_ERROR = "smithy.api#httpError"
+RETRYABLE = "smithy.api#retryable"
+QUERY_ERROR = "aws.protocols#awsQueryError"
 LIFECYCLE = ("create", "put", "read", "update", "delete", "list")
 
 
@@ -64,10 +67,7 @@ class ModeledOperation:
 
 
 def bound_operations(ast: Ast, service: str) -> list[str]:
-    """Return the operations in the closure of a service: its own, and recursively those of its resources.
-
-    :raises SmithyModelError: if a reference leads nowhere.
-    """
+    """Return the operations in the closure of a service: its own, and recursively those of its resources."""
     found: dict[str, None] = {}
     seen = {service}
     waiting = [service]
@@ -95,10 +95,7 @@ def _operation_references(ast: Ast, holder: str) -> Iterator[Node]:
 
 
 def read_operation(ast: Ast, shape_id: str, protocol: Protocol) -> ModeledOperation:
-    """Read one operation, with its token bound as the protocol does.
-
-    :raises SmithyModelError: if a trait has an invalid value.
-    """
+    """Read one operation, with its token bound as the protocol does."""
     traits = ast.traits(shape_id)
     for name in (READONLY, IDEMPOTENT, *LONG_POLL):
         if name in traits:
@@ -118,9 +115,8 @@ def read_operation(ast: Ast, shape_id: str, protocol: Protocol) -> ModeledOperat
 
 
 def _read_http(trait: Node) -> tuple[str, UriPattern]:
-    method, uri = trait.child("method"), trait.child("uri")
-    if method is None or uri is None:
-        raise trait.error('an object with "method" and "uri"')
+    expected = 'an object with "method" and "uri"'
+    method, uri = trait.needed("method", expected), trait.needed("uri", expected)
     verb, text = method.string(), uri.string()
     try:
         return verb, UriPattern.parse(text)
@@ -139,8 +135,62 @@ def _read_token(ast: Ast, shape_id: str, protocol: Protocol) -> IdempotencyToken
 
 
 def _read_host_prefix(trait: Node) -> str:
-    prefix = trait.child("hostPrefix")
-    if prefix is None:
-        raise trait.error('an object with "hostPrefix"')
-    text = prefix.string().lower()
+    text = trait.needed("hostPrefix").string().lower()
     return "" if "{" in text else text
+
+
+@dataclass(frozen=True, slots=True)
+class ModeledError:
+    """One error shape of a model."""
+
+    name: str
+    """The shape's name, without its namespace."""
+    shape_id: str
+    """The shape's absolute ID."""
+    fault: Literal["client", "server"]
+    """The party at fault, from ``@error``."""
+    http_status: int | None
+    """The status, from ``@httpError`` or ``@awsQueryError``, or None."""
+    retryable: bool
+    """True with ``@retryable``. Without it there is no opinion, not a "no"."""
+    throttling: bool
+    """True with ``@retryable(throttling: true)``."""
+
+
+def read_errors(ast: Ast) -> dict[str, tuple[ModeledError, ...]]:
+    """Return the errors of the model by code.
+
+    Several errors can share a code: from two namespaces, or through ``@awsQueryError``.
+
+    :raises SmithyModelError: if a trait has an invalid value.
+    """
+    found: dict[str, tuple[ModeledError, ...]] = {}
+    for shape_id in ast.by_type.get("structure", ()):
+        traits = ast.traits(shape_id)
+        if ERROR not in traits:
+            continue
+        query_error = traits.get(QUERY_ERROR)
+        error = _read_error(shape_id, traits, query_error)
+        codes = [error.name]
+        if query_error is not None:
+            codes.append(query_error.needed("code").string())
+        for code in dict.fromkeys(codes):
+            found[code] = (*found.get(code, ()), error)
+    return found
+
+
+def _read_error(shape_id: str, traits: dict[str, Node], query_error: Node | None) -> ModeledError:
+    fault = traits[ERROR].value
+    if fault not in ("client", "server"):
+        raise traits[ERROR].error('"client" or "server"')
+    status: int | None = None
+    if HTTP_ERROR in traits:
+        status = traits[HTTP_ERROR].integer()
+    elif query_error is not None:
+        status = query_error.needed("httpResponseCode").integer()
+    throttling = False
+    retryable = traits.get(RETRYABLE)
+    if retryable is not None:
+        flag = None if retryable.value is True else retryable.child("throttling")
+        throttling = flag is not None and flag.boolean()
+    return ModeledError(shape_name(shape_id), shape_id, fault, status, retryable is not None, throttling)

@@ -1,20 +1,17 @@
 """Matching ``@http`` URI patterns, and the precedence among them (contract 3; Smithy 2.0 "HTTP bindings").
 
 A literal segment beats a label, a label beats a greedy label, more segments beat fewer, and last, more query literals
-beat fewer. The patterns of a service make one trie, so a match costs about the same for 10 patterns and for 1,000, and
-is linear in the path: no node is visited twice.
+beat fewer.
 """
 
 from __future__ import annotations
 
 import enum
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 from urllib.parse import parse_qsl, unquote
 
-from ..copying import PicklesByEveryProtocol
 from .request_parts import parameters
 
 Value = TypeVar("Value")
@@ -31,7 +28,8 @@ class Label(enum.Enum):
 
 _RANKS: dict[str | Label, int] = {Label.ONE: 1, Label.GREEDY: 2}
 _RANK_OF_THE_END = 3
-_WORST: tuple[int, ...] = (4,)
+_ANY = -1
+"""Stands for the length of a pattern that matches paths of several lengths."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +48,23 @@ class UriPattern:
     """Query literals; the value is None if only the key is required."""
 
     @property
-    def rank(self) -> tuple[int, ...]:
-        """The sort key: of two patterns that match the same path, the lower one is more specific."""
-        return (*(_RANKS.get(segment, 0) for segment in self.segments), _RANK_OF_THE_END)
+    def rank(self) -> tuple[tuple[int, ...], int]:
+        """The sort key: of two patterns that match the same request, the lower one is more specific."""
+        return (*(_RANKS.get(segment, 0) for segment in self.segments), _RANK_OF_THE_END), -len(set(self.query))
+
+    def fits(self, segments: tuple[str, ...]) -> bool:
+        """Return True if the pattern matches the segments of a path, as many as its own if it has no greedy label."""
+        own: tuple[str | Label, ...] = self.segments
+        if Label.GREEDY in own:
+            at = own.index(Label.GREEDY)
+            end = len(segments) - (len(own) - at - 1)
+            if segments[at:end] in ((), ("",)):
+                return False
+            own, segments = own[:at] + own[at + 1 :], segments[:at] + segments[end:]
+        for part, segment in zip(own, segments, strict=True):
+            if part != segment and (part is not Label.ONE or segment == ""):
+                return False
+        return True
 
     @classmethod
     def parse(cls, text: str) -> UriPattern:
@@ -87,110 +99,28 @@ def _segment(part: str) -> str | Label:
     return literal
 
 
-class _Routes(PicklesByEveryProtocol, Generic[Value]):
-    """The patterns that end at one node; they have the same rank and differ only in their query literals."""
-
-    __slots__ = ("_pivots", "_plain", "rank")
-
-    def __init__(self, routes: list[tuple[UriPattern, Value]]) -> None:
-        frequency = Counter(literal for pattern, _ in routes for literal in set(pattern.query))
-        self.rank = routes[0][0].rank
-        self._plain: list[Value] = []
-        self._pivots: dict[tuple[str, str | None], list[tuple[UriPattern, Value]]] = {}
-        for pattern, value in routes:
-            if pattern.query == ():
-                self._plain.append(value)
-            else:
-                rarest = min(pattern.query, key=lambda literal: frequency[literal])
-                self._pivots.setdefault(rarest, []).append((pattern, value))
-
-    def pick(self, query: str) -> list[Value]:
-        """Return the values of the matching patterns with the most query literals."""
-        best, most = self._plain, 0
-        if not self._pivots:
-            return best
-        present = parameters(query)
-        asked = dict.fromkeys((key, value) for key, values in present.items() for value in (None, *values))
-        for pivot in asked:
-            for pattern, value in self._pivots.get(pivot, ()):
-                literals = set(pattern.query)
-                if literals <= asked.keys():
-                    if len(literals) > most:
-                        best, most = [], len(literals)
-                    if len(literals) == most:
-                        best = [*best, value]
-        return best
-
-
-class _Node(PicklesByEveryProtocol, Generic[Value]):
-    __slots__ = ("greedy", "label", "literals", "routes")
-
-    def __init__(self) -> None:
-        self.literals: dict[str, _Node[Value]] = {}
-        self.label: _Node[Value] | None = None
-        self.greedy: dict[int, _Node[Value]] = {}
-        self.routes: _Routes[Value] | None = None
-
-    def step(self, segment: str | Label, left: int) -> _Node[Value]:
-        """Return the child for a segment, made if needed; ``left`` segments of the pattern follow it."""
-        if isinstance(segment, str):
-            return self.literals.setdefault(segment, _Node())
-        if segment is Label.GREEDY:
-            return self.greedy.setdefault(left, _Node())
-        if self.label is None:
-            self.label = _Node()
-        return self.label
-
-
-class UriTrie(PicklesByEveryProtocol, Generic[Value]):
-    """The patterns of one service, as a trie.
-
-    :param routes: method, pattern and value of each.
-    """
-
-    __slots__ = ("_roots",)
+class UriTable(Generic[Value]):
+    """The patterns of one service."""
 
     def __init__(self, routes: Iterable[tuple[str, UriPattern, Value]]) -> None:
-        self._roots: dict[str, _Node[Value]] = {}
-        ends: dict[_Node[Value], list[tuple[UriPattern, Value]]] = {}
+        self._routes: dict[tuple[str, int], list[tuple[UriPattern, Value]]] = {}
         for method, pattern, value in routes:
-            node = self._roots.setdefault(method, _Node())
-            for index, segment in enumerate(pattern.segments, start=1):
-                node = node.step(segment, len(pattern.segments) - index)
-            ends.setdefault(node, []).append((pattern, value))
-        for node, ending in ends.items():
-            node.routes = _Routes(ending)
+            length = _ANY if Label.GREEDY in pattern.segments else len(pattern.segments)
+            self._routes.setdefault((method, length), []).append((pattern, value))
 
     def find(self, method: str, segments: tuple[str, ...], query: str) -> Value | None:
         """Return the value of the most specific matching pattern, or None.
 
         Two patterns that match equally well give None; a valid model has none, but some models do.
-
-        :param segments: from :func:`~.request_parts.path_segments`.
         """
-        best: list[Value] = []
-        best_rank = _WORST
-        for routes in self._routes_of(method, segments):
-            if routes.rank < best_rank and (found := routes.pick(query)):
-                best_rank, best = routes.rank, found
-        return best[0] if len(best) == 1 else None
+        matching = self._fitting(method, segments)
+        if any(pattern.query for pattern, _ in matching):
+            present = parameters(query)
+            asked = {(key, value) for key, values in present.items() for value in (None, *values)}
+            matching = [route for route in matching if asked.issuperset(route[0].query)]
+        ranks = [pattern.rank for pattern, _ in matching]
+        return matching[ranks.index(min(ranks))][1] if ranks and ranks.count(min(ranks)) == 1 else None
 
-    def _routes_of(self, method: str, segments: tuple[str, ...]) -> Iterator[_Routes[Value]]:
-        """Yield the routes whose path matches."""
-        end = len(segments)
-        stack = [(self._roots[method], 0)] if method in self._roots else []
-        while stack:
-            node, at = stack.pop()
-            if at == end:
-                if node.routes is not None:
-                    yield node.routes
-                continue
-            segment = segments[at]
-            for after, child in node.greedy.items():
-                taken = end - after - at
-                if taken > 1 or (taken == 1 and segment != ""):
-                    stack.append((child, end - after))
-            if node.label is not None and segment != "":
-                stack.append((node.label, at + 1))
-            if segment in node.literals:
-                stack.append((node.literals[segment], at + 1))
+    def _fitting(self, method: str, segments: tuple[str, ...]) -> list[tuple[UriPattern, Value]]:
+        near = [*self._routes.get((method, len(segments)), ()), *self._routes.get((method, _ANY), ())]
+        return [route for route in near if route[0].fits(segments)]

@@ -6,12 +6,11 @@ code under test: waits that take no time, a log of attempts, and switches for re
 
 from __future__ import annotations
 
-from .attempt_log import AttemptLog, watched_attempts
-from .behaviour import DEFAULT_BODY, WELL, Behaviour, ReadSoFar, Reply, try_later
+from .behaviour import DEFAULT_BODY, WELL, Behaviour, ReadSoFar, Reply, coded_reply, gzip_bomb, try_later
 from .catalogue import CataloguedFault, fault_catalogue
-from .clock import FakeClock
-from .coded_replies import coded_reply, gzip_bomb
+from .clock import FakeClock, RetryClock, skipped_waits
 from .connection_faults import (
+    AnswerBeforeUpload,
     CloseAfterReply,
     CloseAfterRequest,
     CloseBeforeRequest,
@@ -21,26 +20,29 @@ from .connection_faults import (
     ResetAfterRequest,
     ResetBeforeRequest,
     Stall,
+    StopReading,
 )
-from .dead_ports import hanging_port, refusing_port
+from .every_send import AttemptLog, cap_attempts, retries_disabled, watched_attempts
 from .fault_proxy import FaultProxy, Forget, Forward
-from .fault_server import FaultServer
-from .framing_faults import (
+from .fault_server import FaultServer, hanging_port, refusing_port
+from .recorded_request import RecordedRequest
+from .reply_faults import (
     BadChunkSize,
+    BadStatusLine,
     CutBody,
+    CutHead,
     EndlessBody,
+    EndlessHeaders,
     GarbageAfterReply,
+    HugeHeader,
+    Interim,
     LengthAndChunks,
     MissingLastChunk,
     MisstatedLength,
+    SwitchProtocols,
     TwoLengths,
 )
-from .head_faults import BadStatusLine, CutHead, EndlessHeaders, HugeHeader, Interim, SwitchProtocols
-from .recorded_request import RecordedRequest
-from .retry_clock import RetryClock, skipped_waits
 from .scripted import ScriptedAdapter, ScriptedReply, ScriptedTransport, SentRequest, scripted
-from .switches import cap_attempts, retries_disabled
-from .upload_faults import AnswerBeforeUpload, StopReading
 from .wire import HangUp, Wire
 
 __all__ = [

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
-from .behaviour import DEFAULT_BODY, Behaviour, Framing, Reply
-from .coded_replies import coded_reply
+from .behaviour import DEFAULT_BODY, Behaviour, Framing, Reply, coded_reply
 from .connection_faults import (
     CloseAfterReply,
     CloseAfterRequest,
@@ -18,23 +17,26 @@ from .connection_faults import (
     Stall,
     StallPoint,
 )
-from .framing_faults import (
+from .reply_faults import (
     BadChunkSize,
+    BadStatusLine,
     CutBody,
+    CutHead,
     EndlessBody,
+    EndlessHeaders,
     GarbageAfterReply,
+    HugeHeader,
+    Interim,
     LengthAndChunks,
     MissingLastChunk,
     MisstatedLength,
+    SwitchProtocols,
     TwoLengths,
 )
-from .head_faults import BadStatusLine, CutHead, EndlessHeaders, HugeHeader, Interim, SwitchProtocols
 
 Outcome = Literal["whole", "broken", "slow", "unknowable"]
 """The body arrives whole; a client can notice that it is broken; it takes so long that a timeout or, while bytes keep
 coming, a deadline must end it; or no client can know."""
-
-_STALL_POINTS: tuple[StallPoint, ...] = ("accept", "status", "status-line", "header", "body-start", "body")
 
 
 @dataclass(frozen=True)
@@ -57,11 +59,73 @@ def fault_catalogue(body: bytes = DEFAULT_BODY, *, interval: float = 0.05) -> li
     :param body: the body that each fault distorts, at least 8 bytes.
     :param interval: seconds between the bytes of a slow reply, 0 or more. Stalls last until the server closes.
     """
+    framings: tuple[Framing, ...] = ("length", "chunked", "close")
+    codings = ("gzip", "deflate")
     plain, chunked = Reply(body=body), Reply(body=body, framing="chunked")
     table: dict[Outcome, dict[str, Behaviour]] = {
-        "whole": _whole(body),
-        "broken": {**_broken_connections(plain), **_broken_framing(plain, chunked), **_broken_codings(body)},
-        "slow": _slow(plain, interval),
+        "whole": {
+            **{f"framed-by-{framing}": Reply(body=body, framing=framing) for framing in framings},
+            **{f"coded-{coding}": coded_reply(coding, body) for coding in codings},
+            "close-after-reply": CloseAfterReply(plain),
+            "reset-after-reply": CloseAfterReply(plain, reset=True, after=0.02),
+            "garbage-after-reply": GarbageAfterReply(reply=plain),
+            **{f"interim-{status}": Interim((status,), reply=plain) for status in (100, 102, 103)},
+            "interim-several": Interim((100, 102, 103), count=2, reply=plain),
+        },
+        "broken": {
+            "close-before-request": CloseBeforeRequest(),
+            "reset-before-request": ResetBeforeRequest(),
+            "close-after-request": CloseAfterRequest(),
+            "reset-after-request": ResetAfterRequest(),
+            "half-close": HalfClose(),
+            "head-cut-in-status": CutHead(plain, at=9),
+            "head-cut-in-header": CutHead(plain, at=-8),
+            "head-without-blank-line": CutHead(plain),
+            "head-reset": CutHead(plain, then="reset"),
+            "bad-status-line": BadStatusLine(b"HTTP/1.1 well OK", plain),
+            "no-http": BadStatusLine(b"SSH-2.0-OpenSSH_9.6", plain),
+            "huge-header": HugeHeader(reply=plain),
+            "endless-headers": EndlessHeaders(),
+            "switching-protocols": SwitchProtocols(),
+            "length-cut": CutBody(plain),
+            "length-cut-at-start": CutBody(plain, 0),
+            "length-cut-at-end": CutBody(plain, -1),
+            "length-reset": CutBody(plain, then="reset"),
+            "chunk-cut": CutBody(chunked),
+            "chunk-reset": CutBody(chunked, then="reset"),
+            "last-chunk-missing": MissingLastChunk(plain),
+            "chunk-size-no-number": BadChunkSize(b"zz", chunked),
+            "chunk-size-negative": BadChunkSize(b"-3", chunked),
+            "length-negative": MisstatedLength("-1", plain),
+            "length-no-number": MisstatedLength("soon", plain),
+            "length-too-large": MisstatedLength(str(len(plain.body) + 5), plain),
+            "length-too-large-reset": MisstatedLength(str(len(plain.body) + 5), plain, then="reset"),
+            "two-lengths": TwoLengths(reply=plain),
+            "two-lengths-joined": TwoLengths(reply=plain, joined=True),
+            "length-and-chunks": LengthAndChunks(reply=chunked),
+            **{
+                f"{coding}-end-cut-{framing}": coded_reply(coding, body, cut_to=-5, framing=framing)
+                for coding in codings
+                for framing in framings
+            },
+            **{
+                f"{coding}-cut-in-the-middle": coded_reply(
+                    coding, body, cut_to=len(coded_reply(coding, body).body) // 2
+                )
+                for coding in codings
+            },
+            **{f"{coding}-corrupt": coded_reply(coding, body, corrupt_at=-6) for coding in codings},
+        },
+        "slow": {
+            **{f"stall-{point}": Stall(point, reply=plain) for point in get_args(StallPoint)},
+            "head-drip": Drip("head", interval, plain),
+            "body-drip": Drip("body", interval, plain),
+            "endless-headers-slow": EndlessHeaders(interval),
+            "endless-body": EndlessBody(),
+            "endless-chunks": EndlessBody(framing="chunked"),
+            "trickling-body": EndlessBody(piece=b"x", interval=interval, framing="length"),
+            "interim-without-end": Interim((102,), count=1_000_000, interval=interval, reply=plain),
+        },
         "unknowable": {
             "close-framed-cut": CutBody(Reply(body=body, framing="close")),
             "length-too-small": MisstatedLength("3", plain),
@@ -71,86 +135,3 @@ def fault_catalogue(body: bytes = DEFAULT_BODY, *, interval: float = 0.05) -> li
     return [
         CataloguedFault(name, fault, outcome) for outcome, faults in table.items() for name, fault in faults.items()
     ]
-
-
-def _whole(body: bytes) -> dict[str, Behaviour]:
-    framings: tuple[Framing, ...] = ("length", "chunked", "close")
-    plain = Reply(body=body)
-    return {
-        **{f"framed-by-{framing}": Reply(body=body, framing=framing) for framing in framings},
-        **{f"coded-{coding}": coded_reply(coding, body) for coding in ("gzip", "deflate")},
-        "close-after-reply": CloseAfterReply(plain),
-        "reset-after-reply": CloseAfterReply(plain, reset=True, after=0.02),
-        "garbage-after-reply": GarbageAfterReply(reply=plain),
-        **{f"interim-{status}": Interim((status,), reply=plain) for status in (100, 102, 103)},
-        "interim-several": Interim((100, 102, 103), count=2, reply=plain),
-    }
-
-
-def _broken_connections(plain: Reply) -> dict[str, Behaviour]:
-    return {
-        "close-before-request": CloseBeforeRequest(),
-        "reset-before-request": ResetBeforeRequest(),
-        "close-after-request": CloseAfterRequest(),
-        "reset-after-request": ResetAfterRequest(),
-        "half-close": HalfClose(),
-        "head-cut-in-status": CutHead(plain, at=9),
-        "head-cut-in-header": CutHead(plain, at=-8),
-        "head-without-blank-line": CutHead(plain),
-        "head-reset": CutHead(plain, then="reset"),
-        "bad-status-line": BadStatusLine(b"HTTP/1.1 well OK", plain),
-        "no-http": BadStatusLine(b"SSH-2.0-OpenSSH_9.6", plain),
-        "huge-header": HugeHeader(reply=plain),
-        "endless-headers": EndlessHeaders(),
-        "switching-protocols": SwitchProtocols(),
-    }
-
-
-def _broken_framing(plain: Reply, chunked: Reply) -> dict[str, Behaviour]:
-    return {
-        "length-cut": CutBody(plain),
-        "length-cut-at-start": CutBody(plain, 0),
-        "length-cut-at-end": CutBody(plain, -1),
-        "length-reset": CutBody(plain, then="reset"),
-        "chunk-cut": CutBody(chunked),
-        "chunk-reset": CutBody(chunked, then="reset"),
-        "last-chunk-missing": MissingLastChunk(plain),
-        "chunk-size-no-number": BadChunkSize(b"zz", chunked),
-        "chunk-size-negative": BadChunkSize(b"-3", chunked),
-        "length-negative": MisstatedLength("-1", plain),
-        "length-no-number": MisstatedLength("soon", plain),
-        "length-too-large": MisstatedLength(str(len(plain.body) + 5), plain),
-        "length-too-large-reset": MisstatedLength(str(len(plain.body) + 5), plain, then="reset"),
-        "two-lengths": TwoLengths(reply=plain),
-        "two-lengths-joined": TwoLengths(reply=plain, joined=True),
-        "length-and-chunks": LengthAndChunks(reply=chunked),
-    }
-
-
-def _broken_codings(body: bytes) -> dict[str, Behaviour]:
-    framings: tuple[Framing, ...] = ("length", "chunked", "close")
-    return {
-        **{
-            f"{coding}-end-cut-{framing}": coded_reply(coding, body, cut_to=-5, framing=framing)
-            for coding in ("gzip", "deflate")
-            for framing in framings
-        },
-        **{
-            f"{coding}-cut-in-the-middle": coded_reply(coding, body, cut_to=len(coded_reply(coding, body).body) // 2)
-            for coding in ("gzip", "deflate")
-        },
-        **{f"{coding}-corrupt": coded_reply(coding, body, corrupt_at=-6) for coding in ("gzip", "deflate")},
-    }
-
-
-def _slow(plain: Reply, interval: float) -> dict[str, Behaviour]:
-    return {
-        **{f"stall-{point}": Stall(point, reply=plain) for point in _STALL_POINTS},
-        "head-drip": Drip("head", interval, plain),
-        "body-drip": Drip("body", interval, plain),
-        "endless-headers-slow": EndlessHeaders(interval),
-        "endless-body": EndlessBody(),
-        "endless-chunks": EndlessBody(framing="chunked"),
-        "trickling-body": EndlessBody(piece=b"x", interval=interval, framing="length"),
-        "interim-without-end": Interim((102,), count=1_000_000, interval=interval, reply=plain),
-    }

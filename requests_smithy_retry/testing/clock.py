@@ -1,32 +1,26 @@
-"""A clock that a test moves (contract 8.5). Sleeping on it takes no time: it moves the clock and is recorded."""
+"""Clocks for tests (contract 8.5), on which a sleep takes no time: it moves the clock and is recorded."""
 
 from __future__ import annotations
 
 import math
+import sys
 import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ..clock import SystemClock, wait_on
 
 
-class FakeClock:
-    """Implements :class:`~requests_smithy_retry.Clock`: ``sleep`` advances it and records the seconds.
+class _Skipping:
+    """Records sleeps, and adds them up instead of waiting. Safe to use from several threads, which share the time."""
 
-    >>> clock = FakeClock()
-    >>> clock.sleep(1.5); clock.advance(1)
-    >>> clock.now(), clock.sleeps
-    (2.5, [1.5])
+    _allowed = "a number of seconds (0 or more)"
+    _most = math.inf
 
-    Safe to use from several threads, which share the time.
-
-    :param now: the first value of :meth:`now`, in seconds.
-    :param wall: the first value of :meth:`wall`, in seconds since the epoch.
-    :raises ValueError: if either is not a finite number.
-    """
-
-    def __init__(self, now: float = 0.0, wall: float = 1_700_000_000.0) -> None:
-        for name, value in (("now", now), ("wall", wall)):
-            if not math.isfinite(value):
-                raise ValueError(f"{name}={value!r}: a finite number of seconds is allowed")
-        self._now = float(now)
-        self._wall = float(wall)
+    def __init__(self) -> None:
+        self._now = self._wall = 0.0
         self._sleeps: list[float] = []
         self._lock = threading.Lock()
 
@@ -49,20 +43,50 @@ class FakeClock:
     def sleep(self, seconds: float) -> None:
         """Advance the clock and record the sleep; return at once.
 
-        :param seconds: a finite number of 0 or more.
+        :param seconds: 0 or more.
         :raises ValueError: for anything else.
         """
-        self._move(seconds)
+        self.advance(seconds)
         with self._lock:
             self._sleeps.append(seconds)
 
     def advance(self, seconds: float) -> None:
         """Let time pass without a sleep.
 
-        :param seconds: a finite number of 0 or more.
+        :param seconds: 0 or more.
         :raises ValueError: for anything else.
         """
-        self._move(seconds)
+        if not 0 <= seconds <= self._most:
+            raise ValueError(f"seconds={seconds!r}: {self._allowed} is allowed")
+        with self._lock:
+            self._now += seconds
+            self._wall += seconds
+
+
+class FakeClock(_Skipping):
+    """Implements :class:`~requests_smithy_retry.Clock`: ``sleep`` advances it and records the seconds.
+
+    >>> clock = FakeClock()
+    >>> clock.sleep(1.5); clock.advance(1)
+    >>> clock.now(), clock.sleeps
+    (2.5, [1.5])
+
+    Safe to use from several threads, which share the time.
+
+    :param now: the first value of :meth:`now`, in seconds.
+    :param wall: the first value of :meth:`wall`, in seconds since the epoch.
+    :raises ValueError: if either is not a finite number.
+    """
+
+    _allowed = "a finite number of seconds (0 or more)"
+    _most = sys.float_info.max
+
+    def __init__(self, now: float = 0.0, wall: float = 1_700_000_000.0) -> None:
+        super().__init__()
+        for name, value in (("now", now), ("wall", wall)):
+            if not math.isfinite(value):
+                raise ValueError(f"{name}={value!r}: a finite number of seconds is allowed")
+        self._now, self._wall = float(now), float(wall)
 
     def set_wall(self, seconds: float) -> None:
         """Set the wall clock, forward or back, as an operator may.
@@ -72,16 +96,52 @@ class FakeClock:
         with self._lock:
             self._wall = float(seconds)
 
-    def _move(self, seconds: float) -> None:
-        if not 0 <= seconds < math.inf:
-            raise ValueError(f"seconds={seconds!r}: a finite number of seconds (0 or more) is allowed")
-        with self._lock:
-            self._now += seconds
-            self._wall += seconds
-
     def __reduce__(self) -> tuple[type[FakeClock], tuple[float, float]]:
         # A copy starts at the same time, with no sleeps and with a lock of its own.
         return type(self), (self.now(), self.wall())
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} now={self.now():g}>"
+
+
+class RetryClock(_Skipping):
+    """The machine's clocks, on which a sleep takes no time: it moves the clock and is recorded.
+
+    Real time passes here too, so that timeouts against a real server work. Safe to use from several threads.
+    """
+
+    def now(self) -> float:
+        """Return seconds on the clock that never goes back."""
+        return time.monotonic() + super().now()
+
+    def wall(self) -> float:
+        """Return seconds since the epoch."""
+        return time.time() + super().wall()
+
+
+@contextmanager
+def skipped_waits() -> Iterator[RetryClock]:
+    """Skip every wait of this library in the whole process inside the block.
+
+    It reaches each adapter and strategy without a clock of its own, in every thread.
+
+    >>> with skipped_waits() as clock:
+    ...     clock.sleep(3600)
+    >>> clock.sleeps
+    [3600]
+    """
+    clock = RetryClock()
+    stand_ins: dict[str, Any] = {
+        "now": clock.now,
+        "wall": clock.wall,
+        "sleep": clock.sleep,
+        "wait": lambda condition, seconds: wait_on(clock, condition, seconds),
+    }
+    real = {name: SystemClock.__dict__[name] for name in stand_ins}
+    for name, function in stand_ins.items():
+        setattr(SystemClock, name, staticmethod(function))
+    try:
+        yield clock
+    finally:
+        for name, function in real.items():
+            setattr(SystemClock, name, function)

@@ -1,8 +1,9 @@
-"""Faults of the connection: closed, reset, stalled or dripping at any phase of the exchange."""
+"""Faults of the connection: closed, reset, stalled or dripping at any phase of the exchange, the upload included."""
 
 from __future__ import annotations
 
 import math
+import socket
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -13,35 +14,31 @@ from .wire import Wire
 StallPoint = Literal["accept", "status", "status-line", "header", "body-start", "body"]
 """Before reading; before the status; within the status line; within a header; before the body; within the body."""
 
+_SMALL_BUFFER = 4096
+_TOO_LARGE = Reply(413, {"Connection": "close"})
+
 
 @dataclass(frozen=True)
 class _Unread(Behaviour):
     """A fault before the request is read; if picked by a path, once the path is known."""
 
-    @property
-    def begins_after(self) -> ReadSoFar:
-        """Before the request."""
-        return ReadSoFar.HANDSHAKE
+    begins_after = ReadSoFar.HANDSHAKE
 
     def greet(self, wire: Wire) -> None:
-        """Strike."""
-        self.strike(wire)
+        self._strike(wire)
 
     def act(self, wire: Wire, request: RecordedRequest) -> None:  # noqa: ARG002
-        """Strike."""
-        self.strike(wire)
+        self._strike(wire)
 
-    def strike(self, wire: Wire) -> None:
-        """Break the connection."""
-        raise NotImplementedError
+    def _strike(self, wire: Wire) -> None:
+        raise NotImplementedError  # pragma: no cover - each class below has it
 
 
 @dataclass(frozen=True)
 class CloseBeforeRequest(_Unread):
     """Closes the connection before a byte of the request is read; the client sees an orderly end, not a reset."""
 
-    def strike(self, wire: Wire) -> None:
-        """Close, and wait until the client has closed too."""
+    def _strike(self, wire: Wire) -> None:
         wire.close_after_peer()
 
 
@@ -56,13 +53,11 @@ class ResetBeforeRequest(_Unread):
     at_once: bool = False
 
     def greet(self, wire: Wire) -> None:
-        """Wait for the first bytes, and reset."""
         if not self.at_once:
             wire.await_input()
-        self.strike(wire)
+        self._strike(wire)
 
-    def strike(self, wire: Wire) -> None:
-        """Reset."""
+    def _strike(self, wire: Wire) -> None:
         wire.reset()
 
 
@@ -74,14 +69,9 @@ class CloseDuringHandshake(_Unread):
     """
 
     reset: bool = False
+    begins_after = ReadSoFar.NOTHING
 
-    @property
-    def begins_after(self) -> ReadSoFar:
-        """Before the handshake."""
-        return ReadSoFar.NOTHING
-
-    def strike(self, wire: Wire) -> None:
-        """Wait for the first bytes and break."""
+    def _strike(self, wire: Wire) -> None:
         wire.receive()
         wire.end("reset" if self.reset else "close")
 
@@ -91,7 +81,6 @@ class ResetAfterRequest(Behaviour):
     """Reads the whole request and resets the connection (RST) without an answer."""
 
     def act(self, wire: Wire, request: RecordedRequest) -> None:  # noqa: ARG002
-        """Reset."""
         wire.reset()
 
 
@@ -100,7 +89,6 @@ class CloseAfterRequest(Behaviour):
     """Reads the whole request and closes the connection without an answer."""
 
     def act(self, wire: Wire, request: RecordedRequest) -> None:  # noqa: ARG002
-        """Close."""
         wire.close()
 
 
@@ -114,7 +102,6 @@ class HalfClose(Behaviour):
     seconds: float = math.inf
 
     def act(self, wire: Wire, request: RecordedRequest) -> None:  # noqa: ARG002
-        """Half-close, and read until the client closes."""
         wire.close_after_peer(self.seconds)
 
 
@@ -145,12 +132,10 @@ class Stall(Behaviour):
         return ReadSoFar.NOTHING if self.at == "accept" else ReadSoFar.REQUEST
 
     def greet(self, wire: Wire) -> Behaviour:
-        """Stall, and leave the request to the reply."""
         wire.stall(self.seconds)
         return self.reply
 
     def act(self, wire: Wire, request: RecordedRequest) -> None:
-        """Answer, with the silence at the point."""
         if not isinstance(self.reply, Reply) or self.at in ("accept", "status"):
             wire.stall(self.seconds)
             self.reply.act(wire, request)
@@ -183,7 +168,6 @@ class Drip(Behaviour):
     reply: Reply = WELL
 
     def act(self, wire: Wire, request: RecordedRequest) -> None:
-        """Send the reply."""
         wire.stall(self.reply.delay)
         head, body = self.reply.head(request), self.reply.framed_body(request)
         wire.drip(head, self.interval) if self.part == "head" else wire.send(head)
@@ -205,8 +189,47 @@ class CloseAfterReply(Behaviour):
     after: float = 0.0
 
     def act(self, wire: Wire, request: RecordedRequest) -> None:
-        """Answer and close."""
         self.reply.act(wire, request)
         if wire.is_open:
             wire.stall(self.after)
             wire.end("reset" if self.reset else "close")
+
+
+@dataclass(frozen=True)
+class StopReading(Behaviour):
+    """Reads the head and then stops reading, so that a large upload stalls; at last it resets the connection.
+
+    The client can still send what both systems buffer (some MiB on loopback).
+
+    :param seconds: the time before the reset, 0 or more; by default until the server closes.
+    """
+
+    seconds: float = math.inf
+    begins_after = ReadSoFar.HEAD
+
+    def act(self, wire: Wire, request: RecordedRequest) -> None:  # noqa: ARG002
+        wire.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _SMALL_BUFFER)
+        wire.stall(self.seconds)
+        wire.reset()
+
+
+@dataclass(frozen=True)
+class AnswerBeforeUpload(Behaviour):
+    """Answers after the head, without reading the upload, and ends the connection.
+
+    :param reply: the answer.
+    :param polite: True to discard the upload until the client closes, so that the client gets the answer; False to
+        reset at once, as for a closed socket with unread bytes, so that the answer may be lost.
+    """
+
+    reply: Reply = _TOO_LARGE
+    polite: bool = True
+    begins_after = ReadSoFar.HEAD
+
+    def act(self, wire: Wire, request: RecordedRequest) -> None:
+        wire.stall(self.reply.delay)
+        wire.send(self.reply.head(request) + self.reply.framed_body(request))
+        if self.polite:
+            wire.close_after_peer()
+        else:
+            wire.reset()

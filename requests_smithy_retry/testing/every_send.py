@@ -1,8 +1,9 @@
-"""The kit's access to adapters made by code under test: a wrapper around ``RetryAdapter.send``."""
+"""The kit's access to adapters made by code under test: a log of their attempts, and switches for retries."""
 
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -10,6 +11,9 @@ from typing import Any
 from requests import PreparedRequest, Response
 
 from ..adapter import RetryAdapter
+from ..config.retry_options import NOTHING, OptionsBlock, options_in_force, retry_options
+from ..errors import StopReason
+from ..observing.history import AttemptRecord, RetryHistory, retry_history
 
 Send = Callable[..., Response]
 Around = Callable[[Send, RetryAdapter, PreparedRequest, dict[str, Any]], Response]
@@ -39,3 +43,132 @@ def around_every_send(around: Around) -> Iterator[None]:
         yield
     finally:
         setattr(RetryAdapter, "send", real)  # noqa: B010
+
+
+class AttemptLog:
+    """The log of every operation of the process since the block was entered."""
+
+    def __init__(self) -> None:
+        self._histories: list[RetryHistory] = []
+        self._lock = threading.Lock()
+
+    @property
+    def histories(self) -> list[RetryHistory]:
+        """The history of each operation, in the order in which they ended: a copy."""
+        with self._lock:
+            return list(self._histories)
+
+    @property
+    def endings(self) -> list[int | str]:
+        """The outcome of each attempt: a status, or the name of an exception."""
+        records = [record for history in self.histories for record in history.attempts]
+        return [record.error if record.status is None else record.status for record in records]  # type: ignore[misc]
+
+    @property
+    def delays(self) -> list[float]:
+        """The seconds waited before each retry, for a service that was down too."""
+        records = [record for history in self.histories for record in history.attempts if record.number > 1]
+        return [record.delay + record.line_wait for record in records]
+
+    def assert_endings(self, *expected: int | str) -> None:
+        """Assert that these attempts were made, and no others.
+
+        :param expected: a status or the name of an exception for each attempt, such as ``503, "ReadTimeout", 200``.
+        :raises AssertionError: with the whole story of every operation.
+        """
+        if list(expected) != self.endings:
+            raise AssertionError(f"expected attempts {list(expected)}, got {self.endings}\n{self.explain()}")
+
+    def assert_delays(self, *expected: float, within: float = 1e-9) -> None:
+        """Assert that these waits were made before retries, and no others.
+
+        :param expected: seconds for each retry. Delays are random unless the adapter has ``jitter="none"``.
+        :param within: the tolerance of each, in seconds.
+        :raises AssertionError: with the whole story of every operation.
+        """
+        delays = self.delays
+        close = all(abs(wanted - got) <= within for wanted, got in zip(expected, delays, strict=False))
+        if len(expected) != len(delays) or not close:
+            raise AssertionError(f"expected delays {list(expected)}, got {delays}\n{self.explain()}")
+
+    def explain(self) -> str:
+        """Return the story of every operation."""
+        return "\n".join(history.explain() for history in self.histories) or "no operation was made"
+
+    def add(self, history: RetryHistory) -> None:
+        """Record the end of an operation."""
+        with self._lock:
+            self._histories.append(history)
+
+    def __len__(self) -> int:
+        """Return the number of attempts."""
+        return len(self.endings)
+
+
+@contextmanager
+def watched_attempts() -> Iterator[AttemptLog]:
+    """Log every operation of every ``RetryAdapter`` of the process inside the block, in every thread.
+
+    >>> with watched_attempts() as log:
+    ...     pass
+    >>> log.assert_endings()
+    """
+    log = AttemptLog()
+
+    def around(send: Send, adapter: RetryAdapter, request: PreparedRequest, options: dict[str, Any]) -> Response:
+        started = adapter.clock.now()
+        try:
+            response = send(adapter, request, **options)
+        except Exception as error:
+            log.add(retry_history(error) or _alone(adapter, request, started, error=type(error).__name__))
+            raise
+        log.add(retry_history(response) or _alone(adapter, request, started, status=response.status_code))
+        return response
+
+    with around_every_send(around):
+        yield log
+
+
+def _alone(adapter: RetryAdapter, request: PreparedRequest, started: float, **ending: Any) -> RetryHistory:
+    """Make the history of an operation with retries switched off, which does not record its own."""
+    duration = adapter.clock.now() - started
+    record = AttemptRecord(1, adapter.clock.wall() - duration, duration, **ending)
+    return RetryHistory(adapter.scope_of(request), (record,), StopReason.DISABLED, StopReason.DISABLED.value, 1)
+
+
+@contextmanager
+def retries_disabled() -> Iterator[None]:
+    """Make every ``RetryAdapter`` of the process behave as a plain ``HTTPAdapter`` in the block, in every thread."""
+
+    def around(send: Send, adapter: RetryAdapter, request: PreparedRequest, options: dict[str, Any]) -> Response:
+        with retry_options(enabled=False):
+            return send(adapter, request, **options)
+
+    with around_every_send(around):
+        yield
+
+
+@contextmanager
+def cap_attempts(most: int) -> Iterator[None]:
+    """Limit the attempts of every operation of the process inside the block, in every thread.
+
+    No more are sent, also of an operation that waits for a service that is down, whose attempts count for none. A lower
+    limit of the configuration still holds.
+
+    :param most: the limit, 1 or more.
+    :raises ValueError: for a limit below 1.
+    """
+    if most < 1:
+        raise ValueError(f"most={most!r}: a whole number of 1 or more is allowed")
+
+    def around(send: Send, adapter: RetryAdapter, request: PreparedRequest, options: dict[str, Any]) -> Response:
+        around = options_in_force() or NOTHING
+        configured = around.max_attempts
+        if configured is None:
+            configured = getattr(adapter.strategy, "max_attempts", most)
+        sent = most if around.most_sent is None else min(most, around.most_sent)
+        with OptionsBlock({"max_attempts": min(most, configured), "most_sent": sent}, adapter.clock):
+            return send(adapter, request, **options)
+
+    with around_every_send(around):
+        yield

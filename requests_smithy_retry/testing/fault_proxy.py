@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from .behaviour import Behaviour, Reply
-from .fault_server import FaultServer
+from .fault_server import FaultServer, Steps
 from .recorded_request import RecordedRequest
-from .script import Steps
 from .wire import HangUp, Wire, wait_ready
 
 _HOP_BY_HOP = {"connection", "proxy-connection", "proxy-authorization", "keep-alive", "transfer-encoding"}

@@ -1,20 +1,35 @@
-"""A scriptable HTTP/1.1 server on loopback, with faults on real sockets."""
+"""A scriptable HTTP/1.1 server on loopback, with faults on real sockets, and ports that accept no connections."""
 
 from __future__ import annotations
 
 import math
+import select
 import selectors
 import socket
 import ssl
 import threading
 import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from types import TracebackType
 
 from .behaviour import WELL, Behaviour, ReadSoFar
 from .recorded_request import RecordedRequest, has_upload, read_body, read_head
-from .script import Script, Step, Steps
 from .wire import HangUp, Wire, wait_ready
+
+Step = Behaviour | Callable[[RecordedRequest], Behaviour]
+"""One turn: a behaviour, or a function of the whole request that returns one."""
+
+Turns = Step | Sequence[Step]
+"""A single step for every request, or a sequence with one step per request."""
+
+Steps = Turns | Mapping[str, Turns]
+"""Turns for all requests, or by path (the whole target with its query is looked up first)."""
+
+_SETTLE = 0.05
+_MOST_FILLERS = 16
 
 
 class FaultServer:
@@ -211,3 +226,79 @@ class FaultServer:
             self._requests.append(request)
             self._changed.notify_all()
         return request
+
+
+class Script:
+    """Gives each step once, to any number of threads."""
+
+    def __init__(self, steps: Steps, default: Behaviour) -> None:
+        self._steps = steps
+        self._default = default
+        self._lock = threading.Lock()
+        self.rewind()
+
+    def rewind(self) -> None:
+        with self._lock:
+            if isinstance(self._steps, Mapping):
+                self._by_path = {path: _Turns(turns) for path, turns in self._steps.items()}
+                self._common = _Turns(())
+            else:
+                self._by_path = {}
+                self._common = _Turns(self._steps)
+
+    def take_early(self, read: ReadSoFar) -> Behaviour | None:
+        """Take the next step if it begins at ``read`` or earlier."""
+        with self._lock:
+            step = self._common.peek()
+            if isinstance(step, Behaviour) and step.begins_after <= read:
+                self._common.take()
+                return step
+        return None
+
+    def take(self, request: RecordedRequest) -> Step:
+        """Take the step for a request whose head was read."""
+        with self._lock:
+            turns = self._by_path.get(request.target) or self._by_path.get(request.path) or self._common
+            return turns.take() or self._default
+
+
+class _Turns:
+    def __init__(self, turns: Turns) -> None:
+        self._always = None if isinstance(turns, Sequence) else turns
+        self._left = deque(turns if isinstance(turns, Sequence) else ())
+
+    def peek(self) -> Step | None:
+        return self._left[0] if self._left else self._always
+
+    def take(self) -> Step | None:
+        return self._left.popleft() if self._left else self._always
+
+
+@contextmanager
+def refusing_port(host: str = "127.0.0.1") -> Iterator[int]:
+    """Yield a port that refuses connections and is reserved inside the block."""
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as sock:
+        sock.bind((host, 0))
+        yield sock.getsockname()[1]
+
+
+@contextmanager
+def hanging_port(host: str = "127.0.0.1") -> Iterator[int]:
+    """Yield a port whose backlog is full, so that a connection attempt is neither accepted nor refused.
+
+    :raises RuntimeError: on a system that accepts beyond the backlog.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with ExitStack() as stack:
+        listener = stack.enter_context(socket.socket(family))
+        listener.bind((host, 0))
+        listener.listen(0)
+        for _ in range(_MOST_FILLERS):
+            filler = stack.enter_context(socket.socket(family))
+            filler.setblocking(False)
+            filler.connect_ex(listener.getsockname())
+            if not select.select([], [filler], [], _SETTLE)[1]:
+                break
+        else:
+            raise RuntimeError("this system accepts connections beyond a full backlog")
+        yield listener.getsockname()[1]

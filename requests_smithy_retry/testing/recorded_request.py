@@ -76,12 +76,10 @@ def read_head(wire: Wire) -> tuple[str, str, tuple[tuple[str, str], ...]] | None
 
 
 def has_upload(request: RecordedRequest) -> bool:
-    """Return True if the head announces a body."""
     return is_chunked(request) or request.header("Content-Length") not in (None, "0")
 
 
 def is_chunked(request: RecordedRequest) -> bool:
-    """Return True if the upload is chunked."""
     return (request.header("Transfer-Encoding") or "").lower().endswith("chunked")
 
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import functools
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,7 @@ from urllib3.connectionpool import HTTPConnectionPool
 from urllib3.exceptions import EmptyPoolError
 
 from ..clock import SYSTEM_CLOCK, Clock, SystemClock
+from .addresses import AddressMemory, is_in_disgrace
 from .connect import Connect
 from .forked import leave_to_parent
 from .idle import KeptConnections, is_usual_queue, keep_alive
@@ -29,14 +31,15 @@ KNOWN_CONNECTS = frozenset({HTTPConnection.connect, HTTPSConnection.connect})
 """The ``connect`` methods that are known to end before the first byte of a request is sent."""
 
 
-def prepare(connection: Any, probes: bool = False) -> Any:
+def prepare(connection: Any, memory: AddressMemory | None = None, *, probes: bool = False) -> Any:
     """Prepare a new connection, unless its class has a ``connect`` of its own.
 
     :param connection: urllib3's, not connected yet.
+    :param memory: remembers which addresses failed; None: a memory of its own.
     :param probes: switch TCP keep-alive on.
     """
     if getattr(type(connection), "connect", None) in KNOWN_CONNECTS:
-        connection.connect = Connect(connection)
+        connection.connect = Connect(connection, memory or AddressMemory(SYSTEM_CLOCK))
         connection.response_class = RESPONSE_CLASS
         prepare_tunnel(connection)
         if probes and not this_thread.plain:
@@ -47,6 +50,8 @@ def prepare(connection: Any, probes: bool = False) -> Any:
 class PreparingPool(HTTPConnectionPool):
     """A mix-in for urllib3's pool classes that prepares each connection, and closes those that lay idle too long."""
 
+    addresses: AddressMemory | None = None
+    """Remembers which addresses failed; None: a memory of its own for each connection."""
     max_idle: float | None = None
     """A connection that lay this long is not used again, in seconds; None: every one is."""
     now: Callable[[], float] = staticmethod(SYSTEM_CLOCK.now)
@@ -63,7 +68,66 @@ class PreparingPool(HTTPConnectionPool):
         return KeptConnections(maxsize, self.max_idle, self.now)
 
     def _new_conn(self) -> Any:
-        return prepare(super()._new_conn(), self.probes)
+        return prepare(super()._new_conn(), self.addresses, probes=self.probes)
+
+    def check_kept_connections(self, memory: AddressMemory) -> None:
+        """Check each connection that the pool gives out, as long as the memory has a failure.
+
+        While there is none, a request takes its connection without a check.
+        """
+        self._get_conn = CheckedGet(self, memory)  # type: ignore[method-assign]
+
+
+class CheckedGet:
+    """The ``_get_conn`` of a pool that closes a connection to an address that is to be avoided.
+
+    The reference to the pool is weak: a cycle would keep its connections open.
+    """
+
+    __slots__ = ("_memory", "_pool")
+
+    def __init__(self, pool: PreparingPool, memory: AddressMemory) -> None:
+        self._pool = weakref.ref(pool)
+        self._memory = memory
+
+    def __call__(self, timeout: float | None = None) -> Any:
+        """Return a connection, which connects again if it was closed."""
+        pool: Any = self._pool()
+        connection = type(pool)._get_conn(pool, timeout)
+        if is_in_disgrace(connection):
+            connection.close()
+            if not connection.auto_open:  # one through a proxy's tunnel, in urllib3 1.26
+                connection = pool._new_conn()
+        if self._memory.is_empty:
+            pool.__dict__.pop("_get_conn", None)
+            if not self._memory.is_empty:  # another thread's failure, just now
+                pool.check_kept_connections(self._memory)
+        return connection
+
+
+class NewPool:
+    """The ``_new_pool`` of a pool manager, which gives each pool the memory of addresses.
+
+    The reference to the manager is weak: a cycle would keep its pools alive.
+
+    :param manager: the pool manager.
+    :param addresses: remembers which addresses failed.
+    """
+
+    __slots__ = ("_manager", "addresses")
+
+    def __init__(self, manager: Any, addresses: AddressMemory) -> None:
+        self._manager = weakref.ref(manager)
+        self.addresses = addresses
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Make a pool."""
+        manager: Any = self._manager()
+        pool = type(manager)._new_pool(manager, *args, **kwargs)
+        if isinstance(pool, PreparingPool):
+            pool.addresses = self.addresses
+            self.addresses.watch(pool)
+        return pool
 
 
 class WaitingPool(PreparingPool):
@@ -107,12 +171,12 @@ _kept_class = functools.lru_cache(256)(_class)
 """The same, made once: ``requests.get`` makes an adapter for each call."""
 
 
-def use_our_pools(manager: Any, max_idle: float | None = None, clock: Clock = SYSTEM_CLOCK) -> None:
+def use_our_pools(manager: Any, addresses: AddressMemory, max_idle: float | None = None) -> None:
     """Have a pool manager of urllib3 (direct, proxy or SOCKS) make preparing pools from now on. Idempotent.
 
     :param manager: the pool manager; one of another kind is left alone.
+    :param addresses: remembers which addresses failed, and tells the time.
     :param max_idle: the age from which on an idle connection is not used, in seconds; None: no age.
-    :param clock: measures the age.
     """
     if IS_FUTURE or not hasattr(manager, "pool_classes_by_scheme"):
         return
@@ -120,5 +184,7 @@ def use_our_pools(manager: Any, max_idle: float | None = None, clock: Clock = SY
     waits = bool(manager.connection_pool_kw.get("block"))
     classes = manager.pool_classes_by_scheme
     manager.pool_classes_by_scheme = {
-        scheme: preparing(pool, waits, max_idle, clock) for scheme, pool in classes.items()
+        scheme: preparing(pool, waits, max_idle, addresses.clock) for scheme, pool in classes.items()
     }
+    if hasattr(type(manager), "_new_pool") and getattr(manager._new_pool, "addresses", None) is not addresses:
+        manager._new_pool = NewPool(manager, addresses)

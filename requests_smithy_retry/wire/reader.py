@@ -61,7 +61,7 @@ class Reader(socket.SocketIO):
             return _recv_into(self, buffer)
         finally:
             # While a tunnel is being made, the socket's timeout bounds the handshake that follows.
-            sock.settimeout(this_thread.rest(usual) if this_thread.connecting else usual)
+            sock.settimeout(this_thread.rest(usual) if this_thread.connecting is True else usual)
 
     @property
     def held_ahead(self) -> bytearray:
@@ -111,7 +111,7 @@ class Reader(socket.SocketIO):
 
 
 class BoundedReader(Reader):
-    """A reader whose body is to be read in so many seconds, from the first read on."""
+    """A reader that bounds the time from the first read of the body to its end, in seconds."""
 
     seconds: float = 0.0
     _until: Deadline | None = None

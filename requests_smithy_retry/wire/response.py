@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import http.client
 from io import BufferedReader
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import urllib3
 from urllib3.exceptions import InvalidHeader
 
 from .reader import Reader
 from .state import this_thread
+
+if TYPE_CHECKING:
+    from .addresses import Peer
 
 MOST_INTERIM = 16
 """The most 1xx responses that are skipped."""
@@ -154,6 +157,25 @@ class _ReadsToLength(CheckedResponse):
 
 RESPONSE_CLASS = CheckedResponse if hasattr(urllib3, "BaseHTTPResponse") else _ReadsToLength
 """The response class of prepared connections."""
+
+
+class ProbeResponse(RESPONSE_CLASS):  # type: ignore[misc, valid-type]
+    """A response from an address that failed lately: a status below 500 clears it.
+
+    :param peer: the address.
+    :param sock: as in ``http.client``; so are the others.
+    """
+
+    def __init__(self, peer: Peer, sock: Any, *others: Any, **named: Any) -> None:
+        super().__init__(sock, *others, **named)
+        self._peer = peer
+
+    def begin(self) -> None:
+        """Read the head."""
+        super().begin()
+        if self.status < 500:
+            self._peer.memory.succeeded(self._peer.origin, self._peer.address)
+
 
 _base: Any = http.client.HTTPResponse
 _init, _begin, _safe_read, _read_status = _base.__init__, _base.begin, _base._safe_read, _base._read_status

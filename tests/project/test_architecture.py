@@ -19,7 +19,7 @@ pytestmark = pytest.mark.once
 
 PACKAGE = Path(requests_smithy_retry.__file__).parent
 KIT = ("testing/", "cli", "demo", "__main__")
-"""What ships for tests and people: no part of the layer that decides, so it may read the clock and open sockets."""
+"""Modules that ship for tests and people, outside the layer that decides: they may read the clock and open sockets."""
 MAY_SLEEP_OR_SEND = {"sending/send_loop.py", "clock.py", "policy.py", "quotas/shared_memory/file.py"}
 """The loop; what it sleeps on; the loop around a block of code that is no HTTP, which sleeps on a clock too; and the
 lock of a file, which has no queue to wait in: who wants it pauses and looks again, within the quota's budget."""
@@ -32,15 +32,15 @@ LAYERS = [
     {"config"},
     {"strategies", "observing"},
     {"sending"},
-    {"adapter_copies", "adapter"},
-    {"first_import", "mounting", "policy", "otel", "prometheus", "__init__"},
+    {"adapter"},
+    {"mounting", "policy", "otel", "prometheus", "__init__"},
     {"run", "testing", "cli", "__main__"},
 ]
 """From pure to effectful, every room and every module of the top level. A module imports from its own layer or from
 earlier ones, for type checkers as well."""
 
 NO_HTTP = {"requests", "urllib3", "http", "socket", "ssl"}
-"""The strategy layer knows none of them (contract 1)."""
+"""Modules that the strategy layer may not import (contract 1)."""
 
 
 def modules() -> list[Path]:
@@ -112,7 +112,7 @@ def test_only_the_adapter_sends_and_sleeps(path):
 
 
 def test_the_adapter_sleeps_in_one_place():
-    """One function sleeps, whoever wants to wait."""
+    """One function of the loop calls ``clock.sleep``."""
     tree = ast.parse((PACKAGE / "sending" / "send_loop.py").read_text())
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
     assert ["self.clock.sleep"] == [
@@ -169,8 +169,13 @@ def test_the_table_names_every_room():
     assert sorted(UNITS) == sorted(named)
 
 
+def test_the_top_level_is_small():
+    """The package has 16 modules at most beside the rooms."""
+    assert len(list(PACKAGE.glob("*.py"))) <= 16
+
+
 def test_modules_form_no_cycle():
-    """No module imports itself by way of others at import time."""
+    """At import time, no module imports itself by way of others."""
     graph = {}
     for path in modules():
         name = "requests_smithy_retry." + name_of(path).removesuffix(".py").replace("/", ".")
@@ -219,19 +224,34 @@ def test_a_module_says_what_it_is(path):
     assert ast.get_docstring(ast.parse(source)) or source == ""
 
 
-@pytest.mark.parametrize("name", sorted(requests_smithy_retry.__all__))
-def test_a_public_name_is_documented(name):
-    """Each public name has a docstring of its own, and so has each public method and property of a class."""
-    item = getattr(requests_smithy_retry, name)
-    if name == "__version__":
-        assert re.fullmatch(r"\d+\.\d+\.\d+\S*", item)
-        return
+PUBLIC = ("", ".testing", ".policy", ".smithy", ".quotas.redis", ".quotas.shared_memory", ".prometheus", ".otel")
+
+
+def public_items() -> Iterator[tuple[str, object]]:
+    """Each name of the public modules, and each public method and property of their classes."""
+    for module in (importlib.import_module("requests_smithy_retry" + suffix) for suffix in PUBLIC):
+        own = [name for name, item in vars(module).items() if getattr(item, "__module__", None) == module.__name__]
+        for name in getattr(module, "__all__", own):
+            item = getattr(module, name)
+            if name.startswith("_") or not (inspect.isclass(item) or inspect.isfunction(item)):
+                continue
+            yield f"{module.__name__}.{name}", item
+            for member, value in vars(item).items() if inspect.isclass(item) else ():
+                if not member.startswith("_") and (
+                    inspect.isfunction(value) or isinstance(value, property | classmethod)
+                ):
+                    yield f"{module.__name__}.{name}.{member}", getattr(item, member)
+
+
+@pytest.mark.parametrize(("name", "item"), [pytest.param(*item, id=item[0]) for item in public_items()])
+def test_a_public_name_is_documented(name, item):
+    """A public name has a docstring of its own or inherits that of the name it overrides."""
     assert inspect.getdoc(item), name
-    if not inspect.isclass(item):
-        return
-    for member, value in vars(item).items():
-        if not member.startswith("_") and (inspect.isfunction(value) or isinstance(value, property | classmethod)):
-            assert inspect.getdoc(getattr(item, member)), f"{name}.{member}"
+
+
+def test_the_version_is_one():
+    """It has three numbers at least."""
+    assert re.fullmatch(r"\d+\.\d+\.\d+\S*", requests_smithy_retry.__version__)
 
 
 def test_importing_reads_no_environment_and_opens_nothing():

@@ -1,7 +1,6 @@
 """The demo: several clients, a faulty server for each, and tables of the results.
 
-``plan`` is the workload, ``fault_script`` its server side, ``workload`` its client side, which runs in a child process;
-``contender`` runs and supervises such a child, ``verdicts`` judges each operation, ``summary`` counts. ``scenes`` are
-servers in trouble, which many clients meet at once, and ``crowd`` are these clients. ``report`` shows the results,
-``command`` is the command.
+``plan`` is the workload with its faults; ``clients`` are the compared clients, each in a child process; ``contest``
+runs and supervises these; ``results`` judges and counts. ``scenes`` are servers in trouble, which many clients meet at
+once. ``report`` shows the results, ``command`` is the command.
 """

@@ -8,13 +8,12 @@ import click
 from rich.console import Console
 
 from ...clock import SYSTEM_CLOCK
-from .contender import Contender, Setting, compete
-from .crowd import watch
+from .clients import CLIENTS
+from .contest import Contender, Setting, play_scene, watch
 from .plan import FEWEST
 from .report import Bars, show, to_json
+from .results import Summary
 from .scenes import Scene, Turnout
-from .summary import Summary
-from .workload import CLIENTS
 
 MOST = 150
 """The most operations that fit into the time limit."""
@@ -53,20 +52,17 @@ def demo(ctx: click.Context, as_json: bool, operations: int, seed: int) -> None:
 
 
 def run(setting: Setting, console: Console | None) -> tuple[list[Summary], dict[Scene, list[Turnout]], float]:
-    """Do a run, with real sockets and real child processes.
-
-    :param console: the console for the progress, or None.
-    :returns: a summary of each client, ours last; what came of each scene; and the duration in seconds.
-    """
+    """Do a run, with real sockets and real child processes."""
     started = SYSTEM_CLOCK.now()
+    terminal = console if console is not None and console.is_terminal else None
     with ExitStack() as stack:
-        contenders = [stack.enter_context(Contender(client, setting)) for client in CLIENTS]
-        bars = None if console is None else stack.enter_context(Bars(console, contenders))
-        compete(contenders, setting.limit, (lambda: None) if bars is None else bars.draw)
+        contenders: list[Contender] = [stack.enter_context(Contender(client, setting)) for client in CLIENTS]
+        bars = None if terminal is None else stack.enter_context(Bars(terminal, contenders))
+        watch(contenders, draw=(lambda: None) if bars is None else bars.draw)
     summaries = [Summary(each.client, each.results, tuple(each.noise)) for each in contenders]
     turnouts = {}
     for scene in setting.scenes:
-        if console is not None and console.is_terminal:
-            console.print(f"{scene.label} ...", highlight=False)
-        turnouts[scene] = watch(scene)
+        if terminal is not None:
+            terminal.print(f"{scene.label} ...", highlight=False)
+        turnouts[scene] = play_scene(scene)
     return summaries, turnouts, SYSTEM_CLOCK.now() - started

@@ -1,14 +1,30 @@
-"""The workload as data: the operations with their faults and their bytes.
+"""The workload: its operations with their faults and their bytes, and the server's behaviour for each request.
 
-Both ends make it from the same two numbers, so that neither has to send the other the expected bytes.
+Both ends make the operations from the same two numbers, so that neither has to send the other the expected bytes.
 """
 
 from __future__ import annotations
 
 import hashlib
 import random
+import threading
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
+
+from ...clock import SYSTEM_CLOCK, Clock
+from ...testing import (
+    Behaviour,
+    CloseAfterRequest,
+    CutBody,
+    RecordedRequest,
+    Reply,
+    ResetAfterRequest,
+    Stall,
+    coded_reply,
+    try_later,
+)
 
 Upload = Literal["", "bytes", "generator", "file"]
 """The kind of an operation's body: none, bytes, a generator, or a file that is not at its start."""
@@ -20,37 +36,40 @@ _SMALLEST, _LARGEST = 2_000, 60_000
 class Fault:
     """One kind of fault.
 
-    :param name: a word, for machines.
-    :param label: a few words, for people.
-    :param method: the request's method.
-    :param upload: the kind of the request's body.
+    :param first: makes the behaviours before the good answer from the body of that answer.
     :param is_slow: True if it takes long on purpose, so that a run has few of it.
     """
 
     name: str
     label: str
+    first: Callable[[bytes], Sequence[Behaviour]] = lambda _: ()
     method: str = "GET"
     upload: Upload = ""
     is_slow: bool = False
 
 
+def _busy(_: bytes) -> Sequence[Behaviour]:
+    return [Reply(503)]
+
+
 OUTAGE = Fault("outage", "outage of 3 s, all reset", is_slow=True)
-DAY = Fault("day", "503 with Retry-After: 86400", is_slow=True)
+"""The only one that goes by time."""
+DAY = Fault("day", "503 with Retry-After: 86400", lambda _: [try_later(503, 86400)], is_slow=True)
 
 FAULTS = (
     Fault("well", "nothing goes wrong"),
-    Fault("503", "503, then fine"),
-    Fault("503-twice", "503 twice, then fine"),
-    Fault("429", "429 with Retry-After: 1", is_slow=True),
-    Fault("reset", "connection reset"),
-    Fault("close", "closed without a response"),
-    Fault("length-cut", "body ends early (length)"),
-    Fault("chunk-cut", "body ends early (chunk)"),
-    Fault("gzip-cut", "body ends early (gzip)"),
-    Fault("stall", "silent, client waits 0.5 s", is_slow=True),
-    Fault("upload-503", "bytes upload, 503 first", "POST", "bytes"),
-    Fault("file-503", "file upload, 503 first", "PUT", "file"),
-    Fault("generator-503", "generator upload, 503 first", "PUT", "generator"),
+    Fault("503", "503, then fine", _busy),
+    Fault("503-twice", "503 twice, then fine", lambda _: [Reply(503)] * 2),
+    Fault("429", "429 with Retry-After: 1", lambda _: [try_later(429, 1)], is_slow=True),
+    Fault("reset", "connection reset", lambda _: [ResetAfterRequest()]),
+    Fault("close", "closed without a response", lambda _: [CloseAfterRequest()]),
+    Fault("length-cut", "body ends early (length)", lambda body: [CutBody(Reply(body=body))]),
+    Fault("chunk-cut", "body ends early (chunk)", lambda body: [CutBody(Reply(body=body, framing="chunked"))]),
+    Fault("gzip-cut", "body ends early (gzip)", lambda body: [coded_reply("gzip", body, cut_to=len(body) // 2)]),
+    Fault("stall", "silent, client waits 0.5 s", lambda _: [Stall()], is_slow=True),
+    Fault("upload-503", "bytes upload, 503 first", _busy, "POST", "bytes"),
+    Fault("file-503", "file upload, 503 first", _busy, "PUT", "file"),
+    Fault("generator-503", "generator upload, 503 first", _busy, "PUT", "generator"),
     OUTAGE,
     DAY,
 )
@@ -65,12 +84,7 @@ MOST_SLOW = 3
 
 @dataclass(frozen=True)
 class Operation:
-    """One call of the session.
-
-    :param number: the position in the plan, from 0.
-    :param fault: the fault it meets.
-    :param seed: the seed of the plan.
-    """
+    """One call of the session."""
 
     number: int
     fault: Fault
@@ -78,7 +92,6 @@ class Operation:
 
     @property
     def path(self) -> str:
-        """The path on the server."""
         return f"/{self.number}/{self.fault.name}"
 
     def download(self) -> bytes:
@@ -86,7 +99,7 @@ class Operation:
         return self._bytes("down")
 
     def upload(self) -> bytes:
-        """Return the body of the request; empty if it has none."""
+        """Return the body of the request; empty for a request without a body."""
         return self._bytes("up") if self.fault.upload else b""
 
     def _bytes(self, way: str) -> bytes:
@@ -98,18 +111,13 @@ def make_plan(seed: int, count: int) -> list[Operation]:
     """Make a workload, the same one for the same numbers.
 
     The outage's operations follow one another near the end; the one that is told to come back in a day is the last.
-
-    :param seed: determines the order and every body.
-    :param count: the number of operations, at least :data:`FEWEST`.
-    :raises ValueError: for fewer.
     """
     if count < FEWEST:
         raise ValueError(f"count={count!r}: a whole number of {FEWEST} or more is allowed, one for each fault")
-    slow = [fault for fault in FAULTS if fault.is_slow and fault is not DAY]
-    quick = [fault for fault in FAULTS if not fault.is_slow]
     share = min(MOST_SLOW, count // FEWEST)
-    left = count - 1 - share * len(slow)
-    mixed = [fault for fault in slow if fault is not OUTAGE] * share
+    quick = [fault for fault in FAULTS if not fault.is_slow]
+    mixed = [fault for fault in FAULTS if fault.is_slow and fault not in (OUTAGE, DAY)] * share
+    left = count - 1 - share - len(mixed)
     mixed += [quick[turn % len(quick)] for turn in range(left)]
     random.Random(seed).shuffle(mixed)
     order = [*mixed, *[OUTAGE] * share, DAY]
@@ -119,3 +127,39 @@ def make_plan(seed: int, count: int) -> list[Operation]:
 def digest(body: bytes) -> str:
     """Return the hash by which both ends compare bodies."""
     return hashlib.sha256(body).hexdigest()
+
+
+class FaultScript:
+    """A script for one ``FaultServer`` and one client, and its record. Any number of threads may call it."""
+
+    def __init__(self, plan: Sequence[Operation], outage: float, clock: Clock = SYSTEM_CLOCK) -> None:
+        self._plan = plan
+        self._outage = outage
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._outage_ends: float | None = None
+        self.seen: Counter[int] = Counter()
+        """The number of whole requests of each operation."""
+        self.accepted: dict[int, list[str]] = {operation.number: [] for operation in plan}
+        """The hashes of the accepted bodies of each operation, in order."""
+        self.latest = -1.0
+        """The moment of the last request, on the clock; below 0 before the first."""
+
+    def __call__(self, request: RecordedRequest) -> Behaviour:
+        operation = self._plan[int(request.path.split("/")[1])]
+        with self._lock:
+            self.latest = self._clock.now()
+            turn = self.seen[operation.number]
+            self.seen[operation.number] += 1
+            behaviour = self._fault(operation, turn)
+            if behaviour is None:
+                self.accepted[operation.number].append(digest(request.body))
+        return behaviour or Reply(body=operation.download())
+
+    def _fault(self, operation: Operation, turn: int) -> Behaviour | None:
+        if operation.fault is OUTAGE:
+            if self._outage_ends is None:
+                self._outage_ends = self.latest + self._outage
+            return ResetAfterRequest() if self.latest < self._outage_ends else None
+        first = operation.fault.first(operation.download())
+        return first[turn] if turn < len(first) else None

@@ -16,12 +16,11 @@ from rich.table import Table
 from rich.text import Text
 
 from ...version import __version__
-from .contender import Contender, Setting
+from .clients import CROWD_CLIENTS, TIMEOUT
+from .contest import Contender, Setting
 from .plan import FAULTS, Fault
+from .results import Result, Summary, Verdict
 from .scenes import Scene, Turnout
-from .summary import Summary
-from .verdicts import Verdict
-from .workload import CROWD_CLIENTS, TIMEOUT
 
 VERSIONS = {
     "python": platform.python_version(),
@@ -30,49 +29,33 @@ VERSIONS = {
 }
 """The versions of the libraries."""
 
+Row = tuple[str, list[str]]
+"""A label, and a cell for each client."""
 
-class Bars:
-    """The live progress of a run, if the console is a terminal. A context manager.
 
-    :param console: the console.
-    :param contenders: the contenders of the run.
-    """
+class Bars(Progress):
+    """The live progress of a run. A context manager."""
 
     def __init__(self, console: Console, contenders: Sequence[Contender]) -> None:
-        self._contenders = contenders
-        self._progress = Progress(
+        super().__init__(
             TextColumn("{task.description:>16}"),
             BarColumn(),
             MofNCompleteColumn(),
             TimeElapsedColumn(),
             TextColumn("{task.fields[told]}"),
             console=console,
-            disable=not console.is_terminal,
         )
-        self._tasks = [
-            self._progress.add_task(contender.client.name, total=len(contender.plan), told="")
-            for contender in contenders
-        ]
+        self._of = [(each, self.add_task(each.client.name, total=len(each.plan), told="")) for each in contenders]
 
     def draw(self) -> None:
-        """Show the contenders' progress."""
-        for contender, task in zip(self._contenders, self._tasks, strict=True):
-            summary = Summary(contender.client, contender.results)
-            told = ", ".join(
-                f"{summary.count(verdict)} {verdict.value}"
-                for verdict in (Verdict.FAILED, Verdict.WRONG, Verdict.ASLEEP)
-                if summary.count(verdict)
-            )
-            self._progress.update(task, completed=len(contender.results), told=told)
+        for contender, task in self._of:
+            told = _told(Summary(contender.client, contender.results), Verdict.FAILED, Verdict.WRONG, Verdict.ASLEEP)
+            self.update(task, completed=len(contender.results), told=", ".join(told))
 
-    def __enter__(self) -> Bars:
-        if not self._progress.disable:
-            self._progress.start()
-        return self
 
-    def __exit__(self, *error: object) -> None:
-        if not self._progress.disable:
-            self._progress.stop()
+def _told(summary: Summary, *verdicts: Verdict, fault: str | None = None) -> list[str]:
+    counts = {verdict.value: summary.count(verdict, fault=fault) for verdict in verdicts}
+    return [f"{count} {name}" for name, count in counts.items() if count]
 
 
 def show(
@@ -82,16 +65,12 @@ def show(
     turnouts: Mapping[Scene, Sequence[Turnout]],
     took: float,
 ) -> None:
-    """Show the results of a run.
-
-    :param summaries: ours is the last.
-    :param turnouts: of each scene; ours is the last.
-    :param took: the duration in seconds.
-    """
+    """Show the results of a run."""
     _say(console, "\nEach fault, and the operations that succeeded despite it:")
-    console.print(_fault_table(console, summaries))
+    names = [each.client.name for each in summaries]
+    _print_table(console, names, [(fault.label, [cell(each, fault) for each in summaries]) for fault in FAULTS])
     _say(console, f"{len(summaries[0].results)} operations for each client:")
-    console.print(_main_table(console, setting, summaries))
+    _print_table(console, names, main_rows(summaries, setting.patience))
     for scene, columns in turnouts.items():
         _show_scene(console, scene, columns)
     versions = ", ".join(f"{name} {version}" for name, version in VERSIONS.items())
@@ -113,16 +92,13 @@ def show(
 def _show_scene(console: Console, scene: Scene, turnouts: Sequence[Turnout]) -> None:
     usual = f"{scene.users} clients make {scene.rate:g} operations a second; the server can do {scene.capacity:g}."
     _say(console, f"{scene.label}. {usual}")
-    table = _table(console, [turnout.client.removeprefix("urllib3 ") for turnout in turnouts])
-    for label, cells in scene_rows(turnouts):
-        table.add_row(label, *cells)
-    console.print(table)
+    _print_table(console, [turnout.client.removeprefix("urllib3 ") for turnout in turnouts], scene_rows(turnouts))
     for turnout in turnouts:
         if not turnout.requests_per_operation:
             _say(console, f"No request of {turnout.client} came; its process printed: " + " | ".join(turnout.noise))
 
 
-def scene_rows(turnouts: Sequence[Turnout]) -> list[tuple[str, list[str]]]:
+def scene_rows(turnouts: Sequence[Turnout]) -> list[Row]:
     """Return the rows of the table of a scene: the outcome, and the load on the server."""
     return [
         ("done, begun meanwhile", [f"{each.in_trouble_done}/{each.in_trouble}" for each in turnouts]),
@@ -138,38 +114,34 @@ def _say(console: Console, sentence: str) -> None:
     console.print(sentence, highlight=False, markup=False, soft_wrap=not console.is_terminal)
 
 
-def _table(console: Console, names: Iterable[str]) -> Table:
+def _print_table(console: Console, names: Iterable[str], rows: Iterable[Row]) -> None:
     table = Table(box=box.SIMPLE_HEAD if console.is_terminal else box.MARKDOWN)
     table.add_column("")
     for name in names:
         table.add_column(name, justify="right")
-    return table
+    for label, cells in rows:
+        table.add_row(label, *map(Text, cells))
+    console.print(table)
 
 
-def _main_table(console: Console, setting: Setting, summaries: Sequence[Summary]) -> Table:
-    table = _table(console, [each.client.name for each in summaries])
-    for label, cells in main_rows(summaries, setting.patience):
-        table.add_row(label, *cells)
-    return table
-
-
-def main_rows(summaries: Sequence[Summary], patience: float) -> list[tuple[str, list[str]]]:
-    """Return the rows of the main table.
-
-    :param patience: the seconds after which a client counts as asleep.
-    """
+def main_rows(summaries: Sequence[Summary], patience: float) -> list[Row]:
+    """Return the rows of the main table."""
     rows = [
-        ("operations that succeeded", [str(summary.count(Verdict.SUCCEEDED)) for summary in summaries]),
-        ("failed, and the caller was told", [str(summary.count(Verdict.FAILED)) for summary in summaries]),
-        ("wrong or empty bodies", [_wrong(summary) for summary in summaries]),
-        (f"still asleep after {patience:g} s", [str(summary.count(Verdict.ASLEEP)) for summary in summaries]),
-        ("requests per operation", [f"{summary.requests_per_operation:.2f}" for summary in summaries]),
-        ("most for one operation", [str(summary.most_requests) for summary in summaries]),
-        ("slowest operation", [_slowest(summary) for summary in summaries]),
+        ("operations that succeeded", [_count(each, Verdict.SUCCEEDED) for each in summaries]),
+        ("failed, and the caller was told", [_count(each, Verdict.FAILED) for each in summaries]),
+        ("wrong or empty bodies", [_wrong(each) for each in summaries]),
+        (f"still asleep after {patience:g} s", [_count(each, Verdict.ASLEEP) for each in summaries]),
+        ("requests per operation", [f"{each.requests_per_operation:.2f}" for each in summaries]),
+        ("most for one operation", [str(each.most_requests) for each in summaries]),
+        ("slowest operation", [_slowest(each.slowest) for each in summaries]),
     ]
-    if any(summary.count(Verdict.MISSING) for summary in summaries):
-        rows.append(("not done", [str(summary.count(Verdict.MISSING)) for summary in summaries]))
+    if any(each.count(Verdict.MISSING) for each in summaries):
+        rows.append(("not done", [_count(each, Verdict.MISSING) for each in summaries]))
     return rows
+
+
+def _count(summary: Summary, verdict: Verdict) -> str:
+    return str(summary.count(verdict))
 
 
 def _wrong(summary: Summary) -> str:
@@ -177,39 +149,21 @@ def _wrong(summary: Summary) -> str:
     return f"{summary.count(Verdict.WRONG)}{empty}"
 
 
-def _slowest(summary: Summary) -> str:
-    slowest = summary.slowest
-    if slowest.verdict is Verdict.ASLEEP:
-        return f"> {slowest.seconds or 0:.1f} s, asleep"
-    return f"{slowest.seconds or 0:.1f} s"
-
-
-def _fault_table(console: Console, summaries: Sequence[Summary]) -> Table:
-    table = _table(console, [each.client.name for each in summaries])
-    for fault in FAULTS:
-        table.add_row(fault.label, *(Text(cell(summary, fault)) for summary in summaries))
-    return table
+def _slowest(slowest: Result) -> str:
+    seconds = f"{slowest.seconds or 0:.1f} s"
+    return f"> {seconds}, asleep" if slowest.verdict is Verdict.ASLEEP else seconds
 
 
 def cell(summary: Summary, fault: Fault) -> str:
     """Return one client's result for one fault, such as ``3/4`` or ``0/4, 4 wrong``."""
-    total = summary.count(*Verdict, fault=fault.name)
-    told = f"{summary.count(Verdict.SUCCEEDED, fault=fault.name)}/{total}"
-    for verdict in (Verdict.WRONG, Verdict.ASLEEP):
-        if count := summary.count(verdict, fault=fault.name):
-            told += f", {count} {verdict.value}"
-    return told
+    done = f"{summary.count(Verdict.SUCCEEDED, fault=fault.name)}/{summary.count(*Verdict, fault=fault.name)}"
+    return ", ".join([done, *_told(summary, Verdict.WRONG, Verdict.ASLEEP, fault=fault.name)])
 
 
 def to_json(
     setting: Setting, summaries: Sequence[Summary], turnouts: Mapping[Scene, Sequence[Turnout]], took: float
 ) -> str:
-    """Return the results as JSON.
-
-    :param summaries: ours is the last.
-    :param turnouts: of each scene; ours is the last.
-    :param took: the duration in seconds.
-    """
+    """Return the results as JSON."""
     document: dict[str, Any] = {
         "seed": setting.seed,
         "operations": setting.operations,

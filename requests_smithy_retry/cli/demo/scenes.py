@@ -20,15 +20,10 @@ LONGEST_QUEUE = 2.0
 class Scene:
     """A server, its trouble, and the operations that meet it. Times are seconds after the first request.
 
-    :param name: a word, for machines.
-    :param label: a sentence, for people.
     :param remains: the requests a second that it can do while in trouble; 0: it resets every connection.
-    :param begins: the begin of the trouble.
-    :param ends: its end.
     :param seconds: for so long operations begin.
     :param grace: for so long after that they may go on.
     :param rate: operations a second, whatever comes of them.
-    :param users: the clients that make them, with a session each.
     :param capacity: the requests a second that the server can do.
     """
 
@@ -45,7 +40,6 @@ class Scene:
 
     @property
     def count(self) -> int:
-        """The number of operations."""
         return round(self.rate * self.seconds)
 
 
@@ -57,28 +51,26 @@ SCENES = (RESTART, OVERLOAD)
 class SceneScript:
     """A script for one :class:`FaultServer`: one queue, served in order. Any number of threads may call it.
 
-    Whoever hung up is served all the same, as by most servers.
-
-    :param scene: the scene.
-    :param clock: tells the time.
+    A client that hung up is served all the same, as most servers do.
     """
 
     def __init__(self, scene: Scene, clock: Clock = SYSTEM_CLOCK) -> None:
         self._scene = scene
         self._clock = clock
         self._lock = threading.Lock()
-        self._began: float | None = None
         self._free_at = 0.0
-        self._arrivals: list[float] = []
+        self.began: float | None = None
+        """The moment of the first request, on the clock; None before it."""
+        self.arrivals: list[float] = []
+        """The moments of all requests so far."""
 
     def __call__(self, request: RecordedRequest) -> Behaviour:  # noqa: ARG002
-        """Return the behaviour for a request."""
         scene = self._scene
         with self._lock:
             now = self._clock.now()
-            self._began = now if self._began is None else self._began
-            now -= self._began
-            self._arrivals.append(now)
+            self.began = now if self.began is None else self.began
+            now -= self.began
+            self.arrivals.append(now)
             if not scene.remains and scene.begins <= now < scene.ends:
                 return ResetAfterRequest()
             done = self._done(max(now, self._free_at))
@@ -99,25 +91,9 @@ class SceneScript:
                 start, left = until, left - done
         return start + left / scene.capacity
 
-    @property
-    def began(self) -> float | None:
-        """The moment of the first request, on the clock; None before it."""
-        return self._began
-
-    @property
-    def arrivals(self) -> list[float]:
-        """The moments of all requests so far."""
-        with self._lock:
-            return list(self._arrivals)
-
 
 class Call(NamedTuple):
-    """One operation of a scene.
-
-    :param at: its begin.
-    :param is_done: it succeeded.
-    :param seconds: its duration.
-    """
+    """One operation of a scene."""
 
     at: float
     is_done: bool
@@ -128,16 +104,10 @@ class Call(NamedTuple):
 class Turnout:
     """The end of one client's operations, and their load on the server.
 
-    :param client: the client's name.
     :param in_trouble: operations begun while the server was in trouble.
-    :param in_trouble_done: those of them that succeeded.
-    :param otherwise: operations begun before or after.
-    :param otherwise_done: those of them that succeeded.
     :param requests_per_operation: requests that the server saw, for each operation.
     :param peak: the most requests in one second, from the begin of the trouble on.
     :param well_after: seconds from the end of the trouble to the begin of the last operation that failed; 0: none did.
-    :param slowest: the longest duration of an operation, in seconds.
-    :param noise: the last lines of the child that were not events.
     """
 
     client: str
@@ -152,34 +122,27 @@ class Turnout:
     noise: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values; rounded to milliseconds."""
         return {name: round(value, 3) if isinstance(value, float) else value for name, value in asdict(self).items()}
 
 
 def turnout_of(
     client: str, scene: Scene, calls: Sequence[Call], arrivals: Sequence[float], noise: Sequence[str] = ()
 ) -> Turnout:
-    """Count the ends of the operations.
-
-    :param calls: those that ended; the others failed, as far as anybody knows.
-    :param arrivals: the moments of the requests that the server saw.
-    :param noise: the other lines of the child.
-    """
-    meant = [number / scene.rate for number in range(scene.count)]
-    trouble = [at for at in meant if scene.begins <= at < scene.ends]
+    """Count the ends of the operations."""
+    begins = [number / scene.rate for number in range(scene.count)]
+    trouble = {number for number, at in enumerate(begins) if scene.begins <= at < scene.ends}
     done = {round(call.at * scene.rate) for call in calls if call.is_done}
-    late = [at - scene.ends for number, at in enumerate(meant) if at >= scene.ends and number not in done]
-    in_trouble_done = sum(scene.begins <= meant[number] < scene.ends for number in done)
+    late = [begins[number] - scene.ends for number in set(range(scene.count)) - done]
     a_second = Counter(math.floor(at) for at in arrivals if at >= math.floor(scene.begins))
     return Turnout(
         client,
         in_trouble=len(trouble),
-        in_trouble_done=in_trouble_done,
+        in_trouble_done=len(trouble & done),
         otherwise=scene.count - len(trouble),
-        otherwise_done=len(done) - in_trouble_done,
+        otherwise_done=len(done - trouble),
         requests_per_operation=len(arrivals) / scene.count,
         peak=max(a_second.values(), default=0),
-        well_after=max(late, default=0.0),
+        well_after=max([0.0, *late]),
         slowest=max((call.seconds for call in calls), default=0.0),
         noise=tuple(noise),
     )

@@ -1,17 +1,19 @@
-"""A process's dealings with one Redis server or cluster: what is asked, what is given back, and who waits for it.
+"""A process's dealings with one Redis server or cluster: its questions, its returns, and the threads that wait.
 
-One thread of the process talks to the server, with redis-py's client; it starts with the first question. Whoever asks
-leaves an :class:`Ask` and waits for it as long as the budget allows, so nothing that happens on the wire, from a name's
-resolution to an answer that drips, holds a caller longer. What several threads ask at the same time goes out together.
+One thread of the process talks to the server, with redis-py's client; it starts with the first question. A thread that
+asks leaves an :class:`Ask` and waits for it as long as the budget allows, so nothing that happens on the wire, from a
+name's resolution to an answer that drips, holds it longer. Questions asked at the same time go out together.
 The server is judged by what the thread meets: a caller that leaves early costs nothing but its own call.
 """
 
 from __future__ import annotations
 
+import math
 import re
 import threading
 import weakref
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ...clock import Clock
@@ -19,13 +21,23 @@ from ...forksafe import renew_lock_after_fork
 from ..at_exit import flush_at_exit
 from ..outage import SLICES, Outage
 from ..settings import RedisSettings
-from .client import RedisClient, cluster_client, is_late, is_moved, single_client
-from .script import SCRIPT, NonsenseError, Reply, arguments, reply_of
+from .server import (
+    SCRIPT,
+    NonsenseError,
+    RedisClient,
+    Reply,
+    arguments,
+    cluster_client,
+    is_late,
+    is_moved,
+    reply_of,
+    single_client,
+)
 
 MOST_AT_ONCE = 64
 """The most buckets that are asked about at once; the others follow."""
 EXIT_PATIENCE = 0.5
-"""At exit, what is to be given back has so many seconds."""
+"""The seconds that returning tokens may take at exit."""
 STARVED = 10
 """A process that gets no time to run waits this many budgets by the clock, and a second at least."""
 COLD = 10
@@ -38,45 +50,33 @@ ERROR_WORD = re.compile(r"[A-Z]{2,20}\b")
 """The word that a server's error begins with. The rest of the error may quote what was sent."""
 
 
+@dataclass(eq=False, slots=True)
 class Ask:
-    """One caller's question: may it have so many tokens?
+    """One caller's request for ``amount`` tokens."""
 
-    :param amount: the tokens.
-    """
-
-    __slots__ = ("amount", "answered", "granted", "is_late", "is_left")
-
-    def __init__(self, amount: float) -> None:
-        self.amount: float = amount
-        self.answered: threading.Event = threading.Event()
-        self.granted: bool | None = None
-        """The server's answer; None: there is none."""
-        self.is_left: bool = False
-        """The caller waits no more: what the server grants comes back."""
-        self.is_late: bool = False
-        """It left because the budget was spent, though this process was on time."""
+    amount: float
+    answered: threading.Event = field(default_factory=threading.Event)
+    granted: bool | None = None
+    """The server's answer; None: there is none."""
+    is_left: bool = False
+    """The caller waits no more: what the server grants comes back."""
+    is_late: bool = False
+    """It left because the budget was spent, though this process was on time."""
 
 
+@dataclass(eq=False, slots=True)
 class Account:
-    """An account with one bucket: its last known level, the tokens owed to it, and the questions to ask of it.
+    """An account with one bucket."""
 
-    :param key: the bucket's key.
-    :param capacity: the most it holds.
-    :param refill_rate: tokens per second.
-    """
-
-    __slots__ = ("asks", "capacity", "key", "level", "pending", "refill_rate")
-
-    def __init__(self, key: str, capacity: float, refill_rate: float) -> None:
-        self.key: str = key
-        self.capacity: float = capacity
-        self.refill_rate: float = refill_rate
-        self.level: float = capacity
-        """The tokens that it held when the server last answered."""
-        self.pending: float = 0.0
-        """The tokens to be given back."""
-        self.asks: list[Ask] = []
-        """The questions to be asked."""
+    key: str
+    capacity: float
+    refill_rate: float
+    level: float = math.inf
+    """The tokens that it held when the server last answered."""
+    pending: float = 0.0
+    """The tokens to be given back."""
+    asks: list[Ask] = field(default_factory=list)
+    """The questions to be asked."""
 
 
 class Errand(NamedTuple):
@@ -88,14 +88,7 @@ class Errand(NamedTuple):
 
 
 class RedisLink:
-    """The link of one process to one server, or to its cluster.
-
-    :param url: as redis-py takes it; it is shown nowhere.
-    :param place: the same without secrets.
-    :param settings: bounds and intervals.
-    :param clock: tells the time.
-    :param connect: makes the client.
-    """
+    """The link of one process to one server, or to its cluster."""
 
     def __init__(
         self,
@@ -162,7 +155,6 @@ class RedisLink:
             self._owe(account, amount)
 
     def flush(self) -> None:
-        """Give back everything now."""
         with self._changed:
             if self._is_idle() or not self.outage.may_ask(self.clock.now()):
                 return
@@ -326,11 +318,9 @@ class RedisLink:
 
 
 class LinkHandle:
-    """Whoever uses a link holds its handle; when nobody does, what is owed is given back and the connections close.
+    """A reference to a link. When the last one is dropped, unsent returns are sent and the connections close.
 
-    The link itself cannot see to that when it dies: its thread holds it.
-
-    :param link: it must not refer to its handle.
+    The link cannot do so in a finalizer of its own: its thread holds it.
     """
 
     __slots__ = ("__weakref__", "link")

@@ -12,6 +12,7 @@ import logging
 import mmap
 import os
 import stat
+import struct
 import tempfile
 import threading
 import warnings
@@ -22,7 +23,6 @@ from typing import Any
 from ...clock import Clock
 from ...forksafe import renew_lock_after_fork
 from ..outage import SLICES
-from .record import FILE_SIZE, HEADER, MAGIC, VERSION
 
 fcntl: Any
 try:
@@ -34,6 +34,14 @@ else:
     LOCK_NOW = fcntl.LOCK_EX | fcntl.LOCK_NB
     LOCK_OFF = fcntl.LOCK_UN
 
+VERSION = 1
+MAGIC = b"SmithyQ"
+SLOT_SIZE = 64
+SLOTS = 1025
+"""As many as a strategy keeps scopes (contract 11.3), and one that latecomers share."""
+HEADER = struct.pack("<7sBII", MAGIC, VERSION, SLOT_SIZE, SLOTS).ljust(SLOT_SIZE, b"\0")
+FILE_SIZE = SLOT_SIZE * (1 + SLOTS)
+
 logger: logging.Logger = logging.getLogger("requests_smithy_retry")
 
 NEEDS_FLOCK = "a quota in shared memory needs file locks (flock), which this platform does not have: use redis://"
@@ -44,7 +52,7 @@ PAUSE = 0.0001
 OWN_PATIENCE = 10
 """A lock that this process's own threads hold is awaited this many budgets: they let go as soon as they can run."""
 OPEN_PATIENCE = 1.0
-"""Opening waits so many seconds for the lock."""
+"""The most seconds that opening waits for the lock."""
 LOOK_INTERVAL = 1.0
 """So often, in seconds, it is looked at whether the path still leads to the mapped file."""
 
@@ -58,14 +66,7 @@ class CrowdedError(Exception):
 
 
 class SharedFile:
-    """One shared file, mapped.
-
-    :param name: processes of the same user that use the same name share it.
-    :param clock: tells how long a lock was waited for.
-    :param directory: where it lies; by default memory, in a directory that only this user can read.
-    :raises OSError: if it cannot be made, or if somebody else has a hand in it.
-    :raises RuntimeError: where there are no file locks.
-    """
+    """One shared file, mapped."""
 
     def __init__(self, name: str, clock: Clock, directory: Path | None = None) -> None:
         self.memory: mmap.mmap | None = None
@@ -93,7 +94,7 @@ class SharedFile:
 
         :param budget: wait no longer for another process, in seconds.
         :raises BusyError: if somebody else kept one too long.
-        :raises CrowdedError: if another thread has just waited in vain.
+        :raises BusyError: if another process kept the lock too long.
         :raises OSError: if the file cannot be opened anew, after a fork or because it was replaced.
         """
         # First without waiting, which is twice as fast.
@@ -110,7 +111,6 @@ class SharedFile:
             raise
 
     def unlock(self) -> None:
-        """Let go of both."""
         try:
             flock(self._fd, LOCK_OFF)
         finally:
@@ -139,7 +139,7 @@ class SharedFile:
         self._threads.release()
 
     def look_again(self, now: float) -> None:
-        """Map the file that the path leads to now, if that is another: somebody replaced or removed ours."""
+        """Map the file that the path leads to now, if ours was replaced or removed."""
         self.look_at = now + LOOK_INTERVAL
         if not self._threads.acquire(False):
             return
@@ -151,7 +151,7 @@ class SharedFile:
             self._threads.release()
 
     def close(self) -> None:
-        """Let go of it; the next use opens it again. It stays mapped for whoever is reading it just now."""
+        """Let go of it; the next use opens it again. It stays mapped for threads that are reading it now."""
         if self.memory is not None:
             self.memory = None
             os.close(self._fd)
@@ -172,11 +172,7 @@ class SharedFile:
 
 
 def wait_for_lock(fd: int, clock: Clock, budget: float) -> None:
-    """Take a lock that somebody else holds, as soon as they let go.
-
-    :param budget: wait no longer, in seconds.
-    :raises BusyError: if they do not.
-    """
+    """Take a lock that another process holds, as soon as it is released."""
     # Counted in parts, and not on the clock: where this process gets no time to run, its holder may get none either.
     waited, pause = 0.0, PAUSE
     while True:
@@ -194,10 +190,7 @@ def wait_for_lock(fd: int, clock: Clock, budget: float) -> None:
 
 
 def own_directory() -> Path:
-    """A directory in memory, where the platform has one, that this user alone can use.
-
-    :raises OSError: if it belongs to somebody else, or if others can use it.
-    """
+    """A directory in memory, where the platform has one, that this user alone can use."""
     base = MEMORY if os.access(MEMORY, os.W_OK | os.X_OK) else Path(tempfile.gettempdir())
     path = base / f"requests-smithy-retry-{os.getuid()}"
     with suppress(FileExistsError):
@@ -209,7 +202,7 @@ def own_directory() -> Path:
 def _open(path: Path, clock: Clock, patience: float) -> int:
     """The file's descriptor, once the file is in order.
 
-    :raises BusyError: if it is not, and somebody keeps the lock longer than ``patience`` seconds.
+    :raises BusyError: if it is not, and another process keeps the lock longer than ``patience`` seconds.
     """
     while True:
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
@@ -245,10 +238,7 @@ def _is_ready(fd: int) -> bool:
 
 
 def _reserve(fd: int) -> None:
-    """Have all pages of the file, so that none is missing when it is written to: that would end the process.
-
-    :raises OSError: where there is no room for them.
-    """
+    """Have all pages of the file, so that none is missing when it is written to: that would end the process."""
     # A platform that cannot reserve the space allocates it when it is needed.
     if not hasattr(os, "posix_fallocate"):
         os.ftruncate(fd, FILE_SIZE)
@@ -262,13 +252,13 @@ def _reserve(fd: int) -> None:
 
 
 def _prepare(fd: int, path: Path) -> bool:
-    """Write the header of a new file. False: the file was none of ours and is gone now."""
+    """Write the header of a new file. False: the file was not in our format and has been removed."""
     if os.fstat(fd).st_size == 0:
         try:
             os.pwrite(fd, HEADER, 0)
             _reserve(fd)
         except OSError:
-            os.ftruncate(fd, 0)  # whoever comes next begins anew
+            os.ftruncate(fd, 0)  # the next process that opens it begins anew
             raise
     if _is_ready(fd):
         return True

@@ -1,22 +1,20 @@
 from __future__ import annotations
 
+import struct
 from zlib import crc32
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from requests_smithy_retry.quotas.shared_memory.record import (
+from requests_smithy_retry.quotas.shared_memory.file import FILE_SIZE, HEADER, SLOT_SIZE
+from requests_smithy_retry.quotas.shared_memory.records import (
     EMPTY,
-    FILE_SIZE,
-    HEADER,
     OVERFLOW,
     RECORD_SIZE,
-    SLOT_SIZE,
     Record,
-    head_of,
     key_of,
+    level_of,
     offset_of,
-    pack_body,
     unpack,
 )
 
@@ -24,13 +22,12 @@ KEY = key_of("https://api.example.com:443")
 
 
 def packed(level: float, at: float, key: bytes = KEY) -> bytes:
-    head = head_of(key)
-    return head + pack_body(level, at, crc32(head))
+    return Record(key, level, at).pack()
 
 
 @given(st.floats(allow_nan=False), st.floats(allow_nan=False))
 def test_a_record_comes_back_as_it_was(level: float, at: float) -> None:
-    """Whatever the numbers."""
+    """Any finite or infinite numbers can be packed and unpacked."""
     assert unpack(packed(level, at)) == Record(KEY, level, at)
 
 
@@ -48,14 +45,15 @@ def test_an_empty_slot_holds_no_record() -> None:
 
 
 def test_another_version_is_no_record() -> None:
-    """Also where its checksum is right."""
-    head = b"\x02" + head_of(KEY)[1:]
-    assert unpack(head + pack_body(1, 2, crc32(head))) is None
+    """A record of another version is not read, even if its checksum is right."""
+    body = b"\x02" + packed(1, 2)[1:-4]
+    assert unpack(body + struct.pack("<I", crc32(body))) is None
 
 
 def test_the_layout() -> None:
     """Records are aligned to 64 bytes behind a header of 64, and their level to 8."""
-    assert (len(HEADER), RECORD_SIZE <= SLOT_SIZE, len(head_of(KEY)) % 8) == (64, True, 0)
+    assert (len(HEADER), RECORD_SIZE <= SLOT_SIZE) == (64, True)
+    assert level_of(bytes(8) + packed(486.5, 12.5), 8) == 486.5
     assert (offset_of(0), offset_of(OVERFLOW) + SLOT_SIZE) == (64, FILE_SIZE)
 
 

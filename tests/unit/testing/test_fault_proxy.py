@@ -18,12 +18,12 @@ from requests_smithy_retry.testing import (
     Stall,
     refusing_port,
 )
-from tests.unit.testing.fault_oracle import client, exchange, fetch, tls_contexts
+from tests.unit.testing.fault_oracle import PATIENCE, client, exchange, fetch, tls_contexts
 
 pytestmark = pytest.mark.real_time
 
 
-def tunnel(proxy, server, timeout=5.0, context=None):
+def tunnel(proxy, server, timeout=PATIENCE, context=None):
     """A GET through a CONNECT tunnel."""
     with closing(client(proxy, timeout, context)) as connection:
         connection.set_tunnel(server.host, server.port)
@@ -106,7 +106,8 @@ def test_stalled_tunnels():
     """A CONNECT can be left without an answer, or be answered late."""
     with FaultServer() as server, FaultProxy([Stall(), Stall("status", 0.05, Forward())]) as proxy:
         with pytest.raises(TimeoutError):
-            tunnel(proxy, server, timeout=0.1)
+            tunnel(proxy, server, timeout=0.05)
+        proxy.wait_for_requests(1)
         assert tunnel(proxy, server)[0] == 200
 
 
@@ -122,7 +123,7 @@ def test_a_proxy_closes_with_tunnels_open():
     """Closing the proxy ends tunnels that are in use."""
     with FaultServer([Stall()]) as server:
         with FaultProxy() as proxy:
-            connection = client(proxy, 5)
+            connection = client(proxy)
             connection.set_tunnel(server.host, server.port)
             connection.request("GET", "/")
             server.wait_for_requests(1)

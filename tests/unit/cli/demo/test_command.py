@@ -7,12 +7,11 @@ import pytest
 
 from requests_smithy_retry.cli import main
 from requests_smithy_retry.cli.demo import command
-from requests_smithy_retry.cli.demo.contender import Setting
+from requests_smithy_retry.cli.demo.clients import CROWD_CLIENTS
+from requests_smithy_retry.cli.demo.contest import Setting
 from requests_smithy_retry.cli.demo.plan import FEWEST
+from requests_smithy_retry.cli.demo.results import Summary, Verdict
 from requests_smithy_retry.cli.demo.scenes import Scene
-from requests_smithy_retry.cli.demo.summary import Summary
-from requests_smithy_retry.cli.demo.verdicts import Verdict
-from requests_smithy_retry.cli.demo.workload import CROWD_CLIENTS
 
 BRIEF = Scene("brief", "A brief restart", remains=0.0, begins=0.1, ends=0.3, seconds=0.5, grace=1.0, rate=20.0, users=2)
 
@@ -59,9 +58,9 @@ def test_the_exit_status_is_ours(monkeypatch, capsys, verdict, expected):
     """The exit status goes by our own column alone."""
 
     def run(setting, console):
+        from requests_smithy_retry.cli.demo.clients import CLIENTS
         from requests_smithy_retry.cli.demo.plan import make_plan
-        from requests_smithy_retry.cli.demo.verdicts import Result
-        from requests_smithy_retry.cli.demo.workload import CLIENTS
+        from requests_smithy_retry.cli.demo.results import Result
 
         plan = make_plan(setting.seed, setting.operations)
         columns = [Verdict.WRONG, Verdict.WRONG, verdict]
@@ -86,10 +85,9 @@ def test_a_run_with_bars(monkeypatch):
     """With a console, the bars follow the run; children that end at once leave everything undone."""
     from rich.console import Console
 
-    from requests_smithy_retry.cli.demo import contender, crowd
+    from requests_smithy_retry.cli.demo import contest
 
-    monkeypatch.setattr(contender, "WORKLOAD", "this")
-    monkeypatch.setattr(crowd, "CROWD", "this")
+    monkeypatch.setattr(contest, "PROGRAM", "this")
     setting = Setting(operations=FEWEST, scenes=(BRIEF,))
     with open("/dev/null" if sys.platform != "win32" else "nul", "w") as nowhere:
         summaries, turnouts, _ = command.run(setting, Console(file=nowhere, force_terminal=True))

@@ -1,4 +1,4 @@
-"""What a run shows."""
+"""The report of a run."""
 
 import io
 import json
@@ -6,13 +6,12 @@ import json
 import pytest
 from rich.console import Console
 
-from requests_smithy_retry.cli.demo.contender import Setting
+from requests_smithy_retry.cli.demo.clients import CLIENTS
+from requests_smithy_retry.cli.demo.contest import Setting
 from requests_smithy_retry.cli.demo.plan import FAULTS, Operation
 from requests_smithy_retry.cli.demo.report import Bars, cell, main_rows, scene_rows, show, to_json
+from requests_smithy_retry.cli.demo.results import Result, Summary, Verdict
 from requests_smithy_retry.cli.demo.scenes import RESTART, Turnout
-from requests_smithy_retry.cli.demo.summary import Summary
-from requests_smithy_retry.cli.demo.verdicts import Result, Verdict
-from requests_smithy_retry.cli.demo.workload import CLIENTS
 
 SETTING = Setting(seed=7, operations=4)
 
@@ -86,7 +85,7 @@ def test_a_cell_of_the_table_of_faults(verdicts, expected):
 
 
 def test_without_a_terminal_it_is_plain():
-    """There is no escape sequence and no line-drawing character; long lines stay whole."""
+    """The report is ASCII, without escape sequences; long lines stay whole."""
     text = shown(THREE)
     assert text.isascii()
     assert "\x1b" not in text
@@ -167,8 +166,3 @@ def test_bars_are_drawn_on_a_terminal():
     assert "urllib3 Retry(2)" in text
     assert "2/4" in text
     assert "1 wrong" in text
-
-
-def test_no_bars_without_a_terminal():
-    """Elsewhere nothing is drawn."""
-    assert drawn() == ""

@@ -7,13 +7,14 @@ import time
 
 import pytest
 
-from requests_smithy_retry.cli.demo.contender import Child, Contender, Setting, compete
+from requests_smithy_retry.cli.demo.clients import AS_OFTEN, CLIENTS, OURS, PLAIN
+from requests_smithy_retry.cli.demo.contest import START, Child, Contender, Crowd, Setting, play_scene, watch
 from requests_smithy_retry.cli.demo.plan import FEWEST, digest
-from requests_smithy_retry.cli.demo.verdicts import Verdict
-from requests_smithy_retry.cli.demo.workload import CLIENTS
+from requests_smithy_retry.cli.demo.results import Verdict
+from requests_smithy_retry.cli.demo.scenes import Scene
 from requests_smithy_retry.testing.clock import FakeClock
 
-SETTING = Setting(operations=FEWEST)
+SETTING = Setting(operations=FEWEST, limit=30.0)
 
 
 class ScriptedChild:
@@ -64,7 +65,7 @@ def end(number, **options):
 
 
 def test_an_operation_that_ended_is_judged(contend):
-    """Begin and end make a result; what is no event is kept as noise."""
+    """Begin and end make a result; a line that is not an event is kept as noise."""
     contender, _, _ = contend(["hello\n", "[1]\n", begin(0), end(0)])
     contender.turn()
     assert [(0, Verdict.FAILED, 0.1)] == [
@@ -95,17 +96,17 @@ def test_a_request_that_arrives_is_a_sign_of_life(contend):
     contender, clock, children = contend([begin(0)])
     contender.turn()
     clock.advance(4.0)
-    contender._script._latest = clock.now()
+    contender._script.latest = clock.now()
     clock.advance(4.0)
     contender.turn()
     assert (0, []) == (children[0].ended, contender.results)
 
 
 def test_a_wrong_body_counts_even_if_the_client_sleeps_then(contend):
-    """What the server took for good is judged although the client never came back."""
+    """A body that the server accepted is judged, although the client never came back."""
     contender, clock, _ = contend([begin(0)])
     contender.turn()
-    contender._script._accepted[0] = [digest(b"other")]
+    contender._script.accepted[0] = [digest(b"other")]
     clock.advance(6.0)
     contender.turn()
     assert [Verdict.WRONG] == [each.verdict for each in contender.results]
@@ -138,13 +139,60 @@ def test_a_run_that_takes_too_long_is_stopped(contend):
     """At the limit, what is not done is missing, and the watcher was called all the while."""
     contender, clock, _ = contend([begin(0), end(0)])
     seen = []
-    compete([contender], 3.0, lambda: seen.append(clock.now()), clock)
+    watch([contender], clock, lambda: seen.append(clock.now()))
     assert (1, FEWEST - 1) == (
         sum(each.verdict is Verdict.FAILED for each in contender.results),
-        sum(each.detail == "the run was ended after 3 s" for each in contender.results),
+        sum(each.detail == "the run was ended after 30 s" for each in contender.results),
     )
-    assert 103.0 < clock.now() < 103.2
+    assert 130.0 < clock.now() < 130.2
     assert len(clock.sleeps) == len(seen)
+
+
+SCENE = Scene("short", "short", remains=0.0, begins=1.0, ends=2.0, seconds=3.0, grace=1.0, rate=2.0)
+
+
+def spawner(*lines):
+    children = []
+
+    def spawn(command):
+        children.append(ScriptedChild(command, *lines))
+        return children[-1]
+
+    return spawn, children
+
+
+DONE = '{"at": 0.5, "done": true, "seconds": 0.1}\n'
+
+
+def test_a_child_is_heard_until_it_ends():
+    """The child's operations are counted, and a line that is not an event is kept."""
+    spawn, children = spawner("hello\n", DONE, None)
+    (turnout,) = play_scene(SCENE, [PLAIN], FakeClock(), spawn)
+    assert (1, 0, ("hello",)) == (turnout.otherwise_done, turnout.in_trouble_done, turnout.noise)
+    assert (1, "requests", 6) == (children[0].ended, children[0].job["client"], children[0].job["count"])
+
+
+def test_a_child_that_never_begins_is_given_up():
+    """After the time that a start may take."""
+    clock = FakeClock()
+    spawn, children = spawner(DONE)
+    turnouts = play_scene(SCENE, [PLAIN, OURS], clock, spawn)
+    assert [1, 1] == [turnout.otherwise_done for turnout in turnouts]
+    assert [1, 1] == [child.ended for child in children]
+    assert START == pytest.approx(clock.now(), abs=0.1)
+
+
+def test_a_scene_is_over_at_its_time():
+    """Counted from the first request; what goes on has failed."""
+    clock = FakeClock(100.0)
+    with Crowd(AS_OFTEN, SCENE, clock, spawner()[0]) as crowd:
+        crowd._script.began = 107.0
+        clock.advance(11.0)
+        crowd.turn()
+        assert crowd.is_running
+        clock.advance(0.1)
+        crowd.turn()
+        assert not crowd.is_running
 
 
 def lines_of(child):
@@ -194,4 +242,4 @@ def test_a_real_child_ends_with_its_parent():
         pipe = contender._child._process.stdin
         contender._child._process.stdin.close()
         assert pipe.closed
-        assert 1 == contender._child._process.wait(30)
+        assert 1 == contender._child._process.wait(60)

@@ -1,16 +1,88 @@
-"""The client of redis-py that a URL means: of one server, of a cluster, or of the master that sentinels name.
+"""What is said to a server, and by which of redis-py's clients (no I/O here).
 
-Nothing is connected here. What redis-py says of a URL is kept back, since it may quote it.
+A bucket is a hash with a level and, where it refills, the server's time at which that was. A missing bucket is a full
+one, so a full one is not kept. What redis-py says of a URL is kept back, since it may quote it.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from importlib import import_module
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 from ..settings import RedisSettings
 from ..url import SENTINEL_SCHEMES, sentinels_of
+
+SCRIPT = """
+local capacity, rate = tonumber(ARGV[1]), tonumber(ARGV[2])
+local give, ttl = tonumber(ARGV[3]), tonumber(ARGV[4])
+local kept = redis.call('HMGET', KEYS[1], 'level', 'at')
+local level = tonumber(kept[1] or '') or capacity
+local now = 0
+if rate > 0 then
+    local time = redis.call('TIME')
+    now = tonumber(time[1]) + tonumber(time[2]) / 1000000
+    level = level + math.max(0, now - (tonumber(kept[2] or '') or now)) * rate
+end
+level = math.min(capacity, math.max(0, level) + give)
+local answer = {''}
+for position = 5, #ARGV do
+    local take = tonumber(ARGV[position])
+    local granted = level >= take
+    if granted then
+        level = level - take
+    end
+    answer[position - 3] = granted and 1 or 0
+end
+if level >= capacity then
+    redis.call('DEL', KEYS[1])
+else
+    redis.call('HSET', KEYS[1], 'level', string.format('%.17g', level), 'at', string.format('%.17g', now))
+    redis.call('PEXPIRE', KEYS[1], ttl)
+end
+answer[1] = string.format('%.17g', level)
+return answer
+"""
+"""Gives back first, then takes one amount after the other; each take is granted whole or refused."""
+
+
+class NonsenseError(ValueError):
+    """The server's answer is none that the script gives."""
+
+
+class Reply(NamedTuple):
+    """The server's answer."""
+
+    level: float
+    granted: tuple[bool, ...] = ()
+
+
+def key_of(prefix: str, name: str) -> str:
+    """The bucket's key. The braces make a cluster go by the scope alone, so that each script has one slot."""
+    return f"{prefix}:{{{name}}}"
+
+
+def arguments(
+    capacity: float, refill_rate: float, give: float, ttl: float, takes: Iterable[float] = ()
+) -> tuple[str, ...]:
+    """The script's arguments; the time to live, here in seconds, goes as whole milliseconds."""
+    capacity_, rate, give_, *taken = (repr(float(value)) for value in (capacity, refill_rate, give, *takes))
+    return (capacity_, rate, give_, str(math.ceil(ttl * 1000)), *taken)
+
+
+def reply_of(answer: Any, takes: int) -> Reply:
+    """The script's answer as a value."""
+    try:
+        text, *granted = answer
+        level = float(text)
+    except (TypeError, ValueError, OverflowError):
+        raise NonsenseError("not the script's answer") from None
+    if not 0 <= level < math.inf or len(granted) != takes or any(each not in (0, 1) for each in granted):
+        raise NonsenseError("not the script's answer")
+    return Reply(level, tuple(each == 1 for each in granted))
+
 
 PATIENCE = 10
 """An answer is awaited this many budgets before the connection is given up; the callers have left long before."""
@@ -19,13 +91,9 @@ PATIENCE = 10
 class RedisClient(Protocol):
     """The part of redis-py's clients that is used."""
 
-    def pipeline(self, transaction: bool) -> Any:
-        """A context that gathers commands and sends them together."""
-        ...
+    def pipeline(self, transaction: bool) -> Any: ...
 
-    def close(self) -> None:
-        """Close the connections."""
-        ...
+    def close(self) -> None: ...
 
 
 def redis_error(name: str) -> type[Exception]:
@@ -35,10 +103,7 @@ def redis_error(name: str) -> type[Exception]:
 
 
 def single_client(url: str, settings: RedisSettings) -> RedisClient:
-    """A client of the one server that a URL names, or of the master of its sentinels.
-
-    :raises Exception: redis-py's exception for a bad URL.
-    """
+    """A client of the one server that a URL names, or of the master of its sentinels."""
     redis = import_module("redis")
     # One more try, on a new connection: a server may close one that was idle for long.
     retry = redis.retry.Retry(redis.backoff.NoBackoff(), 1, (redis.exceptions.ConnectionError,))
@@ -65,10 +130,7 @@ def _master(redis: Any, url: str, options: dict[str, Any]) -> RedisClient:
 
 
 def cluster_client(url: str, settings: RedisSettings) -> RedisClient:
-    """A client of the cluster that a node at this URL belongs to. Asks the node for the others.
-
-    :raises Exception: redis-py's exception for a cluster that does not answer.
-    """
+    """A client of the cluster that a node at this URL belongs to. Asks the node for the others."""
     redis = import_module("redis")
     retry = redis.retry.Retry(redis.backoff.NoBackoff(), 1)
     return redis.RedisCluster.from_url(url, retry=retry, **_timeouts(settings))  # type: ignore[no-any-return]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from .clock import Clock
-from .config.max_retries import ShownRetry
-from .config.retry_config import OPTIONS, RetryConfig
-from .strategies.simple import SimpleRetryStrategy
+from ..clock import Clock
+from ..config.max_retries import ShownRetry
+from ..config.retry_config import OPTIONS, RetryConfig
+from ..strategies.simple import SimpleRetryStrategy
 
 
 class CopiedAfresh:

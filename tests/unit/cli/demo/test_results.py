@@ -1,9 +1,37 @@
-"""What is counted."""
+"""The verdict on an operation, and the sums of a summary."""
 
-from requests_smithy_retry.cli.demo.plan import FAULTS, Operation
-from requests_smithy_retry.cli.demo.summary import Summary
-from requests_smithy_retry.cli.demo.verdicts import Result, Verdict
-from requests_smithy_retry.cli.demo.workload import CLIENTS
+import pytest
+
+from requests_smithy_retry.cli.demo.clients import CLIENTS
+from requests_smithy_retry.cli.demo.plan import FAULTS, Operation, digest, make_plan
+from requests_smithy_retry.cli.demo.results import EMPTY, Result, Summary, Verdict, judge
+
+OPERATION = next(operation for operation in make_plan(1, 15) if operation.fault.name == "upload-503")
+WHOLE, SENT, OTHER = digest(OPERATION.download()), digest(OPERATION.upload()), digest(b"other")
+
+
+@pytest.mark.parametrize(
+    ("told", "accepted", "expected"),
+    [
+        ((200, WHOLE, None), [SENT], (Verdict.SUCCEEDED, False, "200")),
+        ((200, WHOLE, None), [SENT, SENT], (Verdict.SUCCEEDED, False, "200")),
+        ((503, EMPTY, None), [], (Verdict.FAILED, False, "503")),
+        ((None, None, "ReadTimeout"), [], (Verdict.FAILED, False, "ReadTimeout")),
+        ((200, OTHER, None), [SENT], (Verdict.WRONG, False, "200")),
+        ((200, EMPTY, None), [SENT], (Verdict.WRONG, True, "200")),
+        ((200, WHOLE, None), [OTHER], (Verdict.WRONG, False, "200")),
+        ((200, WHOLE, None), [EMPTY], (Verdict.WRONG, True, "200")),
+        ((200, WHOLE, None), [SENT, EMPTY], (Verdict.WRONG, True, "200")),
+        ((None, None, "ConnectionError"), [EMPTY], (Verdict.WRONG, True, "ConnectionError")),
+    ],
+)
+def test_the_verdict_follows_from_what_both_ends_say(told, accepted, expected):
+    """Success needs the same hashes at both ends; a wrong body counts even if the client was told of a failure."""
+    status, body, error = told
+    end = {"seconds": 0.1, "status": status, "body": body, "error": error}
+    result = judge(OPERATION, SENT, end, accepted, 2)
+    assert expected == (result.verdict, result.is_empty, result.detail)
+    assert (OPERATION, 2, 0.1) == (result.operation, result.requests, result.seconds)
 
 
 def summary(*results):
@@ -36,7 +64,7 @@ def test_each_verdict_is_counted():
 
 
 def test_requests_are_those_of_operations_that_were_begun():
-    """What was never begun does not make the average look better."""
+    """Operations that never began do not make the average look better."""
     assert (2.0, 4) == (MIXED.requests_per_operation, MIXED.most_requests)
     assert 0.0 == summary((Verdict.MISSING, 0, None)).requests_per_operation
 

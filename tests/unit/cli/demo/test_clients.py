@@ -9,21 +9,21 @@ import re
 import pytest
 
 from requests_smithy_retry import RetryConfig
-from requests_smithy_retry.cli.demo.fault_script import FaultScript
-from requests_smithy_retry.cli.demo.plan import FEWEST, digest, make_plan
-from requests_smithy_retry.cli.demo.workload import (
+from requests_smithy_retry.cli.demo.clients import (
     AS_LONG,
     AS_OFTEN,
     CLIENTS,
     CROWD_CLIENTS,
     OURS,
     PLAIN,
-    Assignment,
     end_with,
     main,
+    play,
     work,
 )
-from requests_smithy_retry.testing import FaultServer
+from requests_smithy_retry.cli.demo.plan import FEWEST, FaultScript, digest, make_plan
+from requests_smithy_retry.testing import CloseAfterRequest, FaultServer, Reply
+from requests_smithy_retry.testing.clock import FakeClock
 
 PLAN = make_plan(1, FEWEST)
 
@@ -35,8 +35,8 @@ def _same_chance_afterwards():
     random.setstate(state)
 
 
-def assignment(client, server, first=0):
-    return Assignment(client, server.url, 1, FEWEST, first)
+def job(client, server, first=0):
+    return {"client": client, "url": server.url, "seed": 1, "operations": FEWEST, "first": first}
 
 
 def statuses(events):
@@ -49,7 +49,7 @@ def test_plain_requests_reports_what_it_met():
     """Each operation has a begin and an end, with the status and hash, or the exception, that the client met."""
     events = []
     with FaultServer(FaultScript(PLAN, 0.1)) as server:
-        work(assignment("requests", server), events.append)
+        work(events.append, **job("requests", server))
     assert [("begin", operation.number) for operation in PLAN] == [
         ("begin", event["begin"]) for event in events if "begin" in event
     ]
@@ -79,28 +79,28 @@ def test_our_adapter_rides_through_and_sends_nothing_wrong():
     events = []
     script = FaultScript(PLAN, 0.3)
     with FaultServer(script) as server:
-        work(assignment("RetryAdapter", server), events.append)
+        work(events.append, **job("RetryAdapter", server))
     assert {"generator-503": 503, "day": 503} == {
         fault: status for fault, status in statuses(events).items() if status != 200
     }
     for event in events:
         if "begin" in event and PLAN[event["begin"]].fault.upload in ("bytes", "file"):
-            assert [event["sent"]] == script.accepted_of(event["begin"])
+            assert [event["sent"]] == script.accepted[event["begin"]]
     generator = next(operation for operation in PLAN if operation.fault.upload == "generator")
-    assert (1, []) == (script.requests_of(generator.number), script.accepted_of(generator.number))
+    assert (1, []) == (script.seen[generator.number], script.accepted[generator.number])
 
 
 def test_it_can_begin_later():
     """A child that takes over begins with the operation it is told."""
     events = []
     with FaultServer(FaultScript(PLAN, 0.1)) as server:
-        work(assignment("requests", server, first=FEWEST - 1), events.append)
+        work(events.append, **job("requests", server, first=FEWEST - 1))
     assert [FEWEST - 1] == [event["begin"] for event in events if "begin" in event]
 
 
 @pytest.mark.parametrize("client", CROWD_CLIENTS, ids=lambda client: client.name)
 def test_each_client_is_set_up_as_it_says(client):
-    """What the report shows as set-up is what is mounted."""
+    """The adapter that is mounted is the one that the report shows as set-up."""
     adapter = client.adapter()
     assert type(adapter).__name__ in (client.setup.partition("(")[0], "HTTPAdapter")
     total = re.search(r"Retry\((\d)", client.setup)
@@ -126,21 +126,50 @@ def test_it_ends_when_its_parent_does():
     thread.join(0.05)
     assert [] == codes
     os.close(write)
-    thread.join(5)
+    thread.join(60)
     os.close(read)
     assert [1] == codes
 
 
 def test_its_program_writes_an_event_a_line():
-    """What the child writes are lines of JSON, and it watches the pipe that is its standard input."""
+    """The child writes lines of JSON, and ends when the pipe on its standard input is closed."""
     read, write = os.pipe()
     codes, stdout = [], io.StringIO()
     with FaultServer(FaultScript(PLAN, 0.1)) as server:
-        job = assignment("requests", server, first=FEWEST - 1).to_json()
-        watcher = main([job], read, stdout, codes.append)
+        watcher = main(json.dumps(job("requests", server, first=FEWEST - 1)), read, stdout, codes.append)
     events = [json.loads(line) for line in stdout.getvalue().splitlines()]
     assert [["begin", "sent"], ["body", "end", "error", "seconds", "status"]] == [sorted(event) for event in events]
     os.close(write)
-    watcher.join(5)
+    watcher.join(60)
+    os.close(read)
+    assert [1] == codes
+
+
+@pytest.mark.parametrize(
+    ("client", "script", "done"),
+    [(PLAIN, Reply(200), True), (PLAIN, Reply(503), False), (PLAIN, CloseAfterRequest(), False), (OURS, Reply(), True)],
+)
+def test_each_operation_is_told_with_what_came_of_it(client, script, done):
+    """Each operation begins at its own time, however the others end."""
+    events = []
+    with FaultServer(script) as server:
+        play(events.append, client.name, server.url, rate=1000.0, count=4, users=2, clock=FakeClock())
+    assert [(number / 1000, done) for number in range(4)] == sorted((event["at"], event["done"]) for event in events)
+    assert {"/0", "/1", "/2", "/3"} == {request.path for request in server.requests}
+
+
+@pytest.mark.real_time
+def test_the_program_of_a_scene_writes_an_event_a_line():
+    """A job that has a rate is that of a scene."""
+    read, write = os.pipe()
+    codes, stdout = [], io.StringIO()
+    with FaultServer() as server:
+        job = {"client": "requests", "url": server.url, "rate": 2.0, "count": 1, "users": 1}
+        watcher = main(json.dumps(job), read, stdout, codes.append)
+    event = json.loads(stdout.getvalue())
+    assert (0.0, True) == (event["at"], event["done"])
+    assert {"at", "done", "seconds"} == set(event)
+    os.close(write)
+    watcher.join(60)
     os.close(read)
     assert [1] == codes

@@ -1,0 +1,100 @@
+"""The half that every bucket shared by processes has: the one of this process alone that stands in for it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from ..clock import Clock
+from .bucket import TokenBucket, TokenBucketSnapshot, check_amount
+from .outage import Outage
+
+
+class _LastTake(threading.local):
+    """The bucket that answered this thread's last take."""
+
+    was_local: bool = False
+
+
+class SharedTokenBucket:
+    """A bucket that processes share. A take, and a give-back to a bucket that is not full, ask the shared one."""
+
+    kind: ClassVar[str]
+
+    def __init__(
+        self, capacity: float, refill_rate: float, outage: Outage, clock: Clock, made_from: Callable[[], Any] | None
+    ) -> None:
+        size = outage.settings.local_bucket_size(capacity)
+        TokenBucket(capacity, refill_rate=refill_rate)  # refuses numbers out of range
+        self.capacity: float = capacity
+        """The most it holds."""
+        self._outage = outage
+        self._local = TokenBucket(size, refill_rate=min(refill_rate, size), clock=clock)
+        self._last_take = _LastTake()
+        self._made_from = made_from
+
+    @property
+    def available(self) -> float:
+        """The tokens that the answering bucket holds, as far as this process knows, without asking."""
+        return self._local.available if self._is_local else min(self.capacity, self._level())
+
+    @property
+    def source(self) -> str:
+        """The bucket that answered this thread's last take: ``"redis"``, or ``"redis, fallen open"``, and the like."""
+        return f"{self.kind}, fallen open" if self._is_local else self.kind
+
+    @property
+    def _is_local(self) -> bool:
+        return self._last_take.was_local or self._outage.fallen_open
+
+    @property
+    def failures(self) -> int:
+        """The number of times that the shared bucket did not answer in time, since the start."""
+        return self._outage.failures
+
+    def acquire(self, amount: float, *, deadline: float | None = None) -> bool:
+        """Take ``amount`` tokens and return True, or take nothing and return False. Waits no longer than the budget.
+
+        :param amount: 0 or more.
+        :param deadline: or no longer than to this moment, on the clock.
+        :raises ValueError: for anything but a finite number of 0 or more.
+        """
+        check_amount(amount)
+        granted = self._take(amount, deadline)
+        self._last_take.was_local = granted is None
+        return self._local.acquire(amount) if granted is None else granted
+
+    def release(self, amount: float) -> None:
+        """Give ``amount`` tokens back, without waiting for an answer; what exceeds the capacity is dropped.
+
+        :raises ValueError: for a negative amount, or none at all.
+        """
+        check_amount(amount)
+        # The local bucket stands for what this process would have by itself, so it gets all of it too.
+        room = self._local.capacity - self._local.available
+        if room > 0:
+            self._local.release(amount)
+            if self._is_local:
+                amount -= room
+        if amount > 0 and self._level() < self.capacity:
+            self._give(amount)
+
+    def snapshot(self) -> TokenBucketSnapshot:
+        """An immutable view, without asking."""
+        return TokenBucketSnapshot(self.capacity, self.available, source=self.source)
+
+    def _level(self) -> float:
+        raise NotImplementedError  # pragma: no cover - each kind has it
+
+    def _take(self, amount: float, deadline: float | None) -> bool | None:
+        """Ask the shared bucket; None: there is no answer in time."""
+        raise NotImplementedError  # pragma: no cover - each kind has it
+
+    def _give(self, amount: float) -> None:
+        raise NotImplementedError  # pragma: no cover - each kind has it
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._made_from is None:
+            raise TypeError("this bucket belongs to a strategy: copy the strategy instead")
+        return self._made_from, ()
