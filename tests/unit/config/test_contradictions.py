@@ -122,6 +122,7 @@ SAMPLES: dict[str, list[Any]] = {
     "idempotency_header": ["X-Key"],
     "idempotency_key": [True, str],
     "scope": [str],
+    "on_unauthorized": [len, None],
     "classifiers": [()],
     "error_parser": [len, None],
     "listeners": [()],

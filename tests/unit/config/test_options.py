@@ -59,6 +59,7 @@ DEFAULTS = {
     "retry_status_codes": frozenset({408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529}),
     "idempotency_header": "Idempotency-Key",
     "idempotency_key": False,
+    "on_unauthorized": None,
     "raise_on_status": False,
     "scope": None,
     "enabled": True,
@@ -89,7 +90,7 @@ def test_some_options_cannot_be_set_by_the_environment() -> None:
     objects = {name for name, option in OPTIONS.items() if option.not_from_environment}
     assert objects == {
         *("rate_limiter", "idempotency_key", "scope", "classifiers", "error_parser", "listeners", "models"),
-        *("urllib3_rules", "trust_env"),
+        *("urllib3_rules", "trust_env", "on_unauthorized"),
     }
 
 

@@ -34,6 +34,7 @@ JITTERED = {"urllib3_rules": Urllib3Rules(backoff_jitter=2.0)}
     [
         ({"quota": 500}, WorstCase(3, 3.0, 240.0, None)),
         ({"pacing": "announced"}, WorstCase(3, 3.0, 360.0, None)),
+        ({"on_unauthorized": len, "operation_attempt_timeout": 10}, WorstCase(4, 3.0, 240.0, 280.0)),
         ({"pacing": "announced", "max_attempts": 1, "max_retry_after": 7}, WorstCase(1, 0, 7, None)),
         ({"pacing": "announced", "urllib3_rules": UNHINTED}, WorstCase(3, 5.0, 5.0, None)),
         ({"pacing": "announced", "on_empty": "wait", "refill_rate": 1}, WorstCase(3, None, None, None)),
@@ -177,7 +178,7 @@ NO_MATTER = {
         "idempotency_header",
         "idempotency_key",
     ),
-    *("raise_on_status", "scope", "listeners", "sdk_headers", "trust_env", "aws_config"),
+    *("on_unauthorized", "raise_on_status", "scope", "listeners", "sdk_headers", "trust_env", "aws_config"),
 }
 """The options that change whether there is a retry, or nothing about time: the bound has to hold whatever they say."""
 
