@@ -42,7 +42,7 @@ SKIPPED = 40
 
 
 def part_read() -> io.BytesIO:
-    """A file of which the beginning was read by somebody else."""
+    """A file whose beginning has been read already."""
     file = io.BytesIO(WHOLE)
     file.read(SKIPPED)
     return file
@@ -134,7 +134,7 @@ CASES: dict[str, tuple[str, list[Any], Callable[[Any], None]]] = {
     "POST, 500": ("dynamodb", [Reply(500), EMPTY_JSON], lambda peer: peer.post()),
     "PUT of a file that was partly read, 503": ("s3", [Reply(503), WELL], lambda peer: peer.put(part_read())),
 }
-"""Which service botocore is asked for, what the server does, and what is called."""
+"""For each case: the service that botocore is asked for, the behaviours of the server, and the call."""
 
 
 def run_case(peer: type, name: str, tls: ssl.SSLContext | None = None) -> dict[str, Any]:

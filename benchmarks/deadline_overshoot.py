@@ -1,20 +1,23 @@
 """The delay with which a deadline ends an operation, for each kind of stall, on real sockets on loopback.
 
-    python benchmarks/deadline_overshoot.py [--deadline SECONDS] [--rounds N] [--only PART]
+    python benchmarks/deadline_overshoot.py [--deadline SECONDS] [--rounds N] [--only PART] [--quick] [--json FILE]
 
-Each stall runs with `operation_timeout` set and neither a timeout nor a retry that could end it by itself. Printed: the
-longest overshoot of all rounds, in milliseconds, what ended the operation, and whether a thread or a socket was left.
+Each stall runs with `operation_timeout` set and neither a timeout nor a retry that could end it by itself: first as
+the machine is, then beside a process for each processor that does nothing but compute. Printed: the median and the
+longest overshoot of the rounds, in milliseconds, what ended the operation, and whether a thread or a socket was left.
 Exit status 1: an overshoot of 50 ms or more, an end that is no requests timeout, or something left.
-Needs trustme, and Linux for the count of sockets. Not measured: name resolution, which cannot be interrupted.
+Needs trustme, PySocks, and Linux for the count of sockets.
 """
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import itertools
+import os
 import socket
 import ssl
+import statistics
+import subprocess
 import sys
 import threading
 import time
@@ -25,11 +28,22 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+import command
 import requests
 import trustme
 
 from requests_smithy_retry import RetryAdapter
-from requests_smithy_retry.testing import Drip, FaultProxy, FaultServer, Reply, Stall, StopReading, hanging_port
+from requests_smithy_retry.testing import (
+    Drip,
+    FaultProxy,
+    FaultServer,
+    Forward,
+    Interim,
+    Reply,
+    Stall,
+    StopReading,
+    hanging_port,
+)
 
 LIMIT = 0.05
 UPLOAD = 64 << 20
@@ -61,6 +75,58 @@ def proxied(script: Any, target: Any, tls: bool) -> Iterator[Stalled]:
     with FaultServer(target, tls=contexts()[0] if tls else None) as server, FaultProxy(script) as proxy:
         proxies = {"http": proxy.url, "https": proxy.url}
         yield lambda session: session.get(server.url, proxies=proxies, verify=False)
+
+
+@contextlib.contextmanager
+def tls_within_tls(script: Any, target: Any) -> Iterator[Stalled]:
+    """A target that speaks TLS, behind a proxy that does, too."""
+    server_side = contexts()[0]
+    with FaultServer(target, tls=server_side) as server, FaultProxy(script, tls=server_side) as proxy:
+        yield lambda session: session.get(server.url, proxies={"https": proxy.url}, verify=False)
+
+
+@contextlib.contextmanager
+def silent_resolver(proxy: bool) -> Iterator[Stalled]:
+    """A resolver that does not answer: for the target's name, or for that of a SOCKS proxy."""
+    answers, real = threading.Event(), socket.getaddrinfo
+
+    def silent(host: Any, *rest: Any, **more: Any) -> Any:
+        if host == "silent.test":
+            answers.wait(60)
+        return real("127.0.0.1" if host == "silent.test" else host, *rest, **more)
+
+    socket.getaddrinfo = silent  # type: ignore[assignment]
+    proxies = {"http": "socks5h://silent.test:9"} if proxy else None
+    url = "http://127.0.0.1:9/" if proxy else "http://silent.test:9/"
+    try:
+        yield lambda session: session.get(url, proxies=proxies)
+    finally:
+        socket.getaddrinfo = real
+        answers.set()
+        for thread in threading.enumerate():
+            if thread.name == "resolves silent.test":
+                thread.join(10)
+
+
+@contextlib.contextmanager
+def dripping_socks() -> Iterator[Stalled]:
+    """A SOCKS proxy each of whose bytes comes in time."""
+    answer = b"\5\0\5\0\0\3\xff" + bytes(257)
+
+    def serve() -> None:
+        with listener, listener.accept()[0] as client, contextlib.suppress(OSError):
+            for byte in answer:
+                client.sendall(bytes([byte]))
+                time.sleep(0.02)
+
+    listener = socket.create_server(("127.0.0.1", 0))
+    thread = threading.Thread(target=serve)
+    thread.start()
+    proxies = {"http": f"socks5h://127.0.0.1:{listener.getsockname()[1]}"}
+    try:
+        yield lambda session: session.get("http://127.0.0.1:9/", proxies=proxies)
+    finally:
+        thread.join()
 
 
 @contextlib.contextmanager
@@ -110,7 +176,7 @@ def early_hint() -> Iterator[Stalled]:
 
 @contextlib.contextmanager
 def empty_quota() -> Iterator[Stalled]:
-    """A bucket whose tokens somebody else has and may return at any time: the wait is begun and cut off."""
+    """A bucket whose tokens others hold and may return at any time, so that the wait begins and is cut off."""
     from requests_smithy_retry import TokenBucket
 
     with FaultServer(Reply(503)) as server:
@@ -150,6 +216,7 @@ UNSENT = ("backoff", "quota wait", "permit wait")
 """The stalls that end between attempts, so that the last answer is handed on."""
 
 STALLS: dict[str, Callable[[], Any]] = {
+    "name resolution": lambda: silent_resolver(proxy=False),
     "connect, full backlog": full_backlog,
     "connect, five dead addresses": dead_addresses,
     "TLS handshake stalls": lambda: served(Stall("accept"), tls=True),
@@ -157,6 +224,7 @@ STALLS: dict[str, Callable[[], Any]] = {
     "upload stalls, TLS": lambda: served(StopReading(), tls=True, data=bytes(UPLOAD)),
     "upload stalls, chunked": lambda: served(StopReading(), data=_parts()),
     "no answer": lambda: served(Stall("status")),
+    "100 Continue drips": lambda: served(Interim((100,), 10_000, 0.05)),
     "head drips": lambda: served(Drip("head", 0.02)),
     "head drips, TLS": lambda: served(Drip("head", 0.02), tls=True),
     "body stalls": lambda: served(Stall("body")),
@@ -166,6 +234,12 @@ STALLS: dict[str, Callable[[], Any]] = {
     "body drips, CONNECT tunnel": lambda: proxied((), Drip("body", 0.02), tls=True),
     "proxy's answer to CONNECT drips": lambda: proxied(Drip("head", 0.02), (), tls=True),
     "TLS stalls within a tunnel": lambda: proxied((), Stall("accept"), tls=True),
+    "name of a SOCKS proxy": lambda: silent_resolver(proxy=True),
+    "SOCKS handshake drips": dripping_socks,
+    "TLS within TLS: handshake stalls": lambda: tls_within_tls((), Stall("accept")),
+    "TLS within TLS: handshake drips": lambda: tls_within_tls(Forward(drip=0.02), ()),
+    "TLS within TLS: head drips": lambda: tls_within_tls((), Drip("head", 0.02)),
+    "TLS within TLS: body drips": lambda: tls_within_tls((), Drip("body", 0.02)),
     "pool wait": busy_pool,
     "backoff": early_hint,
     "quota wait": empty_quota,
@@ -209,29 +283,62 @@ def _sockets() -> int:
     return count
 
 
+def measure_all(names: list[str], deadline: float, rounds: int) -> dict[str, dict[str, Any]]:
+    """Measure each stall, and print it."""
+    found = {}
+    print(f"{'stall':34}{'median':>12}{'longest':>12}  {'ended by':22}left")
+    for name in names:
+        results = [measure(STALLS[name], deadline) for _ in range(rounds)]
+        worst, ended, left = max(results)
+        middle = statistics.median(late for late, *_ in results)
+        good = worst < LIMIT and left == "nothing"
+        good &= ended == "HTTPError" if name in UNSENT else ended in ("ConnectTimeout", "ReadTimeout")
+        print(
+            f"{name:34}{middle * 1000:9.1f} ms{worst * 1000:9.1f} ms  {ended:22}{left}{'' if good else '   <--'}",
+            flush=True,
+        )
+        found[name] = {
+            "median": round(middle, 5),
+            "longest": round(worst, 5),
+            "ended": ended,
+            "left": left,
+            "good": good,
+        }
+    return found
+
+
+@contextlib.contextmanager
+def busy_machine() -> Iterator[None]:
+    """Beside a process for each processor that does nothing but compute."""
+    processes = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count() or 1)]
+    try:
+        yield
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+
+
 def main() -> int:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description="The delay with which a deadline ends an operation.")
+    """Measure, print, and write what was asked for."""
+    parser = command.parser(__doc__, "one round")
     parser.add_argument("--deadline", type=float, default=0.3, metavar="SECONDS")
-    parser.add_argument("--rounds", type=int, default=3, metavar="N")
+    parser.add_argument("--rounds", type=int, default=5, metavar="N")
     parser.add_argument("--only", default="", metavar="PART", help="only stalls whose name has this in it")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     import logging
 
     logging.disable()
-    failed = False
-    print(f"{'stall':34}{'overshoot':>12}  {'ended by':22}left")
-    for name, stall in STALLS.items():
-        if options.only not in name:
-            continue
-        results = [measure(stall, options.deadline) for _ in range(options.rounds)]
-        worst, ended, left = max(results)
-        good = worst < LIMIT and left == "nothing"
-        good &= ended == "HTTPError" if name in UNSENT else ended in ("ConnectTimeout", "ReadTimeout")
-        failed |= not good
-        print(f"{name:34}{worst * 1000:9.1f} ms  {ended:22}{left}{'' if good else '   <--'}")
-    return int(failed)
+    names = [name for name in STALLS if options.only in name]
+    rounds = 1 if options.quick else options.rounds
+    result: dict[str, Any] = {"deadline": options.deadline, "rounds": rounds, "limit": LIMIT}
+    result["as it is"] = measure_all(names, options.deadline, rounds)
+    print("\nbeside a process for each processor that computes")
+    with busy_machine():
+        result["busy"] = measure_all(names, options.deadline, rounds)
+    command.write(result, options.json)
+    return int(not all(row["good"] for part in ("as it is", "busy") for row in result[part].values()))
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from then on. It is judged from what both ends say:
 
 - `intact`: the client was told that it went well, and both ends have the same bytes, applied once;
 - `error`: the client was told that it did not, by a status from 400 on or an exception;
-- `wrong body`: somebody took other bytes for good than the other end had;
+- `wrong body`: one end accepted other bytes than the other end had;
 - `applied twice`: the server acted on a POST more than once;
 - `hang`: nothing was told within 8 s.
 

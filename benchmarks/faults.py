@@ -38,8 +38,8 @@ class Fault:
 
     :param best: the best outcome for a careful client.
     :param first: the behaviours of the server for its first requests.
-    :param always: the last of `first` goes on for ever.
-    :param lasts: the last of `first` goes on for so many seconds from the first request on.
+    :param always: the last of `first` repeats without end.
+    :param lasts: the number of seconds, from the first request on, for which the last of `first` repeats.
     :param upload: `bytes`, `file` or `generator`.
     :param applied: the server acts on a request that it then fails.
     :param down: nothing listens for the first second.

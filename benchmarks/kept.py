@@ -1,7 +1,7 @@
 """The figures of a benchmark that are kept in benchmarks/results: those that a page prints or a picture draws.
 
-Each round's own figures, and spreads that nobody prints, are of use to whoever measures; the scripts write them to the
-file that `--json` names.
+Each round's own figures, and spreads that no page prints, are of use only to the person who measures; the scripts write
+them to the file that `--json` names.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ def play(episodes: Sequence[Episode], at_once: int) -> list[dict[str, Any]]:
 
 
 def play_well(episodes: Sequence[Episode], at_once: int) -> list[dict[str, Any]]:
-    """The same; and those again, some of them and two at a time, whose load generator was late."""
+    """Play the episodes; play some of those whose load generator was late once more, two at a time."""
     played = play(episodes, at_once)
     again = [number for number, counts in enumerate(played) if counts["late"] > MOST_LATE][:MOST_AGAIN]
     for number, counts in zip(again, play([episodes[number] for number in again], 2), strict=True):
@@ -71,8 +71,8 @@ def measure(
 ) -> dict[str, Any]:
     """Every row in every trouble: each figure's median and extremes over the rounds.
 
-    :param at_once: so many episodes run at the same time.
-    :param changed: what is not as it usually is in an episode.
+    :param at_once: the number of episodes that run at the same time.
+    :param changed: the fields of an episode that differ from their defaults, by name.
     """
     jobs = [
         (row, replace(_episode(row, trouble, number + 1), **changed))

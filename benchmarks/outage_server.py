@@ -85,7 +85,7 @@ class Door:
             self.selector.register(self.listener, selectors.EVENT_READ)
 
     def shut(self) -> None:
-        """Refuse whoever comes, and hang up on whoever is there."""
+        """Refuse new connections, and hang up on open ones."""
         if self.listener is not None:
             self.selector.unregister(self.listener)
             self.listener.close()

@@ -38,7 +38,7 @@ TROUBLE = {**SCENARIOS, **CORNERS, **HELD_OUT}
 
 
 class Task(NamedTuple):
-    """One run. ``patience`` is what an operation with a deadline may take; 0: it has none."""
+    """One run. ``patience`` is the time that an operation with a deadline may take; 0: no deadline."""
 
     clients: int
     scenario: str
@@ -144,7 +144,7 @@ def everything(sizes: tuple[int, ...], quick: bool) -> dict[str, list[dict[str, 
 
 
 def alone(task: dict[str, Any]) -> dict[str, Any]:
-    """The same run without retries, where it does not matter how long an operation may take."""
+    """Return the same task without retries and without a deadline, which makes no difference to it."""
     return {**task, "policy": "none", "patience": 0.0}
 
 

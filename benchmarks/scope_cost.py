@@ -65,10 +65,10 @@ def session_with(adapter: HTTPAdapter) -> requests.Session:
 
 
 def scope_bytes(origins: int, options: dict[str, Any], successes: int, *, retried: bool) -> float:
-    """The bytes that each of so many origins costs.
+    """Return the bytes that each of ``origins`` origins costs.
 
-    :param successes: sent to each, one after the other.
-    :param retried: the first of them after a 503.
+    :param successes: the number of requests to each origin that succeed, one after the other.
+    :param retried: True: the first of them comes after a 503.
     """
     adapter = Ours(initial_backoff=0, **options)
     adapter.send(request_to(ORIGINS))
@@ -159,7 +159,7 @@ def cpu_ratios(rounds: int) -> Iterator[tuple[str, list[float]]]:
 
 
 def origins(rounds: int) -> dict[str, Any]:
-    """Counts of many origins; and, for so many rounds, ratios, and counts of retries."""
+    """Return the counts for many origins and, if there are rounds, the ratios of CPU time and the counts of retries."""
     result: dict[str, Any] = {"origins": ORIGINS, "slots": MAX_SCOPES}
     for name, options in MODES.items():
         result |= {f"{name}_{kind}_bytecodes": value for kind, value in added_counts(options).items()}

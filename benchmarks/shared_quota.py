@@ -46,7 +46,7 @@ from requests_smithy_retry.quotas.shared_memory.file import own_directory
 
 PROCESSES, OPERATIONS = 8, 60
 PATIENT = "?budget=5&connect_timeout=5"
-"""Time enough on a busy machine: it shall not change what is counted."""
+"""Enough time on a busy machine, so that the counts do not depend on its speed."""
 
 
 def main() -> int:
@@ -172,7 +172,7 @@ def mount_session(quota_url: str | None) -> Any:
 
 
 def retries_of(quota_url: str, service: str) -> int:
-    """Return the number of retries that one process makes in so many operations against a dead service."""
+    """Return the number of retries that one process makes in ``OPERATIONS`` operations against a dead service."""
     import requests
 
     session, retries = mount_session(quota_url), 0

@@ -145,7 +145,7 @@ ALWAYS = ("plain", "control")
 
 
 def build(name: str, connections: int) -> Subject:
-    """Make one subject whose pool holds so many connections."""
+    """Make one subject whose pool holds ``connections`` connections."""
     pool = {"pool_connections": 1, "pool_maxsize": connections}
     session = requests.Session()
     what = (ADAPTERS.get(name) or WRAPPERS[name])[0]

@@ -1,4 +1,4 @@
-"""Where somebody else did better, by the results in benchmarks/results: for the page that must say so."""
+"""The results in benchmarks/results where another client did better, for the page that must name them."""
 
 from __future__ import annotations
 

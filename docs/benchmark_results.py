@@ -17,13 +17,13 @@ MISSING = "Not measured yet."
 
 
 def load(name: str) -> dict[str, Any] | None:
-    """One part's document; None where there is none."""
+    """Return one part's document; None if the file does not exist."""
     file = RESULTS / f"{name}.json"
     return json.loads(file.read_text(encoding="utf-8")) if file.exists() else None
 
 
 def result(name: str) -> Any:
-    """Return the result of one part; None where there is none."""
+    """Return the result of one part; None if it has no document."""
     document = load(name)
     return None if document is None else document["result"]
 

@@ -30,7 +30,7 @@ nitpick_ignore_regex = [
         r"py:(class|exc)",
         r"(collections\.abc|os|ssl|socket|typing|requests|urllib3|opentelemetry|prometheus_client)\..+",
     ),
-    # The same, imported for type checkers alone, so that Sphinx sees no module before the name.
+    # Names that are imported only for type checkers, so that Sphinx sees no module before the name.
     (r"py:class", r"Path|PreparedRequest|Response|Retry|CollectorRegistry|MeterProvider|TracerProvider"),
     # Type variables and aliases of unions: nothing is written about them.
     (r"py:class", r"(requests_smithy_retry\.[a-z_.]+\.)?(R|R_co|S)|Steps?"),

@@ -70,7 +70,7 @@ def policies() -> str:
 
 
 def botocore_facts() -> str:
-    """The same faults, both clients."""
+    """Return the table of what botocore and this library do with the same faults."""
     found = json.loads((RESULTS / "botocore-facts.json").read_text(encoding="utf-8"))
     rows = [(name, *(_fact(case[peer]) for peer in ("botocore", "ours"))) for name, case in found["cases"].items()]
     return table(("case", f"botocore {found['versions']['botocore']}", "here"), rows)

@@ -42,6 +42,7 @@ EXAMPLES = {
     "success_reward": "2",
     "max_permit_wait": "10",
     "max_retry_after": "5min",
+    "pacing": "off",
     "operation_timeout": "30",
     "operation_attempt_timeout": "10",
     "timeout": "3.05, 27",

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     )
     from .observing.history import AttemptRecord, RetryHistory, retry_history
     from .observing.observed_operation import ObservedOperation
+    from .pacing.announced import RateLimitDialect
     from .pacing.backoff import ExponentialRetryBackoffStrategy, Jitter, RetryBackoffStrategy
     from .pacing.limiter_settings import RateLimiterSettings
     from .pacing.rate_limiter import ClientRateLimiter, PermitWait, RateLimiterSnapshot
@@ -77,6 +78,7 @@ __all__ = [
     "Outcome",
     "PayoffTokenBucket",
     "PermitWait",
+    "RateLimitDialect",
     "RateLimiterSettings",
     "RateLimiterSnapshot",
     "ResponseError",
@@ -163,6 +165,7 @@ _HOMES = {
         "Jitter",
         "RetryBackoffStrategy",
     ),
+    "pacing.announced": ("RateLimitDialect",),
     "pacing.limiter_settings": ("RateLimiterSettings",),
     "pacing.rate_limiter": (
         "ClientRateLimiter",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from sys import _getframe
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from requests import PreparedRequest
 from requests.adapters import HTTPAdapter
@@ -27,13 +27,14 @@ from .observing.events import SDK_HEADERS, Listeners
 from .sending.copies import CopiedAfresh
 from .sending.nested_retries import refuse_own_max_retries
 from .sending.send_loop import SendLoop, is_within_send
-from .strategies.first_tries import nothing_known, nothing_to_tell
+from .strategies.first_tries import BusyBesides, nothing_known
 from .strategies.foreign import StrategyPort, adapt, check_beside_strategy
 from .strategies.modes import strategy_for
 from .strategies.protocol import RetryStrategy
 from .strategies.simple import SimpleRetryStrategy, is_built_in
 from .urls import scope_of
 from .wire import use_our_pools
+from .wire.addresses import AddressFault, AddressMemory
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -44,6 +45,17 @@ PLAIN_SEND = getattr(HTTPAdapter.send, "__code__", None)
 
 POOL_DEFAULTS: dict[str, int] = {"pool_connections": 10, "pool_maxsize": 10, "pool_block": False}
 """The defaults of ``HTTPAdapter``."""
+
+
+class AdapterSnapshot(NamedTuple):
+    """An immutable view of what an adapter holds.
+
+    :param strategy: the strategy's own snapshot; None if it gives none.
+    :param addresses: the addresses that failed lately.
+    """
+
+    strategy: Any
+    addresses: tuple[AddressFault, ...]
 
 
 class RetryAdapter(CopiedAfresh, SendLoop):
@@ -137,11 +149,16 @@ class RetryAdapter(CopiedAfresh, SendLoop):
         self.port: StrategyPort = adapt(strategy, config)
         # A first attempt that goes well needs nothing of all this where the strategy's first token is free.
         is_special = not config.enabled or config.idempotency_key is not False
-        self._needs_operation: Collection[Any] | bool = is_special or self.port.needs_operation
+        needs: Collection[Any] | bool = is_special or self.port.needs_operation
+        self._unusual = needs
+        gates = self.port.gates
+        # A gate by itself needs no operation: who waits at it has not sent anything yet.
+        self._shut: Collection[Any] = gates.shut if gates else ()
+        self._needs_operation = BusyBesides(needs, gates.shut) if isinstance(needs, set) and gates else needs
         # Asked on each first-try success. Where scopes are not origins, nothing is remembered.
         self._by_origin = not self._has_own_scopes() and is_built_in(strategy, "bucket", "limiter")
         hooks = strategy.hooks if isinstance(strategy, SimpleRetryStrategy) else None
-        self._hook_at = nothing_to_tell if hooks is None else hooks.get if self._by_origin else nothing_known
+        self._hook_at = hooks.get if hooks is not None and self._by_origin else nothing_known
         items = (SDK_HEADERS, *config.listeners) if config.sdk_headers else config.listeners
         self.listeners: Any = Listeners(items) if items else None
         self._hears_attempts = self.listeners is not None and self.listeners.hears_attempts
@@ -157,7 +174,7 @@ class RetryAdapter(CopiedAfresh, SendLoop):
         self._has_limits = config.operation_timeout is not None or config.operation_attempt_timeout is not None
         # Each has the first attempt made by a longer way, though not by way of an operation.
         is_special = config.timeout is not None or self._hears_attempts or not config.preload_content
-        in_full: Collection[Any] | ChangedOr | bool = self._has_limits or is_special or self._needs_operation
+        in_full: Collection[Any] | ChangedOr | bool = self._has_limits or is_special or self._unusual
         if shown is None:
             self.__dict__.pop("_shown", None)
         else:
@@ -278,9 +295,30 @@ class RetryAdapter(CopiedAfresh, SendLoop):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute 'max_retries'") from None
         return retry
 
+    @property
+    def addresses(self) -> AddressMemory:
+        """The memory of the addresses that failed lately (contract 14.5). A copy of the adapter has its own."""
+        # Asked for during construction, too. setdefault: threads that ask at the same moment get the same one.
+        memory: AddressMemory | None = self.__dict__.get("_addresses")
+        return memory or self.__dict__.setdefault("_addresses", AddressMemory(self.clock))
+
+    def share_addresses(self, memory: AddressMemory) -> None:
+        """Use another adapter's memory of addresses, as the adapters of :func:`install` do. For a new adapter."""
+        self._addresses = memory
+        self._use_our_pools()
+
+    def snapshot(self) -> AdapterSnapshot:
+        """Return an immutable view of the strategy's state, and of the addresses that failed lately."""
+        of_strategy = getattr(self.strategy, "snapshot", None)
+        return AdapterSnapshot(None if of_strategy is None else of_strategy(), self.addresses.snapshot())
+
     def _use_our_pools(self) -> None:
         # Missing during construction, and for ever if init_poolmanager makes none.
-        use_our_pools(getattr(self, "poolmanager", None))
+        self._make_ours(getattr(self, "poolmanager", None))
+
+    def _make_ours(self, manager: Any) -> None:
+        config = self.retry_config
+        use_our_pools(manager, self.addresses, config.max_idle if config.enabled else None)
 
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
         """Make the pool manager, with our own pools (contract 14.1)."""
@@ -290,7 +328,7 @@ class RetryAdapter(CopiedAfresh, SendLoop):
     def proxy_manager_for(self, proxy: str, **kwargs: Any) -> Any:
         """Return the pool manager for a proxy, with our own pools (contract 14.1)."""
         manager = super().proxy_manager_for(proxy, **kwargs)
-        use_our_pools(manager)
+        self._make_ours(manager)
         return manager
 
 

@@ -105,7 +105,7 @@ def after(seconds: float | None, clock: Clock = SYSTEM_CLOCK) -> Deadline | None
 
 
 def earliest(one: Deadline | None, other: Deadline | None) -> Deadline | None:
-    """Return the deadline with less time left; None if there is none."""
+    """Return the deadline with less time left; None without one."""
     if one is None:
         return other
     return one if other is None or one.left() <= other.left() else other

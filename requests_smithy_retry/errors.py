@@ -53,7 +53,7 @@ def causes_of(error: BaseException | None) -> list[BaseException]:
 
 def is_unresolved(error: BaseException | None) -> bool:
     """The name of the service was not found."""
-    from socket import gaierror  # whoever has such an error has loaded it already
+    from socket import gaierror  # a program with such an error has loaded it already
 
     return bool([cause for cause in causes_of(error) if isinstance(cause, gaierror)])
 
@@ -96,7 +96,7 @@ class StopReason(enum.Enum):
     """Without a deadline, an operation waits for a service that is down while the outage is younger than ``patience``
     (contract 6.2). The caller gets the last response or exception."""
     LINE_FULL = "too many operations are waiting for the service already"
-    """Only so many wait for one service at a time (contract 6.2). The caller gets the last response or exception."""
+    """At most 1,000 operations wait for one service (contract 6.2). The caller gets the last response or exception."""
     RATE_LIMITED = "no send permit in time"
     """The client's own rate limiter had no permit before the deadline or within ``max_permit_wait`` (contract 9). The
     caller gets the last response or exception; a ``ConnectTimeout`` if there was none yet, or if its body was long

@@ -77,6 +77,7 @@ class Installation:
         self._make = make
         self.config: RetryConfig = adapter.retry_config
         self.strategy: RetryStrategy = adapter.strategy
+        self._addresses = adapter.addresses
 
     def equip(self, session: requests.Session) -> None:
         """Replace each plain ``HTTPAdapter`` of a session."""
@@ -86,6 +87,7 @@ class Installation:
         if plain:
             adapter = self._make()
             adapter.share_strategy()
+            adapter.share_addresses(self._addresses)
             for prefix in plain:
                 session.adapters[prefix] = adapter
 
@@ -177,7 +179,7 @@ def uninstall() -> None:
 
 
 def is_wrapped() -> bool:
-    """Return True if ``Session.__init__`` is ours; beneath somebody else's wrapper, ours stays and does nothing."""
+    """Return True if ``Session.__init__`` is ours; under another library's wrapper, ours stays and does nothing."""
     return _sessions().__init__ is _wrapper
 
 

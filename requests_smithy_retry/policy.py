@@ -240,7 +240,7 @@ class PolicyToken:
             ``retry_options`` block holds as well.
         :raises RetryError: if there is no further try.
         :raises TokenError: if the token was used before.
-        :raises TypeError: for a reason that is none.
+        :raises TypeError: if ``reason`` is not a :class:`RetryErrorType`.
         """
         _check_reason(reason)
         self._resolve()

@@ -146,7 +146,7 @@ class _Finder:
             execute(module)
             if module.__name__ == self.name:
                 vars(loader).pop("exec_module", None)
-                with contextlib.suppress(ValueError):  # somebody may have replaced the list
+                with contextlib.suppress(ValueError):  # the program may have replaced the list
                     sys.meta_path.remove(self)
                 for then in self.calls:
                     then(module)

@@ -1,4 +1,4 @@
-"""Which small changes are made to a module: mutmut's, and some of ours, everywhere in the file.
+"""The small changes that are made to a module: mutmut's, and some of ours, everywhere in the file.
 
 mutmut by itself changes only the bodies of functions without decorators. Here much is decided by tables, defaults and
 properties, so its operators are applied to the whole file. Left alone, because nothing could or should tell:

@@ -38,7 +38,7 @@ PRELOADED = (
 MEMORY = 4 << 30
 """Bytes that a child may take: a mutant may build a list without end."""
 SLOW = 0.4
-"""A test that takes so many seconds is left to the wide set."""
+"""A test that takes this many seconds is left to the wide set."""
 LIMIT = 300.0
 """Seconds that tests may take without any change."""
 OPTIONS = (

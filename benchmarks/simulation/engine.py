@@ -23,7 +23,7 @@ class VirtualClock:
     wall = now
 
     def sleep(self, seconds: float) -> None:
-        """Refused: whoever waits here schedules an event."""
+        """Refuse: in virtual time a wait is an event to schedule."""
         raise AssertionError(f"something slept {seconds} s in virtual time")
 
 

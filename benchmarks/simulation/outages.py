@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .servers import Answer
 
 TAIL = 150.0
-"""Operations go on for so many seconds after the end; who is later than that has not recovered."""
+"""The seconds for which operations go on after the end; a client that needs longer has not recovered."""
 KINDS = ("refused", "503", "hole", "throttle", "spike", "brownout")
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from requests_smithy_retry import ExponentialRetryBackoffStrategy
-from requests_smithy_retry.quotas.line import Go, Refused, Terms, Wait, Waiter
+from requests_smithy_retry.quotas.line import Failure, Go, Refused, Terms, Wait, Waiter
 from requests_smithy_retry.quotas.patient import PatientQuota
 
 from .policies import CLIENT_TIMEOUT, MOST_ATTEMPTS, Parked, Policy
@@ -64,7 +64,9 @@ class Patient(Policy):
         if terms.deadline is not None and self.clock.now() + delay >= terms.deadline:
             return None
         parked = Parked(lambda: self._seen(self.quota.look(waiter), retries))
-        waiter: Any = self.quota.judge(standing, terms, delay=delay, throttled=throttled, wake=lambda: parked.changed())
+        waiter: Any = self.quota.judge(
+            standing, terms, Failure(delay=delay, throttled=throttled), wake=lambda: parked.changed()
+        )
         if isinstance(waiter, Waiter):
             entered = self.quota.enter(waiter)
             if isinstance(entered, Wait):
@@ -96,7 +98,7 @@ def patient(**options: Any) -> Callable[[Clock, Random], Policy]:
 
 
 class Persistent(Policy):
-    """Retries on time alone, with a formula of its own, until the operation is so many seconds old.
+    """Retries on time alone, with a formula of its own, until the operation has taken ``seconds``.
 
     :param seconds: that an operation may take.
     """
@@ -118,7 +120,7 @@ class Persistent(Policy):
         return delay, (began, attempts + 1)
 
     def delay(self, attempts: int) -> float:
-        """Seconds to wait after so many attempts."""
+        """Return the seconds to wait after this number of attempts."""
         raise NotImplementedError
 
 

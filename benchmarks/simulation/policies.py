@@ -37,7 +37,7 @@ class Failure(Exception):
 
 
 class Refused(Failure, ConnectionRefusedError):
-    """The same of a connection that was refused."""
+    """A failure with a refused connection."""
 
 
 class Parked:

@@ -19,7 +19,7 @@ def during(value: float, usual: float = 0.0) -> Callable[[float], float]:
 
 
 def always(value: float) -> Callable[[float], float]:
-    """The same value at any time."""
+    """Return a function of time that is constant."""
     return lambda _now: value
 
 

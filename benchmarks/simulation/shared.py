@@ -81,7 +81,7 @@ class SharedQuota(Smithy):
         super().__init__(clock, random, StandardRetryStrategy, quota=PUBLISHED_CAPACITY, **options)
         handle = LinkHandle(ModelLink(_servers.setdefault(clock, ModelServer()), clock))
         config = self.strategy.config
-        # What quota_url=redis://... would have made.
+        # The bucket that quota_url=redis://... would make.
         self.strategy._quotas._make_named = lambda scope: PricedQuota(
             RedisTokenBucket(handle, scope, capacity=PUBLISHED_CAPACITY, refill_rate=config.refill_rate),
             reward=config.success_reward,

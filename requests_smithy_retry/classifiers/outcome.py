@@ -243,7 +243,7 @@ def context_of(error: Any) -> RetryContext:
     response = getattr(error, "response", None)
     if not isinstance(getattr(response, "status_code", None), int) or not hasattr(response, "headers"):
         return RetryContext(Outcome(error=error))
-    # An unread body stays unread: reading it could take long, and somebody may want to stream it.
+    # An unread body stays unread: reading it could take long, and the caller may want to stream it.
     unread = getattr(response, "_content", None) is False
     return RetryContext(Outcome(error=error, response=response, stream=unread))
 

@@ -2,40 +2,63 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 
 from ..checks import Refused, status_codes
 from ..errors import RetryConfigError
-from .actions import RetryAction
+from ..pacing.announced import DIALECTS, RateLimitDialect, announced_in
+from ..pacing.server_hints import read_hint
+from .actions import ErrorKind, RetryAction, RetryIndicated, RetryReason
 from .outcome import Outcome
 from .protocol import RetryClassifierPriority
 
-RETRY_STATUS_CODES = frozenset({408, 425, 429, 500, 502, 503, 504})
-"""The default of the option ``retry_status_codes``."""
+RETRY_STATUS_CODES = frozenset({408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
+"""The default of the option ``retry_status_codes``. 525 to 527 are faults of TLS between a proxy and its origin."""
 
-THROTTLING_STATUSES = frozenset({429})
+THROTTLING_STATUSES = frozenset({429, 529})
+
+TOO_MANY_REQUESTS = 429
+FORBIDDEN = 403
+CONTENT_TOO_LARGE = 413
+
+RATE_LIMIT_WORDS = re.compile(
+    rb"secondary rate limit|abuse detection|rate ?limit ?exceeded|rate ?limited", re.IGNORECASE
+)
+"""The words by which the body of a 403 says that it is a rate limit: GitHub's, and those of Google's APIs."""
+SECONDARY_LIMIT = b"secondary rate limit"
+SECONDARY_WAIT = 60.0
+"""The least wait after GitHub's secondary limit that comes without a hint, in seconds, as GitHub asks."""
 
 
 def verdict_on_status(status: int) -> RetryAction:
     """Return the verdict on a status that is to be retried.
 
-    >>> verdict_on_status(503), verdict_on_status(429)
-    (RetryIndicated(kind=transient), RetryIndicated(kind=throttling))
+    >>> verdict_on_status(503), verdict_on_status(429), verdict_on_status(529)
+    (RetryIndicated(kind=transient), RetryIndicated(kind=throttling), RetryIndicated(kind=throttling))
     """
     return RetryAction.throttling_error() if status in THROTTLING_STATUSES else RetryAction.transient_error()
 
 
 class HttpStatusCodeClassifier:
-    """Classifies 429 as throttling and the other chosen statuses as transient errors; no opinion on the rest.
+    """Classifies 429 and 529 as throttling and the other chosen statuses as transient errors.
+
+    Where 429 is among them, a 403 that says that it is a rate limit is throttling, too: it has a ``Retry-After``, or
+    announces a limit of which nothing is left, or its body says so. A 413 with a ``Retry-After`` is transient. There is
+    no opinion on the rest.
 
     :param codes: the statuses to retry, from 100 to 599.
+    :param dialects: how servers announce limits; None: judge by the status alone.
     :raises RetryConfigError: for anything but a collection of statuses.
     """
 
     name = "HttpStatusCodeClassifier"
     priority: RetryClassifierPriority = RetryClassifierPriority.http_status_code_classifier()
 
-    def __init__(self, codes: Collection[int] = RETRY_STATUS_CODES) -> None:
+    def __init__(
+        self, codes: Collection[int] = RETRY_STATUS_CODES, *, dialects: Collection[RateLimitDialect] | None = DIALECTS
+    ) -> None:
+        self.dialects = dialects
         try:
             self.codes: frozenset[int] = status_codes(codes)
         except Refused as refusal:
@@ -48,11 +71,35 @@ class HttpStatusCodeClassifier:
         return cls(codes)
 
     def classify_retry(self, outcome: Outcome, previous: RetryAction) -> RetryAction:  # noqa: ARG002
-        """Judge by the status alone."""
+        """Judge by the status, and by what a 403 or a 413 says besides."""
         status = outcome.status
-        if status is None or status not in self.codes:
+        if status in self.codes:
+            return verdict_on_status(status)
+        if self.dialects is None or TOO_MANY_REQUESTS not in self.codes:
             return RetryAction.no_action_indicated()
-        return verdict_on_status(status)
+        if status == FORBIDDEN:
+            return _verdict_on_forbidden(outcome, self.dialects)
+        if status == CONTENT_TOO_LARGE and _has_hint(outcome):
+            return RetryAction.transient_error()
+        return RetryAction.no_action_indicated()
+
+
+def _has_hint(outcome: Outcome) -> bool:
+    return outcome.response is not None and read_hint(outcome.response.headers, wall=0.0) is not None
+
+
+def _verdict_on_forbidden(outcome: Outcome, dialects: Collection[RateLimitDialect]) -> RetryAction:
+    """Return the verdict on a 403: throttling if it says that it is a rate limit."""
+    assert outcome.response is not None
+    limits = announced_in(outcome.response.headers, wall=0.0, dialects=dialects)
+    if _has_hint(outcome) or any(limit.is_used_up for limit in limits):
+        return RetryAction.throttling_error()
+    words = RATE_LIMIT_WORDS.search(outcome.body_prefix)
+    if words is None:
+        return RetryAction.no_action_indicated()
+    if words[0].lower() != SECONDARY_LIMIT:
+        return RetryAction.throttling_error()
+    return RetryIndicated(RetryReason(ErrorKind.THROTTLING, SECONDARY_WAIT, "secondary rate limit"))
 
 
 class HintedStatusClassifier:

@@ -28,7 +28,7 @@ KEYS = {"max_attempts": "max_attempts", "retry_mode": "mode"}
 """Each setting of a profile and the option that it sets."""
 
 LEGACY = "legacy"
-"""The mode from before the standard one. There is none here: standard takes its place."""
+"""The mode from before the standard one. This library does not have it: standard takes its place."""
 
 
 def from_aws_settings(
@@ -39,7 +39,7 @@ def from_aws_settings(
     :param environ: the environment variables.
     :param aws_config: True, or the name of the profile to read.
     :param source: the source of ``aws_config`` itself, for errors.
-    :param settled: options that somebody with precedence has set: what is said of them here is not looked at.
+    :param settled: options that a source with precedence has set; their AWS settings are ignored.
     :raises RetryConfigError: for a bad value, a named profile or file that is not there, or a file that is broken.
     """
     section, profile = _profile(environ, aws_config, source)

@@ -59,7 +59,7 @@ UNSET = Unset()
 def translate(max_retries: Any) -> dict[str, Any]:
     """Return the options that a ``max_retries`` asks for.
 
-    :param max_retries: ``0`` or ``False``: one attempt; a whole number, also as a float: so many retries; infinity: no
+    :param max_retries: ``0`` or ``False``: one attempt; a whole number, also as a float: as many retries; infinity: no
         limit; None: urllib3's default, three retries, as in ``HTTPAdapter``; a urllib3 ``Retry``: see
         :mod:`urllib3_retry`.
     :raises RetryConfigError: for anything else, and for a ``Retry`` that cannot be translated.

@@ -12,6 +12,7 @@ from typing import Any
 
 from ..checks import Parse, Refused, is_finite
 from ..classifiers.protocol import RetryClassifier, is_classifier, priority_of
+from ..pacing.announced import RateLimitDialect, dialects_of
 from ..pacing.limiter_settings import RateLimiterSettings
 from ..quotas.bucket import RetryQuota
 from .urllib3_rules import Urllib3Rules
@@ -46,6 +47,15 @@ def boolean(value: Any) -> bool:
     return value
 
 
+def pacing(value: Any) -> Any:
+    """Accept ``"announced"``, ``"off"``, and the rows of further dialects, which are kept as a tuple."""
+    value = value.lower() if isinstance(value, str) else value
+    dialects_of(value)
+    if isinstance(value, str):
+        return value
+    return (value,) if isinstance(value, RateLimitDialect) else tuple(value)
+
+
 def timeout(value: Any) -> Any:
     """Accept what ``requests`` accepts: seconds, a (connect, read) pair, a urllib3 ``Timeout``, or None."""
     span = f"above 0 and up to {LONGEST_TIMEOUT}"
@@ -71,9 +81,9 @@ def methods(value: Any) -> frozenset[str] | None:
         raise Refused("a collection of method names, or None for all methods, is allowed")
     for name in value:
         if not isinstance(name, str) or name == "" or not TOKEN_CHARACTERS.issuperset(name):
-            raise Refused(f"a collection of method names is allowed, and {name!r} is none")
+            raise Refused(f"a collection of method names is allowed, and {name!r} is not one")
         if name.lower() in EVERY_METHOD:
-            raise Refused(f"a collection of method names is allowed, and {name!r} is none: None means all")
+            raise Refused(f"a collection of method names is allowed, and {name!r} is not one: None means all")
     return frozenset(name.upper() for name in value)
 
 
@@ -90,7 +100,7 @@ def quota(value: Any) -> Any:
     if isinstance(value, str) and value.lower() == "payoff":
         return value.lower()
     if not is_finite(value) or value < 0:
-        raise Refused("a finite number of tokens from 0 on, 'payoff', a bucket, or None for no quota is allowed")
+        raise Refused("a finite number of tokens (0 or more), 'payoff', a bucket, or None for no quota is allowed")
     return value
 
 
@@ -107,7 +117,7 @@ def classifiers(value: Any) -> tuple[RetryClassifier, ...]:
     for item in items:
         if not is_classifier(item):
             raise Refused(
-                f"a collection of classifiers is allowed, and {item!r} is none: it needs a name and a method "
+                f"a collection of classifiers is allowed, and {item!r} is not one: it needs a name and a method "
                 "classify_retry(outcome, previous); classifier(function) makes one from a function"
             )
         try:
@@ -120,7 +130,7 @@ def classifiers(value: Any) -> tuple[RetryClassifier, ...]:
 def models(value: Any) -> tuple[Any, ...]:
     """Accept an iterable of Smithy models, each bound to the endpoint it speaks for."""
     if isinstance(value, tuple) and not value:
-        return value  # most have none, and need not import what they are
+        return value  # most adapters have no model and need not import the module
 
     from ..smithy import SmithyEndpoint, SmithyModel
 
@@ -130,7 +140,7 @@ def models(value: Any) -> tuple[Any, ...]:
     for item in items:
         if not isinstance(item, SmithyEndpoint):
             raise Refused(
-                f"a collection of Smithy models is allowed, and {item!r} is none that knows its endpoint: give "
+                f"a collection of Smithy models is allowed, and {item!r} does not know its endpoint: give "
                 "model.for_endpoint(url), or have mount(session, at=url, models=[model]) do it. A model speaks for the "
                 "requests to one endpoint alone"
             )

@@ -106,12 +106,19 @@ def waits_for_service(config: RetryConfig) -> bool:
 
 
 def _longest_sleep(config: RetryConfig) -> float | None:
-    """Return the bound of sleeping where each wait is as long as somebody may make it."""
+    """Return the bound of sleeping where each wait is as long as a server or the program may ask for."""
     heeds_server = heeds_hints(config.urllib3_rules)
     # A delay that the program's own error or classifier asks for is granted even where headers are not heeded.
     heeds_anybody = heeds_server or config.classifiers or config.error_parser or config.models
     # Either a hint takes the place of the backoff, or x-amz-retry-after adds to it.
-    return _longest(config, config.max_retry_after if heeds_anybody else 0.0, AMZ_MAX_EXTRA if heeds_server else 0.0)
+    slept = _longest(config, config.max_retry_after if heeds_anybody else 0.0, AMZ_MAX_EXTRA if heeds_server else 0.0)
+    # A first attempt may meet a limit that was announced to others; a retry waits no longer for it than for a hint.
+    return slept if slept is None or not heeds_limits(config) else slept + config.max_retry_after
+
+
+def heeds_limits(config: RetryConfig) -> bool:
+    """Return True if sends wait for the limits that servers announce."""
+    return config.pacing != "off" and heeds_hints(config.urllib3_rules)
 
 
 def _longest(config: RetryConfig, hint: float, extra: float) -> float | None:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
     from urllib3.util import Timeout
 
+    from ..pacing.announced import RateLimitDialect
     from ..smithy import SmithyEndpoint, SmithyModel
     from .report import Setting, WorstCase
     from .urllib3_rules import JitteredBackoff
@@ -159,6 +160,9 @@ class RetryConfig:
         DEFAULT_SETTINGS, types.limiter_settings, "adaptive: the limiter's numbers", not_from_environment=True
     )
     max_retry_after: float = option(120.0, number(), "a longer wait asked for by a server is not made, s")
+    pacing: str | RateLimitDialect | Collection[RateLimitDialect] = option(
+        "announced", types.pacing, "sends wait for the limits that a server announces"
+    )
     operation_timeout: float | None = option(
         None, number(above=0, none=True), "bound for attempts and waits together, s", adapter_only=True
     )
@@ -166,6 +170,12 @@ class RetryConfig:
         None, number(above=0, none=True), "bound for each attempt, s", adapter_only=True
     )
     timeout: TimeoutType = option(None, types.timeout, "used where the caller gave no timeout", adapter_only=True)
+    max_idle: float | None = option(
+        55.0,
+        number(none=True),
+        "a pooled connection that lay idle this long is closed instead of used, s",
+        adapter_only=True,
+    )
     preload_content: bool = option(
         True, types.boolean, "read the body inside the attempt where stream is false", adapter_only=True
     )
@@ -358,7 +368,7 @@ class RetryConfig:
         return self._sources.get(name, "default")
 
     def is_given(self, name: str) -> bool:
-        """Return True if somebody set an option, even to its default."""
+        """Return True if the option was set by any source, even to its default."""
         return name in self._sources
 
     def settings(self) -> tuple[Setting, ...]:
@@ -377,7 +387,7 @@ class RetryConfig:
         """Return the most attempts, the longest sleep and the longest wall time of one operation, in closed form.
 
         >>> RetryConfig(max_attempts=3, max_retry_after=10, patience=0).worst_case().sleep
-        20
+        30
         """
         from .report import worst_case
 
@@ -418,9 +428,11 @@ class RetryOptions(TypedDict, total=False):
     max_permit_wait: float | None
     rate_limiter: RateLimiterSettings
     max_retry_after: float
+    pacing: str | RateLimitDialect | Collection[RateLimitDialect]
     operation_timeout: float | None
     operation_attempt_timeout: float | None
     timeout: TimeoutType
+    max_idle: float | None
     preload_content: bool
     allowed_methods: Collection[str] | None
     strict_methods: bool
@@ -462,7 +474,7 @@ def unknown_option(name: str) -> str:
 def contradictions(config: RetryConfig) -> Iterator[tuple[str, str, str]]:
     """Yield each option that would do nothing, the option that makes it void, and the reason.
 
-    Both were set by somebody: a default contradicts nothing. An option that is None asks for nothing.
+    Both must have been set: a default contradicts nothing. An option that is None asks for nothing.
     """
     for name, item in OPTIONS.items():
         value = getattr(config, name)

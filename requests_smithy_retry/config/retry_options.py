@@ -54,6 +54,11 @@ class OperationOptions:
         None, number(above=0), "seconds from entering the block; everything in it must be over by then"
     )
     patience: float | None = option(None, number(), "without a deadline, how old an outage is waited out, s; 0: none")
+    pacing: str | None = option(
+        None,
+        types.one_of("announced", "off"),
+        "'off': no send waits for a limit that a server announced; 'announced': takes back an outer block's 'off'",
+    )
     most_sent: int | None = field(default=None, repr=False)
     """Most attempts that are sent, whether they count or not; set by the testing kit alone."""
     entries: tuple[_Entry, ...] = field(default=(), repr=False, compare=False)
@@ -115,6 +120,7 @@ class OperationKeywords(TypedDict, total=False):
     enabled: bool | None
     deadline: float | None
     patience: float | None
+    pacing: str | None
 
 
 NOTHING = OperationOptions()
@@ -122,7 +128,7 @@ NOTHING = OperationOptions()
 current_options: contextvars.ContextVar[OperationOptions | None] = contextvars.ContextVar(
     "requests_smithy_retry.config.options", default=None
 )
-"""The options of this context. Read them with :func:`options_in_force`; that they are None can be seen here."""
+"""The options of this context, or None outside any block. Read them with :func:`options_in_force`."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -173,7 +179,7 @@ class OptionsBlock:
         for entry in reversed(options.entries):
             if entry.block is self and not entry.is_left:
                 return entry
-        # Whoever holds a generator may close it in another context than that in which its block was entered.
+        # A generator may be closed in another context than the one in which its block was entered.
         entered = [entry for entry in (ref() for ref in tuple(self._open)) if entry is not None]
         return entered[0] if len(entered) == 1 else None
 
@@ -254,7 +260,7 @@ def retry_options(*, clock: Clock = SYSTEM_CLOCK, **options: Unpack[OperationKey
     it says ``default_classifiers=False``: then they replace all others.
 
     :param clock: measures the deadline.
-    :param max_attempts: most attempts of each operation, from 1 on.
+    :param max_attempts: most attempts of each operation, 1 or more.
     :param classifiers: classifiers beside the strategy's own.
     :param default_classifiers: False: only the classifiers given here, neither the defaults nor those of the strategy
         or of an outer block. True: takes back an outer block's False.

@@ -85,7 +85,7 @@ def resolve(config: C, environ: Mapping[str, str] | None = None, names: Iterable
     if is_switched_off(environ):
         return config.replace_from({"enabled": source_of(ENABLED)}, enabled=False)
     values, sources = from_environment(environ, names)
-    # Beside a strategy none of them is wanted: it has its policy, and what these settings said when it was made.
+    # Beside a strategy AWS settings do not apply: they were read, if at all, when the strategy was made.
     if not AWS_OPTIONS.isdisjoint(names):
         aws_values, aws_sources = _asked_of_aws(config, environ, names, values, sources)
         values = {**aws_values, **values}

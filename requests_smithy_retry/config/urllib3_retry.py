@@ -104,7 +104,7 @@ def _limits(retry: Retry) -> tuple[tuple[FailureKind, int], ...]:
 
 
 def _count(retry: Retry, name: str) -> int | None:
-    """Return a count from 0 on; None where there is no limit."""
+    """Return a count (0 or more); None where there is no limit."""
     count: Any = getattr(retry, name)
     if count is None or count == math.inf:
         return None
@@ -220,7 +220,7 @@ class OptionsRetry(Retry):
 
 
 def changed_options(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
-    """Return the options that two translations differ in, as the later one has them; by default where it has none."""
+    """Return the options that differ between two translations, as the later one has them, or else by default."""
     changes = {name: OPTIONS[name].default for name in before.keys() - after.keys()}
     changes.update((name, value) for name, value in after.items() if name not in before or before[name] != value)
     return changes

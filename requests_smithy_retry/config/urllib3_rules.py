@@ -35,7 +35,7 @@ class Urllib3Rules:
 
     :param limits: the most retries after failures of one kind; a kind that is not named has no limit of its own.
     :param respect_retry_after: True: a server's hint is heeded.
-    :param backoff_jitter: up to so many seconds are added to each delay, within ``max_backoff``.
+    :param backoff_jitter: the most seconds that are added to each delay, within ``max_backoff``.
     :param hinted_status_codes: statuses that are retried where the response has a ``Retry-After``.
     """
 

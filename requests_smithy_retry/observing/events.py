@@ -44,6 +44,7 @@ class AfterAttempt(NamedTuple):
     :param error: the exception, or None. A ``BaseException`` such as Ctrl-C is raised after this event.
     :param duration: the attempt's duration in seconds.
     :param noted: the history's record of the attempt, if it exists already; see :attr:`record`.
+    :param address: the IP address that the request went to, or all that were tried; None if it is not known.
     """
 
     operation: ObservedOperation
@@ -52,6 +53,7 @@ class AfterAttempt(NamedTuple):
     error: BaseException | None
     duration: float
     noted: AttemptRecord | None = None
+    address: str | None = None
 
     @property
     def record(self) -> AttemptRecord:
@@ -66,7 +68,8 @@ class AfterAttempt(NamedTuple):
     def __repr__(self) -> str:
         return (
             f"{type(self).__name__}(operation={self.operation!r}, number={self.number!r}, response={self.response!r}, "
-            f"error={safe_error(self.error)}, duration={self.duration!r}, noted={self.noted!r})"
+            f"error={safe_error(self.error)}, duration={self.duration!r}, noted={self.noted!r}, "
+            f"address={self.address!r})"
         )
 
 

@@ -16,6 +16,7 @@ from ..urls import display_scope, scope_of, without_secrets
 
 ATTRIBUTE = "_retry_history"
 STARTED = "_retry_started"
+GATE_WAIT = "_retry_gate_wait"
 MAX_KEPT = 100
 """The most attempts that are kept: the first and the last ones."""
 
@@ -38,6 +39,10 @@ class AttemptRecord:
     :param permit_wait: the wait for a send permit (adaptive mode) after the delay, in seconds.
     :param line_wait: the wait for the service to be back, in seconds.
     :param line_why: the event that ended that wait, as a phrase.
+    :param address: the IP address that the request went to: the proxy's, where there is one. If no connection was made,
+        all that were tried. None if it is not known, as for a first-try success.
+    :param gate_wait: the wait for a rate limit that the server had announced, after the delay, in seconds.
+    :param gate_source: the header that announced it.
     """
 
     number: int
@@ -54,6 +59,9 @@ class AttemptRecord:
     permit_wait: float = 0.0
     line_wait: float = 0.0
     line_why: str = ""
+    address: str | None = None
+    gate_wait: float = 0.0
+    gate_source: str = ""
 
     @property
     def ending(self) -> str:
@@ -111,10 +119,12 @@ class RetryHistory:
                 lines.append(wait_text(self.scope, item.line_wait, item.line_why))
             wait = f"after {item.delay:.3g} s ({item.delay_source}) " if item.delay else ""
             wait += f"and {item.permit_wait:.3g} s for a permit " if item.permit_wait else ""
+            wait += f"and {item.gate_wait:.3g} s for a rate limit ({item.gate_source}) " if item.gate_wait else ""
             took = "" if item.duration is None else f" in {item.duration:.3g} s"
             votes = ", ".join(f"{vote.classifier}: {verdict_text(vote)}" for vote in item.votes)
             paid = "" if item.quota_before is None else f", quota {item.quota_before:g} -> {item.quota_after:g}"
-            lines.append(f"attempt {item.number}: {wait}{item.ending}{took}{f' [{votes}]' if votes else ''}{paid}")
+            at = "" if item.address is None else f" at {item.address}"
+            lines.append(f"attempt {item.number}: {wait}{item.ending}{at}{took}{f' [{votes}]' if votes else ''}{paid}")
         return "\n".join([*lines, self.sentence])
 
     def to_dict(self) -> dict[str, Any]:
@@ -189,12 +199,22 @@ def _of_first_try(response: Any, started: float) -> RetryHistory:
     elapsed = response.elapsed.total_seconds() or None
     adapter = response.connection
     clock = getattr(adapter, "clock", SYSTEM_CLOCK)
-    record = AttemptRecord(1, clock.wall() - (clock.now() - started), elapsed, status=response.status_code)
+    gate_wait, gate_source = getattr(response, GATE_WAIT, (0.0, ""))
+    record = AttemptRecord(
+        1,
+        clock.wall() - (clock.now() - started),
+        elapsed,
+        status=response.status_code,
+        gate_wait=gate_wait,
+        gate_source=gate_source,
+    )
     scope = adapter.scope_of(response.request) if hasattr(adapter, "scope_of") else scope_of(response.request.url)
     most = getattr(getattr(adapter, "strategy", None), "max_attempts", None)
     return RetryHistory(scope, (record,), StopReason.SUCCESS, StopReason.SUCCESS.value, most)
 
 
-def ended_now(clock: Clock, number: int, duration: float, status: int | None, error: str | None) -> AttemptRecord:
+def ended_now(
+    clock: Clock, number: int, duration: float, status: int | None, error: str | None, address: str | None = None
+) -> AttemptRecord:
     """Make the record of an attempt that ended just now, of which nothing else is known."""
-    return AttemptRecord(number, clock.wall() - duration, duration, status, error)
+    return AttemptRecord(number, clock.wall() - duration, duration, status, error, address=address)

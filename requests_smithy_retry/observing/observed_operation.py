@@ -14,6 +14,7 @@ from ..classifiers.actions import ErrorKind, RetryIndicated
 from ..classifiers.fold import Classification
 from ..errors import StopReason
 from ..urls import safe_url
+from ..wire.state import this_thread
 from .events import AfterAttempt, BeforeAttempt, GaveUp, RetryScheduled, Succeeded, Throttled
 from .history import AttemptRecord, RetryHistory, ended_now
 from .log import QUIET_ENDINGS
@@ -131,10 +132,11 @@ class ObservedOperation:
     def succeeded_at_once(self, response: Response, started: float) -> None:
         """Emit ``after_attempt`` of a first-try success."""
         response.request = self.request
-        adapter = self.adapter
+        adapter, peer = self.adapter, this_thread.reached()
+        address = None if peer is None else peer.address
         try:
             adapter.listeners.after_attempt(
-                _event(AfterAttempt, (self, 1, response, None, adapter.clock.now() - started, None))
+                _event(AfterAttempt, (self, 1, response, None, adapter.clock.now() - started, None, address))
             )
         except BaseException:
             response.close()
@@ -158,7 +160,8 @@ class ObservedOperation:
         """Emit the events of an attempt that is in the record."""
         listeners = self.adapter.listeners
         response = response if error is None else None
-        listeners.after_attempt(AfterAttempt(self, self.number, response, error, record.duration or 0.0, record))
+        duration = record.duration or 0.0
+        listeners.after_attempt(AfterAttempt(self, self.number, response, error, duration, record, record.address))
         action = None if classification is None else classification.action
         if isinstance(action, RetryIndicated) and action.reason.kind is ErrorKind.THROTTLING:
             listeners.throttled(Throttled(self, self.number, record))
@@ -180,9 +183,9 @@ class ObservedOperation:
             listeners.succeeded(Succeeded(self, number, history))
 
     def record_of(self, event: AfterAttempt) -> AttemptRecord:
-        """Make the record of an attempt that has none."""
+        """Make the record of an attempt that was not recorded."""
         error = None if event.error is None else type(event.error).__name__
-        return ended_now(self.adapter.clock, event.number, event.duration, event.status, error)
+        return ended_now(self.adapter.clock, event.number, event.duration, event.status, error, event.address)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.method} {self.url} attempt {self.number}>"

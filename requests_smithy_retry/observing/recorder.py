@@ -29,6 +29,8 @@ class Recorder:
 
     permit_wait: float = 0.0
     """The next attempt's wait for a send permit, in seconds; set by the operation."""
+    gate_wait: tuple[float, str] = (0.0, "")
+    """The next attempt's wait for an announced limit, in seconds, and the header behind it; set by the send loop."""
     _line_wait: tuple[float, str] = (0.0, "")
     """The next attempt's wait for the service to be back, in seconds, and the event that ended it."""
     _waiting: tuple[AttemptRecord, float] | None = None
@@ -55,12 +57,13 @@ class Recorder:
         started: float,
         waited: tuple[float, str],
         classification: Classification,
+        address: str | None = None,
     ) -> None:
         """Record an attempt whose operation waits for the service from now on: :meth:`note` comes after the wait.
 
         The parameters are those of :meth:`note`.
         """
-        record = self._note_attempt(response, error, started, waited, classification, None)
+        record = self._note_attempt(response, error, started, waited, classification, None, address)
         self._waiting = record, self.clock.now()
         log_waiting(self.request.method, self.request.url, record, self.scope)
 
@@ -73,6 +76,7 @@ class Recorder:
         classification: Classification | None,
         next_token: LoopToken | None,
         next_wait: float = 0.0,
+        address: str | None = None,
     ) -> None:
         """Record an attempt, if :meth:`begin_waiting` did not, and the retry that follows.
 
@@ -83,10 +87,11 @@ class Recorder:
         :param classification: the verdict, or None.
         :param next_token: the token of the retry that follows, or None.
         :param next_wait: the wait before that retry in seconds.
+        :param address: the address that the request went to, where it is known.
         """
         record, began = self._waiting or (None, 0.0)
         if record is None:
-            record = self._note_attempt(response, error, started, waited, classification, next_token)
+            record = self._note_attempt(response, error, started, waited, classification, next_token, address)
         elif next_token is None:
             self._vain_wait = self.clock.now() - began
         self._waiting = None
@@ -108,6 +113,7 @@ class Recorder:
         waited: tuple[float, str],
         classification: Classification | None,
         next_token: LoopToken | None,
+        address: str | None,
     ) -> AttemptRecord:
         now = self.clock.now()
         self.number += 1
@@ -125,10 +131,13 @@ class Recorder:
             quota_after=None if next_token is None else next_token.quota_after,
             quota_source=None if next_token is None else next_token.quota_source,
             permit_wait=self.permit_wait,
+            gate_wait=self.gate_wait[0],
+            gate_source=self.gate_wait[1],
             line_wait=self._line_wait[0],
             line_why=self._line_wait[1],
+            address=address,
         )
-        self.permit_wait, self._line_wait = 0.0, (0.0, "")
+        self.permit_wait, self.gate_wait, self._line_wait = 0.0, (0.0, ""), (0.0, "")
         self.attempts.append(record)
         self.rows.append(RequestHistory(self.request.method, self.request.path_url, error, status, None))
         if len(self.rows) > MAX_KEPT:

@@ -24,9 +24,9 @@ class RateLimiterSettings:
     :param scale: the steepness of the rise afterwards, above 0.
     :param smoothing: the weight of the newest measured rate, above 0 and up to 1.
     :param min_fill_rate: the rate never falls below it, in attempts per second, above 0.
-    :param min_capacity: the number of attempts that may be made at once, however low the rate; from 1 on.
-    :param max_rate_scale: the rate never rises above so many times the measured one, from 1 on.
-    :param interval: rates are measured over at least so many seconds, above 0.
+    :param min_capacity: the number of attempts that may be made at once, however low the rate; 1 or more.
+    :param max_rate_scale: the rate never rises above this multiple of the measured one, 1 or more.
+    :param interval: the shortest time over which a rate is measured, in seconds, above 0.
     :raises ValueError: for a number out of its range.
     """
 

@@ -30,7 +30,7 @@ def recovery_time(last_max_rate: float, *, beta: float = BETA, scale: float = SC
     >>> round(recovery_time(10), 6)
     1.957434
 
-    :param last_max_rate: the rate at which the server throttled, from 0 on.
+    :param last_max_rate: the rate at which the server throttled, 0 or more.
     :param beta: the part that was left.
     :param scale: the steepness of the curve.
     """
@@ -46,7 +46,7 @@ def rate_after_success(
     [7.0, 9.649, 10.0, 10.453, 13.409]
 
     :param now: the moment, in seconds.
-    :param last_max_rate: the rate at which the server throttled, from 0 on.
+    :param last_max_rate: the rate at which the server throttled, 0 or more.
     :param last_throttle: when it did.
     :param beta: the part that was left.
     :param scale: the steepness of the curve.
@@ -146,7 +146,7 @@ class RateLimiterSnapshot:
 class PermitWait:
     """There is no permit yet: wait, then ask again.
 
-    :param seconds: until there will be one, if the rate stays and nobody else takes it.
+    :param seconds: until there will be one, if the rate stays the same and no other thread takes it.
     """
 
     seconds: float
@@ -154,7 +154,7 @@ class PermitWait:
     _generation: int = field(repr=False)
 
     def rest(self, clock: Clock) -> None:
-        """Wait for ``seconds``, or until the rate changes; interruptible. For whoever sends."""
+        """Wait for ``seconds``, or until the rate changes; interruptible. For the sender."""
         self._limiter.rest(clock, self._generation, self.seconds)
 
 
@@ -229,7 +229,7 @@ class ClientRateLimiter(FreshCopies):
             now = self.clock.now()
             self._refill(now)
             seconds = (1.0 - self._capacity) / self._fill_rate
-            # A wait too small to move the clock would be waited for ever: it is as good as over.
+            # A wait too small to move the clock would never end: it counts as over.
             if now + seconds <= now:
                 self._capacity = max(0.0, self._capacity - 1.0)
                 return None
@@ -328,7 +328,7 @@ class ClientRateLimiter(FreshCopies):
             )
 
     def renew_lock(self) -> None:
-        """Make the lock anew, after a fork: whoever waited is not in the child."""
+        """Make the lock anew, after a fork: the waiting threads do not exist in the child."""
         self._lock = threading.Lock()
         self._changed = None
         self._resting = 0

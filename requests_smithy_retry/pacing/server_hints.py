@@ -77,14 +77,22 @@ def parse_retry_after(value: str, *, date: str | None, wall: float) -> float | N
     :param wall: the current time in seconds since the epoch, where there is no well-formed ``Date``.
     """
     text = value.strip(" \t")
-    if _DECIMAL.fullmatch(text) is not None:
-        whole, _, fraction = text.partition(".")
-        return _number(whole) + float(f"0.{fraction[:_HUGE_DIGITS]}")
+    seconds = parse_decimal(text)
+    if seconds is not None:
+        return seconds
     moment = parse_http_date(text)
     if moment is None:
         return None
     sent = None if date is None else parse_http_date(date.strip(" \t"))
     return max(0.0, moment - (wall if sent is None else sent))
+
+
+def parse_decimal(text: str) -> float | None:
+    """Return a number of 0 or more without an exponent, at most about 1e15; None for anything else."""
+    if _DECIMAL.fullmatch(text) is None:
+        return None
+    whole, _, fraction = text.partition(".")
+    return _number(whole) + float(f"0.{fraction[:_HUGE_DIGITS]}")
 
 
 def parse_http_date(text: str) -> float | None:
@@ -94,12 +102,12 @@ def parse_http_date(text: str) -> float | None:
     from email.utils import mktime_tz, parsedate_tz  # imported here: it brings socket, which the strategies do without
 
     parsed = parsedate_tz(text)
-    if parsed is None or not _is_a_time(*parsed[:6]):
+    if parsed is None or not is_a_time(*parsed[:6]):
         return None
     return float(mktime_tz(parsed))
 
 
-def _is_a_time(year: int, month: int, day: int, hour: int, minute: int, second: int) -> bool:
+def is_a_time(year: int, month: int, day: int, hour: int, minute: int, second: int) -> bool:
     """Return True for a moment of the calendar; the parser checks only the month's name."""
     return 1 <= day <= monthrange(year, month)[1] and hour <= 23 and minute <= 59 and second <= 60
 
@@ -115,6 +123,23 @@ def delay_for(computed: float, hint: Hint | None) -> float:
     if hint.source == AMZ_HEADER:
         return min(max(computed, hint.seconds), computed + AMZ_MAX_EXTRA)
     return max(computed, hint.seconds)
+
+
+def until_text(hint: Hint, wall: float) -> str:
+    """Return the moment up to which a hint asks to wait, for people.
+
+    >>> until_text(Hint(90.0, "retry-after"), 1767225600.0)
+    'Thu, 01 Jan 2026 00:01:30 GMT'
+
+    :param hint: the wait that the server asked for.
+    :param wall: the current time in seconds since the epoch.
+    """
+    from email.utils import formatdate  # as above
+
+    try:
+        return formatdate(wall + hint.seconds, usegmt=True)
+    except (ValueError, OverflowError, OSError):
+        return "a moment beyond the calendar"
 
 
 def is_too_long(hint: Hint | None, limit: float) -> bool:

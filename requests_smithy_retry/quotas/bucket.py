@@ -140,7 +140,7 @@ class WaitingLine:
 class Loan:
     """Tokens that a retry took from a bucket on which others may wait. They come back or are lost, once.
 
-    Whoever drops a token without a word (an interrupt, say) loses them too: otherwise others would wait for ever.
+    An interrupted operation loses them, too: otherwise others would wait without end.
 
     :param line: of the bucket.
     :param bucket: whose tokens they are.
@@ -235,9 +235,9 @@ class TokenBucket(FreshCopies):
     >>> bucket.release(50); bucket.available
     28
 
-    :param capacity: the most it holds, from 0 on.
+    :param capacity: the most it holds, 0 or more.
     :param initial: the tokens that it holds at first; by default it is full.
-    :param refill_rate: tokens that come back per second whatever happens, from 0 on.
+    :param refill_rate: tokens that come back per second whatever happens, 0 or more.
     :param on_empty: ``"fail"``: :meth:`acquire` refuses at once; ``"wait"``: it waits for its turn.
     :param clock: tells how much has been refilled, and waits.
     :raises ValueError: for a number out of range.
@@ -255,12 +255,12 @@ class TokenBucket(FreshCopies):
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         if not is_finite(capacity) or capacity < 0:
-            raise ValueError(f"capacity={safe_repr(capacity)}: a finite number from 0 on is allowed")
+            raise ValueError(f"capacity={safe_repr(capacity)}: a finite number of 0 or more is allowed")
         if initial is not None and not (is_finite(initial) and 0 <= initial <= capacity):
             raise ValueError(f"initial={safe_repr(initial)}: a number from 0 to the capacity {capacity!r} is allowed")
         if not is_finite(refill_rate) or refill_rate < 0:
             raise ValueError(
-                f"refill_rate={safe_repr(refill_rate)}: a finite number of tokens per second from 0 on is allowed"
+                f"refill_rate={safe_repr(refill_rate)}: a finite number of tokens per second, 0 or more, is allowed"
             )
         if on_empty not in ("fail", "wait"):
             raise ValueError(f"on_empty={on_empty!r}: 'fail' or 'wait' is allowed")
@@ -292,9 +292,9 @@ class TokenBucket(FreshCopies):
         A bucket that waits returns False at once where nothing could ever bring the tokens, or where it is known that
         they come too late; else it waits, first come, first served, interruptibly and without its lock.
 
-        :param amount: from 0 on.
+        :param amount: 0 or more.
         :param deadline: the moment, on its clock, until which a bucket that waits may wait; None: as long as it takes.
-        :raises ValueError: for anything but a finite number from 0 on.
+        :raises ValueError: for anything but a finite number of 0 or more.
         """
         check_amount(amount)
         with self._lock:
@@ -309,7 +309,7 @@ class TokenBucket(FreshCopies):
     def release(self, amount: float) -> None:
         """Give ``amount`` tokens back; what exceeds the capacity is dropped.
 
-        :raises ValueError: for anything but a finite number from 0 on.
+        :raises ValueError: for anything but a finite number of 0 or more.
         """
         check_amount(amount)
         # Read without the lock: a full bucket has room for nothing, so there is nothing to lose (contract 6.2). Where
@@ -324,7 +324,7 @@ class TokenBucket(FreshCopies):
     def reward(self, amount: float) -> None:
         """Add tokens that nobody took; what exceeds the capacity is dropped.
 
-        :raises ValueError: for anything but a finite number from 0 on.
+        :raises ValueError: for anything but a finite number of 0 or more.
         """
         check_amount(amount)
         if self._available >= self.capacity:
@@ -335,7 +335,7 @@ class TokenBucket(FreshCopies):
     def write_off(self, amount: float) -> None:
         """Take note that tokens which were taken will not come back; who waits for nothing else is refused.
 
-        :raises ValueError: for anything but a finite number from 0 on.
+        :raises ValueError: for anything but a finite number of 0 or more.
         """
         check_amount(amount)
         with self._lock:
@@ -372,7 +372,7 @@ def check_amount(amount: float) -> None:
 
     Taking -1 would overfill a bucket, and giving back nan would spoil it for good.
 
-    :raises ValueError: for anything but a finite number from 0 on.
+    :raises ValueError: for anything but a finite number of 0 or more.
     """
     if not is_finite(amount) or amount < 0:
-        raise ValueError(f"amount={safe_repr(amount)}: a finite number of tokens from 0 on is allowed")
+        raise ValueError(f"amount={safe_repr(amount)}: a finite number of tokens, 0 or more, is allowed")

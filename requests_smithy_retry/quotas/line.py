@@ -31,6 +31,8 @@ MOST_CREDIT = 2.0
 """No more waiters go at once."""
 IDLE = 300.0
 """Seconds without an attempt after which a scope is as good as new: what was known of it is no longer true."""
+LATE = 0.6
+"""The part of its patience after which an operation makes its last retry, where its client has hardly any others."""
 WAITERS = 1000
 """The most operations that wait on one scope, unless told otherwise."""
 
@@ -74,7 +76,7 @@ class Terms(NamedTuple):
         """When an operation that began then gives up waiting, as far as is known.
 
         :param began: when the operation began.
-        :param down_since: since when nobody got an answer; None: somebody did.
+        :param down_since: since when no operation got an answer; None: one did.
         """
         leave = self.in_all(began)
         if self.deadline is None and down_since is not None:
@@ -84,6 +86,23 @@ class Terms(NamedTuple):
     def span(self, began: float) -> float:
         """Return the seconds for which it waits for a service that is down."""
         return self.patience if self.deadline is None else max(0.0, self.deadline - began)
+
+
+class Failure(NamedTuple):
+    """The facts about a failed attempt that decide about the next one.
+
+    :param price: tokens that a retry costs while nobody waits.
+    :param delay: seconds to wait before such a retry.
+    :param hint: seconds that the server asked for: an operation that waits is not let go before.
+    :param throttled: the server asked for fewer requests.
+    :param unresolved: the name of the service was not found.
+    """
+
+    price: float = 1.0
+    delay: float = 0.0
+    hint: float = 0.0
+    throttled: bool = False
+    unresolved: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +237,7 @@ class Line:
         return not self.waiters and firsts == self._firsts and now - max(self._touched, self._last) > IDLE
 
     def sent(self, now: float) -> None:
-        """Take note that an attempt is sent: a first one while somebody waits, or a retry."""
+        """Take note that an attempt is sent: a first one while others wait, or a retry."""
         self._last = max(self._last, now)
 
     def failed(
@@ -249,6 +268,19 @@ class Line:
             return Refused(Refusal.MAX_ATTEMPTS)
         return replace(standing, counted=counted, successes=self.successes)
 
+    def delay_of_payment(self, standing: Standing, terms: Terms, failure: Failure, now: float) -> float | None:
+        """Return the seconds to wait before a retry that is paid for; None: this operation may only wait in line."""
+        if self.waiters:
+            return None
+        delay, has_paid, most = failure.delay, standing.spent, (terms.max_attempts - 1) * failure.price
+        is_last = bool(has_paid) and has_paid + failure.price >= most
+        if is_last and terms.patience < self.usual(now) and not (failure.throttled or terms.is_patient):
+            # Nobody of this client comes by while it would wait, so its last retry bridges a restart by itself.
+            delay = max(delay, LATE * terms.patience)
+        # One that made its retries already makes no more of them past its patience, however much others have earned.
+        is_over = has_paid >= most and terms.gives_up_at(standing.began, self.down_since) <= now + delay
+        return None if is_over else delay
+
     def may_join(self, waiter: Waiter, now: float) -> Refusal | None:
         """Say why an operation may not wait now; None: it may."""
         if now >= waiter.leaves_at(self.down_since):
@@ -256,7 +288,7 @@ class Line:
         return Refusal.FULL if len(self.waiters) >= self.room else None
 
     def join(self, waiter: Waiter, now: float) -> Refusal | None:
-        """Stand in line, behind whoever began earlier; or say why not."""
+        """Stand in line, behind those that began earlier, or say why not."""
         refusal = self.may_join(waiter, now)
         if refusal is None:
             if not self.waiters:
@@ -267,7 +299,7 @@ class Line:
         return refusal
 
     def look(self, waiter: Waiter, now: float, *, firsts: int) -> Go | Wait | Refused:
-        """Decide about one who waits. Whoever goes or gives up is no longer in line."""
+        """Decide about one waiter. One that goes or gives up is no longer in line."""
         self._catch_up(firsts, now)
         self._let_go(now)
         if waiter.released is not None:

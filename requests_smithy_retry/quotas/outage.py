@@ -11,7 +11,7 @@ logger: logging.Logger = logging.getLogger("requests_smithy_retry")
 FAILURES_IN_A_ROW = 3
 """The number of failures without an answer between them that make an outage; fewer cost the calls that met them."""
 SLICES = 20
-"""A budget is waited for in so many parts."""
+"""The number of parts in which a budget is waited for."""
 
 
 class Outage:

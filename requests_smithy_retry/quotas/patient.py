@@ -1,7 +1,8 @@
 """One scope of the payoff quota: a bucket with a line in front of it. It adds a lock, a clock and the waiting.
 
-What is decided is decided in :mod:`.line`. Whoever waits here holds no lock, no connection and no thread but its own:
-it rests on a condition of the scope's lock, by the injected clock, until the line says that it is worth looking again.
+All decisions are made in :mod:`.line`. An operation that waits here holds no lock, no connection and no thread
+but its own: it rests on a condition of the scope's lock, by the injected clock, until the line says that it is time
+to look again.
 """
 
 from __future__ import annotations
@@ -16,12 +17,10 @@ from typing import Any, Protocol
 from ..clock import SYSTEM_CLOCK, Clock, wait_on
 from ..forksafe import renew_lock_after_fork
 from .bucket import RetryQuota, TokenBucketSnapshot, is_full
-from .line import WAITERS, Go, Line, Refusal, Refused, Standing, Terms, Wait, Waiter
+from .line import WAITERS, Failure, Go, Line, Refusal, Refused, Standing, Terms, Wait, Waiter
 from .payoff import PayoffTokenBucket
 from .scope_quota import FirstTry
 
-LATE = 0.6
-"""The part of its patience after which an operation makes its last retry, where its client has hardly any others."""
 NAME_PATIENCE = 2.0
 """Seconds after which a name is given up that never resolved, where nobody set a deadline: it is misspelt."""
 
@@ -31,7 +30,7 @@ class LineBucket(Protocol):
 
     @property
     def first_tries(self) -> Iterator[int]:
-        """Counts first-try successes; whoever saw one calls ``next`` on it."""
+        """The counter of first-try successes; each one calls ``next`` on it."""
         ...
 
     @property
@@ -44,11 +43,11 @@ class LineBucket(Protocol):
         ...
 
     def take(self, price: float = 1.0, *, spare: float = 0.0) -> bool:
-        """Pay for a retry, or take nothing and return False; so many tokens must be left after it."""
+        """Pay for a retry, or take nothing and return False; ``spare`` tokens must be left after it."""
         ...
 
     def succeeded(self, spent: float, *, somebody_waits: bool = False) -> None:
-        """A success after retries that cost so much, together; whether it also lets somebody go who waits."""
+        """Take note of a success after retries that cost ``spent`` tokens, and of whether it lets a waiting one go."""
         ...
 
     def release(self, amount: float) -> None:
@@ -67,7 +66,7 @@ class LineBucket(Protocol):
 class CountedQuota:
     """Any retry quota (one on Redis or in shared memory, say) as the bucket behind a line.
 
-    First-try successes are counted, and paid in before something is taken: so many of them cost one call.
+    First-try successes are counted, and paid in together before something is taken, which costs one call.
 
     :param quota: the bucket.
     :param reward: tokens that a first-try success gives back.
@@ -153,7 +152,7 @@ class PatientQuota:
     >>> from requests_smithy_retry.testing import FakeClock
     >>> quota = PatientQuota(clock=FakeClock())
     >>> standing = quota.begin()
-    >>> quota.failed(standing, Terms(), delay=0.05).delay
+    >>> quota.failed(standing, Terms(), Failure(delay=0.05)).delay
     0.05
 
     :param bucket: the bucket that pays for retries while nobody waits.
@@ -161,7 +160,7 @@ class PatientQuota:
     :param room: the most operations that may wait.
     :param name: the scope's.
     :param timeout_of: the seconds that a time-out of the shapes that requests takes allows one read.
-    :param lines: the names of the scopes on which somebody waits, kept up to date here: first attempts that begin
+    :param lines: the names of the scopes on which operations wait, kept up to date here: first attempts that begin
         while it names theirs are to :meth:`begin` here.
     """
 
@@ -211,31 +210,21 @@ class PatientQuota:
         self,
         standing: Standing,
         terms: Terms,
+        failure: Failure,
         *,
-        price: float = 1.0,
-        delay: float = 0.0,
-        hint: float = 0.0,
-        throttled: bool = False,
-        unresolved: bool = False,
         before_waiting: Callable[[], bool] | None = None,
     ) -> Go | Refused:
         """Decide about an operation whose attempt failed. It may take a while: until its deadline or its patience ends.
 
         :param standing: the operation's.
         :param terms: the operation's limits.
-        :param price: tokens that a retry costs while nobody waits.
-        :param delay: seconds to wait before such a retry.
-        :param hint: seconds that the server asked for: one who waits is not let go before.
-        :param throttled: the server asked for fewer requests.
-        :param unresolved: the name of the service was not found.
+        :param failure: the facts about the attempt.
         :param before_waiting: lets go of what the failed attempt holds, before the operation waits; False: it cannot.
         """
         changed = threading.Condition(self._lock)
-        if unresolved and self._never_answered():
+        if failure.unresolved and self._never_answered():
             terms = terms._replace(patience=min(NAME_PATIENCE, terms.patience))
-        waiter = self.judge(
-            standing, terms, price=price, delay=delay, hint=hint, throttled=throttled, wake=changed.notify
-        )
+        waiter = self.judge(standing, terms, failure, wake=changed.notify)
         if not isinstance(waiter, Waiter):
             return waiter
         if before_waiting is not None and not before_waiting():
@@ -243,15 +232,7 @@ class PatientQuota:
         return self._wait(waiter, changed)
 
     def judge(
-        self,
-        standing: Standing,
-        terms: Terms,
-        *,
-        price: float = 1.0,
-        delay: float = 0.0,
-        hint: float = 0.0,
-        throttled: bool = False,
-        wake: Callable[[], object],
+        self, standing: Standing, terms: Terms, failure: Failure, *, wake: Callable[[], object]
     ) -> Go | Refused | Waiter:
         """Decide as :meth:`failed` does, up to the waiting: a waiter is to :meth:`enter` the line.
 
@@ -262,25 +243,19 @@ class PatientQuota:
             line = self._made_line()
             if line.is_as_good_as_new(now, firsts):
                 self.bucket.renew()
-            counted = line.failed(standing, terms, now, firsts=firsts, throttled=throttled)
-            somebody_waits, usual = bool(line.waiters), line.usual(now)
-            down_since = line.down_since
+            counted = line.failed(standing, terms, now, firsts=firsts, throttled=failure.throttled)
+            if isinstance(counted, Refused):
+                self._follow()
+                return counted
+            delay = line.delay_of_payment(counted, terms, failure, now)
             self._follow()
-        if isinstance(counted, Refused):
-            return counted
-        has_paid, most = counted.spent, (terms.max_attempts - 1) * price
-        if has_paid and has_paid + price >= most and terms.patience < usual and not (throttled or terms.is_patient):
-            # Nobody of this client comes by while it would wait, so its last retry bridges a restart by itself.
-            delay = max(delay, LATE * terms.patience)
-        # One that made its retries already makes no more of them past its patience, however much others have earned.
-        is_over = has_paid >= most and terms.gives_up_at(counted.began, down_since) <= now + delay
         # Not under the lock: a bucket that processes share may take a moment to answer.
-        spare = price if terms.is_patient else 0.0
-        if not (somebody_waits or is_over) and self.bucket.take(price, spare=spare):
+        price, spare = failure.price, failure.price if terms.is_patient else 0.0
+        if delay is not None and self.bucket.take(price, spare=spare):
             with self._lock:
                 self._made_line().sent(now + delay)
             return Go(replace(counted, spent=counted.spent + price, acquired=price), delay)
-        waiter = Waiter(counted, terms, now, now + hint, wake)
+        waiter = Waiter(counted, terms, now, now + failure.hint, wake)
         with self._lock:
             refusal = self._made_line().may_join(waiter, now)
         return waiter if refusal is None else Refused(refusal)
@@ -358,7 +333,7 @@ class PatientQuota:
         self.retired = True
 
     def renew_lock(self) -> None:
-        """Begin anew, lock and line, after a fork; whoever waited is not in the child."""
+        """Begin anew, lock and line, after a fork: the waiting threads do not exist in the child."""
         self._lock = threading.Lock()
         self._born = self.clock.now()
         self._line: Line | None = None
@@ -418,7 +393,7 @@ class PatientQuota:
         self._note_success(is_first=True, latency=latency, timeout=self._timeout_of(timeout), patience=0.0)
 
     def _follow(self) -> None:
-        """Have first-try successes take the slow path while somebody waits or something failed, and say who waits."""
+        """Have first-try successes take the slow path while operations wait or one failed, and note who waits."""
         line = self._line
         self.first_try = self._count if line is None or line.is_calm else self._first_try_in_trouble
         if line is not None and line.waiters:

@@ -41,7 +41,7 @@ class PayoffTokenBucket:
 
     def __init__(self) -> None:
         self.first_tries: count[int] = count()
-        """Counts first-try successes; whoever saw one calls ``next`` on it."""
+        """The counter of first-try successes; each one calls ``next`` on it."""
         self.line: Any = None
         """The line before it, where the bucket was passed to an adapter."""
         self._firsts = 0
@@ -84,7 +84,7 @@ class PayoffTokenBucket:
         """Take note of a success after retries that were paid for here.
 
         :param spent: tokens that they cost together: their number.
-        :param somebody_waits: it lets somebody go who waits, so it makes no room for more.
+        :param somebody_waits: True: it lets a waiting operation go, so it makes no room for more.
         """
         _check(spent)
         if not somebody_waits:
@@ -99,7 +99,7 @@ class PayoffTokenBucket:
     def acquire(self, amount: float, *, deadline: float | None = None) -> bool:  # noqa: ARG002
         """Take ``amount`` tokens, or none and return False. It never waits.
 
-        :param amount: from 0 on.
+        :param amount: 0 or more.
         :raises ValueError: for a negative amount, or none at all.
         """
         _check(amount)
@@ -121,7 +121,7 @@ class PayoffTokenBucket:
         """Begin anew, lock and tokens, after a fork: what other threads were doing is not known in the child."""
         self._lock = threading.Lock()
         self._tokens = ROOM
-        # The counter stays: whoever remembered its ``__next__`` goes on counting here.
+        # The counter stays: a holder of its ``__next__`` goes on counting here.
         self._seen = next(self.first_tries) + 1
 
     def _settle(self) -> None:
@@ -155,4 +155,4 @@ class PayoffTokenBucket:
 def _check(amount: float) -> None:
     # Taking -1 would overfill a bucket, giving nan back would spoil it for good.
     if not amount >= 0:
-        raise ValueError(f"amount={amount!r}: a number of tokens from 0 on is allowed")
+        raise ValueError(f"amount={amount!r}: a number of tokens, 0 or more, is allowed")

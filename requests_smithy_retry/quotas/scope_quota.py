@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from .bucket import RetryQuota, TokenBucketSnapshot, is_full, loan_of
-from .line import Go, Refusal, Refused, Standing, Terms
+from .line import Failure, Go, Refusal, Refused, Standing, Terms
 
 FirstTry = Callable[[tuple[float, Any]], object]
 """Called on a first-try success, with when it began and its time-out as requests takes it."""
@@ -39,12 +39,8 @@ class ScopeQuota(Protocol):
         self,
         standing: Standing,
         terms: Terms,
+        failure: Failure,
         *,
-        price: float = 1.0,
-        delay: float = 0.0,
-        hint: float = 0.0,
-        throttled: bool = False,
-        unresolved: bool = False,
         before_waiting: Callable[[], bool] | None = None,
     ) -> Go | Refused:
         """Decide about an operation whose attempt failed. It may take a while."""
@@ -111,25 +107,22 @@ class PricedQuota:
         self,
         standing: Standing,
         terms: Terms,
+        failure: Failure,
         *,
-        price: float = 1.0,
-        delay: float = 0.0,
-        hint: float = 0.0,  # noqa: ARG002
-        throttled: bool = False,  # noqa: ARG002
-        unresolved: bool = False,  # noqa: ARG002
         before_waiting: Callable[[], bool] | None = None,  # noqa: ARG002
     ) -> Go | Refused:
         """Take the price of a retry. A bucket on which others wait may take until the deadline."""
         self.abandon(standing)
-        # Whoever waits for tokens still has the backoff before it.
-        until = None if terms.deadline is None else terms.deadline - delay
+        # An operation that waits for tokens still has its backoff to wait.
+        until = None if terms.deadline is None else terms.deadline - failure.delay
+        price = failure.price
         granted = self.plain.acquire(price, deadline=until)
-        # Also when it is refused: other processes may have spent a bucket that they share with this one.
+        # The hook is set after a refusal, too: other processes may have spent a bucket that they share with this one.
         self.first_try = self._give_reward
         if not granted:
             return Refused(Refusal.EMPTY, why=self._refusal(price))
         loan = loan_of(self.plain, price)
-        return Go(replace(standing, spent=standing.spent + price, acquired=price, loan=loan), delay)
+        return Go(replace(standing, spent=standing.spent + price, acquired=price, loan=loan), failure.delay)
 
     def answered(self, standing: Standing) -> Standing:
         """Give back what the retry before took, as after any success."""
@@ -151,7 +144,7 @@ class PricedQuota:
             self._give_reward()
 
     def abandon(self, standing: Standing) -> None:
-        """A final failure gives nothing back, and whoever waits for it shall know."""
+        """A final failure gives nothing back, and those who wait for it must know."""
         if standing.loan is not None:
             standing.loan.write_off()
 

@@ -93,7 +93,7 @@ class ScopeTable(Generic[T]):
                     self._pins[scope] = left
 
     def renew_lock(self) -> None:
-        """Make the lock anew, after a fork; whoever used an item is not in the child."""
+        """Make the lock anew, after a fork: no user of an item is in the child."""
         self._lock = threading.Lock()
         self._pins: dict[str | None, int] = {}
 

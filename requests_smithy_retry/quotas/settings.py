@@ -20,7 +20,7 @@ class SharedQuotaSettings:
     :param local_capacity: tokens in the bucket of this process alone, which is used while the shared one does not
         answer. None: the shared one's capacity, at most 500.
     :param retry_interval: seconds after a failure until the shared bucket is asked again.
-    :param log_interval: a failure is logged at most once in so many seconds.
+    :param log_interval: the shortest time between two log records of failures, in seconds.
     :raises ValueError: for a number out of range.
     """
 
@@ -46,10 +46,10 @@ class SharedQuotaSettings:
 class RedisSettings(SharedQuotaSettings):
     """The settings of a quota on Redis: these, beside those of every shared quota.
 
-    :param connect_timeout: an attempt to connect ends after so many seconds. It is made in the background; a call
+    :param connect_timeout: the longest attempt to connect, in seconds. It is made in the background; a call
         waits for it no longer than ``budget``, and for the first one of a process no longer than ten times that.
     :param flush_interval: seconds until tokens that are given back go out, unless a take goes out before.
-    :param ttl: a bucket that nobody used for so many seconds is forgotten, and so is full again.
+    :param ttl: the idle time in seconds after which a bucket is forgotten, and so is full again.
     :param prefix: the keys are ``prefix:{scope}``.
     """
 
@@ -68,7 +68,7 @@ def _text(value: Any) -> str:
 LONGEST_CALL = 86_400.0
 """A socket counts its milliseconds in 32 bits, and some waits are ten budgets long."""
 LONGEST = 1e9
-"""31 years: neither Redis nor a lock counts on for ever."""
+"""31 years: neither Redis nor a lock accepts an infinite wait."""
 
 PARSERS: dict[str, Parse] = {
     "budget": number(above=0, most=LONGEST_CALL),

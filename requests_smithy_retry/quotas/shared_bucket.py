@@ -12,7 +12,7 @@ from .outage import Outage
 
 
 class _LastTake(threading.local):
-    """Which bucket answered this thread's last take."""
+    """The bucket that answered this thread's last take."""
 
     was_local: bool = False
 
@@ -41,7 +41,7 @@ class SharedTokenBucket:
 
     @property
     def source(self) -> str:
-        """Which bucket answered this thread's last take: ``"redis"``, or ``"redis, fallen open"``, and the like."""
+        """The bucket that answered this thread's last take: ``"redis"``, or ``"redis, fallen open"``, and the like."""
         return f"{self.kind}, fallen open" if self._is_local else self.kind
 
     @property
@@ -54,11 +54,11 @@ class SharedTokenBucket:
         return self._outage.failures
 
     def acquire(self, amount: float, *, deadline: float | None = None) -> bool:
-        """Take ``amount`` tokens, or none and return False. Waits no longer than the budget.
+        """Take ``amount`` tokens and return True, or take nothing and return False. Waits no longer than the budget.
 
-        :param amount: from 0 on.
+        :param amount: 0 or more.
         :param deadline: or no longer than to this moment, on the clock.
-        :raises ValueError: for a negative amount, or none at all.
+        :raises ValueError: for anything but a finite number of 0 or more.
         """
         check_amount(amount)
         granted = self._take(amount, deadline)

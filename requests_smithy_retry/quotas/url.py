@@ -57,7 +57,7 @@ class QuotaUrl:
         return self.place
 
     def without(self, names: Iterable[str]) -> str:
-        """The URL with those settings taken out of its query, for whoever connects."""
+        """The URL with those settings taken out of its query, for the client that connects."""
         parts = urlsplit(self._text)
         left = [pair for pair in parse_qsl(parts.query, keep_blank_values=True) if pair[0] not in names]
         return self._text.partition("?")[0] + (f"?{urlencode(left)}" if left else "")

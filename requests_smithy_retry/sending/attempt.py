@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 import requests.exceptions
 from requests import PreparedRequest, Response
 
-from ..classifiers.transport_faults import forget_frames, never_left
+from ..classifiers.transport_faults import forget_frames, is_timeout, is_transient, never_left
 from ..wire.state import this_thread
 from .held_response import HeldResponse, as_requests_error
 
 if TYPE_CHECKING:
+    from ..wire.addresses import Peer
     from .operation import Operation
     from .time_limits import TimeLimits
 
@@ -24,7 +25,7 @@ class Attempt:
     :param error: the exception that was raised by sending or by reading the body, or None.
     """
 
-    __slots__ = ("error", "held", "is_lost", "response", "started", "unwritten", "was_let_go")
+    __slots__ = ("error", "held", "is_lost", "peer", "response", "started", "unwritten", "was_let_go")
 
     def __init__(self, started: float, response: Response | None = None, error: Exception | None = None) -> None:
         self.started: float = started
@@ -32,6 +33,8 @@ class Attempt:
         self.error = error
         self.unwritten: bool = False
         """No byte of the request was written."""
+        self.peer: Peer | None = None
+        """The far end, where it is known."""
         self.held: HeldResponse | None = None
         self.is_lost: bool = False
         """The response was let go before its body was known, so it cannot be handed over any more."""
@@ -48,10 +51,11 @@ class Attempt:
         :param preload: the caller wants the body read.
         """
         response = self.response
+        self.peer = this_thread.reached()
         if self.error is not None:
-            self.unwritten = bool(this_thread.connecting or never_left(self.error))
+            self.unwritten = bool(this_thread.connecting is True or never_left(self.error))
             self.error = as_requests_error(self.error, response, limits, request)
-        this_thread.connecting = False  # an attempt whose body made this one shall not take it for its own
+        this_thread.connecting = False  # an attempt whose body made this one must not take it for its own
         if isinstance(self.error, requests.exceptions.RequestException):
             self.error.request = request  # not the copy that a watched body was sent with
         if response is not None:
@@ -71,8 +75,33 @@ class Attempt:
         return self.error is not None
 
     @property
+    def address(self) -> str | None:
+        """The address that the request went to; None if it is not known."""
+        return None if self.peer is None else self.peer.address
+
+    def blame(self, tried: set[tuple[str, str]]) -> None:
+        """Have the memory of addresses know of a failure.
+
+        :param tried: the addresses at which the operation failed, to which this one is added.
+        """
+        peer, error, response = self.peer, self.error, self.response
+        try:
+            if peer is None:
+                return
+            if error is not None and is_transient(error):
+                tried.add((peer.origin, peer.address))
+                # A kept connection may break because it was idle for too long, which is not the address's fault.
+                if is_timeout(error) or peer.since >= self.started:
+                    peer.failed(type(error).__name__)
+            elif error is None and response is not None and response.status_code >= 500:
+                tried.add((peer.origin, peer.address))
+                peer.failed(str(response.status_code), answers=True)
+        finally:
+            del error, response  # an error's traceback refers to this frame
+
+    @property
     def is_success(self) -> bool:
-        """There is a response below 400, and nothing went wrong with it."""
+        """Return True if there is a response below 400 and no error."""
         return self.error is None and self.response is not None and self.response.status_code < 400
 
     @property

@@ -78,7 +78,7 @@ def status_error(response: Response, history: RetryHistory, listed: Collection[i
 def _where(response: Response) -> tuple[Any, str]:
     """Return the pool and the path of a request, with neither userinfo nor query."""
     url = urlsplit(str(response.request.url))
-    pool = getattr(response.raw, "_pool", None)  # a stand-in for urllib3's responses may have none
+    pool = getattr(response.raw, "_pool", None)  # a stand-in for a urllib3 response may lack the attribute
     return pool or f"{url.scheme}://{url.hostname}", url.path or "/"
 
 

@@ -28,7 +28,7 @@ MUTEX_SECONDS = 1.0
 def let_go(raw: Any, *, keep: bool) -> None:
     """Let the connection of a response go: an idle one to its pool, any other one closed, and its place to the pool.
 
-    :param raw: the urllib3 response, read or not; somebody else's, or None, has no connection to let go.
+    :param raw: the urllib3 response, read or not; another library's, or None, has no connection to let go.
     :param keep: keep the connection if the rest of the body is little and quickly there; else close it.
     """
     connection: Any = getattr(raw, "_connection", None)
@@ -38,7 +38,7 @@ def let_go(raw: Any, *, keep: bool) -> None:
         return
     if not (keep and _drained(raw, connection)):
         raw.close()
-    release: Any = getattr(raw, "release_conn", None)  # a recording may have none
+    release: Any = getattr(raw, "release_conn", None)  # a recorded response may lack the method
     if release is not None:
         release()
 
@@ -70,7 +70,7 @@ def _close_idle(raw: Any) -> None:
     queue: Any = getattr(getattr(raw, "_pool", None), "pool", None)
     if original is None or queue is None:
         return
-    mutex: Any = getattr(queue, "mutex", None)  # gevent's queue has none, and needs none
+    mutex: Any = getattr(queue, "mutex", None)  # gevent's queue has no mutex and needs no mutex
     if mutex is not None and not mutex.acquire(timeout=MUTEX_SECONDS):
         return
     try:
@@ -99,7 +99,7 @@ def _read_up(original: Any, until: Deadline) -> bool:
         if is_interruption(error):
             raise
         return False
-    original.close()  # the connection takes no request before, whoever has kept the response
+    original.close()  # the connection takes no request before, even if the caller kept the response
     return True
 
 
@@ -157,7 +157,7 @@ class HeldResponse:
         return None
 
     def discard(self, *, keep: bool) -> None:
-        """A retry follows: let it go. A short body stays with it, for whoever has kept the response.
+        """Let the response go, because a retry follows. A short body stays with it, in case a listener kept it.
 
         :param keep: keep the connection, if the rest of the body is little and quickly there.
         """
@@ -179,8 +179,8 @@ class HeldResponse:
 
         :param limits: the operation's, which end here for a body that the caller reads.
         :param is_broken: reading it failed, so that the caller gets the exception.
-        :param is_raised: the caller gets an exception that carries it. Whoever wanted to stream it never enters the
-            ``with`` block that would have let go of its connection.
+        :param is_raised: the caller gets an exception that carries it. A caller who wanted to stream it never enters
+            the ``with`` block that would have let go of its connection.
         """
         if is_broken or (is_raised and not self._is_read_out(limits)):
             self.close()

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import requests.exceptions
 from requests import PreparedRequest
 
-from ..classifiers.actions import NO_ACTION
+from ..classifiers.actions import NO_ACTION, RetryIndicated
 from ..classifiers.fold import Classification, classification_of
 from ..classifiers.outcome import Outcome, RetryContext, carrier_of, take_off
 from ..classifiers.protocol import sees_successes
@@ -125,6 +125,8 @@ class Operation:
         self.record: Recorder = Recorder(request, self.scope, self.clock, observed)
         self.waited: tuple[float, str] = (0.0, "backoff")
         """Seconds before the attempt under way, and the rule that made them that many."""
+        self.tried: set[tuple[str, str]] = set()
+        """The addresses at which it failed, each with its origin; a retry prefers others (contract 14.5)."""
         self._acquire()
 
     def _acquire(self) -> None:
@@ -214,7 +216,7 @@ class Operation:
         finally:
             take_off(carrier)
         delay = delay_of(token, self.port.strategy)
-        if self.limits.forbids(delay):  # a strategy of somebody else's need not look at the deadline
+        if self.limits.forbids(delay):  # a foreign strategy need not look at the deadline
             why = f"the next wait of {delay:.3g} s would not end in time"
             return Stop(StopReason.DEADLINE, why, 0.0, token.classification)
         verdict = token.classification
@@ -230,7 +232,9 @@ class Operation:
         """
         can_wait = made.let_go(self.limits, keep=classification.is_throttling)
         if can_wait:
-            self.record.begin_waiting(made.response, made.error, made.started, self.waited, classification)
+            self.record.begin_waiting(
+                made.response, made.error, made.started, self.waited, classification, made.address
+            )
         return can_wait
 
     def _outcome(self, made: Attempt) -> Outcome:
@@ -263,6 +267,32 @@ class Operation:
             self.port.strategy.record_success(token=self.token)
         return Stop(StopReason.SUCCESS, StopReason.SUCCESS.value)
 
+    def tell_gate(self, made: Attempt, decision: Retry | Stop) -> None:
+        """Tell the gate of the scope what an attempt's response announced (contract 7.4).
+
+        :param made: the attempt.
+        :param decision: the decision about it.
+        """
+        gates, response = self.port.gates, made.response
+        if gates is None:
+            return
+        if made.error is not None or response is None:
+            gate = gates.of(self.scope)
+            if gate is not None:
+                gate.lost()
+        elif made.is_success:
+            gates.first_look(self.scope, response.headers)
+        else:
+            verdict = decision.classification
+            action = NO_ACTION if verdict is None else verdict.action
+            gates.failed(
+                self.scope,
+                response.headers,
+                throttled=verdict is not None and verdict.is_throttling,
+                floor=action.reason.retry_after if isinstance(action, RetryIndicated) else None,
+                longest=self.config.max_retry_after,
+            )
+
     def note(self, made: Attempt, decision: Retry | Stop) -> None:
         """Write an attempt down, and go on to the one that was decided on.
 
@@ -271,7 +301,7 @@ class Operation:
         """
         token = decision.token if isinstance(decision, Retry) else None
         verdict, wait = decision.classification, decision.wait
-        self.record.note(made.response, made.error, made.started, self.waited, verdict, token, wait)
+        self.record.note(made.response, made.error, made.started, self.waited, verdict, token, wait, made.address)
         if isinstance(decision, Retry):
             self.token, self.waited = decision.token, (decision.wait, decision.source)
 

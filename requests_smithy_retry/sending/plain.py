@@ -20,8 +20,8 @@ def send_plainly(send: Callable[..., Response], request: PreparedRequest, **opti
     :param options: the other arguments of ``send``.
     """
     outer, options_outside = this_thread.plain, current_options.get()
-    # Somebody else's request may be made meanwhile, by what makes the body. Its adapter looks closer where options
-    # are in force, be they none, and sees then that it is not the one which is switched off.
+    # The body may send a request of its own meanwhile. Its adapter looks closer where options are in force, even
+    # empty ones, and then sees that it is not the adapter which is switched off.
     try:
         this_thread.plain = True
         current_options.set(options_outside or NOTHING)

@@ -115,7 +115,7 @@ class Body:
         """Make the body ready to be sent again, and say whether it is.
 
         A file goes back to the position it had before the first attempt. A one-shot body is ready only if none of it
-        was read. What can be iterated is asked for a new iterator, and only then: until there is something to send
+        was read. An iterable is asked for a new iterator, and only then: until the request has to be sent
         again, a body is drawn on no more often than ``requests`` itself does.
 
         :param unwritten: no byte of the request was written in the attempt that failed.
@@ -131,7 +131,7 @@ class Body:
 
 
 class Seen:
-    """The bytes that an iterable body gave in its first iteration. Holds none of them, and not the body."""
+    """The bytes that an iterable body gave in its first iteration: their number and hash, not the bytes or the body."""
 
     __slots__ = ("count", "digest", "first", "is_whole")
 
@@ -215,7 +215,7 @@ class ReplayGuard:
         return True
 
     def seen_to_the_end(self) -> Seen | None:
-        """The bytes of the first iteration; None if there was none, or not all of it is known."""
+        """Return the bytes of the first iteration; None if nothing was iterated, or if it did not reach the end."""
         if self._seen is None or not self._has_come_to_an_end(self._seen):
             return None
         return self._seen
@@ -319,7 +319,7 @@ def _may_be_re_iterable(body: Any) -> bool:
 
 
 def _position_of(body: Any) -> Any:
-    """Where a file stands, or None for what is no file or cannot go back there."""
+    """Return the position of a file, or None for anything that is not a file or cannot seek back."""
     if not hasattr(body, "read"):
         return None
     try:

@@ -17,7 +17,7 @@ from ..config.retry_options import NOTHING, OperationOptions, current_options, o
 from ..errors import RetryError
 from ..observing.log import log_first_try, may_log
 from ..observing.observed_operation import ObservedOperation
-from ..strategies.first_tries import ORIGIN, FirstTryHook
+from ..strategies.first_tries import ORIGIN, BusyBesides, FirstTryHook
 from ..strategies.foreign import StrategyPort
 from ..strategies.protocol import RetryStrategy, rest_until_permitted
 from ..wire.decoding import verify_whole
@@ -29,6 +29,9 @@ from .operation import Operation, Retry, Stop
 from .plain import send_plainly, send_within
 from .replay import SIMPLE_BODIES
 from .time_limits import TimeLimits
+
+NO_WAIT = (0.0, "")
+"""An attempt that waited for no rate limit."""
 
 
 class SendLoop(HTTPAdapter):
@@ -42,7 +45,9 @@ class SendLoop(HTTPAdapter):
     _hears_attempts: bool
     _shown: ShownRetry | None = None
     _in_full: Collection[Any] | ChangedOr | bool
-    _needs_operation: Collection[Any] | bool
+    _needs_operation: Collection[Any] | BusyBesides | bool
+    _shut: Collection[Any]
+    _unusual: Collection[Any] | bool
     _has_limits: bool
     _hook_at: Callable[[str], FirstTryHook | None]
     _by_origin: bool
@@ -90,7 +95,7 @@ class SendLoop(HTTPAdapter):
             raise
         else:
             if response.status_code < 400:
-                # As in _first_try, without the call.
+                # The body of _first_try, without the cost of a call.
                 hook = self._hook_at(ORIGIN(request.url)[0]) or self._hook_of(request, response)  # type: ignore[index, arg-type]
                 hook.first_try((started, timeout))
                 response._retry_started = started  # type: ignore[attr-defined]
@@ -111,7 +116,7 @@ class SendLoop(HTTPAdapter):
             return SendLoop.send(self, request, stream, timeout, **how)
         options = current_options.get() and options_in_force()
         if (
-            self._needs_operation
+            (self._unusual and self._needs_operation)
             or request.body.__class__ not in SIMPLE_BODIES
             # Where this thread's attempt is a plain one, options are in force, be they none.
             or (options is not None and (this_thread.plain or not options.can_wait))
@@ -124,10 +129,12 @@ class SendLoop(HTTPAdapter):
     ) -> Response:
         """Send within time limits, and tell listeners; the first attempt needs no operation unless it fails."""
         config, made = self.retry_config, None
+        response: Response | None = None
         timeout = config.timeout if timeout is None else timeout
         preload = not stream and config.preload_content
         observed = ObservedOperation(self, request, options) if self._hears_attempts else None
         limits = self._limits(options)
+        gate_wait = self._pass_gate(request, options, limits.at if limits else None) if self._shut else None
         outer = this_thread.deadline
         try:
             to_send = request if observed is None else observed.begin_first()
@@ -138,11 +145,16 @@ class SendLoop(HTTPAdapter):
                     limits.lift(response)
                 if observed is not None:
                     observed.succeeded_at_once(response, made.started)
+                if gate_wait is not None:
+                    response._retry_gate_wait = gate_wait  # type: ignore[attr-defined]
                 return self._first_try(request, response, made.started, timeout)
-            return self._retry(self._operation(request, stream, options, made, observed, limits), made, timeout, **how)
+            return self._retry(
+                self._operation(request, stream, options, made, observed, limits, gate_wait), made, timeout, **how
+            )
         finally:
             this_thread.deadline = outer
-            del observed, made  # an error's traceback refers to this frame, as to that of each attempt
+            # An error's traceback refers to this frame; a response in it would keep the idle connections of its pool.
+            del observed, made, response
 
     def _send_by_operation(
         self, request: PreparedRequest, stream: bool, timeout: Any, options: OperationOptions | None, **how: Any
@@ -166,8 +178,9 @@ class SendLoop(HTTPAdapter):
 
     def _retry(self, operation: Operation, made: Attempt | None, timeout: Any, **how: Any) -> Response:
         """The loop: attempt, judge, wait; until there is an attempt to hand over."""
-        observed, outer = None, this_thread.deadline
+        observed, outer = None, (this_thread.deadline, this_thread.tried)
         try:
+            this_thread.tried = operation.tried
             while True:
                 if made is None:
                     request, observed = operation.begin_attempt(), operation.observed
@@ -187,7 +200,7 @@ class SendLoop(HTTPAdapter):
             raise
         finally:
             # A signal's handler may have raised before the attempt's own end undid it.
-            this_thread.deadline = outer
+            this_thread.deadline, this_thread.tried = outer
             # The tracebacks of attempts refer to this frame: what it refers to would live as long as they do.
             del operation, made, observed
 
@@ -198,6 +211,8 @@ class SendLoop(HTTPAdapter):
             decision = operation.judge(made)
             if isinstance(decision, Stop) and made.read_rest(operation.limits):
                 decision = operation.judge_anew(made, decision)
+            made.blame(operation.tried)
+            operation.tell_gate(made, decision)
             operation.note(made, decision)
             if isinstance(decision, Retry):
                 made.discard(operation, keep=decision.keeps_connection)
@@ -211,15 +226,35 @@ class SendLoop(HTTPAdapter):
     def _wait_for_permit(self, operation: Operation) -> Stop | None:
         """Wait until the strategy permits the next attempt (contract 9); return why it does not, or None."""
         ask, token = operation.port.send_permit, operation.token
-        if ask is None or token is None:
-            return None
-        try:
-            operation.record.permit_wait = rest_until_permitted(
-                ask, self.strategy, token, operation.limits.at, self.clock
+        if ask is not None and token is not None:
+            try:
+                operation.record.permit_wait = rest_until_permitted(
+                    ask, self.strategy, token, operation.limits.at, self.clock
+                )
+            except RetryError as refusal:
+                return Stop(refusal.stop_reason, str(refusal))
+        if self._shut:
+            operation.record.gate_wait = self._pass_gate(
+                operation.request, operation.options, operation.limits.at, operation.waited[0]
             )
-        except RetryError as refusal:
-            return Stop(refusal.stop_reason, str(refusal))
         return None
+
+    def _pass_gate(
+        self, request: PreparedRequest, options: OperationOptions | None, deadline: float | None, waited: float = 0.0
+    ) -> tuple[float, str]:
+        """Wait while the server has announced that it would refuse the next attempt (contract 7.4).
+
+        :param deadline: the operation's, on the clock, or None.
+        :param waited: seconds that the attempt has waited already; the server asked for both together.
+        :returns: the seconds that it took, and the header behind it.
+        """
+        gates = self.port.gates
+        if gates is None or (options is not None and options.pacing == "off"):
+            return NO_WAIT
+        gate = gates.of(self.scope_of(request))
+        if gate is None or not gate.is_limiting:
+            return NO_WAIT
+        return gate.enter(deadline, max(0.0, self.retry_config.max_retry_after - waited))
 
     def _attempt(
         self,
@@ -266,9 +301,19 @@ class SendLoop(HTTPAdapter):
     def _hook_of(self, request: PreparedRequest, response: Response) -> FirstTryHook:
         """Return the hook for first-try successes in a request's scope, where none is remembered for its origin."""
         strategy: Any = self.strategy
+        gates = self.port.gates
+        if gates is not None:
+            known = gates.known.get(ORIGIN(request.url)[0])  # type: ignore[index, arg-type]
+            if known is not None and not known[0].retired:
+                known[1].look(response.headers)
+                return known[0]  # type: ignore[no-any-return]
         try:
-            url = str(request.url) if self._by_origin else None
-            hook: FirstTryHook = strategy.first_try_hook(self.scope_of(request), url)
+            scope = self.scope_of(request)
+            gate = None if gates is None else gates.first_look(scope, response.headers)
+            url = str(request.url) if self._by_origin and gate is None else None
+            hook: FirstTryHook = strategy.first_try_hook(scope, url)
+            if self._by_origin and gates is not None and gate is not None:
+                gates.remember(ORIGIN(request.url)[0], hook, gate)  # type: ignore[index, arg-type]
         except BaseException:
             response.close()  # a bug in the caller's function for the scope
             raise
@@ -292,13 +337,17 @@ class SendLoop(HTTPAdapter):
         first: Attempt | None = None,
         observed: ObservedOperation | None = None,
         limits: TimeLimits | None = None,
+        gate_wait: tuple[float, str] | None = None,
     ) -> Operation:
         try:
-            return Operation(self, request, stream, options, observed, limits)
+            operation = Operation(self, request, stream, options, observed, limits)
         except BaseException:
             if first is not None:
                 first.close()
             raise
+        if gate_wait is not None:
+            operation.record.gate_wait = gate_wait
+        return operation
 
     def _sleep(self, seconds: float) -> None:
         if seconds > 0:

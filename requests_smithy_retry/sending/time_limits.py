@@ -55,11 +55,11 @@ class TimeLimits:
 
     @property
     def at(self) -> float | None:
-        """The operation's deadline on its clock; None: there is none."""
+        """The operation's deadline on its clock; None: no deadline."""
         return None if self.deadline is None else self.deadline.at
 
     def forbids(self, wait: float) -> bool:
-        """True if a wait of so many seconds would not end before the operation's deadline."""
+        """Return True if a wait of that many seconds would not end before the operation's deadline."""
         return self.deadline is not None and wait >= self.deadline.left()
 
     def begin(self, timeout: Any) -> Any:
@@ -109,7 +109,7 @@ class TimeLimits:
             return requests.exceptions.ConnectTimeout(error, request=request)
         if not is_timeout(error):
             return error
-        if this_thread.connecting:
+        if this_thread.connecting is True:
             return requests.exceptions.ConnectTimeout(error, request=request)
         return requests.exceptions.ReadTimeout(error, request=request)
 

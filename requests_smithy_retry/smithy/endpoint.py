@@ -1,6 +1,6 @@
 """The endpoint of a model (contract 4): the model speaks for requests to it, and for no others.
 
-A greedy pattern matches almost any path, so the endpoint keeps a model from allowing a retry of somebody else's POST.
+A greedy pattern matches almost any path, so the endpoint keeps a model from allowing a retry of another service's POST.
 A URL that two parsers could read differently (a backslash, a control character, a dot segment) belongs to no endpoint.
 """
 

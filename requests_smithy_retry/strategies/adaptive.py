@@ -24,7 +24,7 @@ from .standard import StandardRetryStrategy
 class AdaptiveRetryStrategy(StandardRetryStrategy):
     """The standard strategy, and beside it a limiter that slows each scope down once its server has throttled.
 
-    A limiter learns of every attempt from the same three methods. What it adds is :meth:`send_permit`: whoever
+    A limiter learns of every attempt from the same three methods. What it adds is :meth:`send_permit`: the code that
     sends asks it before each attempt, after the backoff.
 
     :param config: the policy; or give options by name.
@@ -79,7 +79,7 @@ class AdaptiveRetryStrategy(StandardRetryStrategy):
         """Ask for leave to make one attempt. One permit is good for one attempt.
 
         :param token: the attempt's token.
-        :param deadline: the moment, on the strategy's clock, past which no wait may last; None: there is none.
+        :param deadline: the moment, on the strategy's clock, past which no wait may last; None: no deadline.
         :param waited: seconds waited for this permit so far.
         :returns: None: send. Otherwise wait as it says, and ask again.
         :raises RetryError: if there will be no permit in time; a retry's price is given back then.

@@ -8,6 +8,7 @@ from ..classifiers.protocol import RetryClassifier
 from ..classifiers.statuses import HintedStatusClassifier, HttpStatusCodeClassifier, IdempotencyKeyClassifier
 from ..classifiers.transport_faults import TransientErrorClassifier
 from ..config.retry_config import RetryConfig
+from ..pacing.announced import DIALECTS, dialects_of
 from ..smithy.model_classifier import SmithyModelClassifier
 
 
@@ -19,7 +20,11 @@ def default_classifiers(config: RetryConfig | None = None) -> tuple[RetryClassif
     config = RetryConfig() if config is None else config
     return (
         *_hinted_status_classifiers(config),
-        HttpStatusCodeClassifier(config.retry_status_codes),
+        # A translated ``Retry`` goes by the status alone, as urllib3 does.
+        HttpStatusCodeClassifier(
+            config.retry_status_codes,
+            dialects=(dialects_of(config.pacing) or DIALECTS) if config.urllib3_rules is None else None,
+        ),
         IdempotencyKeyClassifier(),
         AwsErrorCodeClassifier(),
         *([SmithyModelClassifier(config.models)] if config.models else []),

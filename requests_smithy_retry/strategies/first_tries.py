@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import Protocol
 
 from ..quotas.scope_quota import DO_NOTHING, FirstTry
@@ -36,9 +37,21 @@ class NothingToTell:
 NOTHING_TO_TELL = NothingToTell()
 
 
-def nothing_to_tell(_: str) -> FirstTryHook:
-    """The hook of any origin where nobody is told."""
-    return NOTHING_TO_TELL
+class BusyBesides:
+    """True while a live set has more in it than another one.
+
+    :param busy: the set.
+    :param others: a live set whose members, all of them in the first, do not count.
+    """
+
+    __slots__ = ("_busy", "_others")
+
+    def __init__(self, busy: Collection[object], others: Collection[object]) -> None:
+        self._busy = busy
+        self._others = others
+
+    def __bool__(self) -> bool:
+        return len(self._busy) > len(self._others)
 
 
 def nothing_known(_: str) -> None:
@@ -48,7 +61,7 @@ def nothing_known(_: str) -> None:
 def remember(hooks: dict[str, FirstTryHook], url: str, hook: FirstTryHook) -> None:
     """Have a hook found by the origin of a URL, as it is written there, until its scope is given up.
 
-    :param hooks: emptied by whoever gives a scope up, after the hook was marked as retired.
+    :param hooks: emptied when a scope is given up, after the hook was marked as retired.
     :param url: of the request.
     :param hook: of its scope.
     """

@@ -14,6 +14,7 @@ from ..classifiers.resend import resend_ruling
 from ..config.retry_config import ADAPTER_OPTIONS, CLASSIFIER_OPTIONS, RetryConfig
 from ..config.retry_options import NOTHING
 from ..errors import RetryConfigError, RetryError, StopReason
+from ..pacing.gate import Gates
 from .default_classifiers import default_classifiers
 from .protocol import CountsAttempts, RetryStrategy, RetryToken, SendPermits, delay_of
 from .simple import SimpleRetryStrategy, is_built_in
@@ -30,8 +31,8 @@ def gives_free_first_token(strategy: RetryStrategy) -> bool:
 def permits_needed(strategy: RetryStrategy) -> Collection[Any] | bool:
     """True if first attempts need permits, now or (a collection) once there is something in it.
 
-    A ``send_permit`` of somebody else's is always asked; so is a limiter of somebody else's, which may be throttled
-    from elsewhere. The built-in ones give leave to everybody until a server throttles.
+    A foreign ``send_permit`` is always asked; so is a foreign limiter, which may be throttled from elsewhere. Built-in
+    ones give leave to everybody until a server throttles.
     """
     if not hasattr(strategy, "send_permit"):
         return getattr(strategy, "busy", False) if isinstance(strategy, SimpleRetryStrategy) else False
@@ -161,6 +162,7 @@ class StrategyPort(NamedTuple):
     :param needs_first_token: a first attempt needs its token before it is sent.
     :param needs_permits: first attempts need permits, now or (a collection) once there is something in it.
     :param send_permit: asked before each attempt; None: attempts need no permit.
+    :param gates: hold sends back for limits that servers announced; None: nothing does.
     """
 
     strategy: SimpleRetryStrategy | ForeignStrategy
@@ -168,6 +170,7 @@ class StrategyPort(NamedTuple):
     needs_first_token: bool
     needs_permits: Collection[Any] | bool
     send_permit: Callable[..., object | None] | None
+    gates: Gates | None = None
 
     @property
     def needs_operation(self) -> Collection[Any] | bool:
@@ -186,16 +189,17 @@ def adapt(strategy: RetryStrategy, config: RetryConfig) -> StrategyPort:
         adapted.sees_successes if isinstance(adapted, SimpleRetryStrategy) else any(map(sees_successes, adapted.fold))
     )
     permit = adapted.send_permit if isinstance(strategy, SendPermits) and isinstance(adapted, SendPermits) else None
-    return StrategyPort(adapted, sees, not gives_free_first_token(strategy), permits_needed(strategy), permit)
+    gates = strategy.gates if isinstance(strategy, SimpleRetryStrategy) else None
+    return StrategyPort(adapted, sees, not gives_free_first_token(strategy), permits_needed(strategy), permit, gates)
 
 
 def check_beside_strategy(strategy: RetryStrategy, config: RetryConfig | None, options: dict[str, Any]) -> None:
-    """Refuse what would be connected to nothing, because the given strategy has its own.
+    """Refuse options that would have no effect, because the given strategy has its own.
 
     :param strategy: the object that was given as one.
     :param config: the config that was given beside it, or None.
     :param options: likewise, by name.
-    :raises RetryConfigError: for anything that the strategy would not look at, and for what is no strategy.
+    :raises RetryConfigError: for an option that the strategy would ignore, and for an object that is not a strategy.
     """
     if isinstance(strategy, type) or not isinstance(strategy, RetryStrategy):
         raise RetryConfigError(

@@ -39,7 +39,7 @@ class RetryStrategy(Protocol):
 
         :param token_to_renew: the failed attempt's token.
         :param error: the exception that the code raised, or one that carries the failed response.
-        :raises RetryError: if there shall be no further attempt.
+        :raises RetryError: if no further attempt is allowed.
         """
         ...
 
@@ -59,7 +59,7 @@ class SendPermits(Protocol):
         """Return None to permit the attempt, or an object whose ``rest(clock)`` waits before the next question.
 
         :param token: the attempt's token.
-        :param deadline: the moment, on the strategy's clock, past which no wait may last; None: there is none.
+        :param deadline: the moment, on the strategy's clock, past which no wait may last; None: no deadline.
         :param waited: seconds waited for this permit so far.
         :raises RetryError: if there will be no permit in time.
         """
@@ -184,7 +184,7 @@ class StandardRetryToken:
     _unused: list[None] = field(default_factory=lambda: [None], repr=False, compare=False)
 
     def answered(self, latency: float, timeout: float | None) -> StandardRetryToken:
-        """The same token, mark included, that knows how long its attempt took, for a quota that goes by that.
+        """Return the same token, mark included, with the duration of its attempt, for a quota that goes by that.
 
         :param latency: seconds.
         :param timeout: seconds that the attempt was allowed, or None.
@@ -226,9 +226,9 @@ class StrategySnapshot:
 def delay_of(token: Any, strategy: object) -> float:
     """Return the seconds for which a token asks; None, as in the published request loop, is 0 s.
 
-    :param token: a strategy's, perhaps somebody else's.
+    :param token: of any strategy, built-in or foreign.
     :param strategy: for the message of an error.
-    :raises TypeError: for what is no finite number of seconds: the wait would have no end, or none at all.
+    :raises TypeError: for anything but a finite number of seconds or None: the wait would never end, or never begin.
     """
     delay = token.retry_delay
     if delay is None:
@@ -259,8 +259,8 @@ def rest_until_permitted(
         wait = ask(token=token, deadline=deadline, waited=waited)
         if wait is None:
             return clock.now() - began
-        if not hasattr(type(wait), "rest"):  # asking it for ever would be no wait (a Mock has any attribute)
+        if not hasattr(type(wait), "rest"):  # asking it without end would not be a wait (a Mock has any attribute)
             raise TypeError(f"send_permit of {strategy!r}: None or an object to rest on, not {wait!r}")
-        if deadline is not None and clock.now() >= deadline:  # a strategy of somebody else's need not look at it
+        if deadline is not None and clock.now() >= deadline:  # a foreign strategy need not look at it
             raise RetryError(f"{strategy!r} gave no send permit in time", stop_reason=StopReason.RATE_LIMITED)
         wait.rest(clock)

@@ -92,11 +92,11 @@ def _read_part(timeout: Any) -> float | None:
 
 
 def quotas_for(config: RetryConfig, clock: Clock, busy: set[Any], forget: Callable[[], object]) -> Quotas:
-    """The quotas that a config asks for.
+    """Return the quotas that a config asks for.
 
     :param config: the policy.
     :param clock: tells the time.
-    :param busy: a live set: not empty while somebody waits for a service.
+    :param busy: a live set: not empty while operations wait for a service.
     :param forget: called after a scope was given up.
     """
     quota, url = config.effective_quota, config.quota_url
@@ -137,7 +137,7 @@ def quotas_for(config: RetryConfig, clock: Clock, busy: set[Any], forget: Callab
 
 
 def quota_before(bucket: RetryQuota, config: RetryConfig, clock: Clock) -> ScopeQuota:
-    """The quota that a bucket of somebody's is: others may spend it, unseen from here."""
+    """Return the quota for a bucket that the caller gave: others may spend it, unseen from here."""
     if isinstance(bucket, PayoffTokenBucket):
         return line_before(bucket, clock, _read_part)
     return PricedQuota(bucket, reward=config.success_reward, is_shared=True)

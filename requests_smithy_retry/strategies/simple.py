@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NoReturn
 
 from ..checks import is_seconds, safe_repr
@@ -17,11 +16,13 @@ from ..config.retry_config import RetryConfig, RetryOptions
 from ..config.retry_options import NOTHING, options_in_force
 from ..config.urllib3_rules import count_failure, heeds_hints
 from ..errors import RetryConfigError, RetryError, StopReason, TokenError
+from ..pacing.announced import DIALECTS, announced_in, dialects_of, limit_hint
 from ..pacing.backoff import RetryBackoffStrategy, is_backoff, takes_previous_delay
-from ..pacing.server_hints import AMZ_HEADER, Hint, delay_for, is_too_long, read_hint
+from ..pacing.gate import Gates
+from ..pacing.server_hints import AMZ_HEADER, Hint, delay_for, is_too_long, read_hint, until_text
 from ..quotas.bucket import RetryQuota
 from ..quotas.line import Standing, Terms
-from .first_tries import NOTHING_TO_TELL, FirstTryHook
+from .first_tries import NOTHING_TO_TELL, FirstTryHook, remember
 from .protocol import NEW, RetryToken, StandardRetryToken, StrategySnapshot
 
 if TYPE_CHECKING:
@@ -77,11 +78,14 @@ class SimpleRetryStrategy:
     mode: ClassVar[str] = "simple"
     """The value of the option ``mode`` that stands for it."""
 
-    busy: Collection[Any] = ()
-    """While it is empty, first attempts need no operation."""
+    busy: set[Any]
+    """While it is empty, first attempts need nothing of it."""
 
-    hooks: dict[str, FirstTryHook] | None = None
-    """The hooks for first-try successes, by the origin of the URL; None: no scope has one."""
+    hooks: dict[str, FirstTryHook]
+    """The hooks for first-try successes, by the origin of the URL."""
+
+    gates: Gates | None
+    """Hold sends back while their server has announced that it would refuse them; None: nothing does."""
 
     def __init__(
         self,
@@ -133,7 +137,11 @@ class SimpleRetryStrategy:
         return config.replace_from({"mode": f"strategy {name}"}, mode=self.mode)
 
     def _open_books(self) -> None:
-        """Begin to keep what a copy does not take over: quotas and limiters, of which this mode has none."""
+        """Begin to keep what a copy does not take over: gates, quotas and limiters."""
+        self.busy = set()
+        self.hooks = {}
+        dialects = dialects_of(self.config.pacing) if heeds_hints(self.config.urllib3_rules) else None
+        self.gates = None if dialects is None else Gates(self.clock, dialects, self.busy)
 
     @property
     def max_attempts(self) -> int:
@@ -148,7 +156,7 @@ class SimpleRetryStrategy:
         return StandardRetryToken(issuer=self, token_scope=token_scope)
 
     def refresh_retry_token_for_retry(self, *, token_to_renew: RetryToken, error: Exception) -> StandardRetryToken:
-        """A token for another attempt, or the reason why there is none.
+        """A token for another attempt, or the reason why there is no further one.
 
         In this order (contract 2.6): is a retry indicated, may the request be sent again, are attempts left, is the
         server's hint bearable, is there time, is there quota. A refusal costs no quota.
@@ -226,7 +234,7 @@ class SimpleRetryStrategy:
         return Payment(delay)
 
     def _is_last(self, attempts: int, reason: RetryReason, context: RetryContext) -> bool:
-        """True if no attempt may follow so many."""
+        """True if no attempt may follow this many."""
         options = context.options or NOTHING
         most = self.max_attempts if options.max_attempts is None else options.max_attempts
         is_capped = options.most_sent is not None and attempts >= options.most_sent
@@ -241,6 +249,8 @@ class SimpleRetryStrategy:
 
         :param url: have it found in ``hooks`` by the origin of this URL; None: the next one asks again.
         """
+        if url is not None:
+            remember(self.hooks, url, NOTHING_TO_TELL)
         return NOTHING_TO_TELL
 
     def _reason(self, classification: Classification, context: RetryContext, token: StandardRetryToken) -> RetryReason:
@@ -261,7 +271,7 @@ class SimpleRetryStrategy:
         else:
             delay = strategy.compute_next_backoff_delay(retry)
         if not is_seconds(delay) or delay < 0:
-            allowed = "a finite number of seconds from 0 on is allowed"
+            allowed = "a finite number of seconds, 0 or more, is allowed"
             raise TypeError(f"compute_next_backoff_delay of {strategy!r} returned {safe_repr(delay)}: {allowed}")
         return delay
 
@@ -273,15 +283,19 @@ class SimpleRetryStrategy:
         heeds_server = heeds_hints(self.config.urllib3_rules)
         if reason.retry_after is not None and (heeds_server or reason.retry_after_source != AMZ_HEADER):
             hints.append(Hint(reason.retry_after, reason.retry_after_source or "classifier"))
+        wall = self.clock.wall()
         if heeds_server and outcome.response is not None:
-            header = read_hint(outcome.response.headers, wall=self.clock.wall())
+            header = read_hint(outcome.response.headers, wall=wall)
+            if header is None and reason.kind is ErrorKind.THROTTLING:
+                dialects = dialects_of(self.config.pacing) or DIALECTS
+                header = limit_hint(announced_in(outcome.response.headers, wall=wall, dialects=dialects))
             if header is not None:
                 hints.append(header)
         limit = self.config.max_retry_after
         for hint in hints:
             if is_too_long(hint, limit):
                 why = f"{hint.source} asks for {hint.seconds:.15g} s, max_retry_after is {limit:g} s"
-                _refuse(StopReason.HINT_TOO_LONG, why, classification)
+                _refuse(StopReason.HINT_TOO_LONG, f"{why}: allowed again at {until_text(hint, wall)}", classification)
         return max(hints, key=lambda hint: delay_for(backoff, hint), default=None)
 
     def _redeem(self, token: RetryToken) -> StandardRetryToken:
@@ -299,7 +313,10 @@ class SimpleRetryStrategy:
         return default_classifiers(self.config)
 
     def __getstate__(self) -> dict[str, Any]:
-        return dict(self.__dict__)
+        state = dict(self.__dict__)
+        for name in ("busy", "hooks", "gates"):
+            del state[name]
+        return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)

@@ -14,7 +14,7 @@ from ..classifiers.outcome import RetryContext, context_of
 from ..config.retry_options import NOTHING
 from ..errors import RetryError, StopReason, is_unresolved
 from ..quotas.bucket import RetryQuota
-from ..quotas.line import Go, Refusal, Refused, Standing, Terms
+from ..quotas.line import Failure, Go, Refusal, Refused, Standing, Terms
 from ..quotas.scope_quota import ScopeQuota
 from ..urls import display_scope
 from .first_tries import NOTHING_TO_TELL, FirstTryHook, remember
@@ -37,10 +37,10 @@ STOP_REASONS = {
 class StandardRetryStrategy(SimpleRetryStrategy):
     """The standard mode of the AWS SDKs, with a quota that rides out outages.
 
-    Each scope has a bucket of two retries, which first-try successes fill and retries that pay enlarge. Who finds it
-    empty waits until somebody's success proves that the service is back, as long as ``patience`` or the deadline
-    allows. With ``retry_spec="2.1"`` or ``"2.0"``, with AWS settings or a number as ``quota``, each scope has the
-    published bucket instead: a retry has its price, and an empty bucket means no retries.
+    Each scope has a bucket of two retries, which first-try successes fill and retries that pay enlarge. An operation
+    that finds it empty waits until a success of another one proves that the service is back, as long as ``patience`` or
+    the deadline allows. With ``retry_spec="2.1"`` or ``"2.0"``, with AWS settings or a number as ``quota``, each scope
+    has the published bucket instead: a retry has its price, and an empty bucket means no retries.
 
     :param config: the policy; or give options by name.
     :param backoff_strategy: computes delays in place of the configured backoff, for every kind of failure.
@@ -54,12 +54,11 @@ class StandardRetryStrategy(SimpleRetryStrategy):
     def _open_books(self) -> None:
         super()._open_books()
         self._has_own_buckets = not is_built_in(self, "bucket")
-        self.busy: set[Any] = set()
-        """Empty: nobody waits for a service, so first attempts need no operation."""
-        self.hooks: dict[str, FirstTryHook] = {}
         self._quotas: Quotas = quotas_for(self.config, self.clock, self.busy, self.hooks.clear)
         shared = self._quotas.get(None) if isinstance(self.config.quota, RetryQuota) else None
         self.busy = getattr(shared, "lines", self.busy)
+        if self.gates is not None:
+            self.gates.busy = self.busy
 
     def bucket(self, token_scope: str | None = None) -> RetryQuota | None:
         """The bucket of a scope; None with ``quota=None``. A subclass may have its own say: it is always asked."""
@@ -94,7 +93,7 @@ class StandardRetryStrategy(SimpleRetryStrategy):
         return replace(token, standing=standing or Standing(self.clock.now()))
 
     def refresh_retry_token_for_retry(self, *, token_to_renew: RetryToken, error: Exception) -> StandardRetryToken:
-        """A token for another attempt, or the reason why there is none. It may take a while: see ``patience``.
+        """Return a token for another attempt, or raise the reason for refusing. It may take a while: see ``patience``.
 
         :param token_to_renew: the failed attempt's token.
         :param error: the exception that was raised, or one that carries the response.
@@ -104,7 +103,7 @@ class StandardRetryStrategy(SimpleRetryStrategy):
         try:
             return super().refresh_retry_token_for_retry(token_to_renew=token_to_renew, error=error)
         except RetryError:
-            # A final failure gives nothing back, and whoever waits for it shall know.
+            # A final failure gives nothing back, and those who wait for it must know.
             standing = getattr(token_to_renew, "standing", None)
             if standing is not None and standing.loan is not None and not context_of(error).outcome.is_success:
                 standing.loan.write_off()
@@ -130,7 +129,7 @@ class StandardRetryStrategy(SimpleRetryStrategy):
         return None if bucket is None else quota_before(bucket, self.config, self.clock)
 
     def snapshot(self) -> StrategySnapshot:
-        """An immutable view of the buckets, and of who waits; a scope that was never used has none."""
+        """Return an immutable view of the buckets and of the waiting operations; a scope never used is not in it."""
         return StrategySnapshot(MappingProxyType({scope: quota.snapshot() for scope, quota in self._quotas}))
 
     def _counts_attempts(self, reason: RetryReason, context: RetryContext) -> bool:
@@ -171,16 +170,15 @@ class StandardRetryStrategy(SimpleRetryStrategy):
                 standing = quota.answered(standing)
                 if quota.counts_attempts or is_poll(reason, context.outcome, self.config.urllib3_rules):
                     return Payment(delay, standing, terms)
-            seen = quota.failed(
-                standing,
-                terms,
+            failure = Failure(
                 price=price_of(self.config, quota, reason),
                 delay=delay,
                 hint=hint,
                 throttled=reason.kind is ErrorKind.THROTTLING,
                 unresolved=is_unresolved(context.outcome.error),
-                before_waiting=context.before_waiting and partial(context.before_waiting, classification),
             )
+            let_go = context.before_waiting and partial(context.before_waiting, classification)
+            seen = quota.failed(standing, terms, failure, before_waiting=let_go)
             if isinstance(seen, Go):
                 return _payment(seen, terms, quota)
         raise RetryError(
@@ -192,7 +190,7 @@ class StandardRetryStrategy(SimpleRetryStrategy):
 
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
-        for name in ("_quotas", "busy", "hooks", "_has_own_buckets"):
+        for name in ("_quotas", "_has_own_buckets"):
             del state[name]
         return state
 

@@ -23,7 +23,7 @@ from .connection_faults import (
     StopReading,
 )
 from .every_send import AttemptLog, cap_attempts, retries_disabled, watched_attempts
-from .fault_proxy import FaultProxy, Forward
+from .fault_proxy import FaultProxy, Forget, Forward
 from .fault_server import FaultServer, hanging_port, refusing_port
 from .recorded_request import RecordedRequest
 from .reply_faults import (
@@ -66,6 +66,7 @@ __all__ = [
     "FakeClock",
     "FaultProxy",
     "FaultServer",
+    "Forget",
     "Forward",
     "GarbageAfterReply",
     "HalfClose",

@@ -130,7 +130,7 @@ def watched_attempts() -> Iterator[AttemptLog]:
 
 
 def _alone(adapter: RetryAdapter, request: PreparedRequest, started: float, **ending: Any) -> RetryHistory:
-    """Make the history of an operation with retries switched off, which has none."""
+    """Make the history of an operation with retries switched off, which does not record its own."""
     duration = adapter.clock.now() - started
     record = AttemptRecord(1, adapter.clock.wall() - duration, duration, **ending)
     return RetryHistory(adapter.scope_of(request), (record,), StopReason.DISABLED, StopReason.DISABLED.value, 1)

@@ -6,7 +6,8 @@ import math
 import selectors
 import socket
 import ssl
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from .behaviour import Behaviour, Reply
@@ -24,9 +25,11 @@ class Forward(Behaviour):
     A forwarded exchange ends with the connection; an unreachable target gives 502.
 
     :param connect_timeout: seconds for connecting to the target.
+    :param drip: seconds to wait before each byte of the target's; 0: no wait.
     """
 
     connect_timeout: float = 5.0
+    drip: float = 0.0
 
     def act(self, wire: Wire, request: RecordedRequest) -> None:
         """Relay until both sides have closed, or one has reset."""
@@ -41,9 +44,13 @@ class Forward(Behaviour):
         try:
             wire.send(greeting)
             upstream.send(onward)
-            _relay(wire, upstream)
+            _relay(wire, upstream, self)
         finally:
             upstream.close()
+
+    def has_forgotten(self, used: float) -> bool:  # noqa: ARG002 - for :class:`Forget`
+        """Tell whether a path that was used last at a time of the monotonic clock is no longer known."""
+        return False
 
     def _route(self, request: RecordedRequest) -> tuple[str, int, bytes, bytes]:
         if request.method == "CONNECT":
@@ -55,6 +62,28 @@ class Forward(Behaviour):
         path = (target.path or "/") + (f"?{target.query}" if target.query else "")
         head = "\r\n".join([f"{request.method} {path} HTTP/1.1", *_onward_headers(request), "", ""])
         return target.hostname or "", target.port or 80, b"", head.encode("latin-1") + request.body
+
+
+@dataclass(frozen=True)
+class Forget(Forward):
+    """Forwards, and forgets what lies idle, as a NAT or a load balancer does.
+
+    What is sent over a forgotten path is dropped: no answer, no reset, and no word to the server. Use it alone, so that
+    it serves every request: ``FaultProxy(Forget(idle=1.0))``.
+
+    :param idle: the silence in both directions after which a path is forgotten, in seconds; infinite by default.
+    """
+
+    idle: float = math.inf
+    _all: list[float] = field(default_factory=lambda: [-math.inf], init=False, repr=False, compare=False)
+
+    def forget(self) -> None:
+        """Forget every path there is now. Safe from any thread."""
+        self._all[0] = time.monotonic()
+
+    def has_forgotten(self, used: float) -> bool:
+        """As above."""
+        return used <= self._all[0] or time.monotonic() - used >= self.idle
 
 
 def _onward_headers(request: RecordedRequest) -> list[str]:
@@ -88,10 +117,11 @@ class FaultProxy(FaultServer):
         return sum(request.method == "CONNECT" for request in self.requests)
 
 
-def _relay(client: Wire, upstream: Wire) -> None:
+def _relay(client: Wire, upstream: Wire, way: Forward) -> None:
     directions = [(client, upstream), (upstream, client)]
+    used = time.monotonic()
     while directions:
-        moved = False
+        moved, now = False, time.monotonic()  # before the other side can know of it
         for source, sink in list(directions):
             try:
                 data = source.receive_now()
@@ -99,12 +129,26 @@ def _relay(client: Wire, upstream: Wire) -> None:
                 client.reset()
                 upstream.reset()
                 raise HangUp("one side was reset, so the other was reset, too") from error
-            if data:
+            if data is not None and way.has_forgotten(used):
+                _swallow(client)
+                return
+            if data and way.drip and source is upstream:
+                sink.drip(data, way.drip)
+            elif data:
                 sink.send(data)
             elif data == b"":
                 sink.half_close()
                 directions.remove((source, sink))
             moved = moved or data is not None
+        if moved:
+            used = now
         if directions and not moved:
             wait_ready(math.inf, client.wake, *((source.sock, selectors.EVENT_READ) for source, _ in directions))
+    client.close()
+
+
+def _swallow(client: Wire) -> None:
+    """Read to the end what nobody gets."""
+    while client.receive():
+        pass
     client.close()

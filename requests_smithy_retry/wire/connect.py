@@ -1,10 +1,8 @@
-"""Connecting within the attempt's deadline (contract 8.1), and recording whether the connection was made.
-
-Name resolution cannot be interrupted. Everything after it can: the loop over the addresses, the tunnel, TLS.
-"""
+"""Connecting (contract 8.1, 14.5): to the first address that answers, within the attempt's deadline."""
 
 from __future__ import annotations
 
+import functools
 import socket
 import sys
 import weakref
@@ -12,9 +10,15 @@ from typing import Any
 
 import urllib3.exceptions as uex
 from urllib3.connection import HTTPConnection
+from urllib3.util import Timeout
 from urllib3.util import connection as urllib3_connection
 
 from ..interruptions import is_interruption
+from .addresses import AddressMemory, Peer
+from .proxies import bound_handshake, open_otherwise
+from .racing import Candidate, How, Race, candidates
+from .resolving import resolve
+from .response import RESPONSE_CLASS, ProbeResponse
 from .state import this_thread
 from .upload import sending
 
@@ -22,18 +26,24 @@ _create_connection = urllib3_connection.create_connection
 
 
 class Connect:
-    """The ``connect`` of one connection, which records in the attempt when it begins and ends.
+    """The ``connect`` of one connection, which records in the attempt when it begins and ends, and to which address.
 
     Only an attempt's first connection is recorded: one that is made after something was sent belongs to the caller's
     body. A tunnel's head is no byte of the request, so ``send`` is prepared once the tunnel is established.
 
     The reference to the connection is weak: a cycle would keep sockets open until the next garbage collection.
+
+    :param connection: the connection.
+    :param memory: remembers which addresses failed.
     """
 
-    __slots__ = ("_connection",)
+    __slots__ = ("_connection", "_memory", "peer")
 
-    def __init__(self, connection: HTTPConnection) -> None:
+    def __init__(self, connection: HTTPConnection, memory: AddressMemory) -> None:
         self._connection = weakref.ref(connection)
+        self._memory = memory
+        self.peer: Peer | None = None
+        """The far end; None if it is not connected yet, or not by us."""
 
     def __call__(self) -> None:
         """Connect."""
@@ -42,93 +52,116 @@ class Connect:
         connection.__dict__.pop("send", None)
         is_first = this_thread.connecting is None
         if is_first:
-            this_thread.connecting = True
-        if this_thread.deadline is None:
-            type(connection).connect(connection)
-        else:
-            connection._new_conn = lambda: open_in_time(connection)
-            try:
-                type(connection).connect(connection)
-            finally:
-                del connection._new_conn
+            this_thread.connecting, this_thread.peer = True, None
+        self._connect(connection, is_first)
         if is_first:
-            this_thread.connecting = False
-        connection.send = sending(connection)
+            this_thread.connecting = self.peer or False
+        connection.send = sending(connection, self.peer)
 
-
-def open_in_time(connection: Any) -> Any:
-    """Open the socket as the connection's own ``_new_conn`` does, but by the attempt's deadline.
-
-    :raises urllib3.exceptions.ConnectTimeoutError: if the deadline has passed.
-    """
-    try:
-        connection.timeout = this_thread.seconds(connection.timeout)
-        return _opened_in_time(connection)
-    except TimeoutError as error:
-        message = f"Connection to {connection.host} timed out. (connect timeout={connection.timeout})"
-        raise uex.ConnectTimeoutError(connection, message) from error
-
-
-def _opened_in_time(connection: Any) -> Any:
-    sock = _open(connection)
-    try:
-        # The socket's timeout bounds the tunnel and the handshake.
-        sock.settimeout(this_thread.seconds(connection.timeout))
-    except BaseException:
-        sock.close()  # the connection does not own it yet
-        raise
-    return sock
-
-
-def _open(connection: Any) -> Any:
-    opener = type(connection)._new_conn
-    if opener is not HTTPConnection._new_conn or urllib3_connection.create_connection is not _create_connection:
-        # A SOCKS proxy, or a patched lookup: it gets one timeout, not one per address.
-        return opener(connection)
-    addresses = _addresses(connection)
-    if addresses is None:
-        return opener(connection)  # fails with urllib3's own exception
-    for number, address in enumerate(addresses, 1):
+    def _connect(self, connection: Any, is_first: bool) -> None:
+        self.peer = None
+        if this_thread.plain and this_thread.deadline is None:
+            type(connection).connect(connection)
+            return
+        connection._new_conn = lambda: self._open(connection, is_first)
         try:
-            return _connected(connection, address)
-        except TimeoutError as error:  # noqa: PERF203 - the next address may do
-            if number == len(addresses) or is_interruption(error):
-                raise
+            type(connection).connect(connection)
+        finally:
+            del connection._new_conn
+
+    def _open(self, connection: Any, is_first: bool) -> Any:
+        """Open the socket as the connection's own ``_new_conn`` does, but by the attempt's deadline.
+
+        :raises urllib3.exceptions.ConnectTimeoutError: if no address answered in time.
+        """
+        try:
+            if this_thread.deadline is not None:
+                connection.timeout = this_thread.seconds(connection.timeout)
+            sock = self._opened(connection)
+            if this_thread.deadline is not None:
+                _bound(connection, sock)
+        except TimeoutError as error:
+            message = f"Connection to {connection.host} timed out. (connect timeout={connection.timeout})"
+            raise uex.ConnectTimeoutError(connection, message) from error
+        finally:
+            if is_first:
+                this_thread.peer = self.peer
+        return sock
+
+    def _opened(self, connection: Any) -> Any:
+        opener = type(connection)._new_conn
+        if opener is not HTTPConnection._new_conn or urllib3_connection.create_connection is not _create_connection:
+            # A SOCKS proxy, or a patched way to connect: it gets one timeout, not one per address.
+            return open_otherwise(connection, opener)
+        try:
+            sock = self._connected(connection, candidates(_addresses(connection)))
+        except TimeoutError:
+            raise
         except OSError as error:
             if is_interruption(error):
                 raise
-            if number == len(addresses):
-                message = f"Failed to establish a new connection: {error}"
-                raise uex.NewConnectionError(connection, message) from error
-    raise AssertionError("there is at least one address")  # pragma: no cover - see _addresses
+            raise _named(connection, error) from error
+        sys.audit("http.client.connect", connection, connection.host, connection.port)
+        return sock
+
+    def _connected(self, connection: Any, ahead: list[Candidate]) -> Any:
+        """Connect to one of the addresses, those that failed lately last, and remember what failed on the way."""
+        memory, origin = self._memory, f"{connection.host}:{connection.port}"
+        names = tuple(candidate.name for candidate in ahead)
+        if len(ahead) > 1:
+            ahead = [ahead[names.index(name)] for name in memory.in_order(origin, names, this_thread.tried)]
+            memory.begin_probe(origin, ahead[0].name)
+        timeout = Timeout.resolve_default_timeout(connection.timeout)
+        race = Race(ahead, How(timeout, connection.source_address, connection.socket_options or ()))
+        try:
+            sock, (name, *_) = race.run()
+            self.peer = Peer(memory, origin, name, names, memory.clock.now())
+        finally:
+            if race.failed:
+                self._remember(race.failed, origin, names)
+        is_known = memory.is_known(origin, name)
+        connection.response_class = functools.partial(ProbeResponse, self.peer) if is_known else RESPONSE_CLASS
+        sock.settimeout(timeout)
+        return sock
+
+    def _remember(self, failed: dict[str, str], origin: str, names: tuple[str, ...]) -> None:
+        """Take note of the addresses that failed. A name's only address has nothing to be remembered for."""
+        if self.peer is None:
+            self.peer = Peer(self._memory, origin, ", ".join(failed), (), 0.0)
+        if len(names) > 1:
+            for name, why in failed.items():
+                self._memory.failed(origin, name, why)
 
 
-def _connected(connection: Any, address: tuple[str, int]) -> Any:
-    sock = _create_connection(
-        address,
-        this_thread.seconds(connection.timeout),
-        source_address=connection.source_address,
-        socket_options=connection.socket_options,
-    )
-    sys.audit("http.client.connect", connection, connection.host, connection.port)
-    return sock
+def _bound(connection: Any, sock: Any) -> None:
+    """Have the time that is left bound the tunnel and the handshake, as the socket's timeout."""
+    try:
+        sock.settimeout(this_thread.seconds(connection.timeout))
+        bound_handshake(connection, sock)
+    except BaseException:
+        sock.close()  # the connection does not own it yet
+        raise
 
 
-def _addresses(connection: Any) -> list[tuple[str, int]] | None:
-    """Return the addresses of the host, in the resolver's order; None if it has none."""
+def _addresses(connection: Any) -> list[Any]:
+    """Look up the host; return the addresses as ``getaddrinfo`` does.
+
+    :raises urllib3.exceptions.LocationParseError: for a host that cannot be a name.
+    """
     host = connection._dns_host.strip("[]")
     try:
-        family = urllib3_connection.allowed_gai_family()
-        found = socket.getaddrinfo(host, connection.port, family, socket.SOCK_STREAM)
-    except (OSError, UnicodeError) as error:
-        if is_interruption(error):
-            raise
-        return None
-    return [(_with_scope(address), connection.port) for *_, address in found] or None
+        host.encode("idna")
+    except UnicodeError:
+        raise uex.LocationParseError(f"'{host}', label empty or too long") from None
+    family = urllib3_connection.allowed_gai_family()
+    found = resolve(connection, host, connection.port, family)
+    if not found:
+        raise OSError("getaddrinfo returns an empty list")
+    return found
 
 
-def _with_scope(address: tuple[Any, ...]) -> str:
-    """Return the address as text. An IPv6 link-local address needs its scope, the interface's number."""
-    host = str(address[0])
-    scope = address[3] if len(address) == 4 and "%" not in host else 0
-    return f"{host}%{scope}" if scope else host
+def _named(connection: Any, error: OSError) -> Exception:
+    """Return urllib3's exception for a name without addresses, or a connection that was not made."""
+    if isinstance(error, socket.gaierror) and hasattr(uex, "NameResolutionError"):
+        return uex.NameResolutionError(connection.host, connection, error)
+    return uex.NewConnectionError(connection, f"Failed to establish a new connection: {error}")

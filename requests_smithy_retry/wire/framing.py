@@ -13,7 +13,7 @@ MOST_LINE = 1024
 
 
 class Sized:
-    """A body that ends at its length or, where there is none, with the connection.
+    """A body that ends at its length or, without one, with the connection.
 
     :param length: the bytes of the body, or None.
     """

@@ -1,4 +1,4 @@
-"""Pools whose connections are prepared (contract 14.1): subclasses of urllib3's, set in an adapter's pool managers.
+"""Pools whose connections are prepared (contract 14.1, 14.7): subclasses of urllib3's, in an adapter's pool managers.
 
 ``ConnectionCls`` is never replaced, because others (vcrpy) do that.
 """
@@ -6,14 +6,20 @@
 from __future__ import annotations
 
 import functools
+import weakref
+from collections.abc import Callable
 from typing import Any
 
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool
 from urllib3.exceptions import EmptyPoolError
 
+from ..clock import SYSTEM_CLOCK, Clock, SystemClock
+from .addresses import AddressMemory, is_in_disgrace
 from .connect import Connect
 from .forked import leave_to_parent
+from .idle import KeptConnections, is_usual_queue, keep_alive
+from .proxies import prepare_tunnel
 from .response import RESPONSE_CLASS
 from .state import this_thread
 
@@ -21,19 +27,103 @@ KNOWN_CONNECTS = frozenset({HTTPConnection.connect, HTTPSConnection.connect})
 """The ``connect`` methods that are known to end before the first byte of a request is sent."""
 
 
-def prepare(connection: Any) -> Any:
-    """Prepare a new connection, unless its class has a ``connect`` of its own."""
+def prepare(connection: Any, memory: AddressMemory | None = None, *, probes: bool = False) -> Any:
+    """Prepare a new connection, unless its class has a ``connect`` of its own.
+
+    :param connection: urllib3's, not connected yet.
+    :param memory: remembers which addresses failed; None: a memory of its own.
+    :param probes: switch TCP keep-alive on.
+    """
     if getattr(type(connection), "connect", None) in KNOWN_CONNECTS:
-        connection.connect = Connect(connection)
+        connection.connect = Connect(connection, memory or AddressMemory(SYSTEM_CLOCK))
         connection.response_class = RESPONSE_CLASS
+        prepare_tunnel(connection)
+        if probes and not this_thread.plain:
+            keep_alive(connection)
     return connection
 
 
 class PreparingPool(HTTPConnectionPool):
-    """A mix-in for urllib3's pool classes that prepares each connection."""
+    """A mix-in for urllib3's pool classes that prepares each connection, and closes those that lay idle too long."""
+
+    addresses: AddressMemory | None = None
+    """Remembers which addresses failed; None: a memory of its own for each connection."""
+    max_idle: float | None = None
+    """A connection that lay this long is not used again, in seconds; None: every one is."""
+    now: Callable[[], float] = staticmethod(SYSTEM_CLOCK.now)
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        self.probes = "socket_options" not in options  # a caller's own options win
+        super().__init__(*args, **options)
+
+    def QueueCls(self, maxsize: int) -> Any:  # type: ignore[override]
+        """Make the queue for the connections that are kept."""
+        usual: Any = super().QueueCls
+        if self.max_idle is None or not is_usual_queue(usual):
+            return usual(maxsize)
+        return KeptConnections(maxsize, self.max_idle, self.now)
 
     def _new_conn(self) -> Any:
-        return prepare(super()._new_conn())
+        return prepare(super()._new_conn(), self.addresses, probes=self.probes)
+
+    def check_kept_connections(self, memory: AddressMemory) -> None:
+        """Check each connection that the pool gives out, as long as the memory has a failure.
+
+        While there is none, a request takes its connection without a check.
+        """
+        self._get_conn = CheckedGet(self, memory)  # type: ignore[method-assign]
+
+
+class CheckedGet:
+    """The ``_get_conn`` of a pool that closes a connection to an address that is to be avoided.
+
+    The reference to the pool is weak: a cycle would keep its connections open.
+    """
+
+    __slots__ = ("_memory", "_pool")
+
+    def __init__(self, pool: PreparingPool, memory: AddressMemory) -> None:
+        self._pool = weakref.ref(pool)
+        self._memory = memory
+
+    def __call__(self, timeout: float | None = None) -> Any:
+        """Return a connection, which connects again if it was closed."""
+        pool: Any = self._pool()
+        connection = type(pool)._get_conn(pool, timeout)
+        if is_in_disgrace(connection):
+            connection.close()
+            if not connection.auto_open:  # one through a proxy's tunnel, in urllib3 1.26
+                connection = pool._new_conn()
+        if self._memory.is_empty:
+            pool.__dict__.pop("_get_conn", None)
+            if not self._memory.is_empty:  # another thread's failure, just now
+                pool.check_kept_connections(self._memory)
+        return connection
+
+
+class NewPool:
+    """The ``_new_pool`` of a pool manager, which gives each pool the memory of addresses.
+
+    The reference to the manager is weak: a cycle would keep its pools alive.
+
+    :param manager: the pool manager.
+    :param addresses: remembers which addresses failed.
+    """
+
+    __slots__ = ("_manager", "addresses")
+
+    def __init__(self, manager: Any, addresses: AddressMemory) -> None:
+        self._manager = weakref.ref(manager)
+        self.addresses = addresses
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Make a pool."""
+        manager: Any = self._manager()
+        pool = type(manager)._new_pool(manager, *args, **kwargs)
+        if isinstance(pool, PreparingPool):
+            pool.addresses = self.addresses
+            self.addresses.watch(pool)
+        return pool
 
 
 class WaitingPool(PreparingPool):
@@ -47,19 +137,50 @@ class WaitingPool(PreparingPool):
         return super()._get_conn(timeout)
 
 
-@functools.cache
-def preparing(pool_class: type[HTTPConnectionPool], waits: bool = False) -> type[HTTPConnectionPool]:
-    """Return a subclass of a pool class whose connections are prepared."""
+def preparing(
+    pool_class: type[HTTPConnectionPool],
+    waits: bool = False,
+    max_idle: float | None = None,
+    clock: Clock = SYSTEM_CLOCK,
+) -> type[HTTPConnectionPool]:
+    """Return a subclass of a pool class whose connections are prepared.
+
+    :param pool_class: of urllib3, or of a program.
+    :param waits: its pools wait for a free connection.
+    :param max_idle: the age from which on an idle connection is not used, in seconds; None: no age.
+    :param clock: measures the age.
+    """
     if issubclass(pool_class, PreparingPool):
         return pool_class
-    return type(pool_class.__name__, (WaitingPool if waits else PreparingPool, pool_class), {})
+    is_usual = isinstance(clock, SystemClock)  # a copied adapter has a copy of it
+    make: Any = _kept_class if is_usual else _class
+    made: type[HTTPConnectionPool] = make(pool_class, waits, max_idle, SYSTEM_CLOCK if is_usual else clock)
+    return made
 
 
-def use_our_pools(manager: Any) -> None:
-    """Have a pool manager of urllib3 (direct, proxy or SOCKS) make preparing pools from now on. Idempotent."""
+def _class(pool_class: Any, waits: bool, max_idle: float | None, clock: Clock) -> Any:
+    values = {"max_idle": max_idle, "now": staticmethod(clock.now)}
+    return type(pool_class.__name__, (WaitingPool if waits else PreparingPool, pool_class), values)
+
+
+_kept_class = functools.lru_cache(256)(_class)
+"""The same, made once: ``requests.get`` makes an adapter for each call."""
+
+
+def use_our_pools(manager: Any, addresses: AddressMemory, max_idle: float | None = None) -> None:
+    """Have a pool manager of urllib3 (direct, proxy or SOCKS) make preparing pools from now on. Idempotent.
+
+    :param manager: the pool manager; one of another kind is left alone.
+    :param addresses: remembers which addresses failed, and tells the time.
+    :param max_idle: the age from which on an idle connection is not used, in seconds; None: no age.
+    """
     if not hasattr(manager, "pool_classes_by_scheme"):
         return
     leave_to_parent(manager)
     waits = bool(manager.connection_pool_kw.get("block"))
     classes = manager.pool_classes_by_scheme
-    manager.pool_classes_by_scheme = {scheme: preparing(pool, waits) for scheme, pool in classes.items()}
+    manager.pool_classes_by_scheme = {
+        scheme: preparing(pool, waits, max_idle, addresses.clock) for scheme, pool in classes.items()
+    }
+    if hasattr(type(manager), "_new_pool") and getattr(manager._new_pool, "addresses", None) is not addresses:
+        manager._new_pool = NewPool(manager, addresses)

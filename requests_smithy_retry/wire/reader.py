@@ -61,7 +61,7 @@ class Reader(socket.SocketIO):
             return _recv_into(self, buffer)
         finally:
             # While a tunnel is being made, the socket's timeout bounds the handshake that follows.
-            sock.settimeout(_rest(usual) if this_thread.connecting else usual)
+            sock.settimeout(this_thread.rest(usual) if this_thread.connecting is True else usual)
 
     @property
     def held_ahead(self) -> bytearray:
@@ -111,7 +111,7 @@ class Reader(socket.SocketIO):
 
 
 class BoundedReader(Reader):
-    """A reader whose body is to be read in so many seconds, from the first read on."""
+    """A reader that bounds the time from the first read of the body to its end, in seconds."""
 
     seconds: float = 0.0
     _until: Deadline | None = None
@@ -122,13 +122,6 @@ class BoundedReader(Reader):
             self._until = after(self.seconds)
         with this_thread.under(earliest(self._until, this_thread.deadline)):
             return super().readinto(buffer)
-
-
-def _rest(usual: float | None) -> float | None:
-    try:
-        return this_thread.seconds(usual)
-    except TimeoutError:
-        return 1e-3  # the next step on this socket fails at once
 
 
 def reader_of(raw: Any) -> Reader | None:

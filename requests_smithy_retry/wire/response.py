@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import http.client
 from io import BufferedReader
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import urllib3
 from urllib3.exceptions import InvalidHeader
 
 from .reader import Reader
 from .state import this_thread
+
+if TYPE_CHECKING:
+    from .addresses import Peer
 
 MOST_INTERIM = 16
 """The most 1xx responses that are skipped."""
@@ -59,6 +62,8 @@ class CheckedResponse(http.client.HTTPResponse):
     """True while retries are switched off."""
     had_chunk: bool = False
     """True once a chunk was not empty."""
+    interim: int = 0
+    """The number of 1xx responses that were read past."""
 
     def __init__(self, sock: Any, debuglevel: int = 0, method: str | None = None, url: str | None = None) -> None:
         try:
@@ -80,15 +85,23 @@ class CheckedResponse(http.client.HTTPResponse):
         if not self.length and not this_thread.plain:
             self._check_head()
 
+    def _read_status(self) -> tuple[str, int, str]:
+        """Read the line of the status, and count the 1xx responses: ``begin`` itself reads past every 100.
+
+        :raises http.client.HTTPException: if there are too many.
+        """
+        read: tuple[str, int, str] = _read_status(self)
+        if read[1] < 200 and not this_thread.plain and _is_interim(read[1]):
+            self.interim += 1
+            if self.interim > MOST_INTERIM:
+                raise http.client.HTTPException(f"got more than {MOST_INTERIM} interim responses")
+        return read
+
     def _check_head(self) -> None:
         """Check a head that announces no length, so that a cut would not be noticed later."""
-        for _ in range(MOST_INTERIM):
-            if not _is_interim(self.status):
-                break
+        while _is_interim(self.status):
             self.headers = self.msg = None  # type: ignore[assignment]
             _begin(self)
-        if _is_interim(self.status):
-            raise http.client.HTTPException(f"got more than {MOST_INTERIM} interim responses")
         if getattr(getattr(self.fp, "raw", None), "ended", False):
             raise http.client.RemoteDisconnected("Remote end closed connection within the head of its response")
         if self.status == 101:
@@ -145,5 +158,24 @@ class _ReadsToLength(CheckedResponse):
 RESPONSE_CLASS = CheckedResponse if hasattr(urllib3, "BaseHTTPResponse") else _ReadsToLength
 """The response class of prepared connections."""
 
+
+class ProbeResponse(RESPONSE_CLASS):  # type: ignore[misc, valid-type]
+    """A response from an address that failed lately: a status below 500 clears it.
+
+    :param peer: the address.
+    :param sock: as in ``http.client``; so are the others.
+    """
+
+    def __init__(self, peer: Peer, sock: Any, *others: Any, **named: Any) -> None:
+        super().__init__(sock, *others, **named)
+        self._peer = peer
+
+    def begin(self) -> None:
+        """Read the head."""
+        super().begin()
+        if self.status < 500:
+            self._peer.memory.succeeded(self._peer.origin, self._peer.address)
+
+
 _base: Any = http.client.HTTPResponse
-_init, _begin, _safe_read = _base.__init__, _base.begin, _base._safe_read
+_init, _begin, _safe_read, _read_status = _base.__init__, _base.begin, _base._safe_read, _base._read_status

@@ -3,29 +3,44 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..clock import Deadline
 from .timeouts import LONGEST
+
+if TYPE_CHECKING:
+    from .addresses import Peer
 
 
 class AttemptState(threading.local):
     """The attempt that a thread is making. Reset before each; an attempt stays in its thread."""
 
-    connecting: bool | None = False
-    """None until the attempt connects or sends; True while its first connection is being made; False from then on.
+    connecting: bool | Peer | None = False
+    """None until the attempt connects or sends; True while its first connection is being made.
 
-    As long as it is True, no byte of the request was written. It stays False afterwards, because the caller's body may
-    make connections of its own while it is sent.
+    As long as it is True, no byte of the request was written. From then on it is the far end of the connection, or
+    False where that is not known. It does not become True again: the caller's body may make connections of its own.
     """
+
+    peer: Peer | None = None
+    """The far end, as far as it is known, while :attr:`connecting` is True."""
+
+    tried: Collection[tuple[str, str]] = ()
+    """The addresses at which earlier attempts of the operation failed, each with its origin."""
 
     deadline: Deadline | None = None
     """The end of the attempt; None: only its timeouts bound it."""
 
     plain = False
     """True while retries are off: heads and bodies are read as a plain ``HTTPAdapter`` reads them (contract 10.2)."""
+
+    def reached(self) -> Peer | None:
+        """Return the far end of the attempt's connection; None if it is not known."""
+        if self.connecting is True:
+            return self.peer
+        return self.connecting or None
 
     def seconds(self, usual: float | None) -> float | None:
         """Return the timeout of a socket's next step, in seconds; None for no limit.
@@ -42,6 +57,16 @@ class AttemptState(threading.local):
         if usual is None:
             return left if left < LONGEST else LONGEST
         return usual if usual < left else left
+
+    def rest(self, usual: float | None) -> float | None:
+        """Return the same, and the shortest timeout once the deadline has passed, so that the next step fails at once.
+
+        :param usual: the socket's own timeout; None for no limit.
+        """
+        try:
+            return self.seconds(usual)
+        except TimeoutError:
+            return 1e-3
 
     def bound(self, sock: Any) -> float | None:
         """Bound a socket's next step by the deadline; return its own timeout, to be restored.

@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from urllib3.connection import HTTPConnection
 
 from .state import this_thread
 
+if TYPE_CHECKING:
+    from .addresses import Peer
+
 PIECE = 16_384
 """The size of a TLS record, to each of which urllib3's ``sendall`` over pyOpenSSL applies its timeout."""
 
 
-def sending(connection: HTTPConnection) -> Callable[[Any], None]:
-    """Return a ``send`` for one connection, with a weak reference to it: a cycle would keep sockets open."""
+def sending(connection: HTTPConnection, peer: Peer | None = None) -> Callable[[Any], None]:
+    """Return a ``send`` for one connection, with a weak reference to it: a cycle would keep sockets open.
+
+    :param connection: the connection.
+    :param peer: its far end; None if it is not known.
+    """
     reference, plain = weakref.ref(connection), type(connection).send
+    reached = peer or False
 
     def send(data: Any) -> None:
         # The first step of an attempt over a kept connection is a head: the socket's buffer is empty, and the socket
@@ -25,7 +33,7 @@ def sending(connection: HTTPConnection) -> Callable[[Any], None]:
             plain(reference(), data)  # type: ignore[arg-type]  # it is being called through the connection itself
         else:
             _send_in_time(plain, reference(), data)
-        this_thread.connecting = False  # also over a connection that was kept alive
+        this_thread.connecting = reached  # also over a connection that was kept alive
 
     return send
 

@@ -76,21 +76,21 @@ def test_a_reason_is_frozen_and_remembers_its_source():
 
 
 def test_a_delay_of_nothing_is_a_delay() -> None:
-    """From 0 on; below 1 s as well."""
+    """A delay of 0 s or of less than 1 s is a valid ``retry_after``."""
     for seconds in (0, 0.5):
         action = RetryAction.retryable_error_with_explicit_delay(ErrorKind.TRANSIENT, seconds)
         assert action.reason.retry_after == seconds
 
 
 def test_a_retry_may_be_forbidden_without_a_word() -> None:
-    """Then there is none, not an empty one."""
+    """Without a reason, ``why`` is None, not an empty text."""
     assert RetryForbidden().why is None
     assert RetryForbidden() == RetryAction.retry_forbidden()
 
 
 @pytest.mark.parametrize("base", [RetryAction, RetryIndicated, RetryForbidden])
 def test_the_union_is_closed(base: type) -> None:
-    """There is no fourth verdict, and no special kind of one of the three."""
+    """A fourth verdict, or a subclass of one of the three, raises ``TypeError``."""
     with pytest.raises(TypeError, match="closed union"):
         type("Maybe", (base,), {"__slots__": (), "__module__": "elsewhere"})
 

@@ -87,7 +87,7 @@ def test_max_retries_means_attempts(value, attempts, assigned):
 
 @pytest.mark.parametrize("value", [True, -1, 1.5, "3", object()])
 def test_other_values_of_max_retries_are_refused(value):
-    """What is no number of retries is refused by name, in the constructor and when assigned."""
+    """A value that is not a whole number of retries is refused by name, in the constructor and when assigned."""
     with pytest.raises(RetryConfigError, match="max_retries"):
         RetryAdapter(max_retries=value)
     adapter = RetryAdapter()
@@ -134,7 +134,7 @@ def test_what_is_no_config_is_refused():
 
 @pytest.mark.parametrize("strategy", [object(), StandardRetryStrategy, "standard"])
 def test_what_is_no_strategy_is_refused(strategy):
-    """A strategy is an object with the three methods; a class is none yet."""
+    """A strategy is an object with the three methods; its class is not a strategy."""
     with pytest.raises(RetryConfigError, match="strategy="):
         RetryAdapter(strategy=strategy)
     with pytest.raises(RetryConfigError, match="strategy="):
@@ -196,7 +196,7 @@ def test_other_statuses_are_not(status):
 
 def test_a_hint_does_not_make_an_outcome_retryable():
     """``Retry-After`` on a 404 or a 301 asks for nothing that we would do (contract 3.6)."""
-    for status in (404, 301, 200, 413):
+    for status in (404, 301, 200, 405):
         adapter = scripted(Reply(status, {"Retry-After": "1", "x-amz-retry-after": "10"}))
         assert status == send(adapter).status_code
 
@@ -470,7 +470,7 @@ def test_a_classifiers_bug_comes_through_and_nothing_stays_open():
 
 
 def test_a_classifier_may_see_successes():
-    """A polling classifier can have a 200 retried, and says nothing of the one that counts."""
+    """A polling classifier can have a 202 retried, and abstains on the success that ends the polling."""
 
     @classifier(sees_successes=True)
     def pending(outcome):
@@ -575,7 +575,7 @@ class Guide:
 
 @pytest.mark.parametrize(("status", "attempts"), [(400, 1), (401, 1), (403, 1), (404, 1), (429, 6), (500, 6), (501, 6)])
 def test_the_guides_strategy_sends_a_clients_error_once(status, attempts):
-    """What it propagates is a refusal: the caller gets the last response, not the exception that carried it."""
+    """An error that the strategy propagates is a refusal: the caller gets the last response, not its carrier."""
     adapter = scripted(*[status] * 6, strategy=Guide())
     response = send(adapter)
     assert (status, attempts) == (response.status_code, len(adapter.sent))
@@ -583,7 +583,7 @@ def test_the_guides_strategy_sends_a_clients_error_once(status, attempts):
 
 
 def test_the_guides_strategy_propagates_the_last_exception():
-    """The same object, and no context of the decision is left on it."""
+    """The caller gets the very object of the last attempt, with no ``retry_context`` left on it."""
     errors = [reset_error() for _ in range(6)]
     adapter = scripted(*errors, strategy=Guide())
     with pytest.raises(rex.ConnectionError) as caught:
@@ -604,7 +604,7 @@ def test_a_foreign_strategys_own_exception_comes_through():
 
 
 def test_a_foreign_strategy_keeps_to_the_blocks_max_attempts():
-    """``retry_options(max_attempts=1)`` holds whoever decides."""
+    """``retry_options(max_attempts=1)`` holds with a foreign strategy, too."""
     adapter = scripted(503, strategy=Counting())
     with retry_options(max_attempts=1):
         response = send(adapter)
@@ -641,7 +641,7 @@ def test_the_delay_of_the_first_token_is_waited():
 
 
 def test_the_scope_is_the_targets_origin_or_what_a_function_says():
-    """Operations are grouped by origin, or by the option ``scope``; what is no text is refused."""
+    """Operations are grouped by origin, or by the option ``scope``; a scope that is not a string is refused."""
     adapter = scripted(503, 404, 200, scope=lambda request: request.headers["x-tenant"])
     send(adapter, headers={"x-tenant": "a"})
     assert ["a"] == list(adapter.strategy.snapshot().buckets)
@@ -790,7 +790,7 @@ def test_a_subclass_of_a_strategy_is_asked_from_the_first_attempt():
 
 
 def test_a_close_leaves_the_adapter_usable():
-    """As in requests."""
+    """A closed adapter can send and retry again, as in requests."""
     adapter = scripted(200, 503, 200)
     session = session_with(adapter)
     session.get(URL)

@@ -115,7 +115,7 @@ def test_a_copied_strategy_starts_full(duplicate):
 
 @ways
 def test_a_subclass_with_attributes_of_its_own_is_copied(duplicate):
-    """What a subclass lists in ``__attrs__`` is kept, as with ``HTTPAdapter``."""
+    """Attributes that a subclass lists in ``__attrs__`` are kept, as with ``HTTPAdapter``."""
     adapter = Labelled(label="mine", max_attempts=2)
     other = duplicate(adapter)
     assert ("mine", 2) == (other.label, other.strategy.max_attempts)
@@ -225,7 +225,7 @@ def test_every_protocol_pickles_it(options, protocol):
 
 @ways
 def test_a_copy_in_simple_mode_has_no_quota(duplicate):
-    """Nobody gave it one, so its copy has none either."""
+    """The copy has the mode, and the quota by default, since no source set it."""
     other = duplicate(RetryAdapter(mode="simple"))
     assert ("simple", "default") == (other.retry_config.mode, other.retry_config.source("quota"))
 

@@ -1,4 +1,4 @@
-"""What a session that is dropped leaves open: nothing, with no help of the garbage collector (contract 14.1)."""
+"""A dropped session leaves nothing open, without the help of the garbage collector (contract 14.1)."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def test_fifty_dropped_sessions_leave_nothing(mode: str, connections: Any) -> No
 @pytest.mark.usefixtures("no_collector")
 @pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda item: pickle.loads(pickle.dumps(item))])
 def test_a_dropped_copy_leaves_nothing(again: Callable[[Any], Any], connections: Any) -> None:
-    """Nor does the adapter that it was made of."""
+    """A dropped copy leaves nothing open, and neither does the adapter that it was copied from."""
     with FaultServer([Reply(503), OK]) as server:
         session = made()
         get(server.url)(session)
@@ -191,7 +191,7 @@ def test_an_adapter_that_is_gone_has_booked_what_it_had_to() -> None:
 @pytest.mark.parametrize("script", [name for name in SCRIPTS if name != "resets alone"])
 @pytest.mark.parametrize("mode", ["standard", "deadline"])
 def test_no_failure_keeps_its_adapter(mode: str, script: str) -> None:
-    """Nor, with it, the connections to other servers. After a reset urllib3 itself keeps all of them in a cycle."""
+    """A failure keeps neither its adapter nor other connections alive; after a reset urllib3 itself keeps both."""
     if is_kept(plain, script):
         pytest.skip("a plain adapter is kept, too: contextlib's __exit__ holds the traceback since Python 3.12")
     assert not is_kept(lambda: made(**MODES[mode]), script)

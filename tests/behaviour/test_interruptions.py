@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import functools
+import select
 import signal
 import socket
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -15,7 +18,7 @@ import requests
 from requests_smithy_retry import Outcome, RetryAdapter, StopReason, classifier, retry_history, retry_options
 from requests_smithy_retry.classifiers.actions import RetryAction
 from requests_smithy_retry.interruptions import is_interruption
-from requests_smithy_retry.testing import FaultServer, Reply, Stall
+from requests_smithy_retry.testing import FaultServer, Reply, Stall, Wire
 from requests_smithy_retry.wire import this_thread
 from tests.support import ScriptedTransport, reset_error, scripted, send
 from tests.unit.wire.support import session
@@ -61,23 +64,50 @@ def test_what_a_signals_handler_raises_ends_the_operation(handled: Any, error: t
     assert "the handler of a signal raised it" in history.sentence
 
 
+def raise_alarm_where_it_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the alarm fire while a client waits for what comes after a server's stall, however late both are."""
+    stalls = threading.Event()
+    usual_stall, usual_receive = Wire.stall, socket.socket.recv_into
+
+    def stall(wire: Wire, seconds: float) -> None:
+        if seconds > 0:
+            stalls.set()
+        usual_stall(wire, seconds)
+
+    def receive(sock: socket.socket, *arguments: Any) -> int:
+        while True:
+            over = stalls.is_set()  # all that comes before it is there
+            if select.select([sock], [], [], 0)[0]:
+                break
+            if over:
+                signal.setitimer(signal.ITIMER_REAL, 0.005)
+                break
+            time.sleep(0.001)
+        return usual_receive(sock, *arguments)
+
+    monkeypatch.setattr(Wire, "stall", stall)
+    monkeypatch.setattr(socket.socket, "recv_into", receive, raising=False)
+
+
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no timers of signals here")
 @pytest.mark.real_time
 @pytest.mark.parametrize("stage", ["status", "header", "body"])
 @pytest.mark.parametrize("error", RAISED)
-def test_an_alarm_ends_the_operation_where_it_is_waiting(error: type[Exception], stage: str) -> None:
+def test_an_alarm_ends_the_operation_where_it_is_waiting(
+    monkeypatch: pytest.MonkeyPatch, error: type[Exception], stage: str
+) -> None:
     """With the exception of a plain adapter, which urllib3 and requests may have wrapped."""
     stall: Any = Stall(stage, reply=Reply(200, body=b"0123456789"))  # type: ignore[arg-type]
     kinds = []
     for adapter in (requests.adapters.HTTPAdapter(), RetryAdapter(max_attempts=3, initial_backoff=0)):
-        with FaultServer([stall]) as server, requests.Session() as client:
+        with FaultServer([stall]) as server, requests.Session() as client, monkeypatch.context() as patch:
             client.trust_env = False
             client.mount("http://", adapter)
             before = signal.signal(signal.SIGALRM, raising(error))
-            signal.setitimer(signal.ITIMER_REAL, 0.2)
+            raise_alarm_where_it_waits(patch)
             try:
                 with pytest.raises(Exception) as caught:  # noqa: PT011 - that of the plain adapter
-                    client.get(server.url, timeout=20)
+                    client.get(server.url, timeout=120)
             finally:
                 signal.setitimer(signal.ITIMER_REAL, 0)
                 signal.signal(signal.SIGALRM, before)
@@ -115,7 +145,7 @@ def test_a_handler_of_any_kind_is_known(handled: Any) -> None:
 
 
 def test_what_the_caller_is_handling_is_no_interruption(handled: Any) -> None:
-    """Whoever cleans up after an alarm has retries as usual, although each exception has that one as its context."""
+    """Code that handles an alarm has retries as usual, although each exception has the alarm's as its context."""
     handled(raising(TimeoutError))
     adapter = scripted(requests.ConnectionError("refused"), 200)
     try:
@@ -161,7 +191,7 @@ def test_an_error_of_the_system_without_any_handler_is_retried(
 
 
 def test_an_interruption_while_a_body_is_asked_for_again_comes_out(handled: Any) -> None:
-    """It is none of the body's own faults, for which the first answer would be returned."""
+    """An exception of the signal handler propagates; it is not taken for a fault of the body."""
     handled(raising(Limit))
 
     class Parts:
@@ -196,9 +226,8 @@ def test_an_interruption_while_connecting_is_not_taken_for_an_address_that_fails
         interrupt()
 
     monkeypatch.setattr(socket, "getaddrinfo", resolve)
-    monkeypatch.setattr("requests_smithy_retry.wire.connect._create_connection", connect)
-    monkeypatch.setattr("urllib3.util.connection.create_connection", connect)
-    with session(operation_timeout=5) as client, pytest.raises((OSError, requests.ConnectionError)):
+    monkeypatch.setattr(socket.socket, "connect", connect)
+    with session(operation_timeout=60) as client, pytest.raises((OSError, requests.ConnectionError)):
         client.get("http://name.test/")
     assert ([1] if failing == "getaddrinfo" else [1, 2]) == resolved
 
@@ -209,9 +238,8 @@ def test_an_interrupted_timeout_of_connecting_is_final(
 ) -> None:
     """With a deadline it is wrapped as a timeout of connecting is, and known all the same."""
     handled(raising(error))
-    with FaultServer() as server, session(operation_timeout=5) as client:
-        monkeypatch.setattr("requests_smithy_retry.wire.connect._create_connection", interrupt)
-        monkeypatch.setattr("urllib3.util.connection.create_connection", interrupt)
+    with FaultServer() as server, session(operation_timeout=60) as client:
+        monkeypatch.setattr(socket.socket, "connect", interrupt)
         with pytest.raises((OSError, requests.ConnectionError)) as caught:
             client.get(server.url)
         history = retry_history(caught.value)
@@ -275,7 +303,7 @@ def test_an_interruption_gives_the_connection_back(kind: type[BaseException]) ->
             session(pool_block=True, pool_maxsize=1, **options) as client,
         ):
             assert interrupted_at(lambda name, _: name == "content", functools.partial(client.get, server.url), kind)
-            assert 200 == client.get(server.url, timeout=5).status_code
+            assert 200 == client.get(server.url, timeout=60).status_code
 
 
 @pytest.mark.parametrize(
@@ -295,7 +323,7 @@ def test_an_interruption_while_an_attempt_is_judged_gives_its_connection_back(fu
     options: dict[str, Any] = {"pool_block": True, "pool_maxsize": 1, "operation_timeout": 5, "max_attempts": 1}
     with FaultServer([Reply(status, body=b"whole")]) as server, session(**options) as client:
         assert interrupted_at(chosen, lambda: client.get(server.url))
-        assert client.get(server.url, timeout=5).status_code in (200, status)
+        assert client.get(server.url, timeout=60).status_code in (200, status)
 
 
 @pytest.mark.parametrize("status", [200, 404, 503])
@@ -337,7 +365,7 @@ def test_options_outside_are_in_force_after_an_interruption() -> None:
 
 
 def test_an_interruption_while_a_classifier_reads_a_body_comes_out(handled: Any) -> None:
-    """What another library's response raises there is no such thing, and leaves the classifier with nothing."""
+    """An interruption propagates, but an error that the response's own ``content`` raises means an empty prefix."""
     handled(raising(OSError))
 
     class Reading(requests.Response):
@@ -357,7 +385,7 @@ def test_an_interruption_while_a_classifier_reads_a_body_comes_out(handled: Any)
 
 
 def test_a_long_chain_of_exceptions_is_not_followed_for_ever(handled: Any) -> None:
-    """Nor one that leads back to itself."""
+    """The search ends after a bounded number of exceptions, and in a chain that leads back to itself."""
     handled(raising(OSError))
     error = last = OSError("first")
     for number in range(40):

@@ -1,4 +1,4 @@
-"""What is logged, at which level, and what never is (contract 12)."""
+"""The log: its messages, their levels, and the secrets that never appear in it (contract 12)."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_no_secret_reaches_a_log_record(caplog: pytest.LogCaptureFixture) -> Non
 
 
 def test_extras_say_the_same_as_the_message(caplog: pytest.LogCaptureFixture) -> None:
-    """What a record says is there as values too."""
+    """The facts in the message of a record are its attributes, too."""
     with caplog.at_level(logging.INFO, "requests_smithy_retry"):
         send(503, 200)
     (record,) = [record for record in caplog.records if record.name == "requests_smithy_retry"]
@@ -107,7 +107,7 @@ def test_a_first_try_success_is_logged_too(caplog: pytest.LogCaptureFixture) -> 
 
 
 def test_a_level_that_is_changed_is_noticed_at_once(caplog: pytest.LogCaptureFixture) -> None:
-    """What is known of a level is forgotten when anybody changes one, on the logger or above it."""
+    """A cached level is dropped when a level is changed, on the logger or above it."""
     send(200)
     send(200)
     logger = logging.getLogger("requests_smithy_retry")

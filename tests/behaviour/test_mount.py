@@ -27,7 +27,7 @@ def test_one_shared_adapter_on_both_schemes():
 
 
 def test_options_config_and_strategy_reach_the_adapter():
-    """What ``RetryAdapter`` takes, ``mount`` takes."""
+    """``mount`` takes the options, the config and the strategy that ``RetryAdapter`` takes."""
     strategy = SimpleRetryStrategy()
     assert 5 == mount(requests.Session(), max_attempts=5).adapters["http://"].strategy.max_attempts
     assert 7 == mount(requests.Session(), config=RetryConfig(max_attempts=7)).adapters["http://"].strategy.max_attempts
@@ -35,7 +35,7 @@ def test_options_config_and_strategy_reach_the_adapter():
 
 
 def test_a_more_specific_adapter_wins():
-    """A prefix that somebody mounted is left alone."""
+    """An adapter that the caller mounted for a longer prefix is left alone."""
     session = requests.Session()
     own = RetryAdapter(max_attempts=1)
     session.mount("https://api.example.com/", own)

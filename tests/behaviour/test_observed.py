@@ -52,7 +52,7 @@ class Raising(RetryListener):
 
 @pytest.mark.parametrize("script", [(200,), (503, 200), (503, 503, 503)])
 def test_an_attempt_sends_its_own_copy(script: tuple[int, ...]) -> None:
-    """What a listener changes is sent with that attempt alone; the caller's request and response.request stay."""
+    """A listener's changes are sent with that attempt alone; the caller's request and response.request stay."""
     adapter = scripted(*script, listeners=[Signing()])
     request = prepare(headers={"X-Mine": "1"})
     before = dict(request.headers), request.url
@@ -92,7 +92,7 @@ def test_a_body_is_sent_whole_by_every_copy() -> None:
 
 
 def test_all_events_of_an_operation_have_the_same_one() -> None:
-    """What a listener keeps in ``data`` before an attempt is there at the end, with the operation's facts."""
+    """Values that a listener keeps in ``data`` before an attempt are there at the end, with the operation's facts."""
     log = Remembering()
     send(scripted(429, 200, listeners=[log]), url="https://u:p@api.example.com/things?key=secret")
     events = [event for kind in log.events.values() for event in kind]
@@ -164,7 +164,7 @@ def test_a_bug_in_a_listener_comes_through_and_leaks_nothing(
             session.get(server.url, stream=stream)
         adapter.listeners = None
         adapter._in_full = False
-        assert requests.codes.ok == session.get(server.url, timeout=5).status_code
+        assert requests.codes.ok == session.get(server.url, timeout=60).status_code
 
 
 def _quick(method: str, number: int) -> Any:

@@ -109,7 +109,7 @@ def test_a_span_has_the_attributes_of_the_conventions(telemetry: Telemetry) -> N
 
 
 def test_each_attempt_sends_its_own_context(telemetry: Telemetry) -> None:
-    """The traceparent of an attempt names that attempt's span, and the caller's request has none."""
+    """The traceparent of an attempt names that attempt's span; the caller's request gets no traceparent."""
     adapter = scripted(503, 200, listeners=[telemetry.listener])
     response = send(adapter)
     sent = [item.headers["traceparent"].split("-")[2] for item in adapter.sent]
@@ -226,7 +226,7 @@ def test_what_an_exporter_sends_is_not_traced(telemetry: Telemetry, key: str) ->
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit()])
 def test_an_interrupted_attempt_ends_its_span(telemetry: Telemetry, error: BaseException) -> None:
-    """After Ctrl-C no span stays open and none stays current."""
+    """After Ctrl-C no span stays open or current."""
     with pytest.raises(type(error)):
         send(scripted(error, listeners=[telemetry.listener]))
     (span,) = telemetry.spans
@@ -268,7 +268,7 @@ def test_scopes_are_bounded() -> None:
 
 
 def test_a_redirect_is_a_call_of_its_own(telemetry: Telemetry) -> None:
-    """Each hop has attempts of its own, none of them a resend."""
+    """Each hop counts its own attempts, so neither hop is a resend."""
     adapter = scripted(Reply(302, {"Location": "/there"}), 200, listeners=[telemetry.listener])
     session_with(adapter).get("https://api.example.com/here")
     assert [None, None] == [span.attributes.get("http.request.resend_count") for span in telemetry.spans]

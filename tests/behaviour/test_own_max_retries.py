@@ -115,7 +115,7 @@ class TestReading:
         assert (3, 1) == (sent(adapter), sent(adapter, 200))
 
     def test_threads_read_the_same_one(self):
-        """Whoever is first."""
+        """Four threads that read ``max_retries`` at the same time get the same object."""
         for _ in range(20):
             adapter, found = RetryAdapter(), []
             barrier = threading.Barrier(4)
@@ -157,7 +157,7 @@ class TestChangesInPlace:
 
     @pytest.mark.parametrize("given", [{}, {"max_retries": 2}, {"max_retries": Retry(2, status_forcelist=[503])}])
     def test_a_total_counts_from_the_next_send(self, given):
-        """More and fewer, and none."""
+        """A changed ``total``, larger, smaller or 0, holds from the next send on."""
         adapter = scripted(**copy.deepcopy(given))
         assert 3 == sent(adapter)
         for total in (4, 1, 0):
@@ -214,7 +214,7 @@ class TestChangesInPlace:
         assert [] == adapter.clock.sleeps
 
     def test_a_backoff_factor_counts(self):
-        """Also 0, which leaves our own."""
+        """A changed ``backoff_factor`` sets the delay, and 0 brings back the library's own backoff."""
         adapter = scripted(503, 200, 503, 200, max_attempts=2)
         adapter.max_retries.backoff_factor = 5
         send(adapter)
@@ -231,7 +231,7 @@ class TestChangesInPlace:
         assert (3, False, 9) == (len(adapter.sent), adapter.retry_config.raise_on_status, adapter.retry_config.timeout)
 
     def test_our_own_rules_stay_but_for_what_was_changed(self):
-        """A total says nothing of POSTs, of throttling's backoff or of a 413."""
+        """A changed ``total`` leaves the rules for POSTs, for throttling's backoff and for a 413 as they are."""
         adapter = scripted(503)
         adapter.max_retries.total = 0
         send(adapter)
@@ -309,7 +309,7 @@ class TestChangesInPlace:
         send(adapter)
 
     def test_another_strategy_shows_its_own(self):
-        """What was read before is connected to nothing any more."""
+        """A ``Retry`` that was read before the strategy was replaced no longer has any effect."""
         adapter = scripted(max_retries=Retry(1))
         adapter.max_retries = 4
         adapter.strategy = StandardRetryStrategy(max_attempts=2, quota=500)
@@ -476,7 +476,7 @@ class TestWhatUrllib3IsGiven:
     @pytest.mark.parametrize("kind", [RetryAdapter, Unprepared, Mixed])
     @pytest.mark.parametrize("changed", [False, True])
     def test_urllib3_never_retries_beneath_us(self, monkeypatch, kind, changed):
-        """With pools of ours, of somebody else's, and by a send of somebody else's: a POST is sent once."""
+        """urllib3 gets no retries, with our pools, foreign pools or a foreign ``send``, so a POST is sent once."""
         given = []
         urlopen = HTTPConnectionPool.urlopen
 

@@ -83,7 +83,7 @@ def test_a_result_is_a_value_or_an_exception() -> None:
 
 
 def test_directives_are_one_of_three() -> None:
-    """And are told apart by identity and equality."""
+    """The directives are told apart by identity and equality."""
     assert isinstance(SUCCEED, RetryDirective)
     assert isinstance(FAIL, RetryDirective)
     assert SUCCEED is not FAIL

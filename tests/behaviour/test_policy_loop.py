@@ -116,7 +116,7 @@ def test_who_waits_for_a_value_takes_one_price_at_a_time() -> None:
     ],
 )
 def test_a_block_of_retry_options_around_the_loop_holds(options: Any, reason: StopReason, foreign: bool) -> None:
-    """Whoever decides: built-in, or a strategy that knows of no block."""
+    """The block's options bound the loop with a built-in strategy and with one that does not know blocks."""
     clock = FakeClock()
     strategy: Any = Unbounded() if foreign else strategy_on(clock, initial_backoff=10)
     tries = []
@@ -141,7 +141,7 @@ def test_the_earlier_of_two_deadlines_holds() -> None:
 
 
 def test_a_block_that_allows_more_changes_nothing() -> None:
-    """And the policy alone judges: the classifiers of the block are not asked."""
+    """A larger ``max_attempts`` of the block has no effect, and the block's classifiers are not asked."""
     clock = FakeClock()
     forbids = classifier(lambda outcome: RetryAction.retry_forbidden())
     with retry_options(max_attempts=3, classifiers=[forbids]):
@@ -287,7 +287,7 @@ def test_max_time_holds_for_a_strategy_that_knows_no_deadline() -> None:
 
 
 class Unbounded:
-    """A strategy of somebody else's: always once more, in ten seconds."""
+    """A foreign strategy that always allows one more attempt, in ten seconds."""
 
     max_attempts = 3
     refuses_first = False
@@ -337,7 +337,7 @@ def test_the_exceptions_floor_is_kept() -> None:
 
 @pytest.mark.parametrize("ending", ["done", "pending"])
 def test_without_a_first_token_there_is_one_try(ending: str) -> None:
-    """Whatever the policy wants."""
+    """Without a first token the block is tried once, whether the policy accepts its result or not."""
     strategy = Unbounded()
     strategy.refuses_first = True
     if ending == "done":

@@ -45,7 +45,7 @@ def test_metrics_count_what_happened(registry: CollectorRegistry) -> None:
 
 
 def test_the_gauge_is_read_when_it_is_scraped(registry: CollectorRegistry) -> None:
-    """What a bucket holds is shown as it is now, not as it was at the last event."""
+    """The gauge shows the tokens of a bucket as they are now, not as they were at the last event."""
     adapter = scripted(503, 200, listeners=[PrometheusListener(registry=registry)], max_attempts=2)
     adapter.script = [503, 503]
     send(adapter)

@@ -1,4 +1,4 @@
-"""What only a wire can show: a server that misbehaves on loopback, and what reaches it."""
+"""Facts that only a wire can show: a server that misbehaves on loopback, and the requests that reach it."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_a_generator_upload_is_sent_once():
 )
 @pytest.mark.parametrize("make", [lambda: iter([b"one", b"two"]), lambda: (part for part in [b"onetwo"])])
 def test_no_empty_upload_is_ever_sent(make, fault):
-    """Whatever goes wrong, a one-shot upload reaches the server once at most, and never empty."""
+    """With every fault, a one-shot upload reaches the server once at most, and never empty."""
     with FaultServer([fault, OK, OK]) as server, session() as client:
         try:
             client.put(server.url, data=make())
@@ -133,7 +133,7 @@ FAULTS = {
 @pytest.mark.parametrize("name", FAULTS)
 def test_the_last_outcome_is_what_a_plain_adapter_would_give(name):
     """After three attempts the exception has the type that a plain adapter raises at once, and is its own."""
-    timeout = 0.2 if name == "read timeout" else 30
+    timeout = 0.1 if name == "read timeout" else 30
     with FaultServer(FAULTS[name]) as server:
         with requests.Session() as plain:
             plain.trust_env = False
@@ -194,7 +194,7 @@ def test_a_post_that_was_read_before_a_reset_is_sent_once(fault):
 
 
 def test_what_an_earlier_connection_came_to_is_forgotten():
-    """A refused connection elsewhere says nothing of the POST that follows on a kept connection."""
+    """A refused connection elsewhere does not count for the POST that follows on a kept connection."""
     with FaultServer([OK, ResetAfterRequest(), OK]) as server, refusing_port() as port, session() as client:
         client.get(server.url)
         with pytest.raises(rex.ConnectionError):
@@ -303,15 +303,17 @@ def test_a_pool_of_one_never_deadlocks(fault, stream):
         FaultServer([fault, fault, OK, fault, OK, OK]) as server,
         session(pool_block=True, pool_maxsize=1, pool_connections=1) as client,
     ):
-        said.extend([try_to_get(client, server.url, stream) for _ in range(3)])
+        timeout = 0.1 if isinstance(fault, Stall) else 60
+        said.extend([try_to_get(client, server.url, stream, timeout) for _ in range(3)])
         assert [] == [item for item in said if "EmptyPool" in item or "pool is full" in item]
-        assert len(server.requests) >= 3 or isinstance(fault, ResetBeforeRequest)
+        if not isinstance(fault, ResetBeforeRequest):
+            server.wait_for_requests(3)
 
 
-def try_to_get(client: requests.Session, url: str, stream: bool) -> str:
+def try_to_get(client: requests.Session, url: str, stream: bool, timeout: float) -> str:
     """What went wrong, in words."""
     try:
-        with client.get(url, stream=stream, timeout=0.2) as response:
+        with client.get(url, stream=stream, timeout=timeout) as response:
             _ = response.content
     except rex.RequestException as error:
         return str(error)
@@ -325,13 +327,13 @@ def test_a_pool_of_one_is_shared_by_threads():
         results = []
 
         def work():
-            results.extend([client.get(server.url, timeout=5).content for _ in range(3)])
+            results.extend([client.get(server.url, timeout=60).content for _ in range(3)])
 
         threads = [threading.Thread(target=work) for _ in range(8)]
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(20)
+            thread.join(60)
         assert [b"at last"] * 24 == results
 
 
@@ -345,7 +347,7 @@ def test_a_retry_reaches_another_back_end():
         assert b"well" == client.get(url).content
         assert b"well" == client.get(url).content
         client.close()
-        thread.join(5)
+        thread.join(60)
         assert (1, 2) == (len(sick.requests), len(well.requests))
 
 
@@ -362,7 +364,7 @@ def balance(front: socket.socket, ports: list[int]) -> None:
         for thread in threads[-2:]:
             thread.start()
     for thread in threads:
-        thread.join(5)
+        thread.join(60)
     for item in sockets:
         item.close()
 
@@ -394,16 +396,16 @@ def test_a_fork_with_a_held_lock():
         def hold():
             with bucket._lock, strategy._quotas._lock:
                 held.set()
-                release.wait(10)
+                release.wait(60)
 
         thread = threading.Thread(target=hold)
         thread.start()
-        assert held.wait(5)
+        assert held.wait(60)
         child = os.fork()
         if child == 0:
-            signal.alarm(5)
+            signal.alarm(60)
             try:
-                os._exit(0 if client.get(server.url, timeout=2).status_code == 200 else 1)
+                os._exit(0 if client.get(server.url, timeout=60).status_code == 200 else 1)
             except BaseException:
                 os._exit(2)
         release.set()
@@ -435,7 +437,7 @@ def test_the_default_clock_really_waits():
         with client:
             assert 200 == client.get(server.url).status_code
         first, second = server.requests
-        assert 0.06 <= second.arrived - first.arrived < 2
+        assert 0.06 <= second.arrived - first.arrived < 60
 
 
 def test_an_interim_answer_and_head_are_left_alone():

@@ -60,7 +60,7 @@ def python(folder, *arguments):
 
 
 RUNPY = ("runpy", "_run_", "exec(code, run_globals)")
-"""What stands in the lines of python's own frames."""
+"""Words that stand in the traceback lines of Python's own frames."""
 
 CASES = [[*how, word] for how in (["program.py"], ["-m", "program"]) for word in ("a", "raise", "exit", "interrupt")]
 CASES += [["program.py", "message"], ["program.py", "late"], ["-m", "package", "raise"], ["bad.py"]]
@@ -83,7 +83,7 @@ def test_a_program_runs_as_under_python(arguments, starter, folder):
     plain = python(folder, *arguments)
     ours = python(folder, *starter, "run", *arguments)
     assert (plain.returncode, plain.stdout) == (ours.returncode, ours.stdout)
-    # python -m shows runpy's own two lines above the program's; here there are none.
+    # python -m shows two lines of runpy above the program's; our command does not.
     shown = [line for line in plain.stderr.splitlines() if not any(word in line for word in RUNPY)]
     assert [line for line in shown if "^^^" not in line] == [
         line for line in ours.stderr.splitlines() if "^^^" not in line
@@ -141,7 +141,7 @@ def own_process(monkeypatch):
 
 @pytest.mark.parametrize("arguments", [["program.py", "raise"], ["-m", "program", "raise"], ["package", "raise"]])
 def test_the_traceback_begins_in_the_program(arguments, folder, monkeypatch, own_process):
-    """Whoever prints an uncaught exception is given a traceback without a line of ours."""
+    """The exception hook is given a traceback without a frame of ours."""
     monkeypatch.chdir(folder)
     sys.modules.pop("program", None)
     with pytest.raises(ValueError, match="oops") as caught:
@@ -241,7 +241,7 @@ if __name__ == "__main__":
 
 @pytest.mark.parametrize("how", ["spawn", "forkserver"])
 def test_processes_that_are_not_forked_have_retries_too(how, folder):
-    """Those of a pool and single ones; without us they have none, and nothing else differs."""
+    """Processes of a pool and single ones get a RetryAdapter; nothing else differs from a run without us."""
     (folder / "spawns.py").write_text(SPAWNS)
     plain = python(folder, "spawns.py", how)
     ours = python(folder, "-m", "requests_smithy_retry", "run", "spawns.py", how)
@@ -250,7 +250,7 @@ def test_processes_that_are_not_forked_have_retries_too(how, folder):
 
 
 def test_a_child_begins_without_us_where_it_does_not_find_us(monkeypatch):
-    """What it reads does nothing then, and its path is as it was."""
+    """If the child cannot import the library, the preparation data has no effect and its path is unchanged."""
     spawning = types.ModuleType("spawning")
     spawning.get_preparation_data = lambda name: {"name": name}
     run_module._cover_children(spawning)
@@ -265,7 +265,7 @@ def test_a_child_begins_without_us_where_it_does_not_find_us(monkeypatch):
 
 
 def test_a_policy_that_cannot_be_had_ends_the_program(monkeypatch, own_process, capsys):
-    """What is seen only when the adapter is made is told in one line, too, with the same status."""
+    """An error that only making the adapter reveals is printed in one line, too, with the same exit status."""
     monkeypatch.setenv("SMITHY_RETRY_QUOTA_URL", "shm://here?budget=never")
     assert run_module._is_good_policy()
     run_module._install(requests)
@@ -275,7 +275,7 @@ def test_a_policy_that_cannot_be_had_ends_the_program(monkeypatch, own_process, 
 
 
 def test_a_module_of_the_programs_own_may_be_called_requests(folder):
-    """It is none of our business, as long as it has no sessions."""
+    """A module named ``requests`` without ``Session`` is imported as it is."""
     (folder / "requests.py").write_text("here = True")
     (folder / "mine.py").write_text("import requests; print(requests.here)")
     assert "True\n" == python(folder, "-m", "requests_smithy_retry", "run", "mine.py").stdout
@@ -302,7 +302,7 @@ def test_a_program_may_import_us_first(first, folder):
 
 @pytest.mark.parametrize("program", ["package", "archive.pyz", "compiled.pyc"])
 def test_the_path_is_that_of_python(program, folder):
-    """Also for a folder, an archive and a compiled file: the current folder is not in front of the library."""
+    """A folder, an archive and a compiled file get Python's own path, without the current folder in front."""
     source = folder / "path.py"
     source.write_text(
         "import sys; print(sys.path[0], sys.path.count(sys.path[0]), len(sys.path), sys.argv, __file__, __package__)"

@@ -46,7 +46,7 @@ def test_an_operation_has_one_invocation_id() -> None:
 
 
 def test_the_callers_id_is_kept_and_the_callers_request_is_not_changed() -> None:
-    """Somebody who set an invocation id has a reason."""
+    """An invocation id that the caller set is sent, and no header is added to the caller's request."""
     adapter = scripted(200, sdk_headers=True)
     request = prepare(headers={"Amz-Sdk-Invocation-Id": "mine"})
     adapter.send(request)

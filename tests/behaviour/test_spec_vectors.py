@@ -90,7 +90,7 @@ class ModelledServerError(Exception):
 
 
 def parse_error(response: Any) -> Exception | None:
-    """What a model would make of a response: here, of one header."""
+    """Parse a response as a model would, here from one header."""
     after = response.headers.get("x-test-floor")
     return None if after is None else ModelledServerError(float(after))
 
@@ -132,7 +132,7 @@ def adapter_for(given: dict[str, Any], spec: str, script: list[Any]) -> Scripted
 
 
 def available(adapter: ScriptedAdapter) -> float:
-    """What the strategy's snapshot says is left for the scope."""
+    """Return the tokens left for the scope, by the strategy's snapshot."""
     assert isinstance(adapter.strategy, StandardRetryStrategy)
     bucket = adapter.strategy.snapshot().buckets.get(SCOPE)
     return adapter.retry_config.quota if bucket is None else bucket.available  # type: ignore[return-value]
@@ -221,7 +221,7 @@ def test_jitter(row):
 
 @pytest.mark.parametrize("row", [row for row in rows("jitter") if row.values[0]["max_backoff"]])
 def test_jitter_through_the_adapter(row):
-    """What is slept between attempts is the same row; the previous delay travels in the token."""
+    """The waits between attempts are those of the row; the previous delay travels in the token."""
     data = row
     delays = data["retry_attempt_from_0"][1:]
     adapter = scripted(
@@ -385,7 +385,7 @@ def test_408_is_transient():
 
 @pytest.mark.parametrize("row", rows("ts"))
 def test_attempts_end_to_end(row):
-    """The sequence of answers leads to so many attempts."""
+    """The sequence of answers leads to the row's number of attempts."""
     script = [step_of({"status": status, "error_code": code}) for status, code in row["responses"]]
     adapter = scripted(*script)
     send(adapter)
@@ -394,7 +394,7 @@ def test_attempts_end_to_end(row):
 
 @pytest.mark.parametrize("row", rows("attempts"))
 def test_max_attempts(row):
-    """After so many attempts there is another one, or none."""
+    """After the row's number of attempts another one is made, or not, as the row says."""
     failures = [500] * row["attempt"]
     adapter = scripted(*failures, 200, max_attempts=row["max_attempts"])
     send(adapter)

@@ -117,7 +117,7 @@ def test_a_retry_without_a_delay_is_one_after_no_wait_to_everybody(strategy: Any
 
 
 def test_a_policys_retry_without_a_delay_may_have_a_deadline() -> None:
-    """A strategy of somebody else's that names no delay is asked again in time."""
+    """A foreign strategy that names no delay is asked again in time."""
     tries = iter([ConnectionError(), 1])
 
     def block() -> int:
@@ -176,7 +176,7 @@ def test_a_max_time_that_bounds_nothing_is_refused(max_time: Any) -> None:
 
 @pytest.mark.parametrize("reason", [None, "ServerSide", 3])
 def test_a_retry_for_no_reason_is_refused_and_spends_no_token(reason: Any) -> None:
-    """A reason that is none is named, and the token is good for another call."""
+    """A reason that is not a ``RetryErrorType`` is refused, and the token can still be used."""
     token = acquire_token(StandardRetryStrategy())
     with pytest.raises(TypeError, match="RetryErrorType"):
         token.schedule_retry(reason)

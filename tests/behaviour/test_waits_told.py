@@ -122,7 +122,7 @@ def test_the_log_says_that_somebody_waits_and_for_how_long_it_was(caplog: pytest
 
 
 def test_at_debug_each_attempt_is_timed_without_its_wait(caplog: pytest.LogCaptureFixture) -> None:
-    """And written before the wait begins."""
+    """The DEBUG line on each attempt gives the attempt's own seconds, without any wait."""
     lines = [message for level, message in records(caplog, logging.DEBUG, 3) if level == "DEBUG"]
     assert [f"attempt {n} of GET {THINGS} ended with 503 after 0.000 s" for n in range(1, 5)] == lines[:4]
 
@@ -131,7 +131,7 @@ def test_at_debug_each_attempt_is_timed_without_its_wait(caplog: pytest.LogCaptu
 def test_at_warning_only_an_outage_that_was_not_ridden_out_is_told(
     caplog: pytest.LogCaptureFixture, seconds: float, expected: list[str]
 ) -> None:
-    """What went well in the end is no warning."""
+    """An operation that succeeds in the end logs no warning."""
     assert expected == [level for level, _ in records(caplog, logging.WARNING, seconds)]
 
 

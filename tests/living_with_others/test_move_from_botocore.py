@@ -1,4 +1,4 @@
-"""What docs/howto/move-from-botocore.md says of requests that are signed and sent without botocore."""
+"""The claims of docs/howto/move-from-botocore.md about requests that are signed and sent without botocore."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_an_auth_object_signs_an_operation():
 
 
 def test_a_listener_signs_an_attempt():
-    """Each attempt has a signature of its own; the caller's request has none."""
+    """Each attempt has a signature of its own; the caller's request stays unsigned."""
     with FaultServer([Reply(503), Reply(503)]) as server:
         response = session(listeners=[SignEachAttempt(Numbered())]).get(server.url)
         assert ["signature 1", "signature 2", "signature 3"] == signatures(server)

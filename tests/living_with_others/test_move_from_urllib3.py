@@ -1,4 +1,4 @@
-"""What docs/howto/move-from-urllib3-retry.md and differences-from-urllib3.md say, beside urllib3's own retries."""
+"""The claims of docs/howto/move-from-urllib3-retry.md and differences-from-urllib3.md, beside urllib3's own retries."""
 
 from __future__ import annotations
 
@@ -58,9 +58,9 @@ class TestANumber:
         assert [1, 1, post] == [counted(adapter, Reply(status), "POST") for adapter in adapters]
 
     def test_a_413_with_a_hint(self):
-        """The other way round."""
+        """It is temporary, as in urllib3."""
         adapters = HTTPAdapter(max_retries=3), ours(Retry(3)), ours(3)
-        assert [4, 4, 1] == [counted(adapter, Reply(413, {"Retry-After": "0"})) for adapter in adapters]
+        assert [4, 4, 4] == [counted(adapter, Reply(413, {"Retry-After": "0"})) for adapter in adapters]
 
 
 class TestDifferences:
@@ -138,7 +138,7 @@ class TestDifferences:
         assert [(own, logging.INFO), (own, logging.WARNING)] == records(ours(Retry(1)))
 
     def test_the_error_of_a_status(self):
-        """The same type and reason; ours has the response, and no query."""
+        """Both errors have the same type and reason; ours has the response, and no query."""
         causes = []
         with FaultServer(default=Reply(503)) as server:
             for adapter in (
@@ -158,7 +158,7 @@ class TestDifferences:
 class TestOverriddenMethods:
     @pytest.mark.parametrize("name", METHODS)
     def test_each_is_refused_by_name_or_decides_nothing(self, name):
-        """And the page names each that people override, and what to do instead."""
+        """Each override is refused by name or has no effect, and the page names each that people override."""
         kind = type("Own", (Retry,), {name: lambda *_, **__: None})
         if name in ("new", "from_int"):
             assert 4 == RetryAdapter(max_retries=kind(3)).strategy.max_attempts

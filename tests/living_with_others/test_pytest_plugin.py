@@ -49,7 +49,7 @@ def test_retries_are_switched_off(retries_disabled: None) -> None:
 
 @responses.activate
 def test_attempts_are_capped(cap_retry_attempts: Any, retry_clock: Any) -> None:
-    """From the call on, there are so many at most, and none of those that wait for the service is one more."""
+    """The cap holds from the call on, for attempts while the adapter waits for the service as well."""
     call = responses.get(URL, status=503)
     cap_retry_attempts(2)
     assert mount(requests.Session(), max_attempts=9).get(URL).status_code == 503

@@ -1,4 +1,4 @@
-"""What requests does by itself goes on working with the adapter mounted everywhere."""
+"""The behaviours of requests itself go on working with the adapter mounted everywhere."""
 
 import io
 import ssl
@@ -139,7 +139,7 @@ def test_timeouts_are_those_of_the_caller(session):
 
 
 def test_a_session_can_be_used_after_it_was_closed(session):
-    """As in requests."""
+    """A closed session can send again, as in requests."""
     with FaultServer() as server:
         session.get(server.url)
         session.close()

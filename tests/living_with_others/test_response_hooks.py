@@ -27,7 +27,7 @@ LONGEST = b"l" * 1_100_000
 
 
 def seen_by_hooks(adapter: HTTPAdapter, url: str, method: str = "GET", **options: Any) -> list[Any]:
-    """What a hook finds, and how the call ends."""
+    """Return the values that a hook finds, and the result of the call."""
     found: list[Any] = []
 
     def hook(response: requests.Response, **_: Any) -> None:
@@ -39,7 +39,7 @@ def seen_by_hooks(adapter: HTTPAdapter, url: str, method: str = "GET", **options
     with requests.Session() as session:
         session.trust_env = False
         session.mount("http://", adapter)
-        response = session.request(method, url, hooks={"response": hook}, timeout=5, **options)
+        response = session.request(method, url, hooks={"response": hook}, timeout=60, **options)
         return [*found, response.status_code, response.content, [hop.content for hop in response.history]]
 
 
@@ -107,7 +107,7 @@ def test_a_hook_s_second_request_takes_the_connection_of_the_first() -> None:
 
     with FaultServer([Reply(401, body=WHY), Reply(body=b"in")]) as server, requests.Session() as session:
         session.mount("http://", RetryAdapter(pool_block=True, pool_maxsize=1))
-        response = session.get(server.url, hooks={"response": answer}, timeout=5)
+        response = session.get(server.url, hooks={"response": answer}, timeout=60)
         assert (response.status_code, response.content) == (200, b"in")
         assert [request.connection_id for request in server.requests] == [0, 0]
         assert ("Authorization", "proof") in server.requests[1].headers
@@ -130,8 +130,8 @@ def test_a_classifier_that_looks_at_the_body_costs_no_place_of_the_pool(
     with FaultServer(script * 2) as server, requests.Session() as session:
         adapter = RetryAdapter(pool_block=True, pool_maxsize=1, classifiers=[looks], initial_backoff=0)
         session.mount("http://", adapter)
-        assert session.get(server.url, timeout=5).content == expected
-        assert session.get(server.url, timeout=5).content == b"fine"
+        assert session.get(server.url, timeout=60).content == expected
+        assert session.get(server.url, timeout=60).content == b"fine"
 
 
 @pytest.mark.parametrize("broken", ["cut", "mislabelled", "no last chunk"])
@@ -150,7 +150,7 @@ def test_a_redirect_is_followed_whatever_its_body(
     script = {"/": [reply], "/there": [Reply(body=b"there")]}
     with FaultServer(script) as server, requests.Session() as session:
         session.mount("http://", RetryAdapter(pool_block=True, pool_maxsize=1))
-        response = session.request(method, server.url, hooks=hooks, timeout=5)
+        response = session.request(method, server.url, hooks=hooks, timeout=60)
         assert (response.content, [hop.status_code for hop in response.history]) == (b"there", [303])
         assert [request.path for request in server.requests] == ["/", "/there"]
         assert retry_history(response.history[0]) is not None or method == "GET"

@@ -1,4 +1,4 @@
-"""What docs/howto/gunicorn-celery-gevent.md says, tried in processes of their own. Pre-fork quotas: quotas/test_fleet.
+"""The claims of docs/howto/gunicorn-celery-gevent.md, in processes of their own. Pre-fork quotas: quotas/test_fleet.
 
 gevent patches the whole process, gunicorn and Celery are programs: nothing of them may happen in the tests' process.
 """
@@ -37,7 +37,7 @@ def block_with(text: str) -> str:
 
 
 def run(*command: str, cwd: Path, seconds: float = 60, **environment: str) -> str:
-    """What a Python program of its own prints."""
+    """Run a Python program in a process of its own, and return its output."""
     whole = [sys.executable, *command]
     done = subprocess.run(whole, cwd=cwd, env=environ(**environment), capture_output=True, text=True, timeout=seconds)
     assert done.returncode == 0, done.stderr[-2000:]
@@ -76,7 +76,7 @@ class TestGevent:
             assert 6 == len(server.requests)
 
     def test_waits_yield_and_bounds_hold(self, tmp_path):
-        """Ten greenlets wait as long as one, for a backoff and for a quota; time-outs end a stall and a wait."""
+        """Forty greenlets wait as long as one, for a backoff and for a quota; time-outs end a stall and a wait."""
         program = """
 from gevent import monkey; monkey.patch_all()
 import gevent, requests, sys, time
@@ -86,15 +86,15 @@ from requests_smithy_retry.config.retry_options import current_options
 
 def together(session, path):
     begun = time.monotonic()
-    jobs = [gevent.spawn(session.get, f"{sys.argv[1]}/{path}/{number}") for number in range(10)]
+    jobs = [gevent.spawn(session.get, f"{sys.argv[1]}/{path}/{number}") for number in range(40)]
     gevent.joinall(jobs)
     return [job.value.status_code for job in jobs], time.monotonic() - begun
 
 statuses, took = together(mount(requests.Session()), "hint")
-assert statuses == [200] * 10 and 1 <= took < 8, (statuses, took)
+assert statuses == [200] * 40 and 1 <= took < 30, (statuses, took)
 quota = {"quota": 14, "on_empty": "wait", "refill_rate": 280, "initial_backoff": 0}
 statuses, took = together(mount(requests.Session(), **quota), "quota")
-assert statuses == [200] * 10 and took < 10, (statuses, took)  # with on_empty="fail", nine of them were 503
+assert statuses == [200] * 40 and took < 30, (statuses, took)  # with on_empty="fail", 39 of them were 503
 
 def options(number):
     with retry_options(max_attempts=number):
@@ -105,18 +105,18 @@ gevent.joinall(jobs)
 assert [job.value for job in jobs] == [1, 2, 3]
 
 begun = time.monotonic()
-for bound in ({"operation_timeout": 0.2}, {}):
+for bound, limit in (({"operation_timeout": 0.3}, 90), ({}, 0.3)):
     try:
-        with gevent.Timeout(0.4):
+        with gevent.Timeout(limit):
             mount(requests.Session(), **bound).get(f"{sys.argv[1]}/stall")
-    except (requests.ReadTimeout, gevent.Timeout) as error:
-        print(type(error).__name__)
+    except (requests.Timeout, gevent.Timeout) as error:
+        print(isinstance(error, gevent.Timeout))
 try:
     with gevent.Timeout(0.2):
         mount(requests.Session()).get(f"{sys.argv[1]}/minute")
-except gevent.Timeout as error:
-    print(type(error).__name__)
-assert time.monotonic() - begun < 10
+except gevent.Timeout:
+    print(True)
+assert time.monotonic() - begun < 100
 """
         failed = set()
 
@@ -129,8 +129,8 @@ assert time.monotonic() - begun < 10
             return Stall() if kind == "stall" else Reply(503, hints[kind])
 
         with FaultServer(once) as server:
-            assert "ReadTimeout\nTimeout\nTimeout\n" == run("-c", program, server.url, cwd=tmp_path)
-            assert 2 * 20 + 3 == len(server.requests)
+            assert "False\nTrue\nTrue\n" == run("-c", program, server.url, cwd=tmp_path)
+            assert 2 * 80 <= len(server.requests) <= 2 * 80 + 3
 
     def test_run_beneath_its_own_launcher(self, tmp_path, tls):
         """A program that is not changed has both: it is patched, and it retries."""

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.once
 
 PACKAGE = Path(requests_smithy_retry.__file__).parent
 KIT = ("testing/", "cli", "demo", "__main__")
-"""What ships for tests and people: no part of the layer that decides, so it may read the clock and open sockets."""
+"""Modules that ship for tests and people, outside the layer that decides: they may read the clock and open sockets."""
 MAY_SLEEP_OR_SEND = {"sending/send_loop.py", "clock.py", "policy.py", "quotas/shared_memory/file.py"}
 """The loop; what it sleeps on; the loop around a block of code that is no HTTP, which sleeps on a clock too; and the
 lock of a file, which has no queue to wait in: who wants it pauses and looks again, within the quota's budget."""
@@ -40,7 +40,7 @@ LAYERS = [
 earlier ones, for type checkers as well."""
 
 NO_HTTP = {"requests", "urllib3", "http", "socket", "ssl"}
-"""The strategy layer knows none of them (contract 1)."""
+"""Modules that the strategy layer may not import (contract 1)."""
 
 
 def modules() -> list[Path]:
@@ -112,7 +112,7 @@ def test_only_the_adapter_sends_and_sleeps(path):
 
 
 def test_the_adapter_sleeps_in_one_place():
-    """One function sleeps, whoever wants to wait."""
+    """One function of the loop calls ``clock.sleep``."""
     tree = ast.parse((PACKAGE / "sending" / "send_loop.py").read_text())
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
     assert ["self.clock.sleep"] == [
@@ -170,12 +170,12 @@ def test_the_table_names_every_room():
 
 
 def test_the_top_level_is_small():
-    """Whoever opens the package sees 16 modules at most beside the rooms."""
+    """The package has 16 modules at most beside the rooms."""
     assert len(list(PACKAGE.glob("*.py"))) <= 16
 
 
 def test_modules_form_no_cycle():
-    """No module imports itself by way of others at import time."""
+    """At import time, no module imports itself by way of others."""
     graph = {}
     for path in modules():
         name = "requests_smithy_retry." + name_of(path).removesuffix(".py").replace("/", ".")
@@ -245,7 +245,7 @@ def public_items() -> Iterator[tuple[str, object]]:
 
 @pytest.mark.parametrize(("name", "item"), [pytest.param(*item, id=item[0]) for item in public_items()])
 def test_a_public_name_is_documented(name, item):
-    """What users see has a docstring, of its own or, where it overrides something, that of what it overrides."""
+    """A public name has a docstring of its own or inherits that of the name it overrides."""
     assert inspect.getdoc(item), name
 
 

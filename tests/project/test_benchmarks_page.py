@@ -91,7 +91,7 @@ def test_the_fault_table_shows_harm_in_bold_and_the_worst_of_all_rounds(results)
 
 
 def test_a_fault_that_somebody_else_rides_out_is_listed(results):
-    """And one that nobody else does is not."""
+    """A fault is listed if another client ends better; one that no other client rides out is not listed."""
     cells = {
         "x": {"a": {"outcomes": ["intact"]}, "ours": {"outcomes": ["error"]}},
         "y": {"a": {"outcomes": ["hang"]}, "ours": {"outcomes": ["error"]}},
@@ -108,7 +108,7 @@ def outage_row(**changed):
 
 
 def outages(rounds=3, **rows):
-    """What is read of the outages."""
+    """Return the part of the outage results that the page reads."""
     return {
         "troubles": {"hole": rows},
         "rounds": rounds,
@@ -142,7 +142,7 @@ def test_lateness_is_what_the_service_needs_beyond_what_it_needs_without_retries
 
 
 def test_a_row_that_was_not_played_in_a_trouble_has_a_dash(results):
-    """And one round is called one."""
+    """The missing cell is a dash, and a single round is called "One round"."""
     found = outages(rounds=1, **{"no retry": outage_row(), "default": outage_row()})
     found["troubles"]["near"] = {"no retry": outage_row()}
     found["lasting"]["near"] = found["lasting"]["hole"]
@@ -162,7 +162,7 @@ def test_an_outage_in_which_another_policy_succeeds_more_often_is_listed(results
 
 
 def test_an_outage_that_a_row_of_ours_prolongs_is_listed(results):
-    """And by how much."""
+    """The row is listed with the seconds by which it prolongs the recovery."""
     rows = {"no retry": outage_row(recovery=at(2.0)), "default": outage_row(recovery=at(5.0)), "patient": outage_row()}
     results("outages", outages(**rows))
     assert "- hole: recovery later than without retries: 3 s with default." == not_best()

@@ -41,7 +41,7 @@ def test_bad_usage_names_the_commands(dev, arguments, capsys):
 
 
 def test_a_program_that_cannot_be_run_is_no_python(dev, tmp_path):
-    """What is missing, or is no program, is passed over."""
+    """A path that does not exist, or is not a program, is not a working Python."""
     (tmp_path / "python").write_text("no program")
     assert [True, False, False] == [
         dev.is_working(path) for path in (sys.executable, str(tmp_path / "nowhere"), str(tmp_path / "python"))
@@ -59,7 +59,7 @@ def test_pythons_of_pyenv_come_first(dev, tmp_path, monkeypatch):
 
 
 def test_an_old_python_hands_on_to_a_newer_one(dev, tmp_path, monkeypatch, capsys):
-    """Started with a Python that is too old, it looks for another, and says so if there is none."""
+    """Started with a Python that is too old, dev.py runs a newer one, and says so if it finds no other."""
     called = []
     monkeypatch.setattr(dev.subprocess, "call", lambda command: called.append(command) or 7)
     monkeypatch.setattr(dev, "search_path", lambda: [str(tmp_path)])

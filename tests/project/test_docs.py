@@ -28,7 +28,7 @@ def blocks_of(page: Path) -> list[str]:
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks_of(page)], ids=lambda page: page.name)
 @pytest.mark.real_time
 def test_every_block_of_the_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the documentation shows works as it is shown, against a loopback server or a mocked example.com."""
+    """The examples of the documentation run as printed, against a loopback server or a mocked example.com."""
     monkeypatch.chdir(tmp_path)
     space: dict[str, object] = {"__name__": "docs"}
     with responses.RequestsMock(assert_all_requests_are_fired=False) as mock:

@@ -1,4 +1,4 @@
-"""What says that an extra is missing: its name, and the command that installs it."""
+"""The error for a missing extra: it names the library, and the command that installs it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
     ],
 )
 def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch, module: str, library: str, said: str) -> None:
-    """Whoever imports a listener without its library learns what to install, and which library it was."""
+    """Importing a listener without its library raises an error with the command to run and the library's name."""
     monkeypatch.setitem(sys.modules, library, None)
     monkeypatch.delitem(sys.modules, f"requests_smithy_retry.{module}", raising=False)
     with pytest.raises(ImportError) as caught:

@@ -1,4 +1,4 @@
-"""What the documentation says of the options is what the code says."""
+"""The documentation of the options agrees with the code."""
 
 import importlib.util
 import re
@@ -54,7 +54,7 @@ def test_every_pytest_fixture_is_in_the_reference():
 
 
 def test_every_aws_variable_is_in_the_reference():
-    """What the AWS settings are read from stands on the page, and so does each key of a profile."""
+    """Each environment variable of the AWS settings is on the page, and so is each key of a profile."""
     source = (PACKAGE / "config" / "aws_settings.py").read_text(encoding="utf-8")
     names = {*re.findall(r'"(AWS_\w+)"', source), *tables.aws_settings.KEYS}
     assert set() == {name for name in names if f"`{name}`" not in page("environment.md")}

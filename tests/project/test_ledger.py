@@ -73,7 +73,7 @@ def test_a_post_after_a_refused_connection_is_sent_again() -> None:
     try:
         with mount(requests.Session(), clock=Opening()) as session:
             session.trust_env = False
-            response = session.post(f"http://127.0.0.1:{port}/", data=b"once", timeout=10)
+            response = session.post(f"http://127.0.0.1:{port}/", data=b"once", timeout=60)
         assert response.content == b"fine"
         assert [attempt.error for attempt in retry_history(response).attempts] == ["ConnectionError", None]
         assert [request.body for request in servers[0].requests] == [b"once"]

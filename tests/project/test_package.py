@@ -1,4 +1,4 @@
-"""What the package hands on, and how little is imported before it is asked for."""
+"""The names that the package exports, and how little is imported before they are used."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_what_checkers_see_and_what_is_imported_are_the_same():
 
 @pytest.mark.parametrize(("home", "name"), [(home, name) for home, names in HOMES.items() for name in names])
 def test_a_name_comes_from_its_file(home, name):
-    """What is handed on is the file's own, and no file has the same name, which importing it would overwrite."""
+    """An exported name is the file's own object, and no file has that name, because importing it would overwrite it."""
     file = __import__(f"requests_smithy_retry.{home}", fromlist=[name])
     assert getattr(file, name) is getattr(requests_smithy_retry, name)
     assert not (PACKAGE / f"{name}.py").exists()
@@ -67,7 +67,7 @@ def test_other_names_are_not_there():
 
 
 def test_functions_with_the_name_of_their_file_stay_functions():
-    """Whatever was imported first, ``mount``, ``install`` and ``classifier`` are the functions."""
+    """``mount``, ``install`` and ``classifier`` are the functions, whichever module is imported first."""
     program = (
         "import requests_smithy_retry.mounting, requests_smithy_retry.classifiers.protocol\n"
         "from requests_smithy_retry import RetryAdapter, classifier, install, mount\n"

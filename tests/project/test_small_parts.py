@@ -38,7 +38,7 @@ def answer(status: int) -> requests.Response:
 
 
 def test_retry_error_says_why():
-    """A refusal carries its rule, and its words are the rule's where it has none."""
+    """A refusal carries its rule; without a message of its own, its message is that of the rule."""
     assert "the retry strategy refused" == str(RetryError())
     error = RetryError("no", stop_reason=StopReason.DEADLINE, delay=1.5)
     assert ("no", StopReason.DEADLINE, 1.5, None) == (str(error), error.stop_reason, error.delay, error.classification)
@@ -146,7 +146,7 @@ def test_the_system_clock_tells_the_machines_time(monkeypatch):
 
 
 def test_a_wait_beyond_what_the_platform_can_sleep_is_cut(monkeypatch):
-    """With a ``max_retry_after`` without end, no hint of a server raises what is no requests exception."""
+    """A sleep is cut to 1e9 s, so that a hint without a bound does not lead to an ``OverflowError``."""
     slept = []
     monkeypatch.setattr(time, "sleep", slept.append)
     SystemClock().sleep(1e300)

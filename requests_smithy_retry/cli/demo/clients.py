@@ -120,7 +120,7 @@ def _body(operation: Operation, file: IO[bytes]) -> bytes | Iterator[bytes] | IO
 def play(
     tell: Tell, client: str, url: str, *, rate: float, count: int, users: int, clock: Clock = SYSTEM_CLOCK
 ) -> None:
-    """Begin so many operations a second, whatever comes of those before, each in a thread of its own."""
+    """Begin ``rate`` operations a second, each in a thread of its own, however the earlier ones end."""
     sessions = [client_named(client).session() for _ in range(users)]
 
     def call(number: int) -> None:

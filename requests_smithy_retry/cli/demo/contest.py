@@ -74,7 +74,7 @@ class Child:
     def line(self) -> str | None:
         """Return the next line; None after the last.
 
-        :raises queue.Empty: if there is none yet.
+        :raises queue.Empty: if no line has arrived yet.
         """
         return self._lines.get_nowait()
 
@@ -130,7 +130,7 @@ class Watched:
         raise NotImplementedError  # pragma: no cover - each class below has it
 
     def _hear(self, event: dict[str, Any]) -> bool:
-        """Take note of an event; False if it is none."""
+        """Take note of an event; return False for anything else."""
         raise NotImplementedError  # pragma: no cover - each class below has it
 
     def _look(self) -> None:

@@ -99,7 +99,7 @@ class Operation:
         return self._bytes("down")
 
     def upload(self) -> bytes:
-        """Return the body of the request; empty if it has none."""
+        """Return the body of the request; empty for a request without a body."""
         return self._bytes("up") if self.fault.upload else b""
 
     def _bytes(self, way: str) -> bytes:

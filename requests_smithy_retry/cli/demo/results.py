@@ -1,4 +1,4 @@
-"""What came of a client's operations: a verdict on each, from the reports of both ends, and their sums."""
+"""The results of a client's operations: a verdict on each, from the reports of both ends, and their sums."""
 
 from __future__ import annotations
 

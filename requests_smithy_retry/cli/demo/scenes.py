@@ -51,7 +51,7 @@ SCENES = (RESTART, OVERLOAD)
 class SceneScript:
     """A script for one :class:`FaultServer`: one queue, served in order. Any number of threads may call it.
 
-    Whoever hung up is served all the same, as by most servers.
+    A client that hung up is served all the same, as most servers do.
     """
 
     def __init__(self, scene: Scene, clock: Clock = SYSTEM_CLOCK) -> None:

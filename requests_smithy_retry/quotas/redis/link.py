@@ -1,8 +1,8 @@
-"""A process's dealings with one Redis server or cluster: what is asked, what is given back, and who waits for it.
+"""A process's dealings with one Redis server or cluster: its questions, its returns, and the threads that wait.
 
-One thread of the process talks to the server, with redis-py's client; it starts with the first question. Whoever asks
-leaves an :class:`Ask` and waits for it as long as the budget allows, so nothing that happens on the wire, from a name's
-resolution to an answer that drips, holds a caller longer. What several threads ask at the same time goes out together.
+One thread of the process talks to the server, with redis-py's client; it starts with the first question. A thread that
+asks leaves an :class:`Ask` and waits for it as long as the budget allows, so nothing that happens on the wire, from a
+name's resolution to an answer that drips, holds it longer. Questions asked at the same time go out together.
 The server is judged by what the thread meets: a caller that leaves early costs nothing but its own call.
 """
 
@@ -37,7 +37,7 @@ from .server import (
 MOST_AT_ONCE = 64
 """The most buckets that are asked about at once; the others follow."""
 EXIT_PATIENCE = 0.5
-"""At exit, what is to be given back has so many seconds."""
+"""The seconds that returning tokens may take at exit."""
 STARVED = 10
 """A process that gets no time to run waits this many budgets by the clock, and a second at least."""
 COLD = 10
@@ -52,7 +52,7 @@ ERROR_WORD = re.compile(r"[A-Z]{2,20}\b")
 
 @dataclass(eq=False, slots=True)
 class Ask:
-    """One caller's question: may it have so many tokens?"""
+    """One caller's request for ``amount`` tokens."""
 
     amount: float
     answered: threading.Event = field(default_factory=threading.Event)
@@ -318,9 +318,9 @@ class RedisLink:
 
 
 class LinkHandle:
-    """Whoever uses a link holds its handle; when nobody does, what is owed is given back and the connections close.
+    """A reference to a link. When the last one is dropped, unsent returns are sent and the connections close.
 
-    The link itself cannot see to that when it dies: its thread holds it.
+    The link cannot do so in a finalizer of its own: its thread holds it.
     """
 
     __slots__ = ("__weakref__", "link")

@@ -30,7 +30,7 @@ class SharedMemoryTokenBucket(SharedTokenBucket):
     :param clock: tells the time.
     :param directory: where the file lies, in place of the user's own directory in memory.
     :raises ValueError: for a bad name or number.
-    :raises OSError: if the memory cannot be had, or if somebody else has a hand in it.
+    :raises OSError: if the memory cannot be opened, or if other users can use it.
     :raises RuntimeError: where the platform has no file locks.
     """
 

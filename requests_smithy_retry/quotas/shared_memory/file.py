@@ -52,7 +52,7 @@ PAUSE = 0.0001
 OWN_PATIENCE = 10
 """A lock that this process's own threads hold is awaited this many budgets: they let go as soon as they can run."""
 OPEN_PATIENCE = 1.0
-"""Opening waits so many seconds for the lock."""
+"""The most seconds that opening waits for the lock."""
 LOOK_INTERVAL = 1.0
 """So often, in seconds, it is looked at whether the path still leads to the mapped file."""
 
@@ -94,7 +94,7 @@ class SharedFile:
 
         :param budget: wait no longer for another process, in seconds.
         :raises BusyError: if somebody else kept one too long.
-        :raises CrowdedError: if another thread has just waited in vain.
+        :raises BusyError: if another process kept the lock too long.
         :raises OSError: if the file cannot be opened anew, after a fork or because it was replaced.
         """
         # First without waiting, which is twice as fast.
@@ -139,7 +139,7 @@ class SharedFile:
         self._threads.release()
 
     def look_again(self, now: float) -> None:
-        """Map the file that the path leads to now, if that is another: somebody replaced or removed ours."""
+        """Map the file that the path leads to now, if ours was replaced or removed."""
         self.look_at = now + LOOK_INTERVAL
         if not self._threads.acquire(False):
             return
@@ -151,7 +151,7 @@ class SharedFile:
             self._threads.release()
 
     def close(self) -> None:
-        """Let go of it; the next use opens it again. It stays mapped for whoever is reading it just now."""
+        """Let go of it; the next use opens it again. It stays mapped for threads that are reading it now."""
         if self.memory is not None:
             self.memory = None
             os.close(self._fd)
@@ -172,7 +172,7 @@ class SharedFile:
 
 
 def wait_for_lock(fd: int, clock: Clock, budget: float) -> None:
-    """Take a lock that somebody else holds, as soon as they let go."""
+    """Take a lock that another process holds, as soon as it is released."""
     # Counted in parts, and not on the clock: where this process gets no time to run, its holder may get none either.
     waited, pause = 0.0, PAUSE
     while True:
@@ -202,7 +202,7 @@ def own_directory() -> Path:
 def _open(path: Path, clock: Clock, patience: float) -> int:
     """The file's descriptor, once the file is in order.
 
-    :raises BusyError: if it is not, and somebody keeps the lock longer than ``patience`` seconds.
+    :raises BusyError: if it is not, and another process keeps the lock longer than ``patience`` seconds.
     """
     while True:
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
@@ -252,13 +252,13 @@ def _reserve(fd: int) -> None:
 
 
 def _prepare(fd: int, path: Path) -> bool:
-    """Write the header of a new file. False: the file was none of ours and is gone now."""
+    """Write the header of a new file. False: the file was not in our format and has been removed."""
     if os.fstat(fd).st_size == 0:
         try:
             os.pwrite(fd, HEADER, 0)
             _reserve(fd)
         except OSError:
-            os.ftruncate(fd, 0)  # whoever comes next begins anew
+            os.ftruncate(fd, 0)  # the next process that opens it begins anew
             raise
     if _is_ready(fd):
         return True

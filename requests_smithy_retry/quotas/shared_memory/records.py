@@ -41,7 +41,7 @@ class Record(NamedTuple):
 
 
 def unpack(data: bytes) -> Record | None:
-    """Return the record in :data:`RECORD_SIZE` bytes; None if they are none."""
+    """Return the record in :data:`RECORD_SIZE` bytes; None if they are not a record."""
     version, *values = _BODY.unpack_from(data)
     if version != VERSION or data[_BODY.size :] != _SUM.pack(crc32(data[: _BODY.size])):
         return None
@@ -106,7 +106,7 @@ class SharedMemory:
         return offset, self._record(mapped, offset) or Record(OVERFLOW_KEY, capacity, 0.0)
 
     def _record(self, mapped: mmap.mmap, offset: int) -> Record | None:
-        """Return the record at an offset. A damaged one counts as none, with a warning."""
+        """Return the record at an offset. A damaged one counts as missing, with a warning."""
         data = mapped[offset : offset + RECORD_SIZE]
         record = unpack(data)
         if record is None and data != EMPTY:

@@ -11,6 +11,8 @@ from types import ModuleType
 
 import pytest
 
+from tests.support import Reply, prepare, scripted
+
 FILE = Path(__file__).resolve().parents[3] / "benchmarks" / "counting.py"
 
 
@@ -56,7 +58,7 @@ def drain():
 
 
 def instructions(function) -> int:
-    """What `dis` lists, but for the marker at the start, for which CPython sends no event."""
+    """Return the number of instructions that `dis` lists, without RESUME, for which CPython sends no event."""
     return sum(1 for instruction in dis.get_instructions(function) if instruction.opname != "RESUME")
 
 
@@ -94,7 +96,7 @@ def test_a_generator_counts_each_time_it_is_resumed():
 
 
 def test_counts_repeat():
-    """The same call counts the same every time."""
+    """Twenty counts of the same call are equal."""
     assert len({counting.count(drain) for _ in range(20)}) == 1
 
 
@@ -144,3 +146,26 @@ def test_a_collector_that_was_off_stays_off():
         assert not gc.isenabled()
     finally:
         gc.enable()
+
+
+LIMIT = {"X-RateLimit-Limit": "5000", "X-RateLimit-Remaining": "4987", "X-RateLimit-Reset": "3000"}
+OPENAI = {
+    **{f"x-ratelimit-{name}-requests": value for name, value in (("limit", 60), ("remaining", 59), ("reset", "1m0s"))},
+    **{f"x-ratelimit-{name}-tokens": value for name, value in (("limit", 900), ("remaining", 800), ("reset", "1m0s"))},
+}
+
+
+@pytest.mark.parametrize(("headers", "most"), [(LIMIT, 150), (OPENAI, 200)])
+def test_an_announced_limit_of_which_there_is_plenty_costs_little(headers, most):
+    """Over a response with as many other headers: a glance at what is left, in each of its headers."""
+    named = {name: str(value) for name, value in headers.items()}
+    others = {name.replace("imit", "umit"): value for name, value in named.items()}
+
+    def cost(told):
+        adapter = scripted(*[Reply(200, told)] * 6)
+        request = prepare()
+        for _ in range(4):
+            adapter.send(request)
+        return counting.count(lambda: adapter.send(request)).bytecodes
+
+    assert 0 < cost(named) - cost(others) <= most

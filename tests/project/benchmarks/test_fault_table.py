@@ -80,14 +80,14 @@ def test_a_cell_with_a_real_server(fault, client, outcome):
 
 @pytest.mark.real_time
 def test_who_does_not_come_back_in_time_hangs():
-    """And is left behind; the end of its server ends it."""
+    """A client that exceeds the bound counts as hanging and is left behind; the end of its server ends it."""
     drip = Fault(INTACT, (Drip("body", 0.05, Reply(body=BODY)),))
     assert (HANG, "") == fault_table.cell(drip, CLIENTS["requests"][1], bound=0.3)[:2]
 
 
 @pytest.mark.real_time
 def test_a_server_that_was_down_comes_up_on_the_same_port():
-    """Whoever asks at once is refused, and is told so."""
+    """A client that asks at once is refused with a ``ConnectionError``."""
     outcome, detail, _ = fault_table.cell(FAULTS["connection refused for 1 s"], CLIENTS["requests"][1])
     assert (ERROR, "ConnectionError") == (outcome, detail)
 

@@ -1,4 +1,4 @@
-"""What the package takes up: the parts of `benchmarks/footprint.py` that are the same on every machine."""
+"""The size of the package: the parts of `benchmarks/footprint.py` that are the same on every machine."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_a_newcomer_to_full_slots_costs_little_more_than_any_new_origin(scope_co
 
 
 def test_a_limit_that_does_not_hold_is_named(monkeypatch):
-    """What is written beside the figures goes by it."""
+    """``broken_limits`` names each figure above its limit."""
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     footprint = importlib.import_module("footprint")
     scope = {"limit_bytes": 2560, "origins": 10_000, "standard_bytes": 2560, "adaptive_bytes": 2561}

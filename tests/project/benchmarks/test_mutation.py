@@ -55,7 +55,7 @@ class Pair:
 
 
 def test_every_module_that_is_tried_is_there() -> None:
-    """And so is every test that is named for it."""
+    """Every listed module exists, and so does every test that is listed for it."""
     toml = pytest.importorskip("tomllib", reason="Python 3.11")
     listed = toml.loads((FOLDER / "modules.toml").read_text(encoding="utf-8"))["modules"]
     root = FOLDER.parents[1]

@@ -62,7 +62,7 @@ def test_patience_of_three_outages_loses_nothing():
 
 @pytest.mark.parametrize(("scenario", "least"), [("errors 10 %", 99.9), ("errors 30 %", 99.0), ("bad 1 of 4", 97.5)])
 def test_errors_are_retried_as_without_a_quota_or_better(scenario, least):
-    """What fails while nobody succeeds counts for none, so bad luck is not given up."""
+    """Attempts that fail while no operation succeeds do not count, so bad luck does not end an operation."""
     assert figure("success inside", scenario=scenario) > least
 
 
@@ -110,7 +110,7 @@ def test_the_command_prints_and_writes(tmp_path, capsys, monkeypatch):
 
 
 def test_operations_of_a_client_without_a_free_thread_wait_for_one():
-    """They count from when they were wanted, and none is forgotten."""
+    """Operations count from the moment they were wanted, and every one is counted."""
     scenario = outage("hole", 3.0)
     load = {"clients": 1, "load": 8, "capacity": 12, "seed": 1}
     one, many = (simulate(scenario, POLICIES["no retry"], **load, threads=threads) for threads in (1, 99))
@@ -128,6 +128,6 @@ class Constant:
 
 
 def test_every_corner_has_one_cell_for_each_policy():
-    """Also where one corner is another one with threads of one."""
+    """Every row has a cell for each policy, even for a corner that differs from another one in its threads only."""
     rows = weak_corners(Constant(), everything(CLIENTS, quick=False)["weak"])
     assert {len(row) for row in rows} == {5}

@@ -35,7 +35,7 @@ def test_a_trouble_says_what_an_episode_does_not():
 
 
 def test_a_spike_brings_three_times_the_load_while_it_lasts():
-    """And the usual load before and after it."""
+    """The load is three times as high during the spike, and the usual load before and after it."""
     long = replace(CALM, trouble="load x3", before=100.0, lasts=100.0, after=100.0, load=70.0)
     inside = sum(long.is_in_trouble(at) for at in arrivals(long))
     outside = len(arrivals(long)) - inside
@@ -108,7 +108,7 @@ def test_what_was_late_is_played_again_and_takes_the_place(monkeypatch):
 
 
 def test_rows_and_lines_are_of_policies_that_there_are():
-    """And every row shares its threads' adapters evenly."""
+    """Every row and every line of the picture names a policy, and each row shares its threads' adapters evenly."""
     rows = outage_loopback.ROWS
     assert set() == {policy for policy, _ in rows.values()} - set(POLICIES)
     assert set() == {*outage_picture.LINES} - set(POLICIES)

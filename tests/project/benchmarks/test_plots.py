@@ -27,5 +27,5 @@ def test_every_picture_is_drawn_in_both_formats_and_twice_the_same(tmp_path):
 
 
 def test_a_picture_without_results_is_left_out(tmp_path):
-    """And nothing is said to be drawn."""
+    """Without results no picture is drawn, and the returned list is empty."""
     assert [] == plots.draw(tmp_path, tmp_path)

@@ -40,7 +40,7 @@ def part(write: str = WRITE, status: int = 0, sleep: float = 0, bound: float = 3
 @pytest.mark.real_time
 @pytest.mark.parametrize("quick", [False, True])
 def test_a_part_is_kept_with_its_machine_its_date_and_its_command(tmp_path, monkeypatch, quick):
-    """And what it found, unchanged where no table says what is printed of it."""
+    """The file holds command, date, seconds, machine and result; a result without a rule for it is unchanged."""
     monkeypatch.setitem(runner.PARTS, "fake", part())
     assert 0 == runner.main(["--only", "fake", "--to", str(tmp_path), *(["--quick"] if quick else [])])
     kept = json.loads((tmp_path / "fake.json").read_text())
@@ -67,7 +67,7 @@ def test_keys_are_kept_by_name_or_by_place():
 
 @pytest.mark.parametrize("name", kept.KEPT)
 def test_the_results_in_the_tree_hold_no_more_than_what_is_kept(name):
-    """Whatever was measured before there was a rule for it."""
+    """The kept results hold only the figures that the rules keep, even those measured before the rules."""
     found = json.loads((runner.RESULTS / f"{name}.json").read_text(encoding="utf-8"))["result"]
     assert kept.pruned(found, kept.KEPT[name]) == found
 

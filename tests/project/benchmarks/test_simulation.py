@@ -37,7 +37,7 @@ def test_every_operation_ends_once(scenario, policy):
 
 @pytest.mark.parametrize("policy", ["standard 2.1", "adaptive", "ratio budget"])
 def test_the_same_seed_gives_the_same_run_and_another_one_another(policy):
-    """Whatever the module-level generator is doing."""
+    """The run depends on its own seed, not on the state of the module-level generator."""
     random.seed(1)
     first = small("throttling", policy)
     random.seed(2)

@@ -119,18 +119,18 @@ def test_json_bodies(body: bytes, expected: str | None) -> None:
     ],
 )
 def test_xml_bodies(body: bytes, expected: str | None) -> None:
-    """The first ``Code`` element; a document with a DOCTYPE has none."""
+    """The code is the text of the first ``Code`` element; a document with a DOCTYPE gives no code."""
     assert code_in_body(body) == expected
 
 
 @pytest.mark.parametrize("body", [b"", b"SlowDown", b"Code=SlowDown", b"\x00", b"\xff\xfe<\x00"])
 def test_other_bodies_have_no_code(body: bytes) -> None:
-    """Whatever is neither JSON nor XML."""
+    """A body that is neither JSON nor XML gives no code."""
     assert code_in_body(body) is None
 
 
 def test_the_header_comes_before_the_body() -> None:
-    """And the body is looked at where the header says nothing."""
+    """The code in the header counts; without one, the code in the body does."""
     body = b'{"__type":"InBody"}'
     assert error_code({"x-amzn-errortype": "InHeader"}, body) == "InHeader"
     assert error_code({"x-amzn-errortype": ":"}, body) == error_code({}, body) == "InBody"

@@ -260,7 +260,7 @@ def test_a_success_is_retried_where_a_classifier_asks_to_see_it(per_operation: b
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
 def test_a_success_that_nobody_wants_retried_is_a_success_for_a_foreign_strategy_too(method: str) -> None:
-    """Also where the request could not be sent again."""
+    """A foreign strategy is told of the success of a POST, too, which could not be sent again."""
     strategy = Foreign()
     adapter = scripted(
         Reply(200, body=b"done"), strategy=strategy, classifiers=[classifier(_done, sees_successes=True)]
@@ -299,7 +299,7 @@ def test_a_foreign_strategys_fold_is_that_of_the_operation() -> None:
 
 
 def test_of_a_success_only_those_are_asked_that_want_to_see_it() -> None:
-    """Somebody's classifier of failures is not surprised by a success because another one looks at them."""
+    """A classifier of failures is not asked about a success, even if another classifier wants to see it."""
     failures_only = saying(TRANSIENT, "failures")
     adapter = scripted(200, classifiers=[failures_only, classifier(_done, sees_successes=True)])
     assert retry_history(send(adapter)).stop_reason is StopReason.SUCCESS
@@ -325,7 +325,7 @@ def test_an_operation_is_classified_once() -> None:
 
 
 class Foreign:
-    """A strategy of somebody else's: it retries once whatever the adapter lets through."""
+    """A foreign strategy that retries once, whenever the adapter asks."""
 
     def __init__(self) -> None:
         self.calls: list[str] = []
@@ -350,7 +350,7 @@ class _Token:
 
 
 def test_an_exception_that_carries_a_response_is_judged_by_it_when_driven_by_hand() -> None:
-    """What ``raise_for_status`` raises is retried as its status says, hint included."""
+    """An ``HTTPError`` of ``raise_for_status`` is retried as its response's status says, hint included."""
     adapter = scripted(Reply(503, {"Retry-After": "7"}), max_attempts=1)
     response = send(adapter)
     strategy = StandardRetryStrategy(jitter="none")

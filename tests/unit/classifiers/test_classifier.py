@@ -1,4 +1,4 @@
-"""What a classifier is, and how one is made (contract 3.1, 3.3)."""
+"""The protocol of a classifier, and how one is made (contract 3.1, 3.3)."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_a_decorator_with_arguments_leaves_out_what_it_is_not_given() -> None:
 
 
 def test_a_function_is_given_the_very_outcome() -> None:
-    """Whether it takes the verdict so far or not, and whoever calls it."""
+    """The function gets the outcome itself, with or without a second parameter, however it is called."""
     seen = []
     outcome = Outcome()
     one = classifier(lambda outcome: seen.append(outcome))

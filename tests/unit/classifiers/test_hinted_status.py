@@ -30,7 +30,7 @@ def test_a_chosen_status_is_retried_where_there_is_a_hint(status: int, hinted: b
 
 
 def test_an_exception_has_no_status() -> None:
-    """There is no opinion on it."""
+    """The classifier has no opinion on an exception."""
     assert HintedStatusClassifier([413]).classify_retry(Outcome(error=OSError()), NOTHING) == NOTHING
 
 
@@ -39,7 +39,7 @@ def test_an_exception_has_no_status() -> None:
     [(None, []), (Urllib3Rules(), []), (Urllib3Rules(hinted_status_codes=frozenset({413})), [{413}])],
 )
 def test_it_is_there_only_where_a_retry_has_such_statuses(rules: Urllib3Rules | None, expected: list[set[int]]) -> None:
-    """And then with those."""
+    """The classifier is built in only if the rules have such statuses, and it has those."""
     made = [
         item
         for item in default_classifiers(RetryConfig(urllib3_rules=rules))
@@ -49,7 +49,7 @@ def test_it_is_there_only_where_a_retry_has_such_statuses(rules: Urllib3Rules | 
 
 
 def test_it_runs_just_before_the_statuses_of_the_configuration() -> None:
-    """Which may therefore overrule it; histories know it by its name."""
+    """The status classifier has a higher priority, so it may overrule it; its name is that of its class."""
     item = HintedStatusClassifier([413])
     assert priority_of(item) < HttpStatusCodeClassifier.priority
     assert item.name == "HintedStatusClassifier"

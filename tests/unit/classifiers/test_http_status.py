@@ -5,11 +5,19 @@ from __future__ import annotations
 import pytest
 import requests
 
-from requests_smithy_retry import HttpStatusCodeClassifier, Outcome, RetryAction, RetryConfigError, retry_history
-from tests.support import scripted, send
+from requests_smithy_retry import (
+    ErrorKind,
+    HttpStatusCodeClassifier,
+    Outcome,
+    RetryAction,
+    RetryConfigError,
+    RetryReason,
+    retry_history,
+)
+from tests.support import Reply, scripted, send
 
 NOTHING = RetryAction.no_action_indicated()
-TRANSIENT = {500, 502, 503, 504, 408, 425}
+TRANSIENT = {500, 502, 503, 504, 408, 425, 520, 521, 522, 523, 524}
 
 
 def outcome_of(status: int) -> Outcome:
@@ -21,14 +29,14 @@ def outcome_of(status: int) -> Outcome:
 
 @pytest.mark.parametrize("status", range(100, 600))
 def test_every_status(status: int) -> None:
-    """429 is throttling, six statuses are transient, and there is no opinion on any other."""
+    """Two are throttling, eleven are transient, and there is no opinion on any other."""
     expected = RetryAction.transient_error() if status in TRANSIENT else NOTHING
-    expected = RetryAction.throttling_error() if status == 429 else expected
+    expected = RetryAction.throttling_error() if status in (429, 529) else expected
     assert HttpStatusCodeClassifier().classify_retry(outcome_of(status), NOTHING) == expected
 
 
 def test_an_exception_has_no_status() -> None:
-    """There is no opinion on it."""
+    """The classifier has no opinion on an exception."""
     assert HttpStatusCodeClassifier().classify_retry(Outcome(error=OSError()), NOTHING) == NOTHING
 
 
@@ -62,3 +70,77 @@ def test_codes_that_are_none_are_refused_by_the_name_of_the_class() -> None:
     """As the source of the bad value."""
     with pytest.raises(RetryConfigError, match=r"\(from HttpStatusCodeClassifier\)"):
         HttpStatusCodeClassifier({9})
+
+
+def forbidden(headers: dict[str, str], body: bytes = b"") -> Outcome:
+    """A 403 with these headers and this body."""
+    outcome = outcome_of(403)
+    assert outcome.response is not None
+    outcome.response.headers.update(headers)
+    outcome.response._content = body
+    return outcome
+
+
+SECONDARY = b'{"message": "You have exceeded a secondary rate limit. Please wait a few minutes"}'
+
+
+@pytest.mark.parametrize(
+    ("headers", "body", "expected"),
+    [
+        ({}, b"", NOTHING),
+        ({}, b'{"message": "Bad credentials"}', NOTHING),
+        ({"Retry-After": "soon"}, b"", NOTHING),
+        ({"X-RateLimit-Remaining": "12", "X-RateLimit-Reset": "9"}, b"", NOTHING),
+        ({"Retry-After": "60"}, b"", RetryAction.throttling_error()),
+        ({"x-ratelimit-remaining": "0", "x-ratelimit-reset": "1767225600"}, b"", RetryAction.throttling_error()),
+        ({}, b'{"errors": [{"reason": "userRateLimitExceeded"}]}', RetryAction.throttling_error()),
+        ({}, b"API rate limit exceeded for 192.0.2.1", RetryAction.throttling_error()),
+        (
+            {},
+            SECONDARY,
+            RetryAction.retry_indicated(RetryReason(ErrorKind.THROTTLING, 60.0, "secondary rate limit")),
+        ),
+        ({"Retry-After": "5"}, SECONDARY, RetryAction.throttling_error()),
+    ],
+)
+def test_a_403_that_says_that_it_is_a_rate_limit_is_throttling(
+    headers: dict[str, str], body: bytes, expected: RetryAction
+) -> None:
+    """By a hint, by a limit of which nothing is left, or by its words; any other 403 is none."""
+    assert expected == HttpStatusCodeClassifier().classify_retry(forbidden(headers, body), NOTHING)
+    assert NOTHING == HttpStatusCodeClassifier({503}).classify_retry(forbidden(headers, body), NOTHING)
+    assert NOTHING == HttpStatusCodeClassifier(dialects=None).classify_retry(forbidden(headers, body), NOTHING)
+
+
+@pytest.mark.parametrize(("hint", "sent"), [({}, 1), ({"Retry-After": "x"}, 1), ({"Retry-After": "2"}, 2)])
+def test_a_413_is_retried_where_it_says_when(hint: dict[str, str], sent: int) -> None:
+    """Then the condition is temporary (RFC 9110, 15.5.14); a POST stays guarded."""
+    adapter = scripted(Reply(413, hint), 200)
+    assert sent == len(retry_history(send(adapter)).attempts)
+    assert 413 == send(scripted(Reply(413, hint), 200), "POST", data="a").status_code
+
+
+@pytest.mark.parametrize(("status", "sent"), [(520, 1), (522, 1), (525, 1), (529, 2), (429, 2)])
+def test_a_post_is_sent_again_only_after_throttling(status: int, sent: int) -> None:
+    """A proxy that had no answer from its origin does not know whether that acted; who throttles did not act."""
+    response = send(scripted(status, 200), "POST", data="a")
+    assert sent == len(retry_history(response).attempts)
+
+
+def test_a_limit_that_is_used_up_says_how_long_to_wait() -> None:
+    """Without a ``Retry-After``, the announced reset is the hint."""
+    headers = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "7"}
+    history = retry_history(send(scripted(Reply(403, headers), Reply(429, headers), 200)))
+    assert [(0.0, "backoff"), (7.0, "x-ratelimit-reset"), (7.0, "x-ratelimit-reset")] == [
+        (attempt.delay, attempt.delay_source) for attempt in history.attempts
+    ]
+
+
+def test_a_reset_in_an_hour_ends_the_operation_and_says_until_when() -> None:
+    """Above ``max_retry_after`` nothing is slept."""
+    headers = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "3600", "Date": "Thu, 01 Jan 2026 00:00:00 GMT"}
+    response = send(scripted(Reply(403, headers), 200))
+    assert 403 == response.status_code
+    why = retry_history(response).why
+    assert why.startswith("x-ratelimit-reset asks for 3600 s, max_retry_after is 120 s: allowed again at ")
+    assert why.endswith(" GMT")

@@ -1,4 +1,4 @@
-"""What a server answers to an idempotency key; end to end in tests/unit/sending/test_idempotency.py."""
+"""A server's answers to an idempotency key; end to end in tests/unit/sending/test_idempotency.py."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def test_an_exception_is_handed_on_after_the_delay_too() -> None:
 
 
 def test_a_strategy_driven_by_hand_gives_the_delay_with_its_refusal() -> None:
-    """The refusal carries it; whoever drives the strategy waits."""
+    """The refusal carries the delay, so that the code that drives the strategy can wait."""
     strategy = StandardRetryStrategy(quota=0, jitter="none")
     token = strategy.acquire_initial_retry_token()
     with retry_options(long_poll=True), pytest.raises(RetryError) as caught:
@@ -91,7 +91,7 @@ def test_a_request_that_may_not_be_sent_again_is_not_waited_for() -> None:
 
 
 def test_other_operations_are_not_delayed() -> None:
-    """Nor is a long poll whose caller says that it is none."""
+    """Neither an operation that is not a long poll nor one with ``long_poll=False`` is delayed."""
     adapter = scripted(503, 503, quota=0)
     send(adapter)
     with retry_options(long_poll=True), retry_options(long_poll=False):
@@ -112,7 +112,7 @@ def test_a_model_marks_its_long_polls() -> None:
 
 
 def test_it_retries_as_any_operation_while_there_is_quota() -> None:
-    """Then waits once more, and gives up."""
+    """When the quota is empty, a long poll waits once more and gives up."""
     adapter = scripted(503, 503, quota=14)
     with retry_options(long_poll=True):
         response = send(adapter)
@@ -150,7 +150,7 @@ def test_the_wait_is_bounded_by_the_deadline(deadline: float) -> None:
 
 
 def test_driven_by_hand_the_refusal_carries_the_delay() -> None:
-    """For whoever runs the loop to wait."""
+    """The refusal carries the delay, so that the code that runs the loop can wait."""
     strategy = StandardRetryStrategy(quota=0, jitter="none")
     error: Any = reset_error()
     error.retry_context = RetryContext(Outcome(error=error), options=OperationOptions(long_poll=True))

@@ -87,7 +87,7 @@ def test_what_an_error_says_of_itself(error: Any, expected: RetryAction) -> None
 
 @pytest.mark.parametrize("fault", [None, "server", "client"])
 def test_an_error_that_is_not_safe_forbids(fault: Any) -> None:
-    """Whoever is at fault."""
+    """The classifier forbids a retry with every ``fault``: the server's, the client's or unknown."""
     verdict = ModeledAsRetryableClassifier().classify_retry(Outcome(error=Info(False, fault=fault)), NOTHING)
     assert verdict == RetryForbidden("Info says that a retry is not safe")
 
@@ -160,7 +160,7 @@ def test_the_error_parser_makes_an_error_from_a_response() -> None:
 
 
 def test_an_error_that_carries_a_response_speaks_for_itself_first() -> None:
-    """Only one that says nothing of itself leaves the response to the parser."""
+    """Only an error with no modelled facts of its own leaves the response to the parser."""
     ask = ModeledAsRetryableClassifier(lambda response: Info(True)).classify_retry
     response = outcome_of(418).response
     assert ask(Outcome(error=Faulty("client"), response=response), NOTHING) == NOTHING
@@ -185,7 +185,7 @@ def test_a_modelled_no_beats_a_retryable_status() -> None:
 
 
 def test_the_modelled_retry_after_is_a_floor_for_the_delay() -> None:
-    """And the history says where it came from."""
+    """The wait is the error's ``retry_after``, and the history names the error as its source."""
     adapter = scripted(400, 200, error_parser=lambda response: Info(True, 4.5))
     history = retry_history(send(adapter))
     assert adapter.clock.sleeps == [4.5]
@@ -212,7 +212,7 @@ def test_the_modelled_retry_after_is_a_floor_for_the_delay() -> None:
     ],
 )
 def test_a_floor_may_be_any_number_of_seconds(after: object, floor: float | None) -> None:
-    """Also one that is written out, or a timedelta; what is none makes no floor, for a server may have written it."""
+    """A floor may be a text or a timedelta; a value that is not a number of seconds means no floor."""
     assert indicated(ErrorKind.TRANSIENT, floor) == ModeledAsRetryableClassifier().classify_retry(
         Outcome(error=Info(True, after)), NOTHING
     )

@@ -72,7 +72,7 @@ def test_one_of_them_with_one_attempt_multiplies_nothing(attempts):
 
 
 def test_a_urllib3_retry_beneath_is_warned_about():
-    """What urllib3 retried shows in the response's history."""
+    """Retries that urllib3 made are found in the response's history."""
     inner = HTTPAdapter(max_retries=Retry(1, status_forcelist=[503], raise_on_status=False))
     with pytest.warns(RetryConfigWarning, match="made 2 requests of one attempt: 3 x 2 = 6 requests or more"):
         assert 6 == get(around(inner, quota=None), [Reply(503)] * 10)
@@ -111,14 +111,14 @@ def test_another_request_further_up_is_not_nested():
 
 
 def test_a_subclass_with_its_own_max_retries_is_refused():
-    """There urllib3 would retry each attempt."""
+    """The constructor refuses, because urllib3 would retry each attempt."""
     own = type("Own", (RetryAdapter,), {"max_retries": Retry(3)})
     with pytest.raises(RetryConfigError, match=r"max_retries=Retry\(total=3.*class Own.*urllib3 would retry beneath"):
         own()
 
 
 def test_a_very_deep_stack_is_not_searched_through(monkeypatch):
-    """The search for another adapter ends after so many frames."""
+    """The search for another adapter ends after ``MAX_FRAMES`` frames."""
     monkeypatch.setattr(module, "MAX_FRAMES", 2)
     stacked = around(RetryAdapter(max_attempts=2, quota=None, clock=FakeClock()), max_attempts=2, quota=None)
     assert 4 == get(stacked, [Reply(503)] * 5)
@@ -138,7 +138,7 @@ class Foreign:
 
 
 def warnings_of(act):
-    """What it warns of, in words."""
+    """Return the texts of the ``RetryConfigWarning`` that ``act`` gives."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         act()
@@ -197,7 +197,7 @@ def test_a_response_need_not_know_of_retries(raw):
 
 
 def test_an_exception_has_no_retries_of_urllib3():
-    """Nor is there anything to warn of."""
+    """An attempt that ends with an exception leads to no warning."""
 
     def attempt():
         with pytest.raises(requests.ConnectionError):

@@ -1,4 +1,4 @@
-"""What an attempt ended with, and how an exception carries it (contract 1, 3)."""
+"""The outcome of an attempt, and the exception that carries it (contract 1, 3)."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_a_body_is_not_shown_with_its_outcome() -> None:
 
 
 def test_the_beginning_of_a_body() -> None:
-    """At most 64 KiB; nothing with ``stream``, nor of a response that has none or does not give it out."""
+    """The prefix is 64 KiB at most; it is empty with ``stream``, and where the body is missing or unreadable."""
 
     class Refusing:
         status_code = 500

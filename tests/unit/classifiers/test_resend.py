@@ -1,4 +1,4 @@
-"""What may be sent again (contract 4 and 5): the rule by itself, and in the adapter."""
+"""The requests that may be sent again (contract 4 and 5): the rule by itself, and in the adapter."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_the_rule(facts: ResendFacts, status: int | None, verdict: RetryAction, 
 
 
 def test_a_body_that_is_gone_is_never_sent_again() -> None:
-    """Whatever else speaks for it."""
+    """No other fact about the request allows sending it again."""
     for flags in itertools.product([False, True], repeat=4):
         facts = ResendFacts("PUT", *flags, replayable=False)
         assert resend_ruling(facts, 429, SAFE) == RetryForbidden(

@@ -83,7 +83,7 @@ def test_the_error_parser_overrules_the_model() -> None:
 
 
 def test_the_first_model_with_an_opinion_is_heard() -> None:
-    """Others of the same endpoint, or of other endpoints, may have none."""
+    """Models without an opinion, of the same endpoint or of another one, are passed over."""
     other = SmithyModel.from_dict(service(error("Else", retryable={})))
     endpoints = [MODEL.for_endpoint("https://elsewhere.example.com"), other.for_endpoint(URL), ENDPOINT]
     assert send(scripted(coded("Busy"), 200, models=endpoints)).status_code == 200
@@ -103,7 +103,7 @@ def test_the_first_model_with_an_opinion_is_heard() -> None:
     ],
 )
 def test_the_model_knows_what_may_be_sent_again(method: str, path: str, data: str, resent: bool) -> None:
-    """Whatever the method: readonly, idempotent, or with its idempotency token in the request."""
+    """A readonly or idempotent operation is sent again with any method, and so is one with its token in the request."""
     adapter = modelled(reset_error(), 200)
     if resent:
         assert send(adapter, method, URL + path, data=data).status_code == 200

@@ -1,4 +1,4 @@
-"""What went wrong on the wire, by exception (contract 2, 3.4); each class by itself is on the generated page."""
+"""The faults on the wire, by exception (contract 2, 3.4); each class by itself is on the generated page."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_as_requests_raises_it(name: str) -> None:
 
 @pytest.mark.parametrize("name", CLASSES)
 def test_no_class_is_both_a_passing_fault_and_the_requests_own(name: str) -> None:
-    """And no question about any of them raises."""
+    """No class is both, and no question about any of them raises."""
     error = PAGE.sample(CLASSES[name])
     assert not (is_transient(error) and is_request_fault(error))
     assert isinstance(is_timeout(error), bool)
@@ -176,7 +176,7 @@ def test_frames_are_forgotten_as_far_as_errors_are_looked_at() -> None:
     "fault", [rex.InvalidURL, rex.MissingSchema, rex.InvalidSchema, rex.InvalidProxyURL, rex.InvalidHeader, ValueError]
 )
 def test_what_is_wrong_with_the_request_is_never_retried(fault: type[Exception]) -> None:
-    """Whatever else these are by class; one that the wire raises as well is none."""
+    """A fault of the request is not retried; an exception that the wire raises as well is not one."""
     assert is_request_fault(fault("bad"))
     assert not is_transient(fault("bad"))
 
@@ -206,7 +206,7 @@ def test_the_frames_of_all_causes_are_forgotten() -> None:
 
 
 def test_only_a_tls_error_has_a_tls_reason() -> None:
-    """What another error calls its reason is something else, and need not be a text."""
+    """The ``reason`` of an error that is not a TLS error is ignored, and need not be a text."""
     for reason in ("UNEXPECTED_EOF_WHILE_READING", ["a list"]):
         strange: Any = ValueError("strange")
         strange.reason = reason

@@ -97,7 +97,7 @@ def test_with_the_default_it_says_that_an_outage_is_waited_out(arguments: list[s
     [["patience=0"], ["quota=500"], ["quota=none"], ["mode=simple"], ["retry_spec=2.1"], ["max_attempts=1"]],
 )
 def test_where_nobody_waits_nothing_is_said_of_it(arguments: list[str]) -> None:
-    """An empty quota refuses, or there is none."""
+    """Without a quota, or with one that refuses when it is empty, ``then`` is empty."""
     said = answer("--status", "503", *arguments)
     assert "" == said["then"]
     assert "no attempts are left" in said["why"]

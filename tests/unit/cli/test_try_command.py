@@ -74,7 +74,7 @@ def test_the_exit_status_says_how_it_ended(
 
 
 def test_without_a_quota_none_is_told(server: FaultServer) -> None:
-    """There is nothing to say of it."""
+    """The output does not mention tokens."""
     server.script([Reply(503), Reply(200)])
     assert "tokens" not in run(server.url, "quota=none").output
 

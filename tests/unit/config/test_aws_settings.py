@@ -51,7 +51,7 @@ VECTORS = [
 
 @pytest.mark.parametrize(("environ", "profile", "expected"), VECTORS)
 def test_the_published_environment_vectors(environ, profile, expected, tmp_path):
-    """Variables beat the profile; what is no number of attempts is an error."""
+    """Variables beat the profile; a value that is not a number of attempts is an error."""
     path = tmp_path / "config"
     path.write_text("[default]\n" + "".join(f"{key} = {value}\n" for key, value in profile.items()))
     environ = {**environ, "AWS_CONFIG_FILE": str(path)}
@@ -95,7 +95,7 @@ def test_precedence_per_field(code, environ, expected, aws_file):
 
 
 def test_legacy_means_standard_with_a_warning():
-    """There is no legacy mode; standard takes its place, and that is said."""
+    """Standard takes the place of the legacy mode, with a warning."""
     with pytest.warns(RetryConfigWarning, match="'legacy' .from environment variable AWS_RETRY_MODE.*'standard'"):
         config = resolve(RetryConfig(aws_config=True), {"AWS_RETRY_MODE": "Legacy", "AWS_CONFIG_FILE": os.devnull})
     assert "standard" == config.mode
@@ -124,7 +124,7 @@ def test_what_is_overruled_is_not_looked_at(aws_file):
     ],
 )
 def test_an_error_names_the_option_and_who_set_it(code, environ, option, variable, aws_file):
-    """Also where the value is a profile's name or a file's."""
+    """The error names the source of a profile's or a file's name, too."""
     with pytest.raises(RetryConfigError) as caught:
         resolve(RetryConfig(**code), {"AWS_CONFIG_FILE": aws_file, **environ})
     source = "code" if variable is None else f"environment variable {variable}"
@@ -249,5 +249,5 @@ def test_a_default_profile_that_is_not_there_is_normal(tmp_path):
 
 
 def test_each_option_that_they_set_is_known_to_the_resolver():
-    """Where none of them is wanted, the settings are not read at all."""
+    """``AWS_OPTIONS`` names each option that the AWS settings can set."""
     assert {*aws_settings.VARIABLES.values(), *aws_settings.KEYS.values()} == AWS_OPTIONS

@@ -115,7 +115,7 @@ def test_copies_keep_values_and_sources(again):
 
 
 def test_repr_shows_what_was_set_and_where():
-    """The short form has mode, attempts, and whatever is no default."""
+    """The short form has mode, attempts, and each option that was set."""
     assert "RetryConfig(mode='standard' [default], max_attempts=5 [code], timeout=2 [code])" == repr(
         RetryConfig(max_attempts=5, timeout=2)
     )

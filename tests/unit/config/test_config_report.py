@@ -48,6 +48,6 @@ def test_one_line_has_what_somebody_set_and_what_matters_most() -> None:
 def test_what_the_specification_decides_is_shown_as_it_is_in_force(
     options: dict[str, object], expected: dict[str, float]
 ) -> None:
-    """Not as the None that stands for it."""
+    """The settings show the value in force, not the None that stands for it."""
     shown = {item.name: item.value for item in RetryConfig(**options).settings()}
     assert {name: shown[name] for name in expected} == expected

@@ -101,7 +101,7 @@ def test_neither_does_the_second_one_come_in_later(options, why):
     ],
 )
 def test_what_goes_together_is_allowed(options):
-    """Only what somebody set can contradict, and only with the value that makes the other one void."""
+    """Only options that were set can contradict, and only with the value that makes the other one void."""
     config = RetryConfig(**options)
     assert all(config.is_given(name) for name in options)
 
@@ -116,6 +116,7 @@ SAMPLES: dict[str, list[Any]] = {
     "on_empty": ["wait", "fail"],
     "rate_limiter": [RateLimiterSettings()],
     "timeout": [3, (1, 2), None],
+    "pacing": ["off"],
     "allowed_methods": [{"GET", "POST"}, None],
     "retry_status_codes": [{503}],
     "idempotency_header": ["X-Key"],
@@ -190,7 +191,7 @@ def _empty_environment(monkeypatch, tmp_path):
     ],
 )
 def test_a_variable_that_does_nothing_is_not_shown(code, variables, void):
-    """What code says counts, and the other option has its default, whatever the variable says; the rest holds."""
+    """The option set in code holds, the other one has its default in spite of its variable, and the rest holds."""
     environ = {f"SMITHY_RETRY_{name}": text for name, text in variables.items()}
     config = resolve(RetryConfig(**code), environ)
     assert (RetryConfig.__dataclass_fields__[void].default, "default") == (getattr(config, void), config.source(void))

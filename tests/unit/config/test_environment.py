@@ -18,7 +18,7 @@ def _forget_warnings():
 
 
 def test_every_plain_option_has_a_variable():
-    """There is a variable for each option but objects, and but the one that says whether to read the environment."""
+    """Each option has a variable, except objects and the option that says whether to read the environment."""
     plain = {name for name, option in OPTIONS.items() if not option.not_from_environment}
     assert {f"SMITHY_RETRY_{name.upper()}": name for name in plain} == VARIABLES
 
@@ -57,7 +57,7 @@ ROWS = [
 
 @pytest.mark.parametrize(("name", "text", "value"), ROWS)
 def test_text_is_read_as_people_write_it(name, text, value):
-    """Blanks are stripped; numbers, units, booleans, sets and none are understood by each option's kind."""
+    """Blanks are stripped; numbers, units, booleans, sets and "none" are understood by each option's kind."""
     config = resolve(RetryConfig(), {f"SMITHY_RETRY_{name}": text})
     assert (value, f"environment variable SMITHY_RETRY_{name}") == (
         getattr(config, name.lower()),
@@ -80,7 +80,7 @@ def test_text_is_read_as_people_write_it(name, text, value):
         ("ENABLED", "maybe", "True or False is allowed"),
         ("RETRY_STATUS_CODES", "503, x", "'x' is not one"),
         ("RETRY_STATUS_CODES", "5030", "5030 is not one"),
-        ("ALLOWED_METHODS", "GE T", "'GE T' is none"),
+        ("ALLOWED_METHODS", "GE T", "'GE T' is not one"),
         ("TIMEOUT", "3, x", "a (connect, read) pair"),
         ("MODE", "legacy", "one of"),
     ],
@@ -96,7 +96,7 @@ def test_bad_text_is_refused_with_the_variable_named(name, text, allowed):
 
 @given(st.sampled_from(sorted(VARIABLES)), st.text(max_size=30))
 def test_any_text_gives_a_config_or_a_clear_error(variable, text):
-    """Whatever a variable holds, nothing but RetryConfigError is raised."""
+    """For any text in a variable, nothing but RetryConfigError is raised."""
     environ = {variable: text, "AWS_CONFIG_FILE": "/dev/null"}
     try:
         resolve(RetryConfig(), environ)
@@ -111,7 +111,7 @@ def test_blank_is_the_same_as_unset():
 
 
 def test_code_beats_the_environment():
-    """What code says stays, even where it says the default; the rest is filled in."""
+    """An option set in code stays, even at its default; the rest is filled in."""
     environ = {"SMITHY_RETRY_MAX_ATTEMPTS": "7", "SMITHY_RETRY_QUOTA": "10"}
     config = resolve(RetryConfig(max_attempts=3), environ)
     assert (3, "code", 10) == (config.max_attempts, config.source("max_attempts"), config.quota)
@@ -156,7 +156,7 @@ def test_a_strategy_keeps_its_own_policy(monkeypatch):
 
 
 def test_beside_a_strategy_its_variables_are_not_looked_at(monkeypatch):
-    """What would have been an error is none there; a bad one of the adapter's still is."""
+    """A bad variable of a strategy's option is ignored; a bad one of an adapter's option is still an error."""
     monkeypatch.setenv("SMITHY_RETRY_MAX_ATTEMPTS", "bad")
     assert 2 == RetryAdapter(strategy=SimpleRetryStrategy(max_attempts=2)).retry_config.max_attempts
     monkeypatch.setenv("SMITHY_RETRY_TIMEOUT", "bad")

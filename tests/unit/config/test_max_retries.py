@@ -1,4 +1,4 @@
-"""What ``max_retries`` means here; with an adapter around it: test_adapter.py and test_urllib3_retry.py."""
+"""The meaning of ``max_retries`` here; with an adapter around it: test_adapter.py and test_urllib3_retry.py."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_what_is_no_number_of_retries(value: Any) -> None:
 
 
 def test_another_assignment_takes_the_place_of_the_first() -> None:
-    """What an earlier ``max_retries`` asked for goes with it; nothing given changes nothing."""
+    """Options from an earlier ``max_retries`` go with it; an empty translation changes nothing."""
     config = RetryConfig(jitter="none")
     five = with_translated(config, {"max_attempts": 5, "raise_on_status": True})
     two = with_translated(config, {"max_attempts": 2})

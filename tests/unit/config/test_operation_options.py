@@ -146,7 +146,7 @@ def test_one_block_serves_many_threads_and_reentry():
 
     def work(number):
         with block, retry_options(max_attempts=number):
-            barrier.wait(10)
+            barrier.wait(60)
             return most()
 
     with ThreadPoolExecutor(4) as pool:
@@ -162,7 +162,7 @@ def test_a_pool_does_not_inherit_unless_told():
 
 TAKEN = (
     "max_attempts, classifiers, default_classifiers, idempotent, long_poll, idempotency_key, enabled, deadline, "
-    "patience"
+    "patience, pacing"
 )
 
 
@@ -172,7 +172,7 @@ def attempts(number):
 
 
 def in_thread(function, *args):
-    """What it returns, or raises, in a thread of its own, that is, in a context of its own."""
+    """Run a function in a thread, and so in a context, of its own; return its result, or raise its error."""
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(function, *args).result()
 
@@ -235,7 +235,7 @@ def test_generators_may_be_closed_in_any_order():
 
 
 def test_the_deadline_of_a_closed_generator_is_gone():
-    """What the others said stands: deadlines, and classifiers of blocks around and within."""
+    """Deadlines and classifiers of the other blocks, around it and within it, stay in force."""
     clock = FakeClock(now=100.0)
 
     def pages(**options):
@@ -318,6 +318,7 @@ def test_other_options_are_refused(name, message):
         ("long_poll", 2, "True or False is allowed"),
         ("idempotency_key", "k", "True, False, or a function that makes a key is allowed"),
         ("enabled", 1, "True or False is allowed"),
+        ("pacing", "on", "one of 'announced', 'off' is allowed"),
         ("deadline", 0, "a finite number of seconds above 0 is allowed"),
     ],
 )

@@ -1,4 +1,4 @@
-"""What each kind of option accepts and refuses, and in which words (contract 10.1)."""
+"""The values that each kind of option accepts and refuses, and the words of the refusal (contract 10.1)."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ TIMES = "seconds above 0 and up to 2147483, a (connect, read) pair of them, a ur
 METHODS = "a collection of method names, or None for all methods, is allowed"
 STATUSES = "a collection of statuses from 100 to 599 is allowed"
 HEADER = "the name of a header is allowed"
-QUOTA = "a finite number of tokens from 0 on, 'payoff', a bucket, or None for no quota is allowed"
+QUOTA = "a finite number of tokens (0 or more), 'payoff', a bucket, or None for no quota is allowed"
 CLASSIFIERS = "a collection of classifiers is allowed"
 LISTENERS = "a collection of listeners is allowed"
 MODELS = "a collection of Smithy models is allowed"
@@ -95,11 +95,15 @@ REFUSED: list[tuple[str, tuple[Any, ...], str]] = [
     ),
     ("allowed_methods", ("GET", b"GET", 1, iter(["GET"])), METHODS),
     *[
-        ("allowed_methods", (["GET", bad],), f"a collection of method names is allowed, and {bad!r} is none")
+        ("allowed_methods", (["GET", bad],), f"a collection of method names is allowed, and {bad!r} is not one")
         for bad in ("", "GE T", 1, b"GET", "GÉT", "a/b")
     ],
     *[
-        ("allowed_methods", ([bad],), f"a collection of method names is allowed, and {bad!r} is none: None means all")
+        (
+            "allowed_methods",
+            ([bad],),
+            f"a collection of method names is allowed, and {bad!r} is not one: None means all",
+        )
         for bad in ("*", "all", "ANY")
     ],
     ("retry_status_codes", ("503", b"503", 503, None, iter([503])), STATUSES),
@@ -116,8 +120,8 @@ REFUSED: list[tuple[str, tuple[Any, ...], str]] = [
             "classifiers",
             ([CLASSIFIER, bad],),
             (
-                f"{CLASSIFIERS}, and {bad!r} is none: it needs a name and a method classify_retry(outcome, previous); "
-                "classifier(function) makes one from a function"
+                f"{CLASSIFIERS}, and {bad!r} is not one: it needs a name and a method classify_retry(outcome, "
+                "previous); classifier(function) makes one from a function"
             ),
         )
         for bad in (1, len)
@@ -127,7 +131,7 @@ REFUSED: list[tuple[str, tuple[Any, ...], str]] = [
         "models",
         ([ENDPOINT, MODEL], (MODEL,)),
         (
-            f"{MODELS}, and {MODEL!r} is none that knows its endpoint: give model.for_endpoint(url), or have "
+            f"{MODELS}, and {MODEL!r} does not know its endpoint: give model.for_endpoint(url), or have "
             "mount(session, at=url, models=[model]) do it. A model speaks for the requests to one endpoint alone"
         ),
     ),
@@ -199,19 +203,19 @@ KEPT: list[tuple[str, Any, Any]] = [
 
 @pytest.mark.parametrize(("name", "given", "kept"), KEPT)
 def test_what_is_allowed_is_kept_in_one_form(name, given, kept):
-    """Also at the ends of a range, empty or 0; words in lower case, methods in upper case, collections frozen."""
+    """Both ends of a range, 0 and empty values are kept; words in lower case, methods in upper case, sets frozen."""
     value = getattr(RetryConfig(**{name: given}), name)
     assert (kept, type(kept)) == (value, type(value))
 
 
 def test_a_status_of_an_enum_is_kept_as_its_number():
-    """So that a config is shown as numbers, whoever writes it."""
+    """The status is kept as an ``int``, so that a config is shown as numbers."""
     (code,) = RetryConfig(retry_status_codes=[HTTPStatus.BAD_GATEWAY]).retry_status_codes
     assert (502, int) == (code, type(code))
 
 
 def test_a_number_may_have_another_lower_end():
-    """Which it has to be above, and which the refusal names."""
+    """The value must be above that end, and the refusal names it."""
     above = number(above=2.5, unit="tokens")
     assert 2.6 == above(2.6)
     for bad in (2.5, 1, None):

@@ -46,15 +46,17 @@ DEFAULTS = {
     "max_permit_wait": None,
     "rate_limiter": RateLimiterSettings(),
     "max_retry_after": 120.0,
+    "pacing": "announced",
     "operation_timeout": None,
     "operation_attempt_timeout": None,
     "timeout": None,
+    "max_idle": 55.0,
     "preload_content": True,
     "allowed_methods": frozenset(
         ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE", "LIST", "PROPFIND", "REPORT", "SEARCH"]
     ),
     "strict_methods": False,
-    "retry_status_codes": frozenset({408, 425, 429, 500, 502, 503, 504}),
+    "retry_status_codes": frozenset({408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529}),
     "idempotency_header": "Idempotency-Key",
     "idempotency_key": False,
     "raise_on_status": False,
@@ -101,7 +103,7 @@ def test_the_reference_page_says_what_the_table_says() -> None:
 
 
 def test_sets_of_options_name_options() -> None:
-    """What is the adapter's and what is the classifiers' is in the table, and no option is both."""
+    """The table has each option of the adapter and of the classifiers, and no option is both."""
     assert OPTIONS.keys() >= ADAPTER_OPTIONS | CLASSIFIER_OPTIONS
     assert not ADAPTER_OPTIONS & CLASSIFIER_OPTIONS
 
@@ -115,5 +117,5 @@ def test_names_are_checked() -> None:
 
 
 def test_far_from_any_name_all_are_listed() -> None:
-    """There is no nearest one then."""
+    """A name that resembles no option leads to a list of all options."""
     assert all(name in unknown_option("qqqqq") for name in OPTIONS)

@@ -11,7 +11,7 @@ from requests_smithy_retry.config.retry_config import OPTIONS
 
 
 def test_the_signature_begins_as_that_of_the_plain_adapter() -> None:
-    """The same names at the same positions; all that follows is for keywords."""
+    """HTTPAdapter's parameters come first, in its order; all that follow are keyword-only."""
     plain = list(inspect.signature(HTTPAdapter).parameters)
     ours = list(inspect.signature(RetryAdapter).parameters.values())
     assert plain == [parameter.name for parameter in ours[: len(plain)]]
@@ -27,7 +27,7 @@ def test_each_option_is_in_it_with_its_default() -> None:
 
 
 def test_a_call_by_it_is_a_call() -> None:
-    """What was bound by the signature can be given to the constructor, with every default."""
+    """Arguments that were bound by the signature, defaults included, can be given to the constructor."""
     bound = inspect.signature(RetryAdapter).bind(max_attempts=2)
     bound.apply_defaults()
     assert 2 == RetryAdapter(*bound.args, **bound.kwargs).retry_config.max_attempts

@@ -92,7 +92,7 @@ def test_counts_methods_and_statuses_are_the_users(options, expected):
     ],
 )
 def test_the_rest_becomes_rules(options, expected):
-    """What no other option can say is kept as a value in the config."""
+    """A part of a ``Retry`` that no other option can express is kept as a value in the config."""
     assert expected == translated(3, **options).urllib3_rules
 
 
@@ -279,7 +279,7 @@ def test_the_old_name_of_the_methods_counts():
 
 
 def test_options_in_code_beat_the_retry():
-    """What stands beside max_retries overrides it, but max_attempts is refused there."""
+    """Options given beside max_retries override it, but max_attempts is refused there."""
     config = RetryAdapter(max_retries=Retry(3, status_forcelist=[503]), raise_on_status=False).retry_config
     assert (False, "code", 4) == (config.raise_on_status, config.source("raise_on_status"), config.max_attempts)
 
@@ -316,7 +316,7 @@ def outcome_of(adapter, server_url, method):
 
 
 def compare(script, retry, method="GET"):
-    """The same script through urllib3's retries and through ours: (outcome, requests) of each."""
+    """Run one script through urllib3's retries and through ours; return (outcome, requests) of each."""
     results = []
     for make in (
         lambda: HTTPAdapter(max_retries=retry),

@@ -1,4 +1,4 @@
-"""What only a urllib3 ``Retry`` can say, by hand (contract 4.2); how one is translated: test_urllib3_retry.py."""
+"""The rules that only a urllib3 ``Retry`` has, by hand (contract 4.2); how one is translated: test_urllib3_retry.py."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_a_kind_of_failure_is_retried_so_often(kinds: tuple[FailureKind, ...], e
 
 
 def test_a_kind_without_a_limit_is_retried_as_often_as_it_comes() -> None:
-    """What limits it is elsewhere."""
+    """A kind of failure without a limit of its own is never exceeded."""
     assert Urllib3Rules(limits=((READ, 0),)).exceeded((OTHER,) * 9) is None
     assert Urllib3Rules().exceeded((OTHER,) * 9) is None
 

@@ -1,4 +1,4 @@
-"""What one operation can cost at most, in closed form."""
+"""The most that one operation can cost, in closed form."""
 
 import contextlib
 import math
@@ -25,6 +25,7 @@ from requests_smithy_retry.testing.clock import FakeClock
 from tests.support import Reply, read_timeout, scripted, send
 
 NO_BACKOFF = {"initial_backoff": 0, "throttling_backoff": 0, "max_retry_after": 0}
+UNHINTED = Urllib3Rules(respect_retry_after=False, backoff_jitter=1.0)
 JITTERED = {"urllib3_rules": Urllib3Rules(backoff_jitter=2.0)}
 
 
@@ -32,6 +33,10 @@ JITTERED = {"urllib3_rules": Urllib3Rules(backoff_jitter=2.0)}
     ("options", "expected"),
     [
         ({"quota": 500}, WorstCase(3, 3.0, 240.0, None)),
+        ({"pacing": "announced"}, WorstCase(3, 3.0, 360.0, None)),
+        ({"pacing": "announced", "max_attempts": 1, "max_retry_after": 7}, WorstCase(1, 0, 7, None)),
+        ({"pacing": "announced", "urllib3_rules": UNHINTED}, WorstCase(3, 5.0, 5.0, None)),
+        ({"pacing": "announced", "on_empty": "wait", "refill_rate": 1}, WorstCase(3, None, None, None)),
         ({"patience": 7}, WorstCase(None, None, None, None)),
         ({"patience": 7, "operation_timeout": 100}, WorstCase(None, 100, 100, 100)),
         ({"quota": "payoff", "operation_attempt_timeout": 10}, WorstCase(None, None, None, None)),
@@ -72,7 +77,9 @@ JITTERED = {"urllib3_rules": Urllib3Rules(backoff_jitter=2.0)}
 def test_the_worst_case(options, expected):
     """Attempts, backoff, sleep and wall time come from the options by arithmetic; None where nothing bounds them."""
     says_quota = {"quota", "patience"} & options.keys() or options.get("mode") == "simple"
-    assert expected == RetryConfig(**({} if says_quota else {"quota": 500}), **options).worst_case()
+    assert (
+        expected == RetryConfig(**({} if says_quota else {"quota": 500}), **{"pacing": "off", **options}).worst_case()
+    )
 
 
 @pytest.mark.parametrize(
@@ -81,8 +88,8 @@ def test_the_worst_case(options, expected):
         ({}, WorstCase(None, None, None, None)),
         ({"mode": "adaptive"}, WorstCase(None, None, None, None)),
         ({"operation_timeout": 30}, WorstCase(None, 30, 30, 30)),
-        ({"patience": 0}, WorstCase(3, 3.0, 240.0, None)),
-        ({"max_attempts": 1}, WorstCase(1, 0, 0, None)),
+        ({"patience": 0}, WorstCase(3, 3.0, 360.0, None)),
+        ({"max_attempts": 1}, WorstCase(1, 0, 120.0, None)),
         ({"enabled": False}, WorstCase(1, 0.0, 0.0, None)),
     ],
 )
@@ -96,7 +103,7 @@ def test_a_bucket_of_the_programs_own_goes_by_its_own_rule(quota):
     """A fleet's variable that says otherwise does nothing."""
     config = RetryConfig(quota=quota).replace_from({"on_empty": "a variable"}, on_empty="wait")
     refuses = isinstance(quota, TokenBucket)
-    assert (WorstCase(3, 3.0, 240.0, None) if refuses else WorstCase(None, None, None, None)) == config.worst_case()
+    assert (WorstCase(3, 3.0, 360.0, None) if refuses else WorstCase(None, None, None, None)) == config.worst_case()
 
 
 def test_unlimited_attempts_are_summed_at_once():
@@ -129,7 +136,7 @@ def asks_for_more(outcome, previous):
 
 
 def error_that_asks(response):
-    """The same by an error of the program's own."""
+    """Return an error of the program's own that asks for the same wait."""
     error = Exception("busy")
     error.is_retry_safe, error.retry_after = True, float(response.headers["X-Longest"])
     return error
@@ -149,6 +156,7 @@ MATTERING = {
     "on_empty": st.sampled_from(["fail", "wait"]),
     "max_permit_wait": BOUND,
     "max_retry_after": SECONDS,
+    "pacing": st.sampled_from(["announced", "off"]),
     "operation_timeout": BOUND,
     "operation_attempt_timeout": BOUND,
     "enabled": st.sampled_from([True, True, True, False]),
@@ -160,7 +168,15 @@ MATTERING = {
 
 NO_MATTER = {
     *("success_reward", "quota_url", "rate_limiter", "models", "default_classifiers", "retry_status_codes"),
-    *("timeout", "preload_content", "allowed_methods", "strict_methods", "idempotency_header", "idempotency_key"),
+    *(
+        "timeout",
+        "max_idle",
+        "preload_content",
+        "allowed_methods",
+        "strict_methods",
+        "idempotency_header",
+        "idempotency_key",
+    ),
     *("raise_on_status", "scope", "listeners", "sdk_headers", "trust_env", "aws_config"),
 }
 """The options that change whether there is a retry, or nothing about time: the bound has to hold whatever they say."""
@@ -178,7 +194,7 @@ FAILURES = st.lists(
 
 
 def test_each_option_is_thought_of():
-    """Whoever adds an option says whether the bound depends on it; then the tests below draw it."""
+    """Every option is listed as one that matters to the bound or as one that does not."""
     assert set(OPTIONS) == set(MATTERING) | NO_MATTER
 
 
@@ -241,7 +257,7 @@ FOCUSES = {
 @settings(max_examples=60)
 @given(options=POLICIES, failures=FAILURES, asks=st.booleans(), draw=st.sampled_from([0.0, 0.5, 1 - 2**-53]))
 def test_no_operation_comes_to_more(focus, options, failures, asks, draw):
-    """Whatever is configured, whatever the server answers and whatever the jitter throws."""
+    """The worst case bounds the operation for any policy, any answers of the server and any jitter."""
     failures = [(status, header if asks else "", seconds) for status, header, seconds in failures]
     if focus != "anything":
         options.pop("operation_timeout", None)
@@ -268,7 +284,8 @@ def allowed(options):
 
 
 REACHABLE = {
-    *("mode", "operation_timeout", "quota", "patience", "on_empty", "refill_rate", "max_permit_wait", "classifiers")
+    "pacing",
+    *("mode", "operation_timeout", "quota", "patience", "on_empty", "refill_rate", "max_permit_wait", "classifiers"),
 }
 """Not drawn here: what ends an operation earlier, or makes it wait for others."""
 
@@ -278,7 +295,8 @@ REACHABLE = {
 def test_the_worst_server_comes_to_just_that(options):
     """The bound is the least one: a server that does its worst reaches it in attempts, sleep and wall time."""
     options = {name: value for name, value in options.items() if name not in REACHABLE}
-    config = RetryConfig(**{**options, "quota": None, "enabled": True, "error_parser": None, "trust_env": False})
+    off = {"quota": None, "pacing": "off", "enabled": True, "error_parser": None, "trust_env": False}
+    config = RetryConfig(**{**options, **off})
     if config.jitter == "decorrelated":
         config = config.replace(jitter="full")
     worst = config.worst_case()

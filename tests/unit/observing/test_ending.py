@@ -1,4 +1,4 @@
-"""What a caller gets where it is neither the last response nor the last exception (contract 2, 9)."""
+"""The exceptions of this library's own that a caller gets at the end of an operation (contract 2, 9)."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_the_error_of_a_bad_status_tells_its_story() -> None:
 @pytest.mark.parametrize("status", [202, 404])
 @pytest.mark.parametrize("reason", StopReason, ids=lambda reason: reason.name)
 def test_a_listed_status_is_raised_below_400_too(status: int, reason: StopReason) -> None:
-    """Whoever lists 202 polls, and is told that it never came to an end."""
+    """A status below 400 that is listed is raised for the same reasons as one above."""
     error = status_error(answer(status), ended(status, reason), frozenset({202}))
     assert (error is not None) == (reason.name in WANTED)
 

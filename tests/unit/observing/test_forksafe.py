@@ -66,7 +66,7 @@ def test_a_bucket_whose_lock_was_held_works_in_the_child(on_empty):
 
 
 def test_a_limiter_and_a_table_whose_locks_were_held_work_in_the_child():
-    """Whoever waited on them is not there."""
+    """The threads that held the locks are not there in the child, whose locks are new."""
     limiter = ClientRateLimiter()
     table = ScopeTable(Holder, lambda item: True)
     with limiter._lock, table._lock:
@@ -74,7 +74,7 @@ def test_a_limiter_and_a_table_whose_locks_were_held_work_in_the_child():
 
 
 def test_metrics_whose_locks_were_held_work_in_the_child():
-    """What tells label values apart, and what reads the levels."""
+    """The label values and the quota levels can be read in the child, whose locks are new."""
     labels, levels = Bounded(), QuotaLevels()
     with labels._lock, levels._lock:
         assert in_child(lambda: labels("a") == "a" and levels.read() == {}) == 0
@@ -87,11 +87,11 @@ def test_what_was_being_installed_can_be_installed_in_the_child():
     def hold():
         with install_module._lock:
             held.set()
-            done.wait(10)
+            done.wait(60)
 
     thread = threading.Thread(target=hold)
     thread.start()
-    assert held.wait(10)
+    assert held.wait(60)
     try:
         assert in_child(lambda: install_module._lock.acquire(blocking=False)) == 0
     finally:

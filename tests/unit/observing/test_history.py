@@ -1,4 +1,4 @@
-"""What happened (contract 12): what the record of an operation says, and what it may never hold."""
+"""The history (contract 12): the content of an operation's record, and the data that it may never hold."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_times_are_those_of_the_clock():
 
 
 def test_a_first_try_success_has_a_history_too():
-    """It is made when somebody asks: scope, attempts and clock are the adapter's."""
+    """Its history is made when it is asked for: scope, attempts and clock are the adapter's."""
     adapter = scripted(200, clock=FakeClock(now=7, wall=50), scope=lambda request: "mine", max_attempts=4)
     response = session_with(adapter).get(URL)
     adapter.clock.advance(100)
@@ -192,7 +192,7 @@ def test_a_long_record_keeps_its_ends():
 
 
 def test_an_exception_carries_its_history():
-    """What was raised has the record of the attempts before it."""
+    """An exception has the record of its own attempt and of those before it."""
     with pytest.raises(rex.ReadTimeout) as caught:
         send(scripted(503, 503, read_timeout()))
     history = retry_history(caught.value)
@@ -234,7 +234,10 @@ def attempt(number: int = 1, **fields: Any) -> AttemptRecord:
         ),
         (
             lambda: history_of(Reply(503, {"Retry-After": "3600"})),
-            "gave up after attempt 1 of 3: retry-after asks for 3600 s, max_retry_after is 120 s; last answer: 503",
+            (
+                "gave up after attempt 1 of 3: retry-after asks for 3600 s, max_retry_after is 120 s: "
+                "allowed again at Tue, 14 Nov 2023 23:13:20 GMT; last answer: 503"
+            ),
         ),
         (
             lambda: history_of(reset_error(), max_attempts=1),
@@ -261,15 +264,17 @@ def test_explain_tells_the_whole_story() -> None:
         (
             attempt(1, quota_before=500, quota_after=486),
             attempt(2, delay=7.0, delay_source="Retry-After", permit_wait=0.5, error="ReadTimeout", status=None),
+            attempt(3, address="127.0.0.2"),
         ),
         StopReason.MAX_ATTEMPTS,
         "no attempts are left",
-        2,
+        3,
     )
     assert (
         "attempt 1: 503 in 0.25 s, quota 500 -> 486\n"
         "attempt 2: after 7 s (Retry-After) and 0.5 s for a permit ReadTimeout in 0.25 s\n"
-        "gave up after attempt 2 of 2: no attempts are left; last answer: ReadTimeout"
+        "attempt 3: 503 at 127.0.0.2 in 0.25 s\n"
+        "gave up after attempt 3 of 3: no attempts are left; last answer: 503"
     ) == history.explain()
 
 
@@ -290,7 +295,7 @@ def test_votes_are_told_one_after_the_other() -> None:
 
 
 def test_the_plain_values_are_these() -> None:
-    """Whoever reads the JSON finds each field under its name; what is not known is null."""
+    """The dict has each field under its name; a value that is not known is None."""
     votes = tuple(Vote("A", action) for action, _ in ACTIONS)
     first = AttemptRecord(1, 1_700_000_000.0, None)
     second = AttemptRecord(2, 1_700_000_001.0, 0.25, 503, None, 1.0, "retry-after", votes, 500, 486, "redis", 0.5)
@@ -313,6 +318,9 @@ def test_the_plain_values_are_these() -> None:
                 "permit_wait": 0.0,
                 "line_wait": 0.0,
                 "line_why": "",
+                "address": None,
+                "gate_wait": 0.0,
+                "gate_source": "",
             },
             {
                 "number": 2,
@@ -329,6 +337,9 @@ def test_the_plain_values_are_these() -> None:
                 "permit_wait": 0.5,
                 "line_wait": 0.0,
                 "line_why": "",
+                "address": None,
+                "gate_wait": 0.0,
+                "gate_source": "",
             },
         ],
         "stop_reason": "MAX_ATTEMPTS",
@@ -352,7 +363,7 @@ def test_without_a_duration_none_is_shown() -> None:
 
 
 def test_nothing_sent_is_said_so() -> None:
-    """An operation that was held back before its first attempt has none."""
+    """The sentence for an operation that was held back before its first attempt says that nothing was sent."""
     history = RetryHistory("x", (), StopReason.RATE_LIMITED, "no permit in time")
     assert history.sentence == history.explain() == "nothing was sent: no permit in time"
 
@@ -364,7 +375,7 @@ def test_it_cannot_be_changed() -> None:
 
 
 def test_a_first_try_success_keeps_one_number_only() -> None:
-    """No record is made until somebody asks (nearly free); asked twice, it says the same."""
+    """No record is made until the history is asked for (nearly free); a second call returns an equal one."""
     response = send(scripted(200))
     assert not [value for value in vars(response).values() if isinstance(value, RetryHistory)]
     first, again = retry_history(response), retry_history(response)
@@ -398,7 +409,7 @@ endings = st.sampled_from([200, 404, 429, 500, 503])
 
 @given(st.lists(endings, min_size=3, max_size=3))
 def test_any_story_can_be_told(script: list[int]) -> None:
-    """Whatever the answers, sentence, explanation and dict are there and name the last answer."""
+    """For any answers, there are a sentence, an explanation and a dict, and they name the last answer."""
     history = history_of(*script)
     last = history.attempts[-1]
     assert history.explain().endswith(history.sentence)

@@ -32,7 +32,7 @@ class Log(RetryListener):
 
 
 class OnlyAfter:
-    """Somebody's own class, with one method and no base."""
+    """A listener of the program's own, with one method and no base."""
 
     def __init__(self) -> None:
         self.seen: list[int] = []
@@ -98,7 +98,7 @@ class Failing(RetryListener):
 @pytest.mark.parametrize("script", [(200,), (503,)])
 @pytest.mark.parametrize("error", [KeyError("first"), KeyboardInterrupt()])
 def test_who_heard_of_an_attempt_hears_of_its_end(script: tuple[int, ...], error: BaseException) -> None:
-    """Also behind listeners that fail, of which the caller gets the first one's exception."""
+    """A listener behind failing ones gets both events, and the caller gets the first one's exception."""
     log = Log()
     adapter = scripted(*script, listeners=[Failing(error), Failing(KeyError("second")), log])
     with session_with(adapter) as session, pytest.raises(type(error)) as caught:

@@ -1,4 +1,4 @@
-"""What metrics are told apart by (contract 12)."""
+"""The label values of metrics (contract 12)."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_the_least_of_a_scope_is_shown() -> None:
 
 
 class Holding:
-    """A strategy of somebody else's with one bucket."""
+    """A foreign strategy with one bucket."""
 
     def __init__(self, place: int, available: float) -> None:
         self.place, self.available = place, available
@@ -137,7 +137,7 @@ def test_who_waits_is_added_up_and_counted_once_where_a_bucket_is_shared() -> No
 
 
 def test_levels_are_bounded_and_forgotten() -> None:
-    """So many scopes are shown, and a strategy that is gone is gone from the gauge."""
+    """No more than ``most`` scopes are shown, and a strategy that is gone is gone from the gauge."""
     levels = QuotaLevels(most=1)
     strategy = spent("https://a:443")
     other = strategy.bucket("https://b:443")

@@ -54,7 +54,7 @@ class Listening:
 
 
 class Talkative:
-    """A strategy of somebody's own, whose refusal quotes what went wrong."""
+    """A foreign strategy whose refusal quotes the error."""
 
     def acquire_initial_retry_token(self, *, token_scope: str | None = None) -> StandardRetryToken:
         return StandardRetryToken(issuer=self)

@@ -87,7 +87,7 @@ def test_bad_numbers_are_refused(name, value):
 
 
 def test_an_unknown_jitter_is_refused():
-    """There are four kinds of jitter."""
+    """A kind of jitter that does not exist is named in the error."""
     with pytest.raises(ValueError, match="sometimes"):
         ExponentialRetryBackoffStrategy(jitter_type="sometimes")
 

@@ -103,7 +103,7 @@ def test_a_second_throttling_after_a_calm_time_starts_from_what_was_measured(clo
 
 
 def test_the_very_first_response_may_be_throttled(limiter, clock):
-    """Then the rate is what was measured, whatever the rate that a limiter begins with."""
+    """The rate is then the measured one, not the rate that a limiter begins with."""
     clock.advance(0.5)
     limiter.record_response(throttled=True)
     assert limiter.snapshot().last_max_rate == pytest.approx(1.6)
@@ -327,7 +327,7 @@ def test_no_setting_in_its_range_makes_a_rate_or_a_wait_that_is_no_number(number
 @settings(deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(["ok", "throttled", "ask", "rest"]), st.floats(0, 3)), max_size=80))
 def test_capacity_stays_between_nothing_and_its_maximum(steps):
-    """Whatever happens in whatever order, and the rate never falls below the least."""
+    """The capacity stays in its range, and the rate at or above the least, for any sequence of events."""
     clock = FakeClock()
     limiter = ClientRateLimiter(clock=clock)
     for what, seconds in steps:
@@ -397,7 +397,7 @@ def test_a_changed_rate_wakes_all_who_wait():
     assert not limiter.is_spare
     limiter.record_response(throttled=False)
     for thread in threads:
-        thread.join(5)
+        thread.join(60)
     assert len(done) == 4
     assert limiter._resting == 0
 
@@ -480,7 +480,7 @@ def test_it_says_of_itself_what_it_does(limiter):
 
 
 def test_a_success_is_recorded_as_a_response_that_was_not_throttled():
-    """Also where the rate cannot change, so that it is only counted."""
+    """Both ways to record a success give the same state, even where the rate cannot change and they only count."""
     seen = []
     for record in (ClientRateLimiter.record_success, lambda limiter: limiter.record_response(False)):
         clock = FakeClock()

@@ -1,4 +1,4 @@
-"""What a server says about the wait (contract 7.2, 7.3): tables, then properties."""
+"""A server's hints on the wait (contract 7.2, 7.3): tables, then properties."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_the_three_formats_of_a_date(text):
     ],
 )
 def test_dates_that_are_none(text):
-    """What is no HTTP-date is no hint."""
+    """A text that is not an HTTP-date gives no hint."""
     assert parse_http_date(text) is None
 
 
@@ -187,7 +187,7 @@ texts = st.one_of(st.text(max_size=40), st.text(string.digits + ".- :,GMTSunov",
 
 @given(st.dictionaries(st.sampled_from(["x-amz-retry-after", "retry-after-ms", "retry-after", "date"]), texts))
 def test_nothing_from_the_network_raises(headers):
-    """Whatever the headers hold: no exception, and never a negative or endless wait."""
+    """For any headers there is no exception, and never a negative or endless wait."""
     hint = read_hint(headers, wall=WALL)
     assert hint is None or 0 <= hint.seconds < float("inf")
 
@@ -213,7 +213,7 @@ def test_a_delay_is_never_shorter_than_the_backoff(computed, seconds, source):
     ],
 )
 def test_through_the_adapter(headers, expected, stream):
-    """What is slept is the hint, or the backoff where that is longer."""
+    """The wait is the hint, or the backoff where that is longer."""
     adapter = scripted(Reply(503, headers), 200)
     send(adapter, stream=stream)
     assert [expected] == adapter.clock.sleeps

@@ -20,7 +20,7 @@ INSTALL = Path(__file__).with_name("install_redis.sh")
 
 
 def need_redis_server() -> None:
-    """Skip the test where there is no redis-server, and none can be installed."""
+    """Skip the test where there is no redis-server and no way to install one."""
     if shutil.which("redis-server") is None and subprocess.run([str(INSTALL)], capture_output=True).returncode:
         pytest.skip(
             "there is no redis-server on the PATH, and tests/unit/quotas/install_redis.sh could not install one"
@@ -118,7 +118,7 @@ class RedisCluster:
             node.command("CLUSTER", "ADDSLOTS", *map(str, range(first, last)))
         for node in self.nodes[1:]:
             self.nodes[0].command("CLUSTER", "MEET", "127.0.0.1", str(node.port))
-        for _ in range(200):
+        for _ in range(1200):
             if all("cluster_state:ok" in self.info(node) for node in self.nodes):
                 return
             SYSTEM_CLOCK.sleep(0.05)
@@ -130,7 +130,7 @@ class RedisCluster:
         return found if isinstance(found, str) else "".join(f"{key}:{value}\n" for key, value in found.items())
 
     def level(self, key: str) -> float | None:
-        """What a bucket holds, asked of the node that has it."""
+        """Return the tokens of a bucket, asked of the node that has it."""
         from redis.exceptions import ResponseError
 
         for node in self.nodes:
@@ -176,7 +176,7 @@ class SentinelSetup:
         return RedisServer(port=port, command=["redis-server", str(config), "--sentinel"])
 
     def _wait(self) -> None:
-        for _ in range(400):
+        for _ in range(1200):
             if self.sentinel.command("SENTINEL", "REPLICAS", "svc"):
                 return
             SYSTEM_CLOCK.sleep(0.05)
@@ -196,7 +196,7 @@ class SentinelSetup:
 class SpoilingProxy:
     """Passes everything on; with ``answer`` set, the client gets that in place of the server's answers.
 
-    ``drip`` sends it byte by byte, so many seconds apart; ``silent`` sends nothing.
+    ``drip`` sends it byte by byte, that many seconds apart; ``silent`` sends nothing.
     """
 
     def __init__(self, port: int) -> None:

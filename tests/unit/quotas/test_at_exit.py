@@ -14,7 +14,7 @@ class Owner:
 
 
 def test_everybody_who_is_still_there_is_flushed() -> None:
-    """Whoever asked for it, once each, and nobody is kept alive by it."""
+    """Each owner that asked for it is flushed once, and the registry keeps no owner alive."""
     said: list[str] = []
     one, two = Owner(said), Owner(said)
     at_exit.flush_at_exit(one)

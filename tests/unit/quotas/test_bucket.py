@@ -20,7 +20,7 @@ from requests_smithy_retry.testing.clock import FakeClock
 
 
 def test_it_starts_full_and_takes_all_or_nothing():
-    """What cannot be had whole is not had at all."""
+    """An amount that is not there in full is not taken at all."""
     bucket = TokenBucket(20)
     assert (bucket.acquire(14), bucket.acquire(14), bucket.acquire(6)) == (True, False, True)
     assert bucket.available == 0
@@ -37,7 +37,7 @@ def test_the_default_capacity_is_500():
 def test_what_is_no_amount_is_neither_taken_nor_given(method, amount, on_empty):
     """It would overfill the bucket, or spoil it for good; the error says what is allowed."""
     bucket = TokenBucket(10, initial=5, on_empty=on_empty)
-    allowed = f"^amount={re.escape(safe_repr(amount))}: a finite number of tokens from 0 on is allowed$"
+    allowed = f"^amount={re.escape(safe_repr(amount))}: a finite number of tokens, 0 or more, is allowed$"
     with pytest.raises(ValueError, match=allowed):
         getattr(bucket, method)(amount)
     assert bucket.available == 5
@@ -76,7 +76,7 @@ def test_what_is_given_back_is_there(method):
 
 @pytest.mark.parametrize("method", ["release", "reward"])
 def test_too_much_given_back_fills_it_and_no_more(method):
-    """Also where nothing refills it."""
+    """A bucket without refill does not exceed its capacity, either."""
     bucket = TokenBucket(10, initial=9)
     getattr(bucket, method)(4)
     assert bucket.available == 10
@@ -173,9 +173,9 @@ def test_amounts_that_do_not_add_up_by_rounding_leave_nothing_out():
     assert [] == clock.sleeps
 
 
-FINITE = "a finite number from 0 on is allowed"
+FINITE = "a finite number of 0 or more is allowed"
 UP_TO = "a number from 0 to the capacity 500 is allowed"
-RATE = "a finite number of tokens per second from 0 on is allowed"
+RATE = "a finite number of tokens per second, 0 or more, is allowed"
 
 
 @pytest.mark.parametrize(
@@ -266,7 +266,7 @@ STEPS = st.lists(st.tuples(st.sampled_from(["acquire", "release", "reward", "adv
 
 @given(STEPS, st.floats(0, 100), st.sampled_from([0.0, 0.5, 7.0]))
 def test_it_never_holds_less_than_nothing_nor_more_than_its_capacity(steps, capacity, rate):
-    """Whatever happens in whatever order; and a refusal takes nothing."""
+    """The level stays between 0 and the capacity for any sequence of events; a refusal takes nothing."""
     clock = FakeClock()
     bucket = TokenBucket(capacity, refill_rate=rate, clock=clock)
     for what, amount in steps:
@@ -291,7 +291,7 @@ def test_128_threads_take_each_token_once():
 
     def work(seed: int) -> None:
         chance = random.Random(seed)
-        together.wait(20)
+        together.wait(60)
         got = 0
         for _ in range(50):
             amount = chance.randint(1, 5)
@@ -307,7 +307,7 @@ def test_128_threads_take_each_token_once():
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(60)
     assert len(granted) == 128
     assert sum(granted) == 1_000 - bucket.available
 
@@ -340,6 +340,6 @@ def test_128_threads_of_operations_leave_a_strategys_bucket_right():
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(60)
     assert strategy.bucket("a").available == 500
     assert {type(error).__name__ for error in refused} <= {"RetryError"}

@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import uuid
 from collections import Counter
 from collections.abc import Iterator
@@ -42,10 +41,10 @@ def dead_service() -> Iterator[str]:
 def quota_url(request: pytest.FixtureRequest) -> Iterator[str]:
     if request.param == "redis":
         server: RedisServer = request.getfixturevalue("redis_server")
-        yield server.url("?budget=10&connect_timeout=10")
+        yield server.url("?budget=60&connect_timeout=60")
     else:
         name = f"test-{uuid.uuid4().hex}"
-        yield f"shm://{name}?budget=10"
+        yield f"shm://{name}?budget=60"
         (own_directory() / f"{name}.quota").unlink()
 
 
@@ -58,49 +57,46 @@ def run_fleet(quota_url: str, service: str, processes: int, operations: int) -> 
 
 
 @pytest.mark.once
-def test_eight_processes_spend_a_shared_quota_once(quota_url: str, dead_service: str) -> None:
+def test_four_processes_spend_a_shared_quota_once(quota_url: str, dead_service: str) -> None:
     """Against a dead service all of them together make the retries of one quota, whichever process comes first."""
-    found = run_fleet(quota_url, dead_service, processes=8, operations=25)
+    found = run_fleet(quota_url, dead_service, processes=4, operations=25)
     assert sum(worker["retries"] for worker in found) == IN_A_QUOTA
     source = "redis" if quota_url.startswith("redis") else "shared memory"
     why = f"the retry quota of {dead_service.rstrip('/')} ({source}) is empty (10 of 500, needs 14)"
     assert {worker["why"].split("; ")[0] for worker in found} == {f"gave up after attempt 1 of 3: {why}"}
 
 
-@pytest.mark.parametrize("kind", ["redis", "shm"])
-@pytest.mark.parametrize(("processes", "threads", "busy"), [(4, 16, 0), (4, 8, 2)])
-def test_threads_that_fail_at_the_same_moment_spend_one_quota(
-    request: pytest.FixtureRequest, dead_service: str, kind: str, processes: int, threads: int, busy: int
-) -> None:
-    """With the default budget, and also beside busy loops: who waits for this process's own threads is not alone."""
-    name = f"test-{uuid.uuid4().hex}"
-    quota_url = request.getfixturevalue("redis_server").url() if kind == "redis" else f"shm://{name}"
-    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(busy)]
-    try:
-        moment = time.time() + 2 + processes * (1 + busy) / 2
-        arguments = [*WORKER, quota_url, dead_service, "3", str(threads), str(moment)]
-        workers = [
-            subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=ROOT)
-            for _ in range(processes)
-        ]
-        sources: Counter[str] = Counter()
-        for worker in workers:
-            sources.update(json.loads(worker.communicate()[0]))
-    finally:
-        for loop in loops:
-            loop.kill()
-            loop.wait()
-        if kind == "shm":
-            (own_directory() / f"{name}.quota").unlink(missing_ok=True)
-    assert sources.pop("redis" if kind == "redis" else "shared memory") == IN_A_QUOTA
-    # Where the machine is too busy for the server itself, single calls are late: that is no quota per process.
-    assert sum(sources.values()) <= IN_A_QUOTA / 2
+@pytest.mark.once
+def test_threads_that_fail_at_the_same_moment_spend_one_quota(quota_url: str, dead_service: str) -> None:
+    """Four processes with 16 threads each: who waits for its own process's threads takes from the common quota too."""
+    workers = [
+        subprocess.Popen(
+            [*WORKER, quota_url, dead_service, "3", "16"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd=ROOT,
+        )
+        for _ in range(4)
+    ]
+    for worker in workers:
+        assert worker.stdout is not None
+        assert worker.stdout.readline() == b"ready\n"
+    for worker in workers:
+        assert worker.stdin is not None
+        worker.stdin.write(b"go\n")
+        worker.stdin.flush()
+    sources: Counter[str] = Counter()
+    for worker in workers:
+        sources.update(json.loads(worker.communicate()[0]))
+    assert sources == {"redis" if quota_url.startswith("redis") else "shared memory": IN_A_QUOTA}
 
 
-def test_eight_processes_with_private_quotas_spend_eight(dead_service: str) -> None:
+@pytest.mark.once
+def test_four_processes_with_private_quotas_spend_four(dead_service: str) -> None:
     """What is shared above is what makes the difference."""
-    found = run_fleet("memory://", dead_service, processes=8, operations=25)
-    assert [worker["retries"] for worker in found] == [IN_A_QUOTA] * 8
+    found = run_fleet("memory://", dead_service, processes=4, operations=25)
+    assert [worker["retries"] for worker in found] == [IN_A_QUOTA] * 4
 
 
 @pytest.mark.once
@@ -149,11 +145,11 @@ bucket.release(60)
 
 class TestGiveBacksAtExit:
     def level_after(self, server: RedisServer, code: str) -> float:
-        run_python(code, server.url("?budget=5&flush_interval=60"))
+        run_python(code, server.url("?budget=60&connect_timeout=60&flush_interval=600"))
         return float(server.command("HGET", "requests-smithy-retry:{default}", "level"))
 
     def test_of_a_process_that_ends(self, redis_server: RedisServer) -> None:
-        """What a process gathered it gives back when it ends, also by an exception."""
+        """A process gives back what it has gathered when it ends, by an exception as well."""
         assert self.level_after(redis_server, TAKES) == 460
         assert self.level_after(redis_server, TAKES + "sys.exit()") == 420
 
@@ -186,13 +182,13 @@ if __name__ == "__main__":
         assert self.level_after(redis_server, code) == 460
 
     def test_a_server_that_is_gone_delays_no_exit(self, own_redis_server: RedisServer) -> None:
-        """There is no traceback at exit either, only the log's line."""
+        """The process exits in time and without a traceback."""
         code = TAKES + "import signal; os.kill(int(sys.argv[2]), signal.SIGKILL)"
         done = subprocess.run(
-            [sys.executable, "-c", code, own_redis_server.url("?budget=5"), str(own_redis_server.process.pid)],
+            [sys.executable, "-c", code, own_redis_server.url("?budget=60"), str(own_redis_server.process.pid)],
             capture_output=True,
             text=True,
-            timeout=20,
+            timeout=120,
         )
         assert done.returncode == 0
         assert "Traceback" not in done.stderr
@@ -216,7 +212,7 @@ ok = all(bucket.acquire(1) for _ in range(200))
 codes = [os.waitpid(child, 0)[1] for child in children]
 print(ok, codes, bucket.failures)
 """
-    assert run_python(code, redis_server.url("?budget=5")) == "True [0, 0, 0, 0] 0\n"
-    bucket = RedisTokenBucket(redis_server.url("?budget=5"), capacity=100_000)
+    assert run_python(code, redis_server.url("?budget=60")) == "True [0, 0, 0, 0] 0\n"
+    bucket = RedisTokenBucket(redis_server.url("?budget=60"), capacity=100_000)
     bucket.refresh()
     assert bucket.available == 100_000 - 1 - 5 * 200

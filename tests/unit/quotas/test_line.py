@@ -50,7 +50,7 @@ def until(seen: Go | Wait | Refused) -> float:
     return seen.until
 
 
-# What counts
+# The attempts that count.
 
 
 def test_an_attempt_that_fails_while_nobody_succeeds_counts_for_none_but_the_first():
@@ -142,7 +142,7 @@ def test_who_gives_up_says_why_and_how_long_it_waited():
 
 
 def test_a_full_line_refuses():
-    """Threads are finite; whoever is in line stays there."""
+    """When the line is full, a new operation is refused, and those in line stay there."""
     scene = Scene(room=2)
     assert [Waiter, Waiter, Refusal] == [type(scene.join()) for _ in range(3)]
     assert Refusal.FULL is scene.join()
@@ -250,7 +250,7 @@ def test_a_released_waiter_says_what_it_waited_for():
 
 
 def test_throttling_slows_recovery_down():
-    """A throttled answer is no outage, but whoever gets one lets fewer go: for a second, or two usual gaps."""
+    """Throttling is not an outage, but a throttled answer slows the line: for a second, or for two usual gaps."""
     scene = Scene(age=100.0, firsts=1000)
     for _ in range(5):
         scene.join(standing=scene.fail(throttled=True))
@@ -309,7 +309,7 @@ def test_the_first_gap(usual, terms, gap):
 
 
 def test_the_gap_doubles_with_each_question_in_vain_and_starts_anew_with_a_success():
-    """0.5, 1 and 2 seconds; whoever sends anything puts it off."""
+    """The gaps are 0.5, 1 and 2 seconds, and each request that is sent puts the next question off."""
     scene = Scene(age=100.0, firsts=10_000)
     scene.line.sent(100.0)
     terms = Terms(patience=60.0)
@@ -379,7 +379,7 @@ def test_who_is_let_go_and_interrupted_at_once_passes_it_on():
 
 
 def test_a_success_that_was_on_its_way_when_the_line_formed_lets_somebody_go():
-    """It took the fast path, and was only counted: whoever looks next finds it."""
+    """The success took the fast path and was only counted; the next look of a waiter finds it."""
     scene = Scene(age=100.0, firsts=1000)
     waiter = scene.join()
     scene.firsts += 1

@@ -93,7 +93,7 @@ def test_the_last_token_goes_to_one_only():
     start = threading.Barrier(8)
 
     def want() -> None:
-        start.wait(10)
+        start.wait(60)
         got.append(bucket.take())
 
     assert bucket.take()
@@ -101,7 +101,7 @@ def test_the_last_token_goes_to_one_only():
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(10)
+        thread.join(60)
     assert [False] * 7 + [True] == sorted(got)
 
 
@@ -131,7 +131,7 @@ def test_no_first_try_success_is_lost_between_threads():
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(60)
     assert 8000 == bucket.settle()
 
 
@@ -151,7 +151,7 @@ def test_it_is_a_retry_quota():
 def test_no_amount_below_nothing_is_taken_or_given(method, amount):
     """A bucket holds from 0 to 36, whatever it is asked."""
     bucket = PayoffTokenBucket()
-    with pytest.raises(ValueError, match="from 0 on"):
+    with pytest.raises(ValueError, match="0 or more"):
         getattr(bucket, method)(amount)
     assert 2.0 == bucket.available
 
@@ -178,7 +178,7 @@ def test_a_copy_begins_anew(twin):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 def test_a_child_begins_anew_and_its_parent_keeps_what_it_had():
-    """Also when another thread held the lock; a counter that somebody remembered is still this bucket's."""
+    """The child begins anew even if another thread held the lock, and a counter from before the fork still counts."""
     bucket = PayoffTokenBucket()
     first_try = bucket.first_tries.__next__
     bucket.take()

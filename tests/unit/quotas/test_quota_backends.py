@@ -226,7 +226,7 @@ class TestWhatCanBeSeen:
             scripted(strategy=StandardRetryStrategy(), quota_url=DEAD)
 
     def test_an_error_about_what_cannot_be_pickled_keeps_the_secret(self) -> None:
-        """Whatever the message names, it is not the URL."""
+        """The message may name other values, but never the URL."""
         config = RetryConfig(quota_url=DEAD, scope=lambda _: "all")
         with pytest.raises(Exception, match=r"lambda|local") as error:
             pickle.dumps(config)
@@ -234,7 +234,7 @@ class TestWhatCanBeSeen:
 
 
 def test_scopes_beyond_the_limit_have_a_bucket_with_a_name() -> None:
-    """What a table makes it makes by name, so that processes agree on it."""
+    """The table makes each bucket by name, the one for overflow as well, so that processes agree on it."""
     names: list[str] = []
 
     def make(name: str) -> TokenBucket:

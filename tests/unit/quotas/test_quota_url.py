@@ -35,7 +35,7 @@ from requests_smithy_retry.quotas.url import QuotaUrl, quota_url
     ],
 )
 def test_a_url_is_shown_without_secrets(text: str, place: str, settings: dict[str, str]) -> None:
-    """What is shown of a URL is its scheme, host, port and path."""
+    """The text of a URL is its scheme, host, port and path."""
     url = QuotaUrl(text)
     assert (url.place, url.settings) == (place, settings)
     assert (str(url), repr(url)) == (place, f"<QuotaUrl {place}>")

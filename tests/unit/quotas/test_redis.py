@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import copy
 import gc
 import logging
@@ -7,7 +8,9 @@ import pickle
 import re
 import sys
 import threading
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 
@@ -20,8 +23,9 @@ from .servers import RedisServer, SpoilingProxy
 
 pytestmark = pytest.mark.real_time
 
-PATIENT = "?budget=2&flush_interval=60"
-TOLERANCE = 5.0
+PATIENT = "?budget=60&connect_timeout=60&flush_interval=600"
+"""For a server that answers, however busy the machine is."""
+TOLERANCE = 30.0
 """Seconds that a busy machine may add to a budget. Without one, each of these calls would take longer than that."""
 
 
@@ -37,7 +41,7 @@ def level(server: RedisServer, name: str = "default") -> float | None:
 
 
 def level_becomes(server: RedisServer, expected: float) -> bool:
-    """Whether a level is reached within half a minute: what is sent without waiting takes its time."""
+    """Return True if a level is reached within half a minute: the link sends tokens later than it takes them."""
     for _ in range(600):
         if level(server) == expected:
             return True
@@ -45,9 +49,28 @@ def level_becomes(server: RedisServer, expected: float) -> bool:
     return False
 
 
+def becomes(condition: Callable[[], object]) -> bool:
+    """Whether something comes true within a minute."""
+    end = SYSTEM_CLOCK.now() + 60
+    while not condition():
+        if SYSTEM_CLOCK.now() > end:
+            return False
+        SYSTEM_CLOCK.sleep(0.005)
+    return True
+
+
+@contextlib.contextmanager
+def impatient(bucket: RedisTokenBucket) -> Iterator[None]:
+    """Calls in the block have a budget of a moment."""
+    link = bucket._link
+    usual, link.settings = link.settings, replace(link.settings, budget=0.05)
+    yield
+    link.settings = usual
+
+
 class TestTheBucket:
     def test_two_handles_share_one_bucket(self, redis_server: RedisServer) -> None:
-        """What one takes the other has not."""
+        """Tokens that one handle takes are missing for the other."""
         one, two = (RedisTokenBucket(redis_server.url(PATIENT), capacity=28) for _ in range(2))
         assert [one.acquire(14), two.acquire(14), one.acquire(14), two.acquire(14)] == [True, True, False, False]
         assert (one.available, two.available, one.source) == (0, 0, "redis")
@@ -81,7 +104,7 @@ class TestTheBucket:
 
     def test_give_backs_go_out_after_an_interval(self, redis_server: RedisServer) -> None:
         """After flush_interval all that was gathered is sent, and the answer tells what others did."""
-        one, two = (RedisTokenBucket(redis_server.url("?budget=2&flush_interval=0.2")) for _ in range(2))
+        one, two = (RedisTokenBucket(redis_server.url("?budget=60&flush_interval=0.2")) for _ in range(2))
         one.acquire(100)
         two.acquire(300)
         one.release(10)
@@ -127,7 +150,7 @@ class TestTheBucket:
 
     def test_copies_are_handles_of_the_same_bucket(self, redis_server: RedisServer) -> None:
         """A copied or unpickled bucket shares with its original."""
-        bucket = RedisTokenBucket(redis_server.url(PATIENT), "mine", capacity=20, settings=RedisSettings(budget=2))
+        bucket = RedisTokenBucket(redis_server.url(PATIENT), "mine", capacity=20, settings=RedisSettings(budget=60))
         for other in (copy.copy(bucket), copy.deepcopy(bucket), pickle.loads(pickle.dumps(bucket))):
             assert (other.name, other.capacity, other.acquire(5)) == ("mine", 20, True)
         bucket.refresh()
@@ -141,7 +164,7 @@ class TestTheBucket:
 
     def test_many_threads_never_overspend(self, redis_server: RedisServer) -> None:
         """32 threads are granted exactly what there is, over one connection."""
-        bucket = RedisTokenBucket(redis_server.url("?budget=5"), capacity=70)
+        bucket = RedisTokenBucket(redis_server.url("?budget=60"), capacity=70)
         with ThreadPoolExecutor(32) as pool:
             granted = sum(pool.map(lambda _: bucket.acquire(1), range(320)))
         assert (granted, bucket.available, bucket.failures) == (70, 0, 0)
@@ -158,7 +181,7 @@ class TestTheBucket:
         bucket = RedisTokenBucket(redis_server.url(PATIENT))
         for method in (bucket.acquire, bucket.release):
             with pytest.raises(
-                ValueError, match=rf"^amount={amount!r}: a finite number of tokens from 0 on is allowed$"
+                ValueError, match=rf"^amount={amount!r}: a finite number of tokens, 0 or more, is allowed$"
             ):
                 method(amount)
         assert (bucket.available, level(redis_server)) == (500, None)
@@ -177,7 +200,7 @@ class TestTheUrl:
         ],
     )
     def test_a_bad_url_is_refused_at_once_and_not_shown(self, url: str) -> None:
-        """What redis-py cannot use is refused when the bucket is made, without its words."""
+        """A URL that redis-py cannot use is refused when the bucket is made, without redis-py's own message."""
         with pytest.raises(ValueError, match=r"allowed|redis-py refuses|number") as error:
             RedisTokenBucket(url)
         assert "ret" not in str(error.value).replace("requests-smithy-retry", "").replace("retry", "")
@@ -189,7 +212,7 @@ class TestTheUrl:
         """A right one lets in; a wrong one falls open; neither is in a log or a repr."""
         own_redis_server.command("CONFIG", "SET", "requirepass", "hunter2")
         right, wrong = (
-            f"redis://:{word}@127.0.0.1:{own_redis_server.port}?budget=2" for word in ("hunter2", "hunter3")
+            f"redis://:{word}@127.0.0.1:{own_redis_server.port}?budget=60" for word in ("hunter2", "hunter3")
         )
         with caplog.at_level(logging.DEBUG):
             good, bad = RedisTokenBucket(right), RedisTokenBucket(wrong)
@@ -221,38 +244,33 @@ class TestWithoutAnAnswer:
         assert max(took) < 0.02 + TOLERANCE
         assert (bucket.available, bucket.source, bucket.failures) == (6, "redis, fallen open", 3)
         assert [record.levelname for record in caplog.records] == ["WARNING"]
-        assert seconds_of(lambda: bucket.acquire(1)) < 0.01
-        assert bucket.failures == 3
+        assert bucket.acquire(1)
+        assert bucket.failures == 3  # it was not asked
 
     def test_a_server_that_is_paused(self, own_redis_server: RedisServer) -> None:
         """While it hangs no call exceeds the budget, on a busy machine a second; afterwards it is asked again."""
-        bucket = RedisTokenBucket(own_redis_server.url("?retry_interval=0.1"))
-        for _ in range(50):  # the first connection may be late on a busy machine
-            if bucket.acquire(1) and bucket.source == "redis":
-                break
-            SYSTEM_CLOCK.sleep(0.05)
+        bucket = RedisTokenBucket(own_redis_server.url("?retry_interval=0.05"))
+        # The first connection may be late on a busy machine.
+        assert becomes(lambda: bucket.acquire(1) and bucket.source == "redis")
         own_redis_server.pause()
-        worst, until = 0.0, SYSTEM_CLOCK.now() + 3
-        while SYSTEM_CLOCK.now() < until:
-            worst = max(worst, seconds_of(lambda: bucket.acquire(0.01)), seconds_of(lambda: bucket.release(0.01)))
-            SYSTEM_CLOCK.sleep(0.005)
-        assert worst < 1 + TOLERANCE
-        assert bucket.failures >= 5
-        assert bucket._link.outage.fallen_open
+        worst = [0.0]
+
+        def is_out() -> bool:
+            worst.extend([seconds_of(lambda: bucket.acquire(0.01)), seconds_of(lambda: bucket.release(0.01))])
+            return bucket.failures >= 5 and bucket._link.outage.fallen_open
+
+        assert becomes(is_out)
+        assert max(worst) < 1 + TOLERANCE
         own_redis_server.resume()
-        for _ in range(50):
-            SYSTEM_CLOCK.sleep(0.1)
-            bucket.acquire(0.01)
-            if bucket.source == "redis":
-                break
-        assert bucket.source == "redis"
+        assert becomes(lambda: bucket.acquire(0.01) and bucket.source == "redis")
 
     def test_what_a_paused_server_books_late_comes_back(self, own_redis_server: RedisServer) -> None:
         """A take that timed out was paid locally; what the server takes for it later is given back."""
-        bucket = RedisTokenBucket(own_redis_server.url("?budget=1&retry_interval=0&flush_interval=60"))
+        bucket = RedisTokenBucket(own_redis_server.url(PATIENT + "&retry_interval=0"))
         assert bucket.acquire(10)
         own_redis_server.pause()
-        assert bucket.acquire(14)
+        with impatient(bucket):
+            assert bucket.acquire(14)
         assert bucket.source == "redis, fallen open"
         own_redis_server.resume()
         assert level_becomes(own_redis_server, 476)
@@ -261,7 +279,7 @@ class TestWithoutAnAnswer:
 
     def test_kill_during_load_and_a_new_server(self, own_redis_server: RedisServer) -> None:
         """The server dies under eight threads: every call ends in time, and a new server is found by itself."""
-        bucket = RedisTokenBucket(own_redis_server.url("?retry_interval=0.1&budget=1"), capacity=1e9)
+        bucket = RedisTokenBucket(own_redis_server.url("?retry_interval=0.05&budget=1"), capacity=1e9)
         stop = threading.Event()
         worst = [0.0] * 8
 
@@ -274,19 +292,16 @@ class TestWithoutAnAnswer:
         threads = [threading.Thread(target=load, args=(number,)) for number in range(8)]
         for thread in threads:
             thread.start()
-        SYSTEM_CLOCK.sleep(0.3)
-        own_redis_server.kill()
-        SYSTEM_CLOCK.sleep(0.3)
-        assert bucket.source == "redis, fallen open"
-        own_redis_server.start()
-        for _ in range(50):
-            SYSTEM_CLOCK.sleep(0.1)
-            if bucket.source == "redis":
-                break
-        stop.set()
-        for thread in threads:
-            thread.join()
-        assert bucket.source == "redis"
+        try:
+            assert becomes(lambda: bucket.source == "redis")
+            own_redis_server.kill()
+            assert becomes(lambda: bucket.source == "redis, fallen open")
+            own_redis_server.start()
+            assert becomes(lambda: bucket.source == "redis")
+        finally:
+            stop.set()
+            for thread in threads:
+                thread.join()
         assert max(worst) < 1 + TOLERANCE
 
     def test_script_flush(self, redis_server: RedisServer) -> None:
@@ -312,7 +327,7 @@ class TestWithoutAnAnswer:
 
     def test_a_read_only_server(self, own_redis_server: RedisServer, caplog: pytest.LogCaptureFixture) -> None:
         """A replica: fall open, and come back when it is a master again."""
-        bucket = RedisTokenBucket(own_redis_server.url("?budget=2&retry_interval=0"))
+        bucket = RedisTokenBucket(own_redis_server.url("?budget=60&retry_interval=0"))
         own_redis_server.command("REPLICAOF", "127.0.0.1", "1")
         assert bucket.acquire(14)
         assert bucket.source == "redis, fallen open"
@@ -322,7 +337,7 @@ class TestWithoutAnAnswer:
         assert bucket.source == "redis"
 
     def test_a_key_that_is_something_else(self, redis_server: RedisServer, caplog: pytest.LogCaptureFixture) -> None:
-        """Somebody keeps a text under the bucket's key: fall open, and leave it alone."""
+        """If the bucket's key holds a text, the bucket falls open and leaves the text alone."""
         redis_server.command("SET", "requests-smithy-retry:{default}", "mine")
         bucket = RedisTokenBucket(redis_server.url(PATIENT))
         assert bucket.acquire(14)
@@ -334,7 +349,7 @@ class TestWithoutAnAnswer:
     )
     def test_nonsense(self, proxy: SpoilingProxy, answer: bytes) -> None:
         """A server that answers something else: fall open, and come back when it makes sense again."""
-        bucket = RedisTokenBucket(proxy.url("?budget=2&retry_interval=0"))
+        bucket = RedisTokenBucket(proxy.url("?budget=60&retry_interval=0"))
         assert bucket.acquire(14)
         proxy.answer = answer
         assert bucket.acquire(14)
@@ -345,10 +360,11 @@ class TestWithoutAnAnswer:
 
     def test_an_answer_that_drips(self, proxy: SpoilingProxy) -> None:
         """Bytes that come one by one do not stretch the budget."""
-        bucket = RedisTokenBucket(proxy.url("?budget=1"))
+        bucket = RedisTokenBucket(proxy.url(PATIENT))
         assert bucket.refresh()
-        proxy.answer, proxy.drip = b"*2\r\n:1\r\n$3\r\n486\r\n", 0.6
-        assert seconds_of(lambda: bucket.acquire(14)) < 1 + TOLERANCE
+        proxy.answer, proxy.drip = b"*2\r\n:1\r\n$3\r\n486\r\n", 5.0
+        with impatient(bucket):
+            assert seconds_of(lambda: bucket.acquire(14)) < TOLERANCE
         assert bucket.source == "redis, fallen open"
 
     def test_a_connection_that_was_closed_while_idle(self, proxy: SpoilingProxy) -> None:
@@ -371,9 +387,7 @@ class TestWithoutAnAnswer:
 
     def test_the_local_bucket_gets_its_own_back_first(self, own_redis_server: RedisServer) -> None:
         """While fallen open, give-backs fill the local bucket; what it has no room for is the server's."""
-        bucket = RedisTokenBucket(
-            own_redis_server.url("?budget=1&retry_interval=60&flush_interval=60&local_capacity=50")
-        )
+        bucket = RedisTokenBucket(own_redis_server.url(PATIENT + "&retry_interval=600&local_capacity=50"))
         bucket.acquire(100)
         own_redis_server.kill()
         assert [bucket.acquire(amount) for amount in (10, 5, 5)] == [True] * 3
@@ -384,20 +398,21 @@ class TestWithoutAnAnswer:
 
     def test_a_nearer_deadline_wins(self, own_redis_server: RedisServer) -> None:
         """A take is not waited for past the operation's deadline."""
-        bucket = RedisTokenBucket(own_redis_server.url("?budget=10"))
+        bucket = RedisTokenBucket(own_redis_server.url(PATIENT))
         assert bucket.refresh()
         own_redis_server.pause()
-        assert seconds_of(lambda: bucket.acquire(1, deadline=SYSTEM_CLOCK.now() + 0.1)) < 0.1 + TOLERANCE
+        assert seconds_of(lambda: bucket.acquire(1, deadline=SYSTEM_CLOCK.now() + 0.05)) < TOLERANCE
 
     def test_one_late_call_costs_one_call(self, own_redis_server: RedisServer) -> None:
         """A pause of the server: the call that met it goes by the local bucket, the next one does not."""
-        bucket = RedisTokenBucket(own_redis_server.url("?budget=0.1&local_capacity=20&flush_interval=60"))
+        bucket = RedisTokenBucket(own_redis_server.url(PATIENT + "&local_capacity=20"))
         assert bucket.refresh()
         own_redis_server.pause()
-        assert (bucket.acquire(14), bucket.source, bucket.available) == (True, "redis, fallen open", 6)
+        with impatient(bucket):
+            assert (bucket.acquire(14), bucket.source, bucket.available) == (True, "redis, fallen open", 6)
         own_redis_server.resume()
         bucket.release(14)
         assert bucket.available == 20
-        SYSTEM_CLOCK.sleep(0.1)
+        assert becomes(lambda: bucket._account.pending == 14)  # what the server took late
         assert (bucket.acquire(14), bucket.source, bucket._link.outage.fallen_open) == (True, "redis", False)
         assert level(own_redis_server) == 486

@@ -11,7 +11,7 @@ from .servers import RedisCluster
 
 pytestmark = pytest.mark.real_time
 
-PATIENT = "?budget=5&flush_interval=60"
+PATIENT = "?budget=60&connect_timeout=60&flush_interval=600"
 
 
 def test_a_bucket_at_another_node_is_found(redis_cluster: RedisCluster) -> None:

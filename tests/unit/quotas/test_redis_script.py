@@ -20,7 +20,7 @@ def run(
 
 @pytest.mark.real_time
 def test_a_missing_bucket_is_a_full_one(redis_server: RedisServer) -> None:
-    """What nobody spent holds all; looking at it keeps nothing on the server."""
+    """A bucket that was never used is full, and reading its level stores nothing on the server."""
     assert run(redis_server, 0, 0) == Reply(100, (True,))
     assert redis_server.command("KEYS", "*") == []
 
@@ -70,7 +70,7 @@ def test_a_bucket_has_a_time_to_live(redis_server: RedisServer) -> None:
 
 @pytest.mark.real_time
 def test_it_refills_by_the_servers_clock(redis_server: RedisServer) -> None:
-    """What was spent so many seconds ago comes back at the rate, up to the capacity."""
+    """Tokens come back at the rate since the last change, up to the capacity."""
     seconds, micros = redis_server.command("TIME")
     past = int(seconds) + int(micros) / 1e6 - 3
     redis_server.command("HSET", "q:{a}", "level", "10", "at", f"{past:.6f}")
@@ -90,7 +90,7 @@ def test_a_clock_set_back_takes_nothing(redis_server: RedisServer) -> None:
 @pytest.mark.real_time
 @pytest.mark.parametrize("level", ["", "soon", "-5", "1e400", "nan"])
 def test_a_foreign_level_stays_in_range(redis_server: RedisServer, level: str) -> None:
-    """Whatever somebody wrote there, what comes back is from 0 to the capacity."""
+    """Whatever another program stored as the level, the level is read as 0 to the capacity."""
     redis_server.command("HSET", "q:{a}", "level", level)
     assert 0 <= run(redis_server, 0, 0).level <= 100
 
@@ -117,7 +117,7 @@ def test_it_does_what_the_bucket_in_memory_does(redis_server: RedisServer, steps
     ],
 )
 def test_an_answer_becomes_a_value(answer: list, reply: Reply) -> None:
-    """The level, be it 0, and for each take whether it was granted."""
+    """The answer is the level, which may be 0, and for each take whether it was granted."""
     found = reply_of(answer, len(answer) - 1)
     assert (found, {type(each) for each in found.granted} <= {bool}) == (reply, True)
 

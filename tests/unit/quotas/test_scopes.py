@@ -55,14 +55,14 @@ def buckets(limit: int, capacity: float = 10) -> ScopeTable[TokenBucket]:
     ],
 )
 def test_the_scope_of_a_url_is_its_target_origin(url, scope):
-    """Without userinfo, path and query; a socket's path keeps its case; what is no URL raises nothing."""
+    """The scope has no userinfo, path or query; a socket's path keeps its case; a bad URL raises nothing."""
     assert scope_of(url) == scope
 
 
 @pytest.mark.once
 @given(st.text())
 def test_no_text_makes_it_raise_or_tell_a_password(text):
-    """Whatever comes before an @ is gone."""
+    """Any text in front of an @ is removed."""
     assert "secret" not in scope_of(f"https://user:secret@{text.replace('secret', '')}")
     scope_of(text)
 
@@ -157,7 +157,7 @@ def test_what_newcomers_share_is_not_forgotten_while_one_of_them_uses_it():
 
 
 def test_an_item_in_use_is_not_given_up():
-    """Full or not: else somebody would take from a bucket that is no longer there."""
+    """An item in use stays, full or not: otherwise a thread would take from a bucket that is no longer there."""
     table = buckets(1)
     with table.use("a") as item, table.use("a") as same:
         assert item is same
@@ -254,7 +254,7 @@ def test_threads_that_take_and_look_around_never_get_more_than_there_is():
 
     def work(seed: int) -> None:
         chance = random.Random(seed)
-        together.wait(10)
+        together.wait(60)
         for _ in range(400):
             scope = chance.choice("abcd")
             with table.use(scope) as bucket:
@@ -266,13 +266,13 @@ def test_threads_that_take_and_look_around_never_get_more_than_there_is():
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(60)
     # Two kept scopes and the shared overflow: three buckets of five, and nothing ever comes back.
     assert len(granted) <= 15
 
 
 def test_a_child_has_a_free_lock_and_no_uses():
-    """What the parent's threads used can be given up in the child."""
+    """An item that the parent's threads used can be given up in the child."""
     table = buckets(1)
     with table.use("a"), table._lock:
         pid = os.fork()
@@ -320,7 +320,7 @@ def test_a_limiter_that_was_throttled_is_kept_and_idle_ones_go():
     ],
 )
 def test_a_scope_is_shown_without_the_port_that_its_scheme_has_anyway(scope, expected):
-    """Nor with what a URL must not show; any other text is display_scope as it is."""
+    """The display omits the default port and the parts of a URL that must not be shown; any other text is unchanged."""
     assert display_scope(scope) == expected
 
 

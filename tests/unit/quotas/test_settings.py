@@ -112,7 +112,7 @@ def test_a_bad_query_is_refused_without_being_shown(query: dict[str, str], words
 @pytest.mark.parametrize("amount", [-1, -1e-300, float("nan"), float("inf"), True])
 def test_an_amount_that_is_none_is_refused(amount: float) -> None:
     """Taking it would overfill a bucket, or spoil it for good."""
-    with pytest.raises(ValueError, match=rf"^amount={amount!r}: a finite number of tokens from 0 on is allowed$"):
+    with pytest.raises(ValueError, match=rf"^amount={amount!r}: a finite number of tokens, 0 or more, is allowed$"):
         check_amount(amount)
     for fine in (0, 1e-300, 14):
         check_amount(fine)

@@ -63,7 +63,7 @@ def test_without_memory_the_directory_for_temporary_files_is_used(
 
 
 def test_what_others_can_use_is_refused(directory: Path) -> None:
-    """A file that somebody else may write is no place for a quota."""
+    """A file that another user may write is no place for a quota."""
     new_file(directory).path.chmod(0o620)
     with pytest.raises(PermissionError, match="others than this user can use it"):
         new_file(directory)
@@ -170,7 +170,7 @@ print(sum(bucket.acquire(14) for bucket in buckets), memory.outage.failures)
 
 
 def test_two_open_files_exclude_each_other(directory: Path) -> None:
-    """Also in one process: the lock is the open file's, not the process's."""
+    """Two open files of one process exclude each other: the lock is the open file's, not the process's."""
     one, two = new_file(directory), new_file(directory)
     one.lock(0.02)
     with pytest.raises(BusyError, match="another process"):
@@ -219,7 +219,7 @@ def test_threads_exclude_each_other(directory: Path) -> None:
 
 
 def test_a_thread_that_runs_late_is_waited_for(directory: Path) -> None:
-    """Which of this process's threads gets to run says nothing of the file: they have ten times the budget."""
+    """A late thread of this process is not the file's fault: it is waited for ten times as long as the budget."""
     file = new_file(directory)
     file.lock(0.02)
     threading.Timer(0.06, file.unlock).start()
@@ -306,7 +306,7 @@ print("parent", flush=True)
 
 
 def test_after_a_fork_the_file_is_opened_when_it_is_needed(directory: Path) -> None:
-    """What the child does at once is close its copies; locks and all are new then."""
+    """After a fork the child only closes its copies; its locks are new, and the file is opened when it is needed."""
     file = new_file(directory)
     file.lock(0.02)
     file.renew_lock()

@@ -17,13 +17,13 @@ from requests_smithy_retry import TokenBucket, TokenBucketSnapshot
 from requests_smithy_retry.clock import SYSTEM_CLOCK
 from requests_smithy_retry.quotas import shared_memory
 from requests_smithy_retry.quotas.settings import SharedQuotaSettings
-from requests_smithy_retry.quotas.shared_memory import SharedMemoryTokenBucket
+from requests_smithy_retry.quotas.shared_memory import SharedMemoryTokenBucket, file
 from requests_smithy_retry.quotas.shared_memory.records import OVERFLOW, RECORD_SIZE, SharedMemory, level_of, offset_of
 from requests_smithy_retry.testing.clock import FakeClock
 
 pytestmark = pytest.mark.real_time
 
-TOLERANCE = 5.0
+TOLERANCE = 30.0
 """Seconds that a busy machine may add to a budget. Without one, a call would wait for as long as the test runs."""
 
 
@@ -38,7 +38,7 @@ def new_bucket(directory: Path, scope: str = "a", **options) -> SharedMemoryToke
 
 
 def test_two_handles_share_one_bucket(directory: Path) -> None:
-    """What one takes the other has not."""
+    """Tokens that one handle takes are missing for the other."""
     one, two = (new_bucket(directory, capacity=28) for _ in range(2))
     assert [one.acquire(14), two.acquire(14), one.acquire(14), two.acquire(14)] == [True, True, False, False]
     one.release(5)
@@ -83,7 +83,7 @@ def test_it_does_what_the_bucket_in_memory_does(directory: Path, steps: list[tup
 
 
 def test_it_refills_by_the_machines_clock(directory: Path) -> None:
-    """What another process spent comes back too; a clock that begins anew takes nothing."""
+    """Tokens that another process spent come back too; a clock that begins anew takes nothing away."""
     clock = FakeClock()
     one, two = (new_bucket(directory, capacity=100, refill_rate=10, clock=clock) for _ in range(2))
     one.acquire(100)
@@ -98,7 +98,7 @@ def test_it_refills_by_the_machines_clock(directory: Path) -> None:
 
 
 def test_a_full_bucket_takes_no_lock(directory: Path) -> None:
-    """There is nothing to lose, so nobody is waited for."""
+    """Giving back to a full bucket changes nothing, so it does not wait for the lock."""
     bucket, other = new_bucket(directory), new_bucket(directory)
     bucket.acquire(1)
     bucket.release(1)
@@ -109,7 +109,7 @@ def test_a_full_bucket_takes_no_lock(directory: Path) -> None:
 
 def test_threads_never_overspend(directory: Path) -> None:
     """Eight threads with one handle are granted exactly what there is."""
-    bucket = new_bucket(directory, capacity=70, settings=SharedQuotaSettings(budget=5))
+    bucket = new_bucket(directory, capacity=70, settings=SharedQuotaSettings(budget=60))
     with ThreadPoolExecutor(8) as pool:
         granted = sum(pool.map(lambda _: bucket.acquire(1), range(800)))
     assert (granted, bucket.available, bucket.failures) == (70, 0, 0)
@@ -144,7 +144,8 @@ def test_numbers_out_of_range_are_refused(directory: Path, option: str, value: f
 class TestWithoutTheLock:
     def test_a_lock_that_somebody_keeps(self, directory: Path, caplog: pytest.LogCaptureFixture) -> None:
         """Three calls in a row wait for the budget each; then the local bucket answers at once, for an interval."""
-        bucket = new_bucket(directory, settings=SharedQuotaSettings(retry_interval=0.2, local_capacity=28))
+        clock = FakeClock()
+        bucket = new_bucket(directory, clock=clock, settings=SharedQuotaSettings(local_capacity=28))
         holder = new_bucket(directory)
         bucket.acquire(100)
         holder._file.lock(1)
@@ -160,7 +161,7 @@ class TestWithoutTheLock:
         bucket.release(10)
         assert bucket.available == 10
         holder._file.unlock()
-        SYSTEM_CLOCK.sleep(0.25)
+        clock.advance(60)
         assert bucket.acquire(0)
         assert (bucket.available, bucket.source) == (400, "shared memory")
         bucket.release(10)
@@ -178,6 +179,18 @@ class TestWithoutTheLock:
         assert (bucket.available, bucket._local.available) == (20, 20)
         assert bucket.acquire(14)
         assert (bucket.available, bucket.source, bucket.failures) == (386, "shared memory", 1)
+
+    def test_a_lock_that_another_thread_of_this_process_keeps(
+        self, directory: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """It is waited for longer than the budget: that thread lets go as soon as it can run."""
+        assert file.OWN_PATIENCE == 10
+        monkeypatch.setattr(file, "OWN_PATIENCE", 1e5)  # so that no machine is too busy
+        bucket = new_bucket(directory, settings=SharedQuotaSettings(budget=0.001))
+        bucket.acquire(0)
+        bucket._file._threads.acquire()
+        threading.Timer(0.02, bucket._file._threads.release).start()
+        assert (bucket.acquire(1), bucket.source, bucket.failures) == (True, "shared memory", 0)
 
     def test_threads_that_wait_in_line_are_late_together(self, directory: Path) -> None:
         """Who stands behind a thread that waited in vain for another process does not wait again."""
@@ -203,17 +216,17 @@ class TestWithoutTheLock:
         assert bucket.source == "shared memory, fallen open"
 
     @pytest.mark.once
-    def test_a_holder_killed_a_thousand_times(self, directory: Path) -> None:
+    def test_a_holder_killed_two_hundred_times(self, directory: Path) -> None:
         """Whoever dies with the lock held blocks nobody, and changes nothing."""
         code = f"""
 import os, signal
 from pathlib import Path
-from requests_smithy_retry.quotas.shared_memory import SharedMemoryTokenBucket
+from requests_smithy_retry.quotas.shared_memory import SharedMemoryTokenBucket, file
 from requests_smithy_retry.quotas.settings import SharedQuotaSettings
 bucket = SharedMemoryTokenBucket("test", "a", capacity=2000, directory=Path({str(directory)!r}),
-                                 settings=SharedQuotaSettings(budget=5))
+                                 settings=SharedQuotaSettings(budget=60))
 worst = 0
-for _ in range(1000):
+for _ in range(200):
     readable, writable = os.pipe()
     child = os.fork()
     if child == 0:
@@ -229,7 +242,7 @@ for _ in range(1000):
 print(bucket.available, bucket.failures, bucket.source)
 """
         said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-        assert said == "1000.0 0 shared memory\n"
+        assert said == "1800.0 0 shared memory\n"
 
 
 @pytest.mark.parametrize("amount", [-1, float("nan"), float("-inf")])
@@ -237,13 +250,13 @@ def test_an_amount_that_is_none_is_refused(directory: Path, amount: float) -> No
     """A negative amount would overfill the bucket, nan would spoil it."""
     bucket = new_bucket(directory)
     for method in (bucket.acquire, bucket.release):
-        with pytest.raises(ValueError, match=rf"^amount={amount!r}: a finite number of tokens from 0 on is allowed$"):
+        with pytest.raises(ValueError, match=rf"^amount={amount!r}: a finite number of tokens, 0 or more, is allowed$"):
             method(amount)
     assert bucket.available == 500
 
 
 def test_a_removed_file_ends_no_call_of_another_thread(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The level is read without a lock: the mapping stays for as long as somebody reads it."""
+    """The level is read without a lock, so the mapping stays as long as a thread reads it."""
     bucket = new_bucket(directory, capacity=1e9)
     bucket.acquire(1)
 
@@ -285,11 +298,12 @@ class TestDamage:
 
     def test_after_a_replacement_all_find_each_other(self, directory: Path) -> None:
         """The file was removed: within a second everybody is in the new one."""
-        one, two = new_bucket(directory, capacity=50), new_bucket(directory, capacity=50)
+        clock = FakeClock()
+        one, two = (new_bucket(directory, capacity=50, clock=clock, refill_rate=0) for _ in range(2))
         one.acquire(10)
         two.acquire(10)
         one._file.path.unlink()
-        SYSTEM_CLOCK.sleep(1.05)
+        clock.advance(1.05)
         assert [one.acquire(10), two.acquire(10)] == [True, True]
         assert (one.available, two.available) == (30, 30)
 
@@ -333,10 +347,10 @@ def test_forks_under_load_of_threads_do_not_hang(directory: Path) -> None:
     code = f"""
 import os, threading
 from pathlib import Path
-from requests_smithy_retry.quotas.shared_memory import SharedMemoryTokenBucket
+from requests_smithy_retry.quotas.shared_memory import SharedMemoryTokenBucket, file
 from requests_smithy_retry.quotas.settings import SharedQuotaSettings
 bucket = SharedMemoryTokenBucket("test", "a", directory=Path({str(directory)!r}), capacity=1e6,
-                                 settings=SharedQuotaSettings(budget=5))
+                                 settings=SharedQuotaSettings(budget=60))
 stop = False
 def load():
     while not stop:

@@ -27,7 +27,7 @@ def packed(level: float, at: float, key: bytes = KEY) -> bytes:
 
 @given(st.floats(allow_nan=False), st.floats(allow_nan=False))
 def test_a_record_comes_back_as_it_was(level: float, at: float) -> None:
-    """Whatever the numbers."""
+    """Any finite or infinite numbers can be packed and unpacked."""
     assert unpack(packed(level, at)) == Record(KEY, level, at)
 
 
@@ -45,7 +45,7 @@ def test_an_empty_slot_holds_no_record() -> None:
 
 
 def test_another_version_is_no_record() -> None:
-    """Also where its checksum is right."""
+    """A record of another version is not read, even if its checksum is right."""
     body = b"\x02" + packed(1, 2)[1:-4]
     assert unpack(body + struct.pack("<I", crc32(body))) is None
 

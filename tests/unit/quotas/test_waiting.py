@@ -17,7 +17,7 @@ from requests_smithy_retry.quotas.scopes import FORGET_AFTER, MAX_SCOPES
 from requests_smithy_retry.testing.clock import FakeClock
 from tests.unit.strategies.test_simple import Safe, refresh
 
-GIVE_UP = 20.0
+GIVE_UP = 120.0
 PAUSE = threading.Event()
 
 
@@ -77,7 +77,7 @@ class Director:
                 calm = calm + 1 if self.busy == 0 and not self._woken() else 0
 
     def _woken(self) -> bool:
-        """Somebody was notified from another thread and has not come back yet."""
+        """Return True if a thread was notified by another one and has not come back yet."""
         return not all(each._waiters for each in self._resting)
 
     def run_until(self, end: float) -> None:
@@ -159,7 +159,7 @@ def test_returned_tokens_wake_the_first_in_line_at_once(director):
 
 
 def test_nobody_is_overtaken_by_one_who_wants_less(director):
-    """One token is there and wanted, but somebody is in line for five."""
+    """One token is there and wanted, but the first in line waits for five."""
     bucket = TokenBucket(5, on_empty="wait", clock=director)
     assert bucket.acquire(4)
     said = waiters(director, bucket, 5, 1)
@@ -183,7 +183,7 @@ def test_a_wait_whose_known_end_lies_past_the_deadline_is_not_begun(director):
 
 
 def test_the_known_end_counts_those_in_front(director):
-    """Behind somebody who wants 5, 1 token comes at 6 s."""
+    """Behind a waiter who wants 5, 1 token comes at 6 s."""
     bucket = TokenBucket(10, initial=0, refill_rate=1, on_empty="wait", clock=director)
     said = waiters(director, bucket, 5, (1, 5.5), (1, 6.0))
     director.run_until(7)
@@ -252,7 +252,7 @@ def test_where_nothing_could_ever_bring_the_tokens_waiting_is_refused_at_once(bu
 
 
 def test_more_returned_than_taken_is_not_waited_for():
-    """Somebody gives back what nobody took: it is there, and nothing more is out."""
+    """Tokens given back without having been taken are there, and no more are expected back."""
     bucket = TokenBucket(10, initial=0, on_empty="wait", clock=FakeClock())
     bucket.release(3)
     assert bucket.acquire(5) is False
@@ -272,7 +272,7 @@ def test_what_is_missing_by_rounding_alone_is_not_waited_for(amount, rate):
 
 
 def test_who_comes_while_the_first_is_overdue_is_not_asked_to_wait_less_than_nothing(director):
-    """There is enough for both, and the first has not looked yet."""
+    """There is enough for both waiters, and the first has not looked yet."""
     asked = []
     usual = director.wait
 
@@ -291,7 +291,7 @@ def test_who_comes_while_the_first_is_overdue_is_not_asked_to_wait_less_than_not
 
 
 def test_tokens_that_are_written_off_refuse_who_waits_for_nothing_else(director):
-    """And serve who is content with what is there."""
+    """A waiter for whom the tokens that are left suffice is served."""
     bucket = TokenBucket(10, on_empty="wait", clock=director)
     assert bucket.acquire(8)
     said = waiters(director, bucket, 5, 2)
@@ -302,7 +302,7 @@ def test_tokens_that_are_written_off_refuse_who_waits_for_nothing_else(director)
 
 
 def test_a_dropped_loan_is_noticed_before_long(director):
-    """Whoever drops a token without a word strands nobody for more than a second."""
+    """A token that is dropped without being settled delays nobody for more than a second."""
     bucket = TokenBucket(5, on_empty="wait", clock=director)
     assert bucket.acquire(5)
     loan = loan_of(bucket, 5)
@@ -342,11 +342,11 @@ def test_a_loan_comes_back_or_is_written_off_once():
     gc.collect()
     assert list(bucket._line._lost) == []
     assert loan_of(TokenBucket(5), 2) is None
-    assert loan_of(object(), 2) is None  # somebody's own bucket, on which nobody waits either
+    assert loan_of(object(), 2) is None  # a foreign bucket, which has no line either
 
 
 def test_tokens_come_back_to_the_bucket_that_they_were_taken_from():
-    """A scope that shared the newcomers' bucket has its own by now: nothing is out of the other one for ever."""
+    """After a scope that shared the newcomers' bucket got its own, no token stays missing from the other one."""
     clock = FakeClock()
     of = StandardRetryStrategy(clock=clock, quota=20, on_empty="wait")
     for number in range(MAX_SCOPES):
@@ -532,7 +532,7 @@ def test_a_retry_does_not_wait_for_what_it_holds_itself():
 
 
 def test_a_final_failure_refuses_who_waited_for_its_tokens(director):
-    """And a success serves it."""
+    """A final failure refuses the waiter, and a success serves it."""
     strategy = StandardRetryStrategy(clock=director, quota=14, on_empty="wait", max_attempts=2)
     said = []
 
@@ -558,7 +558,7 @@ def test_a_final_failure_refuses_who_waited_for_its_tokens(director):
 
 
 def test_first_try_rewards_serve_the_line(director):
-    """Successes of others that hold nothing add to what is there."""
+    """Rewards of operations that hold no tokens add to the tokens that are there."""
     strategy = StandardRetryStrategy(clock=director, quota=14, on_empty="wait", success_reward=7)
     said = []
     holder = fail(strategy)

@@ -1,8 +1,8 @@
 """One process of a fleet: makes operations against a service, and says how many retries it made.
 
-``python -m tests.unit.quotas.worker QUOTA_URL SERVICE_URL OPERATIONS``; with ``THREADS MOMENT`` after that, so many
-threads begin at that moment. As a WSGI application it does the same for each request that it gets, with what the
-environment says.
+``python -m tests.unit.quotas.worker QUOTA_URL SERVICE_URL OPERATIONS``; with ``THREADS`` after that, it says "ready",
+and so many threads begin when a line comes. As a WSGI application it does the same for each request that it gets, with
+what the environment says.
 """
 
 from __future__ import annotations
@@ -11,10 +11,8 @@ import json
 import os
 import sys
 import threading
-import time
 from collections import Counter
 
-import pytest
 import requests
 
 from requests_smithy_retry import mount, retry_history
@@ -39,24 +37,31 @@ def retries_of(session: requests.Session, service: str, operations: int) -> dict
     return {"process": os.getpid(), "retries": retries, "why": why}
 
 
-def retries_at(session: requests.Session, service: str, operations: int, threads: int, moment: float):
+def retries_at(session: requests.Session, service: str, operations: int, threads: int):
     """What so many threads do that begin together, and how many retries the process's own bucket paid."""
     adapter = session.get_adapter(service)
     bucket = adapter.strategy.bucket(adapter.scope_of(requests.Request("GET", service).prepare()))
     getattr(bucket, "refresh", lambda: None)()  # it is known to answer
     sources: Counter[str] = Counter()
+    together = threading.Barrier(threads + 1)
 
     def work() -> None:
-        time.sleep(max(0.0, moment - time.time()))
+        together.wait()
         for _ in range(operations):
-            with pytest.raises(requests.ConnectionError) as error:
+            try:
                 session.get(service)
-            history = retry_history(error.value)
+            except requests.ConnectionError as error:
+                history = retry_history(error)
+            assert history is not None
             sources.update(attempt.quota_source for attempt in history.attempts if attempt.quota_source)
 
     workers = [threading.Thread(target=work) for _ in range(threads)]
     for worker in workers:
         worker.start()
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
+    sys.stdin.readline()
+    together.wait()
     for worker in workers:
         worker.join()
     return sources
@@ -79,7 +84,7 @@ if __name__ == "__main__":
     quota_url, service, operations, *together = sys.argv[1:]
     session = new_session(quota_url)
     if together:
-        said = retries_at(session, service, int(operations), int(together[0]), float(together[1]))
+        said = retries_at(session, service, int(operations), int(together[0]))
     else:
         said = retries_of(session, service, int(operations))
     sys.stdout.write(json.dumps(said))

@@ -80,7 +80,7 @@ def test_an_unread_answer_that_is_handed_on_has_its_connection() -> None:
 
 
 def test_a_success_is_left_its_connection() -> None:
-    """Whoever reads it meanwhile, a classifier that sees successes say, does with it as always."""
+    """Its body can be read meanwhile as usual, by a classifier that sees successes, for example."""
     with FaultServer(Reply(200, body=b"here")) as server, session(max_attempts=1) as made:
         response = unread(server, made)
         answer = HeldResponse(response, preload=False)
@@ -134,7 +134,7 @@ def test_only_a_short_stream_outlives_its_connection(size: int, expected: bool) 
 
 
 def test_a_recorded_stream_outlives_its_connection() -> None:
-    """It has none."""
+    """A recorded response has no connection that its stream could end with."""
     response = requests.Response()
     response.status_code, response.raw, response.request = (
         503,
@@ -157,7 +157,7 @@ def test_a_connection_is_kept_after_throttling_while_its_response_is(method: str
 
 
 def test_a_discarded_response_whose_connection_ends_with_it_is_closed() -> None:
-    """There is nothing to keep, even where that was wanted."""
+    """A connection that ends with its response is closed, even with ``keep=True``."""
     with FaultServer(Reply(429, body=b"x" * 100, framing="close")) as server, session(max_attempts=1) as made:
         response = unread(server, made)
         HeldResponse(response, preload=False).discard(keep=True)
@@ -165,7 +165,7 @@ def test_a_discarded_response_whose_connection_ends_with_it_is_closed() -> None:
 
 
 def test_a_pool_of_gevent_has_no_lock_to_take() -> None:
-    """Nor does it need one."""
+    """The connection is closed although gevent's queue has no mutex."""
     original, closed = object(), []
     connection = SimpleNamespace(_HTTPConnection__response=original, close=lambda: closed.append(1))
     pool = SimpleNamespace(pool=SimpleNamespace(queue=[None, connection]))
@@ -174,7 +174,7 @@ def test_a_pool_of_gevent_has_no_lock_to_take() -> None:
 
 
 def test_a_short_discarded_body_stays_with_its_response() -> None:
-    """Whoever has kept the response, a listener say, can still look at it."""
+    """A listener that has kept the response can still read it."""
     with FaultServer(Reply(500, body=b"oh")) as server, session(max_attempts=1) as made:
         response = unread(server, made)
         answer = HeldResponse(response, preload=True)
@@ -184,7 +184,7 @@ def test_a_short_discarded_body_stays_with_its_response() -> None:
 
 
 def test_a_discarded_body_of_exactly_64_kib_leaves_a_connection_that_can_be_used() -> None:
-    """Also while somebody keeps its response: http.client sends nothing before that one is closed."""
+    """The connection is usable even while a listener keeps the response, which http.client wants closed first."""
     kept = []
 
     class Keeps:
@@ -212,7 +212,7 @@ def test_of_a_long_answer_the_beginning_is_enough() -> None:
 
 
 def test_a_broken_answer_is_closed() -> None:
-    """Whether it is handed on as an exception or dropped, nothing of it stays open."""
+    """A broken answer that is handed over leaves no connection in the pool."""
     with FaultServer(Reply(500, body=b"oh")) as server, session(max_attempts=1) as made:
         response = unread(server, made)
         HeldResponse(response, preload=True).hand_over(limits(), is_broken=True)
@@ -283,7 +283,7 @@ def test_an_unread_answer_that_an_exception_carries_holds_no_connection(
         session.mount("http://", RetryAdapter(max_attempts=1, pool_block=True, pool_maxsize=1, raise_on_status=True))
         for _ in range(2):
             with pytest.raises(requests.exceptions.RetryError) as caught:
-                session.get(server.url, stream=True, timeout=5)
+                session.get(server.url, stream=True, timeout=60)
         response = caught.value.response
         assert response is not None
         assert (response.content, idle(response)) == (expected, kept)
@@ -294,7 +294,7 @@ def test_an_unread_answer_that_is_raised_is_closed_where_it_is_cut() -> None:
     with FaultServer(CutBody(Reply(503, body=b"why not"))) as server, requests.Session() as session:
         session.mount("http://", RetryAdapter(max_attempts=1, raise_on_status=True))
         with pytest.raises(requests.exceptions.RetryError) as caught:
-            session.get(server.url, stream=True, timeout=5)
+            session.get(server.url, stream=True, timeout=60)
         response = caught.value.response
         assert response is not None
         assert idle(response) == 0
@@ -466,5 +466,5 @@ def test_a_success_that_cannot_be_booked_holds_no_connection(mode: str) -> None:
         pool = made.get(server.url).raw._pool.pool
         bugs.append(KeyError("no such tenant"))
         with pytest.raises(KeyError):
-            made.get(server.url, stream=True, timeout=5)
+            made.get(server.url, stream=True, timeout=60)
         assert pool.qsize() == 1

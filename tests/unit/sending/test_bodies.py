@@ -1,4 +1,4 @@
-"""Which bodies are sent again, and from where (contract 5), through the real adapter and by hand."""
+"""The bodies that are sent again, and from which position (contract 5), through the real adapter and by hand."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ class OnlyTheNext(io.BytesIO):
 
 
 def sent_bodies(data, *script, method="PUT"):
-    """What the wire would have carried at each attempt, and the outcome."""
+    """Return the bodies that the wire would have carried at each attempt, and the response."""
     adapter = scripted(*script)
     response = send(adapter, method, data=data)
     return [item.body for item in adapter.sent], response
@@ -216,7 +216,7 @@ def test_a_memory_map_goes_back():
     ],
 )
 def test_a_one_shot_body_is_sent_once(make):
-    """What cannot be read again is never sent twice; the caller sees the first answer and why."""
+    """A body that cannot be read again is never sent twice; the caller sees the first answer and why."""
     bodies, response = sent_bodies(make(), 503)
     assert ([TEXT], 503) == (bodies, response.status_code)
     history = retry_history(response)
@@ -232,7 +232,7 @@ def test_one_byte_is_a_body_too():
 
 @pytest.mark.parametrize("body", [NoSeek(TEXT), object()])
 def test_what_is_nothing_known_is_sent_as_it_is_and_once(body):
-    """Whatever requests makes of it; again only where no byte was written."""
+    """An unknown object is handed to requests as it is; it is sent again only where no byte was written."""
     request = prepare("PUT", data=b"-")
     request.body = body
     judged = Body(request)
@@ -255,7 +255,7 @@ def test_a_one_shot_body_of_which_nothing_was_read_is_sent():
 
 
 def test_a_generator_that_nobody_drew_on_is_whole():
-    """Also where the head was written: an untouched generator can be sent, a touched one cannot."""
+    """An untouched generator can be sent again even if the head was written; a touched one cannot."""
     request = prepare("POST", data=(part for part in [TEXT]))
     body = Body(request)
     assert body.rewind(unwritten=False)
@@ -264,7 +264,7 @@ def test_a_generator_that_nobody_drew_on_is_whole():
 
 
 def test_a_generator_that_was_drawn_on_is_spent_whatever_the_connection_says():
-    """What can be seen counts; of a generator that was begun beforehand only the connection knows."""
+    """A generator seen to be drawn on is spent; if it was begun beforehand, only the connection knows."""
     request = prepare("POST", data=(part for part in [TEXT, TEXT]))
     body = Body(request)
     next(request.body)
@@ -343,7 +343,7 @@ def test_an_empty_re_iterable_stays_empty():
 
 
 def test_the_callers_request_keeps_its_body():
-    """Whatever is watched is a copy: the caller's request, and the response's, hold the caller's own body."""
+    """A watched body is a copy's: the caller's request, and the response's, hold the caller's own body."""
     data = ReIterable(TEXT)
     request = prepare("PUT", data=data)
     adapter = scripted(503, 200)
@@ -384,7 +384,7 @@ def test_a_guard_asks_once_for_each_attempt():
 
 
 def test_a_guard_that_nobody_read_from_does_not_ask():
-    """There is nothing to send again."""
+    """A guard whose body was not iterated is ready at once, without asking the body for an iterator."""
     body = ReIterable(b"a")
     assert ReplayGuard(body).rewind()
     assert 0 == body.asked
@@ -422,7 +422,7 @@ def test_a_guard_knows_the_iterator_it_had():
 
 
 def test_a_guard_raises_where_less_comes():
-    """The guard raises in the midst of an upload, and its error is none that urllib3 would take for a broken wire."""
+    """The guard raises in the midst of an upload, with an error that urllib3 does not take for a broken wire."""
     guard = ReplayGuard(Shrinking(2))
     assert b"xx" == wire_bytes(guard)
     assert guard.rewind()
@@ -461,7 +461,7 @@ def test_only_a_generator_can_be_known_to_be_unstarted():
 
 
 class Rows:
-    """What many people write around a file: each iteration goes on where the one before stopped."""
+    """A class that many people write around a file: each iteration goes on where the one before stopped."""
 
     def __init__(self, *rows: bytes) -> None:
         self.source = iter(rows)
@@ -471,7 +471,7 @@ class Rows:
 
 
 class Chunks(Rows):
-    """What they should have written: each iteration is a new one."""
+    """A class that begins a new iteration each time, as it should."""
 
     def __init__(self, *rows: bytes) -> None:
         self.rows = rows
@@ -511,7 +511,7 @@ def test_what_is_left_of_a_shared_source_is_never_sent_as_the_body(rows, drawn):
 @pytest.mark.parametrize("rows", [[b"row %d;" % number for number in range(12)], [b"same row;"] * 12], ids=repr)
 @pytest.mark.parametrize("drawn", range(1, 13))
 def test_a_body_that_begins_anew_is_replayed_wherever_it_was_broken_off(rows, drawn):
-    """What was left of the first iteration is drawn to know it, and sent nowhere."""
+    """The rest of the first iteration is drawn only for its hash, and not sent."""
     guard = ReplayGuard(Chunks(*rows))
     parts = iter(guard)
     for _ in range(drawn):
@@ -566,7 +566,7 @@ def test_another_first_part_costs_no_byte():
 
 
 def test_a_body_that_failed_is_not_replayed():
-    """What the rest of it would have been is not known."""
+    """After an exception of the body, the guard cannot know what would have followed."""
 
     class Failing(Chunks):
         def __iter__(self):
@@ -648,7 +648,7 @@ def test_what_requests_forgets_to_bring_back_is_sent_whole_after_a_redirect(stat
     body.read(offset)
     with FaultServer([Reply(status, headers={"Location": "/there"}), Reply(503), Reply(200)]) as server:
         with session() as client:
-            assert 200 == client.put(server.url, data=body, timeout=5).status_code
+            assert 200 == client.put(server.url, data=body, timeout=60).status_code
         assert [TEXT[offset:]] * 3 == [request.body for request in server.requests]
 
 
@@ -658,7 +658,7 @@ def test_a_memory_map_is_sent_whole_after_a_redirect():
         file.write(TEXT)
         file.flush()
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
-            assert 200 == client.put(server.url, data=mapped, timeout=5).status_code
+            assert 200 == client.put(server.url, data=mapped, timeout=60).status_code
         assert [TEXT] * 2 == [request.body for request in server.requests]
 
 
@@ -677,9 +677,9 @@ class Challenged(requests.auth.AuthBase):
 
 
 def test_a_file_is_sent_whole_after_a_challenge_whose_handler_forgets_it():
-    """What is left of it, nothing, would be taken for the caller's body."""
+    """The body of the second request is the whole file, not the nothing that is left of it."""
     with FaultServer([HOPS["digest"], Reply(200)]) as server, session() as client:
-        assert 200 == client.put(server.url, data=io.BytesIO(TEXT), auth=Challenged(), timeout=5).status_code
+        assert 200 == client.put(server.url, data=io.BytesIO(TEXT), auth=Challenged(), timeout=60).status_code
         assert [TEXT] * 2 == [request.body for request in server.requests]
 
 
@@ -687,7 +687,7 @@ def test_a_file_that_cannot_go_back_is_not_sent_after_a_challenge():
     """Its rest is not the caller's body."""
     with FaultServer([HOPS["digest"], Reply(200)]) as server, session() as client:
         with pytest.raises(requests.exceptions.UnrewindableBodyError):
-            client.put(server.url, data=StuckAtEnd(TEXT), auth=Challenged(), timeout=5)
+            client.put(server.url, data=StuckAtEnd(TEXT), auth=Challenged(), timeout=60)
         assert [TEXT] == [request.body for request in server.requests]
 
 
@@ -700,7 +700,7 @@ def test_a_request_that_was_made_from_where_a_file_stands_is_sent_from_there():
 
 
 def test_a_generator_that_was_begun_by_the_caller_is_sent_from_there():
-    """Whoever takes the first part off means the rest."""
+    """The parts that the caller took off beforehand are not sent."""
     parts = (part for part in [b"head", TEXT])
     next(parts)
     assert [TEXT] == sent_bodies(parts, 200)[0]
@@ -715,7 +715,7 @@ def test_a_generator_that_has_ended_is_not_sent():
 
 
 def test_a_body_that_a_stand_in_did_not_read_is_sent_after_its_answer():
-    """There was no connection that it could have been written to."""
+    """The stand-in had no connection to write the body to, so the body can still be sent."""
     body = iter([TEXT])
     adapter = scripted(lambda request: 401, 200)
     assert 401 == send(adapter, "PUT", data=body).status_code
@@ -723,7 +723,7 @@ def test_a_body_that_a_stand_in_did_not_read_is_sent_after_its_answer():
 
 
 def test_of_a_body_that_was_not_iterated_nothing_is_known():
-    """Nor can an iteration begin after one whose end nobody knows."""
+    """A guard whose body was not iterated has no record, and an iteration cannot begin after an unknown one."""
     guard = ReplayGuard(Chunks(TEXT))
     assert guard.seen_to_the_end() is None
     assert not guard.begin_after(None)

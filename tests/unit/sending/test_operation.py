@@ -81,7 +81,7 @@ def test_a_deadline_that_passed_before_the_first_attempt_is_judged_as_any_failur
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_what_is_not_sent_for_want_of_a_permit_names_the_request(stream: bool) -> None:
-    """And how many attempts there could have been."""
+    """The exception has the request, and its history the most attempts."""
 
     class Stingy(StandardRetryStrategy):
         def send_permit(self, *, token: Any, deadline: float | None, waited: float) -> None:
@@ -177,9 +177,9 @@ def test_a_long_answer_is_closed_only_where_an_exception_carries_it(
         for _ in range(2):
             if expected is None:
                 with pytest.raises(requests.exceptions.RetryError):
-                    made.get(server.url, stream=True, timeout=5)
+                    made.get(server.url, stream=True, timeout=60)
             else:
-                with made.get(server.url, stream=True, timeout=5) as response:
+                with made.get(server.url, stream=True, timeout=60) as response:
                     assert response._content is False  # type: ignore[attr-defined]
                     assert response.content == expected
 
@@ -225,7 +225,7 @@ def test_an_interrupt_while_an_answer_is_judged_frees_its_place_in_the_pool() ->
     ):
         with pytest.raises(KeyboardInterrupt):
             made.get(server.url)
-        assert made.get(server.url, timeout=5).content == LONG
+        assert made.get(server.url, timeout=60).content == LONG
         assert server.connections == 2
 
 
@@ -263,7 +263,7 @@ def test_a_first_token_that_is_refused_is_not_waited_for() -> None:
 
 @BOTH
 def test_an_interrupted_wait_leaves_nothing_open(step: Any) -> None:
-    """Whether a response or an exception is to be followed by a retry."""
+    """An interrupt during the wait closes the response, and is raised after an exception as well."""
     adapter = scripted(step, clock=Interrupted(), jitter="none", initial_backoff=1)
     with pytest.raises(KeyboardInterrupt):
         send(adapter)
@@ -317,7 +317,7 @@ def test_a_late_cut_is_a_failure_for_a_foreign_strategy_too() -> None:
     cut = CutBody(Reply(400, body=b"x" * 300_000), at=200_000)
     with nothing_left(), FaultServer([cut]) as server, session_with(RetryAdapter(strategy=Late())) as made:
         with pytest.raises(requests.RequestException) as caught:
-            made.get(server.url, timeout=5)
+            made.get(server.url, timeout=60)
         assert retry_history(caught.value).attempts[0].error is not None
 
 
@@ -348,7 +348,7 @@ def test_a_long_body_is_classified_by_its_beginning_and_handed_on_whole() -> Non
 
 
 def test_a_failed_answer_whose_body_is_cut_is_an_exception() -> None:
-    """Whatever its status says: a 404 that is cut is retried."""
+    """The cut counts, not the status: a 404 that is cut is retried."""
     history = retry_history(send(scripted(Scripted(404, body=b"half", cut=True), 200)))
     assert [(item.status, item.error) for item in history.attempts] == [(None, "ChunkedEncodingError"), (200, None)]
 
@@ -359,7 +359,7 @@ def late_cut(status: int) -> CutBody:
 
 
 def test_a_late_cut_is_a_failure_of_the_attempt() -> None:
-    """The response was none to retry; the cut is."""
+    """The 400 itself would not be retried; its cut body is."""
     with nothing_left(), FaultServer([late_cut(400), Reply(200)]) as server, at_once() as made:
         history = retry_history(made.get(server.url))
     assert [(item.status, item.error) for item in history.attempts] == [(None, "ChunkedEncodingError"), (200, None)]
@@ -385,7 +385,7 @@ def test_a_late_cut_of_what_was_refused_a_retry_gets_none() -> None:
 
 
 def test_a_late_cut_after_a_first_token_that_was_refused_is_not_retried() -> None:
-    """There is no token by which the strategy could judge the cut; it has said no already."""
+    """Without a token the strategy cannot judge the cut; its first refusal stands."""
 
     class Refusing(Late):
         def acquire_initial_retry_token(self, *, token_scope: str | None = None) -> Any:
@@ -454,7 +454,7 @@ def test_what_a_strategy_is_told(step: Any, stream: bool) -> None:
 
 
 def test_an_error_and_a_response_are_one_error() -> None:
-    """A success whose body was cut is an exception to whoever judges it."""
+    """For the strategy, a success whose body was cut is an exception without a response."""
     strategy = Again()
     send(scripted(Scripted(200, body=b"half", cut=True), 200, strategy=strategy))
     outcome = strategy.contexts[0].outcome
@@ -524,7 +524,7 @@ def test_the_record_says_why_it_ended(step: Any, stop: StopReason, why: str) -> 
 
 
 def test_a_success_in_the_end_has_its_words_too() -> None:
-    """And the most attempts that there could have been, which are the operation's own where it has some."""
+    """The history says that it succeeded, and has the most attempts, the block's where a block sets them."""
     assert retry_history(send(scripted(503, 200))).why == "it succeeded"
     with retry_options(max_attempts=7):
         history = retry_history(send(scripted(503, 200)))
@@ -558,7 +558,7 @@ def test_an_attempt_within_a_body_is_not_taken_for_the_one_that_sends_it() -> No
 
 @pytest.mark.parametrize(("retried", "script"), [(1, [200]), (2, [503, 503, 200]), (2, [503, 200])])
 def test_nesting_is_looked_for_at_the_first_failure(retried: int, script: list[int]) -> None:
-    """A success is none, whoever wants to see it; and what later attempts show is no news."""
+    """Retries of urllib3 are looked for at the first failure, not at a success or at later attempts."""
 
     class Retried(ScriptedTransport):
         def send(self, request: Any, **more: Any) -> requests.Response:

@@ -112,7 +112,7 @@ def test_running_out_of_time_has_one_name() -> None:
 
 
 def test_another_fault_at_the_last_moment_keeps_its_name() -> None:
-    """A refused connection is none that ran out of time."""
+    """A refused connection at the deadline is not renamed to a time-out."""
     clock = FakeClock()
     refused = requests.ConnectionError(ConnectionRefusedError())
     adapter = scripted(taking(clock, 5, refused), clock=clock, operation_timeout=5)
@@ -183,7 +183,7 @@ def test_what_time_ran_out_for(connecting: bool, error: Exception, expected: set
 
 
 def test_what_a_body_fails_with_is_a_requests_exception() -> None:
-    """A bug of somebody's raw body gets the name that requests has for a body that broke off; its own names stay."""
+    """A bug of a foreign raw body gets the name that requests has for a body that broke off; its own names stay."""
     assert isinstance(as_body_failure(ValueError("bad"), prepare()), requests.exceptions.ChunkedEncodingError)
     own = requests.exceptions.ContentDecodingError("bad")
     assert as_body_failure(own, prepare()) is own
@@ -193,7 +193,7 @@ def test_what_a_body_fails_with_is_a_requests_exception() -> None:
     "error", [ValueError("bad"), http.client.IncompleteRead(b""), zlib.error("bad"), DecodeError("bad")]
 )
 def test_what_reading_ends_with_is_named_by_requests(error: Exception) -> None:
-    """What Python, urllib3 or a decoder raises on bad input is a body that broke off."""
+    """An exception of Python, urllib3 or a decoder on bad input is a body that broke off."""
     assert isinstance(as_body_failure(error, prepare()), requests.exceptions.ChunkedEncodingError)
 
 
@@ -222,7 +222,7 @@ def test_without_a_bound_nothing_is_limited() -> None:
 
 
 def test_the_deadline_is_a_moment_on_the_operations_clock() -> None:
-    """So many seconds after it began; a wait that ends at that very moment is too long."""
+    """The deadline is ``operation_timeout`` after the beginning; a wait that ends at that very moment is too long."""
     clock = FakeClock()
     limits = limits_of(clock, operation_timeout=5)
     assert limits.at == clock.now() + 5
@@ -230,7 +230,7 @@ def test_the_deadline_is_a_moment_on_the_operations_clock() -> None:
 
 
 def test_a_shorter_timeout_stays_and_is_told() -> None:
-    """What one attempt may take is the caller's timeout or what is left, whichever is less."""
+    """An attempt may take the caller's timeout or the time left, whichever is less."""
     limits = limits_of(FakeClock(), operation_timeout=5)
     for timeout, expected in ((2, 2), (9, 5)):
         assert limits.begin(timeout) == limits.allowed == expected
@@ -275,7 +275,7 @@ class Unread(Response):
 
 @pytest.mark.parametrize(("options", "expected"), [({"operation_timeout": 5}, 20), ({}, 1)])
 def test_a_body_that_is_handed_on_has_the_callers_timeout_again(options: dict[str, float], expected: float) -> None:
-    """The deadline ends with the head; where there was none, nobody touches the socket."""
+    """The deadline ends with the head; without a deadline, the socket keeps its timeout."""
     ours, theirs = socket.socketpair()
     with ours, theirs, Reader(ours, "r") as reader:
         ours.settimeout(1)
@@ -287,7 +287,7 @@ def test_a_body_that_is_handed_on_has_the_callers_timeout_again(options: dict[st
 
 
 def translated(error: Exception, *, passed: float, connecting: bool = False, **options: Any) -> Exception:
-    """What an attempt's failure is called some seconds after it began."""
+    """Return the translation of an attempt's failure, some seconds after the attempt began."""
     clock = FakeClock()
     limits = limits_of(clock, **options)
     limits.begin(None)

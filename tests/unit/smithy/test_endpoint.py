@@ -70,7 +70,7 @@ WEATHER, QUEUE = (
         ("https://api.example.com/base/%2e%2E/admin", False),
         ("https://api.example.com/base/.", False),
         ("https://api.example.com/x/../base", False),
-        # What is no URL.
+        # Not a URL.
         ("https://api.example.com/ba\nse/x", False),
         (" https://api.example.com/base/x", False),
         ("https://api.example.com:x/base/x", False),
@@ -230,7 +230,7 @@ def test_an_endpoint_survives_copying():
 
 @given(st.text(), st.sampled_from(["", "https://", "https://api.example.com", "https://api.example.com/base/"]))
 def test_no_url_raises(text, start):
-    """Whatever the URL, an endpoint says yes or no."""
+    """For any URL, an endpoint says yes or no."""
     assert API.may_resend("POST", start + text, {}, None) in (True, False)
 
 

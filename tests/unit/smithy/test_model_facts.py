@@ -1,4 +1,4 @@
-"""What Smithy models say of a request: the operation is told by all parts of it."""
+"""The facts that Smithy models give about a request: the operation is told by all parts of it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_without_a_model_nothing_is_known() -> None:
 
 @pytest.mark.parametrize(("data", "resendable"), [("Action=Read", True), ("Action=Make", False), (None, False)])
 def test_the_body_may_name_the_operation(data: str | None, resendable: bool) -> None:
-    """As in the protocols that send forms."""
+    """In the protocols that send forms, the operation is the form's ``Action``."""
     assert facts(FORMS, data=data) == (resendable, False)
 
 

@@ -59,7 +59,7 @@ def test_what_is_no_error_is_left_out():
 
 
 def test_a_modeled_error_is_frozen():
-    """What was read cannot be changed."""
+    """Neither a modelled error nor the table of errors can be changed."""
     with pytest.raises(dataclasses.FrozenInstanceError):
         errors_of(error("E"))["E"].retryable = True
     with pytest.raises(TypeError):

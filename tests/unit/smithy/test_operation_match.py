@@ -48,7 +48,7 @@ def test_rest_goes_by_method_and_pattern(method, target, expected):
 
 @pytest.mark.parametrize("protocol", ["aws.protocols#restJson1", "aws.protocols#restXml"])
 def test_both_rest_protocols_go_by_the_pattern(protocol):
-    """Whatever the body is written in; an operation without a binding is no request's."""
+    """Both protocols match by the HTTP binding; an operation without a binding matches no request."""
     model = SmithyModel.from_dict(service(operation("Make", http="PUT /things"), operation("Mend"), protocol=protocol))
     assert name(model.match("PUT", "/things", {}, None)) == "Make"
     assert model.match("PUT", "/", {}, None) is None
@@ -94,7 +94,7 @@ def test_aws_json_goes_by_target(method, target, header, expected):
     ],
 )
 def test_aws_query_goes_by_action(method, target, body, expected):
-    """An awsQuery request is matched by Action in the form or the query; two different ones are none."""
+    """An awsQuery request is matched by Action in the form or the query; with two different ones it matches nothing."""
     assert name(QUEUE.match(method, target, {}, body)) == expected
 
 
@@ -155,7 +155,7 @@ def test_http_bindings_do_not_count_for_rpc():
     st.none() | st.text(st.characters()) | st.binary() | st.integers(),
 )
 def test_no_request_raises(method, target, headers, body):
-    """Whatever a request looks like, it is an operation or none."""
+    """For any request, ``match`` returns an operation or None."""
     for model in (WEATHER, QUEUE, EC2):
         found = model.match(method, target, headers, body)
         assert found is None or found.resendable_with(target, headers, body) in (True, False)

@@ -100,7 +100,7 @@ def test_a_host_prefix_is_read(prefix, expected):
 
 
 def test_an_operation_is_frozen():
-    """What was read cannot be changed."""
+    """Neither an operation nor a model's table of operations can be changed."""
     with pytest.raises(dataclasses.FrozenInstanceError):
         read().readonly = True
     with pytest.raises(TypeError):

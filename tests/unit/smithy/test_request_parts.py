@@ -86,7 +86,7 @@ def test_a_body_in_memory_has_text(body, expected):
 
 @pytest.mark.parametrize("letter", ["a", b"a"])
 def test_a_large_body_is_not_looked_at(letter):
-    """A body of 16 MiB has text, which is the largest that DynamoDB takes; a larger one has none."""
+    """The text of a body of 16 MiB, the largest that DynamoDB takes, is read; that of a larger one is not."""
     assert len(body_text(letter * 16_777_216)) == 16_777_216
     assert body_text(letter * 16_777_217) is None
 
@@ -129,13 +129,13 @@ def test_a_member_of_a_json_body(text, expected):
     ],
 )
 def test_a_child_of_an_xml_body(text, expected):
-    """Only a child of the root counts; a broken document and one with a DOCTYPE have none."""
+    """Only a child of the root counts; a broken document or one with a DOCTYPE gives None."""
     assert xml_child(text, "t") == expected
 
 
 @given(st.text(st.characters()), st.text())
 def test_no_text_raises(text, name):
-    """Whatever a request holds, looking at it raises nothing."""
+    """For any text in a request, the parsers raise nothing."""
     split_target(text)
     path_segments(text)
     parameters(text)

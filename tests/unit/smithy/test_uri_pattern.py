@@ -198,7 +198,7 @@ TARGETS = st.builds(
 
 
 def slow_match(pattern, segments, query):
-    """Whether a pattern matches, by trying every length for a greedy label."""
+    """Return True if a pattern matches, by trying every length for a greedy label."""
     if not pattern:
         return not segments
     if pattern[0] is Label.GREEDY:
@@ -235,7 +235,7 @@ def test_the_table_agrees_with_trying_every_length(patterns, target):
 
 @given(st.text())
 def test_no_target_raises(target):
-    """Whatever is asked for, there is an answer."""
+    """A search for any target returns without an exception."""
     find(table("/{x+}/a", "/{x}/{y+}", "/a?b=c"), "/" + target)
 
 

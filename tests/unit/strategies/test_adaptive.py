@@ -223,7 +223,7 @@ def test_raise_on_status_raises_for_a_retry_held_back(clock):
 
 
 def test_the_longest_wait_counts_all_waits_for_one_permit(strategy):
-    """What was waited already counts, so that somebody who is always beaten to it gives up in the end."""
+    """Seconds already waited count, so that an operation that others always beat to a permit gives up in the end."""
     strategy.config.__dict__["max_permit_wait"] = 5.0
     token = throttle(strategy)
     assert strategy.send_permit(token=token, waited=3.0).seconds == pytest.approx(2.0)
@@ -286,7 +286,7 @@ def test_a_strategy_of_ones_own_may_offer_the_hook():
 
 @pytest.mark.parametrize("given", [True, 1.0, object(), Mock()])
 def test_what_is_no_permit_and_cannot_be_rested_on_is_refused(given):
-    """Asking again at once, for ever, would hang: a strategy that is a bare Mock would do that."""
+    """Asking again at once, without end, would hang: a strategy that is a bare Mock would do that."""
     strategy = AdaptiveRetryStrategy(clock=FakeClock())
     strategy.send_permit = lambda **_: given
     with pytest.raises(
@@ -309,7 +309,7 @@ def test_a_first_try_success_is_measured(clock):
 
 
 def test_a_limiter_is_remembered_by_the_beginning_of_the_url_and_looked_up_anew_once_retired(clock):
-    """What is remembered tells the limiter that is in use now."""
+    """The remembered hook records into the limiter that is in use now."""
     adapter = scripted(200, 200, mode="adaptive", clock=clock)
     strategy = adapter.strategy
     send(adapter)
@@ -413,7 +413,7 @@ def test_an_interrupt_while_waiting_for_a_permit_comes_through(clock):
 
 
 def test_the_last_verdict_says_whether_it_was_throttling(clock):
-    """A 503 is transient to the defaults; whoever is asked later and knows better decides."""
+    """A 503 is transient to the defaults; a later classifier can call it throttling."""
 
     @classifier
     def knows_better(outcome, previous):
@@ -428,7 +428,7 @@ def test_the_last_verdict_says_whether_it_was_throttling(clock):
 
 
 def test_the_limiters_have_the_numbers_of_the_configuration(clock):
-    """And its clock."""
+    """A limiter has the configured numbers and the strategy's clock."""
     numbers = RateLimiterSettings(beta=0.5)
     limiter = AdaptiveRetryStrategy(clock=clock, rate_limiter=numbers).limiter("a")
     assert (limiter.settings, limiter.clock) == (numbers, clock)
@@ -544,7 +544,7 @@ class Counting(ClientRateLimiter):
 
 
 def test_a_limiter_of_ones_own_is_told_of_each_first_try(clock):
-    """Also where the rate is steady, and a built-in one would only count."""
+    """A foreign limiter is told of each first try, even where the rate is steady."""
     limiter = Counting(clock=clock)
 
     class Own(AdaptiveRetryStrategy):

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from requests_smithy_retry import StandardRetryStrategy, TokenBucket
-from requests_smithy_retry.quotas.line import Go, Terms
+from requests_smithy_retry.quotas.line import Failure, Go, Terms
 from requests_smithy_retry.quotas.scope_quota import PricedQuota
 from requests_smithy_retry.quotas.scopes import MAX_SCOPES
 from requests_smithy_retry.strategies.first_tries import ORIGIN, remember
@@ -74,9 +74,9 @@ class TakenFromMeanwhile(TokenBucket):
 
 
 def test_what_another_thread_takes_meanwhile_is_given_back_by_later_first_tries() -> None:
-    """A bucket that was seen to be full is not taken for full for ever."""
+    """A bucket that was seen to be full is not taken for full from then on."""
     quota = PricedQuota(TakenFromMeanwhile(500))
-    paid = quota.failed(quota.begin(), Terms(), price=14)
+    paid = quota.failed(quota.begin(), Terms(), Failure(price=14))
     assert isinstance(paid, Go)
     quota.succeeded(paid.standing, Terms())
     assert 500 - 14 == quota.plain.available

@@ -1,4 +1,4 @@
-"""What the adapter must know of a strategy that was given to it (contract 1)."""
+"""The facts that the adapter must know about a strategy that was given to it (contract 1)."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Recording(SimpleRetryStrategy):
 
 
 class Borrowing(Foreign):
-    """Has our methods, and none of the books that they keep."""
+    """A strategy that borrows our methods, without the bookkeeping that they need."""
 
     acquire_initial_retry_token = SimpleRetryStrategy.acquire_initial_retry_token  # type: ignore[assignment]
     record_success = SimpleRetryStrategy.record_success  # type: ignore[assignment]
@@ -85,7 +85,7 @@ def patched() -> SimpleRetryStrategy:
     ],
 )
 def test_a_first_try_needs_no_bookkeeping_where_the_methods_are_ours(strategy: Any, free: bool) -> None:
-    """Whoever has a say of their own in a first token, or in a success, is asked."""
+    """A strategy that overrides the first token or the record of a success is asked."""
     assert gives_free_first_token(strategy) is free
 
 
@@ -120,7 +120,7 @@ class OwnLimiter(AdaptiveRetryStrategy):
     ],
 )
 def test_whose_leave_a_first_attempt_needs(strategy: Any, needed: Any) -> None:
-    """That of whoever has a say of their own; of the built-in limiters once a server has throttled."""
+    """A strategy with permits or a limiter of its own is always asked; a built-in one once a server has throttled."""
     assert permits_needed(strategy) == needed
 
 
@@ -191,7 +191,7 @@ def test_the_adapter_asks_the_configured_classifiers_for_a_foreign_strategy() ->
 
 
 def ended(status: int | None, *, attempt: int = 1, error: Exception | None = None, **facts: Any) -> Outcome:
-    """What an attempt ended with."""
+    """Return the outcome of an attempt."""
     response = None
     if status is not None:
         response = requests.Response()
@@ -271,14 +271,14 @@ THREE = "an object with acquire_initial_retry_token, refresh_retry_token_for_ret
 
 @pytest.mark.parametrize("strategy", [object(), 5, StandardRetryStrategy, Foreign])
 def test_what_is_no_strategy_is_refused(strategy: Any) -> None:
-    """A class is none: it was not called."""
+    """A class that was not called is not a strategy."""
     with pytest.raises(RetryConfigError) as error:
         check_beside_strategy(strategy, None, {})
     assert str(error.value) == f"strategy={strategy!r} (from code): {THREE}"
 
 
 def test_a_config_is_not_taken_beside_a_strategy_that_has_one() -> None:
-    """A foreign one has none of ours."""
+    """A foreign strategy has no config, so a config may go beside it."""
     config = RetryConfig()
     with pytest.raises(RetryConfigError) as error:
         check_beside_strategy(SimpleRetryStrategy(), config, {})

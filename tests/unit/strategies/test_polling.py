@@ -90,7 +90,7 @@ def test_a_404_that_code_lists_itself_has_its_price() -> None:
 
 
 def test_polling_leaves_nothing_out_where_others_wait() -> None:
-    """What the retry before took is booked as returned, so nobody waits for it."""
+    """Tokens of the retry before the polling are booked as returned, so no operation waits for them."""
     clock = FakeClock()
     strategy = StandardRetryStrategy(clock=clock, quota=14, on_empty="wait", max_attempts=9, classifiers=[pending()])
     adapter = scripted(503, PENDING, PENDING, 200, strategy=strategy, clock=clock)

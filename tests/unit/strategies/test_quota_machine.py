@@ -1,4 +1,4 @@
-"""What is out of a bucket on which others wait is what operations hold, whatever happens in whatever order."""
+"""The tokens missing from a bucket with a line are those that operations hold, after any sequence of events."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ def test_a_quota_is_nowhere():
     of = strategy()
     token = refresh(of, of.acquire_initial_retry_token())
     assert (0, None, None, {}) == (token.acquired, token.quota_before, token.quota_after, dict(of.snapshot().buckets))
-    assert (token.quota_source, of.busy, of.hooks) == (None, (), None)
+    assert (token.quota_source, of.busy, of.hooks) == (None, set(), {})
 
 
 @pytest.mark.parametrize("name", ["buckets", "limiters"])
@@ -208,7 +208,7 @@ def response(status: int, **headers: str) -> requests.Response:
     [(3, "7", (7, "retry-after")), (7, "3", (7, "classifier"))],
 )
 def test_of_two_hints_the_longer_one_counts(floor, header, expected):
-    """What a classifier says, and what the response's headers say."""
+    """Of a classifier's floor and the hint in the response's headers, the longer one is the delay."""
     of = strategy(classifiers=[classifier(lambda outcome: asking_for(floor))])
     error = in_context(KeyError(), outcome=Outcome(response=response(503, **{"Retry-After": header})))
     token = refresh(of, of.acquire_initial_retry_token(), error)
@@ -248,7 +248,7 @@ MODES = {SimpleRetryStrategy: "simple", StandardRetryStrategy: "standard", Adapt
 
 @pytest.mark.parametrize(("kind", "mode"), MODES.items(), ids=MODES.values())
 def test_a_strategys_policy_says_the_mode_that_it_is(kind, mode):
-    """Whatever was the default; and so does the adapter that it is given to, with the worst case of that mode."""
+    """A strategy's config has its mode, and so has that of its adapter, with the worst case of that mode."""
     of = kind(operation_attempt_timeout=5)
     assert mode == of.config.mode
     by_option = RetryAdapter(mode=mode, operation_attempt_timeout=5).retry_config
@@ -282,7 +282,7 @@ def asking_for(seconds: float) -> RetryAction:
 
 
 class Unmodelled(Exception):
-    """Says nothing of itself."""
+    """An error without modelled facts."""
 
 
 def failed(facts: ResendFacts) -> Outcome:
@@ -367,7 +367,7 @@ def test_two_threads_cannot_use_one_token():
 
 
 def test_after_a_classifiers_bug_the_token_is_still_good():
-    """What a classifier raises comes through, and says nothing about the token."""
+    """An exception of a classifier propagates, and leaves the token usable."""
     broken = [True]
 
     @classifier
@@ -440,14 +440,14 @@ def test_a_translated_retry_may_listen_to_no_hint(header):
 
 @pytest.mark.parametrize(("source", "delay"), [("x-amz-retry-after", 5.05), ("retry-after", 9.0), (None, 9.0)])
 def test_a_floor_counts_as_its_source_says(source, delay):
-    """Also where there is no response: what x-amz-retry-after asks for adds at most five seconds (contract 7.2)."""
+    """A floor from x-amz-retry-after adds at most five seconds, even without a response (contract 7.2)."""
     asking = classifier(lambda outcome: RetryAction.retry_indicated(RetryReason(ErrorKind.TRANSIENT, 9.0, source)))
     of = strategy(classifiers=[asking])
     assert delay == refresh(of, of.acquire_initial_retry_token(), KeyError()).retry_delay
 
 
 def test_a_translated_retry_still_listens_to_the_users_own_error():
-    """What a modelled error asks for is no server's header."""
+    """The delay of a modelled error is not a server's header, so it holds."""
 
     class Busy(Exception):
         is_retry_safe, retry_after, is_throttling_error, is_timeout_error = True, 9.0, False, False

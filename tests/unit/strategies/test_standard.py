@@ -83,7 +83,7 @@ def test_a_first_try_success_gives_the_reward(reward):
 
 
 def test_a_final_failure_gives_nothing():
-    """What was spent on an operation that failed stays spent."""
+    """Tokens spent on an operation that failed stay spent."""
     of = strategy(max_attempts=2)
     token = refresh(of, begin(of))
     assert StopReason.MAX_ATTEMPTS is refusal(of, token).stop_reason
@@ -91,7 +91,7 @@ def test_a_final_failure_gives_nothing():
 
 
 def test_a_refusal_costs_nothing():
-    """Whatever the reason of a refusal, the bucket is as before (contract 2.6)."""
+    """After a refusal for any reason, the bucket is as before (contract 2.6)."""
     of = strategy(max_attempts=2, max_retry_after=1)
     for error in (KeyError(), Safe(safe=False), Safe(retry_after=5), in_context(deadline=0.0)):
         refusal(of, begin(of), error)
@@ -141,7 +141,7 @@ def test_long_polling_carries_the_delay():
 
 
 def test_scopes_have_buckets_of_their_own():
-    """What one scope spends another keeps; a scope that spent nothing is not in the snapshot."""
+    """Each scope spends from its own bucket; a scope that spent nothing is not in the snapshot."""
     of = strategy(quota=20)
     refresh(of, begin(of, "a"))
     refresh(of, begin(of, "b"))
@@ -287,7 +287,7 @@ def test_a_success_that_was_only_looked_at_keeps_what_its_retry_took():
 
 
 class Foreign:
-    """A bucket of somebody else: what the protocol asks for, and where it is."""
+    """A foreign bucket with the protocol's methods and a ``source``."""
 
     capacity, available, source = 100, 50, "far away"
 

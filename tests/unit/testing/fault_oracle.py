@@ -3,13 +3,17 @@
 import http.client
 import socket
 import ssl
+import time
 from contextlib import closing
 
 GET = b"GET / HTTP/1.1\r\nHost: test\r\n\r\n"
 POST = b"POST /up HTTP/1.1\r\nHost: test\r\nContent-Length: 5\r\n\r\nhello"
 
+PATIENCE = 60.0
+"""Seconds until a socket gives up: longer than a busy machine may leave this process or the server's threads asleep."""
 
-def connect(server, timeout=5.0):
+
+def connect(server, timeout=PATIENCE):
     return socket.create_connection((server.host, server.port), timeout)
 
 
@@ -26,7 +30,41 @@ def read_to_end(sock):
     return data, "fin"
 
 
-def exchange(server, request=GET, timeout=5.0):
+def read_exactly(sock, size):
+    """Return ``size`` bytes, however they are cut into pieces; fewer if the connection ends before."""
+    data = b""
+    while len(data) < size and (piece := sock.recv(size - len(data))):
+        data += piece
+    return data
+
+
+def answer_before_silence(server, size, request=GET):
+    """Return the first ``size`` bytes of the answer with what else comes within a moment, and how it ends."""
+    with closing(connect(server)) as sock:
+        sock.sendall(request)
+        data = read_exactly(sock, size)
+        sock.settimeout(0.02)
+        more, end = read_to_end(sock)
+        return data + more, end
+
+
+def until(condition):
+    """Wait for the server's threads."""
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.001)
+
+
+def send_for_ever(sock, data):
+    """Send the same again and again, until an error comes of it."""
+    until = time.monotonic() + PATIENCE
+    while time.monotonic() < until:
+        sock.sendall(data)
+        time.sleep(0.001)
+
+
+def exchange(server, request=GET, timeout=PATIENCE):
     with closing(connect(server, timeout)) as sock:
         try:
             sock.sendall(request)
@@ -35,13 +73,13 @@ def exchange(server, request=GET, timeout=5.0):
         return read_to_end(sock)
 
 
-def fetch(server, method="GET", path="/", body=None, headers=None, timeout=5.0, context=None):
+def fetch(server, method="GET", path="/", body=None, headers=None, timeout=PATIENCE, context=None):
     """Status, headers and body as http.client reads them."""
     with closing(client(server, timeout, context)) as connection:
         return ask(connection, method, path, body, headers)
 
 
-def client(server, timeout=5.0, context=None):
+def client(server, timeout=PATIENCE, context=None):
     if context is None:
         return http.client.HTTPConnection(server.host, server.port, timeout=timeout)
     return http.client.HTTPSConnection(server.host, server.port, timeout=timeout, context=context)

@@ -54,7 +54,7 @@ def test_the_wall_clock_can_be_set_back():
 
 
 def test_its_list_of_sleeps_is_a_copy():
-    """What a test does to the list does not reach the clock."""
+    """Changes to the list do not reach the clock."""
     clock = FakeClock()
     clock.sleeps.append(1)
     assert [] == clock.sleeps

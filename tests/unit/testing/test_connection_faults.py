@@ -26,7 +26,19 @@ from requests_smithy_retry.testing import (
     hanging_port,
     refusing_port,
 )
-from tests.unit.testing.fault_oracle import GET, POST, ask, client, connect, exchange, fetch, read_to_end
+from tests.unit.testing.fault_oracle import (
+    GET,
+    PATIENCE,
+    POST,
+    ask,
+    client,
+    connect,
+    exchange,
+    fetch,
+    read_exactly,
+    read_to_end,
+    send_for_ever,
+)
 
 pytestmark = pytest.mark.real_time
 
@@ -48,6 +60,7 @@ def test_resetting_before_the_request():
     """The connection is reset when the first byte has come, and no request is recorded."""
     with FaultServer([ResetBeforeRequest()]) as server, closing(connect(server, 0.05)) as sock:
         assert read_to_end(sock) == (b"", "open")
+        sock.settimeout(PATIENCE)
         sock.sendall(GET)
         assert read_to_end(sock) == (b"", "rst")
         assert (server.connections, server.requests) == (1, [])
@@ -76,15 +89,22 @@ def test_breaking_after_the_request(fault, end):
 
 
 def test_half_close_goes_on_reading():
-    """After a half-close the client can still send; the server closes when its time is up."""
-    with FaultServer(HalfClose(0.05)) as server, closing(connect(server)) as sock:
+    """After a half-close the client can still send."""
+    with FaultServer(HalfClose()) as server, closing(connect(server)) as sock:
         sock.sendall(GET)
         assert read_to_end(sock) == (b"", "fin")
-        sock.sendall(b"more")
-        sock.sendall(b"and more")
-        time.sleep(0.1)
+        for _ in range(3):
+            sock.sendall(b"more")
+            time.sleep(0.002)
+
+
+def test_half_close_ends():
+    """When its time is up, a half-closed connection is closed, and what is sent then is refused."""
+    with FaultServer(HalfClose(0.02)) as server, closing(connect(server)) as sock:
+        sock.sendall(GET)
+        assert read_to_end(sock) == (b"", "fin")
         with pytest.raises(ConnectionError):
-            sock.sendall(b"too late") or sock.sendall(b"too late")
+            send_for_ever(sock, b"more")
 
 
 def test_half_close_survives_a_reset_of_the_client():
@@ -109,16 +129,25 @@ def test_half_close_survives_a_reset_of_the_client():
         ("body", HEAD + DEFAULT_BODY[:22]),
     ],
 )
-def test_stalls(point, before):
-    """A stall sends what comes before its point, is silent for its time, and then sends the rest."""
-    with FaultServer(Stall(point, 0.15)) as server, closing(connect(server, 0.08)) as sock:
+class TestStalls:
+    def test_what_comes_before(self, point, before):
+        """A stall sends what comes before its point, and then nothing."""
+        with FaultServer(Stall(point)) as server, closing(connect(server)) as sock:
+            sock.sendall(GET)
+            assert read_exactly(sock, len(before)) == before
+            sock.settimeout(0.02)
+            assert read_to_end(sock) == (b"", "open")
+
+    def test_what_comes_after(self, point, before):
+        """When the time of a stall is up, the rest comes, and not before."""
         begin = time.monotonic()
-        sock.sendall(GET)
-        assert read_to_end(sock) == (before, "open")
-        sock.settimeout(0.3)
-        sock.shutdown(socket.SHUT_WR)
-        assert before + read_to_end(sock)[0] == WHOLE
-        assert time.monotonic() - begin >= 0.149
+        with FaultServer(Stall(point, 0.05)) as server, closing(connect(server)) as sock:
+            sock.sendall(GET)
+            assert read_exactly(sock, len(before)) == before
+            rest = sock.recv(1)
+            assert time.monotonic() - begin >= 0.05
+            sock.shutdown(socket.SHUT_WR)
+            assert before + rest + read_to_end(sock)[0] == WHOLE
 
 
 def test_a_stall_may_be_picked_by_path():
@@ -128,7 +157,7 @@ def test_a_stall_may_be_picked_by_path():
 
 
 def test_stalls_are_checked():
-    """A point that does not exist is refused, and so is a stall within what is no reply."""
+    """A point that does not exist is refused, and so is a stall within a behaviour that is not a reply."""
     with pytest.raises(ValueError, match="'lunch'"):
         Stall("lunch")
     with pytest.raises(ValueError, match="needs a Reply"):
@@ -162,19 +191,26 @@ def test_a_handshake_fault_without_tls():
     """Without TLS a fault of the handshake breaks the connection at the first bytes, or when its path is known."""
     with FaultServer([CloseDuringHandshake()]) as server, closing(connect(server, 0.05)) as sock:
         assert read_to_end(sock) == (b"", "open")
+        sock.settimeout(PATIENCE)
         sock.sendall(b"\x16")
         assert read_to_end(sock) == (b"", "fin")
 
 
 def test_a_server_that_stops_reading():
-    """A large upload stands still, is recorded as not read, and is reset in the end."""
-    with FaultServer([StopReading(0.15)]) as server, closing(connect(server, 0.08)) as sock:
+    """A large upload stands still, and is recorded as not read."""
+    with FaultServer([StopReading()]) as server, closing(connect(server)) as sock:
         sock.sendall(b"POST / HTTP/1.1\r\nContent-Length: 99999999\r\n\r\n")
         server.wait_for_requests(1)
+        sock.settimeout(0.05)
         with pytest.raises(TimeoutError):
-            sock.sendall(bytes(30_000_000))
+            send_for_ever(sock, bytes(1_000_000))
         assert (server.requests[0].body, server.requests[0].body_complete) == (b"", False)
-        sock.settimeout(1)
+
+
+def test_a_server_that_stops_reading_for_a_time():
+    """An upload that is not read is reset in the end."""
+    with FaultServer([StopReading(0.02)]) as server, closing(connect(server)) as sock:
+        sock.sendall(b"POST / HTTP/1.1\r\nContent-Length: 99999999\r\n\r\n")
         assert read_to_end(sock) == (b"", "rst")
 
 
@@ -200,7 +236,7 @@ def test_an_early_answer_to_a_request_without_upload():
 
 
 def test_an_unread_upload_is_not_taken_for_a_request():
-    """What follows an early answer on its connection is thrown away."""
+    """Bytes that follow an early answer on its connection are thrown away."""
     with FaultServer([AnswerBeforeUpload()]) as server, closing(client(server)) as connection:
         ask(connection, "PUT", "/", b"GET / HTTP/1.1\r\n\r\n")
         assert ask(connection)[0] == 200
@@ -249,7 +285,7 @@ def test_a_port_that_refuses(host):
 def test_a_port_that_hangs(host):
     """A connection to a port with a full backlog is neither made nor refused."""
     with hanging_port(host) as port, pytest.raises(TimeoutError):
-        socket.create_connection((host, port), 0.15)
+        socket.create_connection((host, port), 0.05)
 
 
 def test_a_system_without_a_backlog_limit(monkeypatch):

@@ -1,6 +1,7 @@
 """The small proxy: forwarding, tunnels, and its faults."""
 
 import http.client
+import math
 import ssl
 from contextlib import closing
 
@@ -10,18 +11,19 @@ from requests_smithy_retry.testing import (
     CutBody,
     FaultProxy,
     FaultServer,
+    Forget,
     Forward,
     Reply,
     ResetAfterRequest,
     Stall,
     refusing_port,
 )
-from tests.unit.testing.fault_oracle import client, exchange, fetch, tls_contexts
+from tests.unit.testing.fault_oracle import PATIENCE, client, exchange, fetch, tls_contexts
 
 pytestmark = pytest.mark.real_time
 
 
-def tunnel(proxy, server, timeout=5.0, context=None):
+def tunnel(proxy, server, timeout=PATIENCE, context=None):
     """A GET through a CONNECT tunnel."""
     with closing(client(proxy, timeout, context)) as connection:
         connection.set_tunnel(server.host, server.port)
@@ -104,7 +106,8 @@ def test_stalled_tunnels():
     """A CONNECT can be left without an answer, or be answered late."""
     with FaultServer() as server, FaultProxy([Stall(), Stall("status", 0.05, Forward())]) as proxy:
         with pytest.raises(TimeoutError):
-            tunnel(proxy, server, timeout=0.1)
+            tunnel(proxy, server, timeout=0.05)
+        proxy.wait_for_requests(1)
         assert tunnel(proxy, server)[0] == 200
 
 
@@ -120,7 +123,7 @@ def test_a_proxy_closes_with_tunnels_open():
     """Closing the proxy ends tunnels that are in use."""
     with FaultServer([Stall()]) as server:
         with FaultProxy() as proxy:
-            connection = client(proxy, 5)
+            connection = client(proxy)
             connection.set_tunnel(server.host, server.port)
             connection.request("GET", "/")
             server.wait_for_requests(1)
@@ -135,3 +138,22 @@ def test_what_is_sent_before_the_tunnel_stands():
         connect = f"CONNECT {server.host}:{server.port} HTTP/1.1\r\n\r\n".encode()
         data, end = exchange(proxy, connect + b"GET /early HTTP/1.1\r\nConnection: close\r\n\r\n")
         assert (data.endswith(b"there"), end, server.requests[0].target) == (True, "fin", "/early")
+
+
+@pytest.mark.parametrize("idle", [0, math.inf])
+def test_a_forgotten_path_swallows_what_is_sent(idle):
+    """After the silence, or when told so, nothing arrives and nobody is told; a new path works."""
+    nat = Forget(idle=idle)
+    with FaultServer(Reply(body=b"there")) as server, FaultProxy(nat) as proxy:
+        if idle:
+            assert tunnel(proxy, server) == (200, b"there")
+        with closing(client(proxy, 0.2)) as connection:
+            connection.set_tunnel(server.host, server.port)
+            connection.connect()
+            nat.forget()
+            connection.request("GET", "/inside")
+            with pytest.raises(TimeoutError):
+                connection.getresponse()
+        assert len(server.requests) == (1 if idle else 0)
+        if idle:
+            assert tunnel(proxy, server) == (200, b"there")

@@ -31,7 +31,7 @@ from requests_smithy_retry.testing import (
     fault_catalogue,
     gzip_bomb,
 )
-from tests.unit.testing.fault_oracle import GET, connect, exchange, fetch, read_to_end
+from tests.unit.testing.fault_oracle import GET, answer_before_silence, connect, exchange, fetch, read_to_end
 
 pytestmark = pytest.mark.real_time
 
@@ -91,21 +91,23 @@ def test_endings_by_reset(fault):
 def test_endings_by_silence():
     """A cut can end in a silence that lasts until the server closes."""
     with FaultServer([CutBody(PLAIN, then="stall")]) as server:
-        assert exchange(server, timeout=0.5) == (LENGTH_HEAD + b"abc", "open")
+        assert answer_before_silence(server, len(LENGTH_HEAD + b"abc")) == (LENGTH_HEAD + b"abc", "open")
 
 
 def test_a_length_too_small_leaves_the_rest_in_a_kept_connection():
     """With ``then="keep"`` the next answer on the connection begins with the surplus of the last."""
     short = OK + b"Content-Length: 3\r\n\r\n"
     with FaultServer([MisstatedLength("3", PLAIN, then="keep"), PLAIN]) as server:
-        assert exchange(server, GET + GET, 0.5) == (short + b"abcdef" + LENGTH_HEAD + b"abcdef", "open")
+        expected = short + b"abcdef" + LENGTH_HEAD + b"abcdef"
+        assert answer_before_silence(server, len(expected), GET + GET) == (expected, "open")
         assert server.connections == 1
 
 
 def test_garbage_after_an_answer():
     """The garbage follows the answer on a connection that stays open."""
     with FaultServer([GarbageAfterReply(b"!!", PLAIN)]) as server:
-        assert exchange(server, timeout=0.5) == (LENGTH_HEAD + b"abcdef!!", "open")
+        expected = LENGTH_HEAD + b"abcdef!!"
+        assert answer_before_silence(server, len(expected)) == (expected, "open")
 
 
 def test_a_huge_header():
@@ -164,7 +166,7 @@ def test_a_gzip_bomb():
 
 
 def whole_by_http_client(server):
-    status, headers, body = fetch(server, timeout=10)
+    status, headers, body = fetch(server)
     coding = headers.get("Content-Encoding")
     return status, {"gzip": gzip.decompress, "deflate": zlib.decompress, None: bytes}[coding](body)
 
@@ -193,7 +195,7 @@ def rows(*outcomes):
 
 @pytest.mark.parametrize("row", rows("whole", "broken", "unknowable"))
 def test_outcomes_of_the_catalogue(row):
-    """What should arrive whole does; what is broken fails in http.client, but for what that gets wrong."""
+    """A row marked whole arrives whole, and a broken one fails in http.client, except for those that it gets wrong."""
     with FaultServer(row.behaviour) as server:
         try:
             seen = whole_by_http_client(server)
@@ -206,7 +208,7 @@ def test_outcomes_of_the_catalogue(row):
 @pytest.mark.parametrize("row", [row for row in rows("broken", "unknowable") if row.id != "endless-headers"])
 def test_a_reply_to_head_never_has_a_body(row):
     """A faulty answer to HEAD, where one comes, ends with its head: the fault is not a body out of place."""
-    with FaultServer([row.behaviour]) as server, closing(connect(server, 0.1)) as sock:
+    with FaultServer([row.behaviour]) as server, closing(connect(server, 0.03)) as sock:
         with contextlib.suppress(ConnectionError):
             sock.sendall(b"HEAD / HTTP/1.1\r\n\r\n")
         assert read_to_end(sock)[0].partition(b"\r\n\r\n")[2] == b""
@@ -214,10 +216,10 @@ def test_a_reply_to_head_never_has_a_body(row):
 
 @pytest.mark.parametrize("row", rows("slow"))
 def test_slow_rows_of_the_catalogue(row):
-    """What is slow has not ended after a while, though bytes may keep coming."""
-    with FaultServer(row.behaviour) as server, closing(connect(server, 0.06)) as sock:
+    """A slow answer has not ended after a while, though bytes may keep coming."""
+    with FaultServer(row.behaviour) as server, closing(connect(server, 0.03)) as sock:
         sock.sendall(GET)
-        until = time.monotonic() + 0.06
+        until = time.monotonic() + 0.03
         with contextlib.suppress(TimeoutError):
             while time.monotonic() < until:
                 assert sock.recv(65536)

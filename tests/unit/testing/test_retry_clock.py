@@ -24,7 +24,7 @@ def get_through_an_hour(session: requests.Session) -> requests.Response:
 
 
 def test_a_session_made_before_is_reached() -> None:
-    """Also one that was made at import time waits for nothing; the history shows the wait and the true durations."""
+    """A session made at import time waits for nothing, too; the history shows the wait and the true durations."""
     session = mount(requests.Session())
     with skipped_waits() as clock:
         response = get_through_an_hour(session)
@@ -99,7 +99,7 @@ def test_time_goes_on_by_itself_and_when_told() -> None:
 
 @pytest.mark.parametrize("seconds", [-1, float("nan")])
 def test_a_clock_does_not_go_back(seconds: float) -> None:
-    """A negative sleep is somebody's bug."""
+    """A negative or undefined sleep is refused as a bug of the caller."""
     clock = RetryClock()
     with pytest.raises(ValueError, match=r"seconds=.*: a number of seconds \(0 or more\) is allowed$"):
         clock.sleep(seconds)

@@ -1,4 +1,4 @@
-"""What is reached seldom: lazy names, odd values, and what a quota of others is told."""
+"""Rarely used paths: lazy names, odd values, and the calls that a foreign quota gets."""
 
 from __future__ import annotations
 

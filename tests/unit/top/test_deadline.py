@@ -22,13 +22,13 @@ def test_by_default_it_is_on_the_systems_clock() -> None:
 
 
 def test_no_bound_is_no_deadline() -> None:
-    """None stands for "for ever"."""
+    """None stands for no deadline."""
     assert after(None) is None
     assert earliest(None, None) is None
 
 
 def test_the_earliest_counts() -> None:
-    """Whatever clock each is on."""
+    """Deadlines on different clocks are compared by the time that is left."""
     here, there = FakeClock(), FakeClock()
     there.sleep(1000)
     near, far = Deadline(there.now() + 1, there), Deadline(here.now() + 5, here)

@@ -1,4 +1,4 @@
-"""What is shown of an exception (contract 12)."""
+"""The text shown for an exception (contract 12)."""
 
 import errno
 
@@ -38,7 +38,7 @@ def test_a_chain_that_never_ends_is_cut():
 
 
 def test_a_quoted_exception_gives_way_to_its_type():
-    """Also one that it was made from, by its repr or its text; the rest of the sentence stays."""
+    """A quoted cause, by its repr or its text, gives way as well; the rest of the sentence stays."""
     error = refused()
     for quoted in (f"{error}", f"{error!r}", f"{error.args[0].reason}"):
         text = without_text_of(error, f"gave up on {quoted}, sorry")
@@ -50,7 +50,7 @@ def test_a_quoted_exception_gives_way_to_its_type():
 
 
 def test_an_exception_that_cannot_be_shown_hides_nothing():
-    """What cannot be written cannot have been quoted; the text stays as it is."""
+    """An exception whose text cannot be made cannot have been quoted; the sentence stays as it is."""
 
     class Mute(Exception):
         def __repr__(self):

@@ -1,4 +1,4 @@
-"""What counts as a number (contract 10.1)."""
+"""The values that count as a number (contract 10.1)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ NUMBERS = (
 
 @pytest.mark.parametrize("value", [0, -1, 1.5, 10**300, sys.float_info.max, -0.0])
 def test_ints_and_floats_are_numbers(value: float) -> None:
-    """Also large ones."""
+    """Every int and float is a number, even a very large one."""
     assert is_finite(value)
 
 
@@ -94,14 +94,14 @@ def test_so_many_attempts_can_be_written_about() -> None:
 @pytest.mark.parametrize("option", ["operation_timeout", "operation_attempt_timeout"])
 @pytest.mark.parametrize("seconds", [1e10, 1e308])
 def test_a_bound_of_centuries_is_none_that_a_socket_complains_of(option: str, seconds: float) -> None:
-    """What no socket can be told to wait is as good as no bound."""
+    """A bound that is longer than a socket can wait is as good as no bound."""
     with FaultServer(Reply(body=b"fine")) as server, requests.Session() as session:
         session.mount("http://", RetryAdapter(**{option: seconds}))  # type: ignore[arg-type]
         assert session.get(server.url).content == b"fine"
 
 
 def test_a_hint_of_centuries_is_slept_if_it_must_be() -> None:
-    """Whoever allows it gets it; nothing overflows."""
+    """With a large enough ``max_retry_after`` a hint of centuries is slept, and nothing overflows."""
     clock = FakeClock()
     with FaultServer([try_later(503, 10**12), Reply(body=b"fine")]) as server, requests.Session() as session:
         session.mount("http://", RetryAdapter(max_retry_after=1e300, clock=clock))

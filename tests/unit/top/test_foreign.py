@@ -1,4 +1,4 @@
-"""Exceptions that are none of ours to handle (contract 2)."""
+"""Exceptions that the library must not handle (contract 2)."""
 
 from __future__ import annotations
 

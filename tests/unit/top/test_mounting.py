@@ -31,7 +31,7 @@ def adapters(session):
 
 
 class Foreign:
-    """A strategy of somebody's own: one attempt."""
+    """A foreign strategy that allows one attempt."""
 
     def acquire_initial_retry_token(self, *, token_scope=None):
         return SimpleRetryStrategy().acquire_initial_retry_token(token_scope=token_scope)
@@ -51,7 +51,7 @@ class Own(requests.Session):
 
 
 class Wide(HTTPAdapter):
-    """Somebody's own adapter."""
+    """A foreign adapter."""
 
 
 class Wider(requests.Session):
@@ -109,7 +109,7 @@ def test_all_sessions_share_one_strategy():
 
 
 def test_a_strategy_of_ones_own_is_shared_with_its_options():
-    """What mount takes, install takes."""
+    """``install`` takes a strategy with options of the adapter, as ``mount`` does."""
     strategy = SimpleRetryStrategy(max_attempts=2)
     install(strategy=strategy, timeout=3)
     adapter = requests.Session().get_adapter("http://x")
@@ -118,7 +118,7 @@ def test_a_strategy_of_ones_own_is_shared_with_its_options():
 
 @pytest.mark.parametrize("given", [{"config": RetryConfig(max_attempts=7)}, {"strategy": SimpleRetryStrategy()}])
 def test_a_config_or_a_strategy_takes_the_place_of_what_was_installed(given):
-    """Each is what somebody says, and not nothing."""
+    """A config or a strategy without options replaces the earlier options."""
     install(max_attempts=2)
     install(**given)
     adapter = requests.Session().get_adapter("http://x")
@@ -126,7 +126,7 @@ def test_a_config_or_a_strategy_takes_the_place_of_what_was_installed(given):
 
 
 def test_a_config_may_go_beside_a_strategy_of_ones_own():
-    """As in the adapter: a strategy that is none of ours leaves the rest to the config."""
+    """As in the adapter, a foreign strategy leaves the rest to the config."""
 
     class Theirs:
         def acquire_initial_retry_token(self, *, token_scope=None): ...
@@ -141,7 +141,7 @@ def test_a_config_may_go_beside_a_strategy_of_ones_own():
 
 
 def test_a_session_may_take_arguments():
-    """They go where they went: somebody may have replaced the constructor before."""
+    """The arguments reach the constructor that ``install`` found, which may be a replaced one."""
 
     def theirs(self, name, *, other):
         PLAIN(self)
@@ -192,7 +192,7 @@ def test_threads_may_install_at_once():
 )
 @pytest.mark.parametrize("installed", [{}, {"strategy": SimpleRetryStrategy()}, {"strategy": Foreign()}])
 def test_an_assigned_max_retries_is_the_sessions_own(value, total, installed):
-    """Whatever HTTPAdapter takes: it holds for this session, which then has a strategy of its own."""
+    """Any value that HTTPAdapter takes holds for this session, which then has a strategy of its own."""
     shared = install(**installed).strategy
     session = requests.Session()
     for adapter in session.adapters.values():
@@ -212,7 +212,7 @@ def test_a_change_in_place_is_the_sessions_own(installed):
     retry = session.get_adapter("http://x").max_retries
     retry.total, retry.status_forcelist, retry.raise_on_status = 1, [418], False
     with FaultServer(default=Reply(418)) as server:
-        assert [418, 418] == [made.get(server.url, timeout=5).status_code for made in (session, other)]
+        assert [418, 418] == [made.get(server.url, timeout=60).status_code for made in (session, other)]
         assert 2 + 1 == len(server.requests)
     assert other.get_adapter("http://x").max_retries is not retry
 
@@ -222,9 +222,9 @@ def test_requests_get_retries_and_shares_the_quota():
     """The module's own functions have retries, and one bucket between them."""
     install(quota=14, initial_backoff=0)
     with FaultServer([Reply(503), Reply(200), Reply(503)], default=Reply(503)) as server:
-        assert 200 == requests.get(server.url, timeout=5).status_code
-        assert 503 == requests.get(server.url, timeout=5).status_code
-        assert 503 == requests.get(server.url, timeout=5).status_code
+        assert 200 == requests.get(server.url, timeout=60).status_code
+        assert 503 == requests.get(server.url, timeout=60).status_code
+        assert 503 == requests.get(server.url, timeout=60).status_code
         assert 2 + 2 + 1 == len(server.requests)
 
 
@@ -244,7 +244,7 @@ def test_aws_settings_are_read_once(tmp_path, monkeypatch):
 
 
 def test_an_aws_setting_that_code_overrules_is_judged_by_no_session(monkeypatch):
-    """What install was content with, every session is content with."""
+    """A setting that ``install`` did not judge is not judged when a session is made, either."""
     monkeypatch.setenv("AWS_CONFIG_FILE", os.devnull)
     monkeypatch.setenv("AWS_MAX_ATTEMPTS", "bad")
     install(max_attempts=5, aws_config=True)

@@ -1,4 +1,4 @@
-"""What is said once a process."""
+"""Messages that appear once in a process."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def test_of_many_threads_one_is_first() -> None:
     barrier, firsts = threading.Barrier(16), []
 
     def say() -> None:
-        barrier.wait(10)
+        barrier.wait(60)
         firsts.append(is_first(said, "a"))
 
     threads = [threading.Thread(target=say) for _ in range(16)]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(10)
+        thread.join(60)
     assert sorted(firsts) == [False] * 15 + [True]

@@ -1,4 +1,4 @@
-"""What of a URL may be written anywhere (contract 12)."""
+"""The parts of a URL that may be written anywhere (contract 12)."""
 
 from __future__ import annotations
 

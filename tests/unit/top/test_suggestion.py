@@ -1,4 +1,4 @@
-"""What is said of a name that there is not."""
+"""The message about a name that does not exist."""
 
 from __future__ import annotations
 

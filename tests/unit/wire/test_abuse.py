@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import gzip
 import itertools
 import socket
@@ -19,6 +20,7 @@ from urllib3.connection import HTTPConnection
 from urllib3.connectionpool import HTTPConnectionPool
 
 from requests_smithy_retry import Outcome, RetryAction, StopReason, classifier, retry_history
+from requests_smithy_retry.sending import held_response
 from requests_smithy_retry.testing import (
     CutBody,
     Drip,
@@ -29,13 +31,27 @@ from requests_smithy_retry.testing import (
     coded_reply,
     gzip_bomb,
 )
+from requests_smithy_retry.wire.peek import PEEK_SECONDS
 from requests_smithy_retry.wire.reader import Reader
 
 from .support import session
 
+ENOUGH = 60.0
+"""Seconds that no machine needs for what is quick. Without a bound, each of these bodies would take much longer."""
+
+
+@pytest.fixture
+def _short_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Look at a body, and drain it, for a tenth of the time."""
+    assert (1.0, 1.0, 0.1) == (PEEK_SECONDS, held_response.DRAIN_SECONDS, held_response.DRAIN_STALL)
+    monkeypatch.setattr(held_response, "peek", functools.partial(held_response.peek, seconds=PEEK_SECONDS / 10))
+    monkeypatch.setattr(held_response, "DRAIN_SECONDS", held_response.DRAIN_SECONDS / 10)
+
+
 BIG = b"0123456789abcdef" * 10_000
 
 
+@pytest.mark.usefixtures("_short_looks")
 @pytest.mark.parametrize(
     "behaviour",
     [
@@ -43,11 +59,11 @@ BIG = b"0123456789abcdef" * 10_000
         EndlessBody(503, framing="length"),
         EndlessBody(503, framing="chunked"),
         EndlessBody(429, framing="chunked"),
-        EndlessBody(503, piece=b"x", interval=0.05),
-        EndlessBody(429, piece=b"x", interval=0.05, framing="length"),
-        EndlessBody(429, piece=b"x", interval=0.05, framing="chunked"),
-        Drip("body", 0.05, Reply(503, body=BIG)),
-        gzip_bomb(64 << 20, 503),
+        EndlessBody(503, piece=b"x", interval=0.02),
+        EndlessBody(429, piece=b"x", interval=0.02, framing="length"),
+        EndlessBody(429, piece=b"x", interval=0.02, framing="chunked"),
+        Drip("body", 0.02, Reply(503, body=BIG)),
+        gzip_bomb(32 << 20, 503),
     ],
     ids=repr,
 )
@@ -62,7 +78,7 @@ def test_a_discarded_response_costs_little(behaviour: Any) -> None:
         finally:
             tracemalloc.stop()
     assert response.status_code == 200
-    assert took < 20
+    assert took < ENOUGH
     assert most < 8 << 20
 
 
@@ -75,23 +91,25 @@ class OwnWay(HTTPConnection):
 
 @pytest.mark.parametrize("framing", ["close", "chunked"])
 def test_a_discarded_response_costs_little_where_the_connection_is_none_of_ours(framing: str) -> None:
-    """What it reads with is the standard library's, which can be bounded as well."""
+    """The standard library's reader, which such a connection uses, can be bounded as well."""
     with FaultServer([EndlessBody(503, framing=framing)]) as server, session() as made:
         pool = type("Pool", (HTTPConnectionPool,), {"ConnectionCls": OwnWay})
         made.get_adapter(server.url).poolmanager.pool_classes_by_scheme = {"http": pool}  # type: ignore[attr-defined]
         began = time.monotonic()
         assert made.get(server.url).status_code == 200
-        assert time.monotonic() - began < 3
+        assert time.monotonic() - began < ENOUGH
 
 
 def test_a_body_that_drips_ends_by_the_deadline_where_the_connection_is_none_of_ours() -> None:
     """Each read from its socket does."""
-    drip = Drip("body", 0.05, Reply(200, body=b"x" * 1000))
-    late = pytest.raises(requests.exceptions.ReadTimeout)
-    with FaultServer(drip) as server, session(max_attempts=1, operation_timeout=0.3) as made, late:
+    drip = Drip("body", 0.02, Reply(200, body=b"x" * 10_000))
+    late = pytest.raises(requests.exceptions.Timeout)  # on a busy machine, it may not even have connected
+    began = time.monotonic()
+    with FaultServer(drip) as server, session(max_attempts=1, operation_timeout=0.2) as made, late:
         pool = type("Pool", (HTTPConnectionPool,), {"ConnectionCls": OwnWay})
         made.get_adapter(server.url).poolmanager.pool_classes_by_scheme = {"http": pool}  # type: ignore[attr-defined]
-        made.get(server.url, timeout=5)
+        made.get(server.url, timeout=600)
+    assert time.monotonic() - began < ENOUGH
 
 
 CHUNKED = b"HTTP/1.1 503 No\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nno\r\n0\r\n"
@@ -141,6 +159,7 @@ def reset(connection: socket.socket) -> None:
 
 
 @pytest.mark.real_time
+@pytest.mark.usefixtures("_short_looks")
 @pytest.mark.parametrize("end", [keep_open, trail_on])
 def test_the_trailers_of_a_discarded_body_are_waited_for_no_longer_than_the_rest_of_it(
     end: Callable[[socket.socket], None],
@@ -148,36 +167,55 @@ def test_the_trailers_of_a_discarded_body_are_waited_for_no_longer_than_the_rest
     """A last chunk is no end: urllib3 reads until the blank line after its trailers."""
     with answering(CHUNKED, end) as url, session() as made:
         began = time.monotonic()
-        assert made.get(url, timeout=30).content == b"fine"
-        assert time.monotonic() - began < 10
+        assert made.get(url, timeout=600).content == b"fine"
+        assert time.monotonic() - began < ENOUGH
 
 
 @pytest.mark.real_time
 @pytest.mark.parametrize("status", [404, 503])
 def test_an_error_body_without_length_that_ends_in_a_reset_is_cut(status: int) -> None:
-    """Whether it was looked at before or not; the kernel tells of the reset only once."""
+    """The cut is found in a 404 and in a 503, although the kernel reports the reset only once."""
     head = b"HTTP/1.1 %d No\r\n" % status
     broken = pytest.raises(requests.exceptions.ChunkedEncodingError)
     with answering(head + LENGTHLESS, reset) as url, session(max_attempts=1) as made, broken:
-        made.get(url, timeout=30)
+        made.get(url, timeout=600)
+
+
+def waits_in_vain(monkeypatch: pytest.MonkeyPatch) -> list[float | None]:
+    """The timeouts of sockets that expired, in a list that grows."""
+    waited: list[float | None] = []
+
+    def telling(receive: Any) -> Any:
+        def receiving(sock: socket.socket, *arguments: Any) -> Any:
+            try:
+                return receive(sock, *arguments)
+            except TimeoutError:
+                waited.append(sock.gettimeout())
+                raise
+
+        return receiving
+
+    for name in ("recv", "recv_into"):
+        monkeypatch.setattr(socket.socket, name, telling(getattr(socket.socket, name)), raising=False)
+    return waited
 
 
 @pytest.mark.real_time
-def test_an_error_body_that_stalls_takes_as_long_as_the_read_timeout_says() -> None:
-    """Not a second, and not twice the timeout."""
+def test_an_error_body_that_stalls_takes_as_long_as_the_read_timeout_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is waited for once: neither for a second, nor for twice the timeout."""
+    waited = waits_in_vain(monkeypatch)
     stalled = b"HTTP/1.1 404 No\r\nContent-Length: 9\r\n\r\nno"
     with answering(stalled, keep_open) as url, session(max_attempts=1) as made:
-        began = time.monotonic()
         with pytest.raises(requests.exceptions.ConnectionError):
             made.get(url, timeout=0.2)
-        assert time.monotonic() - began < 0.9
+        assert waited == [0.2]
 
 
 def test_the_body_that_head_never_has_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever its head says of chunks."""
+    """A response to HEAD is not read, even if its head announces chunks."""
     monkeypatch.setattr(Reader, "fetch_ahead", None)
     with FaultServer(Reply(404, body=b"x", framing="chunked")) as server, session(max_attempts=1) as made:
-        assert made.head(server.url, timeout=30).status_code == 404
+        assert made.head(server.url, timeout=600).status_code == 404
 
 
 def test_a_huge_header_is_not_read_to_its_end() -> None:
@@ -186,6 +224,7 @@ def test_a_huge_header_is_not_read_to_its_end() -> None:
         assert made.get(server.url).status_code == 200
 
 
+@pytest.mark.usefixtures("_short_looks")
 def test_a_trickling_line_of_chunk_framing_is_not_drained_for_long() -> None:
     """One read of a chunk's size makes many of the socket; all of them together are bounded."""
     head = b"HTTP/1.1 429 Slow\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -193,12 +232,12 @@ def test_a_trickling_line_of_chunk_framing_is_not_drained_for_long() -> None:
     class Trickle(Reply):
         def act(self, wire: Any, request: Any) -> None:
             wire.send(head)
-            wire.drip(b"0" * 1000, 0.05)
+            wire.drip(b"0" * 10_000, 0.02)
 
     with FaultServer([Trickle()]) as server, session() as made:
         began = time.monotonic()
         assert made.get(server.url).status_code == 200
-        assert time.monotonic() - began < 20
+        assert time.monotonic() - began < ENOUGH
 
 
 @pytest.mark.parametrize(
@@ -218,7 +257,7 @@ def test_a_trickling_line_of_chunk_framing_is_not_drained_for_long() -> None:
     ids=repr,
 )
 def test_a_final_failure_is_handed_over_whole(reply: Reply) -> None:
-    """What was looked at first is not lost to the caller."""
+    """Bytes that were looked at first are not lost to the caller."""
     with FaultServer([reply]) as server, session() as made:
         response = made.get(server.url)
         coded = response.headers.get("content-encoding")
@@ -228,15 +267,16 @@ def test_a_final_failure_is_handed_over_whole(reply: Reply) -> None:
         assert server.connections == (2 if reply.framing == "close" else 1)
 
 
+@pytest.mark.usefixtures("_short_looks")
 def test_a_slow_final_failure_is_read_to_its_end() -> None:
     """As plain requests would: no retry was wanted, so the body is."""
     body = b"x" * 30
-    with FaultServer([Drip("body", 0.05, Reply(404, body=body))]) as server, session() as made:
+    with FaultServer([Drip("body", 0.02, Reply(404, body=body))]) as server, session() as made:
         assert made.get(server.url).content == body
 
 
 def test_the_long_body_of_a_final_failure_that_is_cut_is_asked_for_again() -> None:
-    """A cut body is that attempt's failure, also where the status was none to retry."""
+    """A cut body is that attempt's failure, even if the status would not be retried."""
     with FaultServer([CutBody(Reply(404, body=BIG), -5), Reply(404, body=BIG)]) as server, session() as made:
         response = made.get(server.url)
     assert response.content == BIG
@@ -281,9 +321,9 @@ def test_a_classifier_sees_how_a_body_begins(reply: Reply, expected: bytes) -> N
 
 
 def test_a_deadline_ends_the_long_body_of_a_final_failure() -> None:
-    """With the name that running out of time has."""
-    with FaultServer([EndlessBody(404, piece=b"x", interval=0.02)]) as server, session(operation_timeout=0.5) as made:
+    """With the name that running out of time has; on a busy machine that may be before it is connected."""
+    with FaultServer([EndlessBody(404, piece=b"x", interval=0.02)]) as server, session(operation_timeout=0.2) as made:
         began = time.monotonic()
-        with pytest.raises(requests.exceptions.ReadTimeout):
+        with pytest.raises(requests.exceptions.Timeout):
             made.get(server.url)
-        assert time.monotonic() - began < 20
+        assert time.monotonic() - began < ENOUGH

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import socket
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -35,57 +36,57 @@ def resolving(monkeypatch: pytest.MonkeyPatch, *addresses: tuple[str, int]) -> N
 def test_the_next_address_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     """A refused one costs nothing but its time."""
     # Whether a socket is left is not asked: urllib3 1.26 itself keeps a cycle around an address that refused.
-    with FaultServer() as server, session(operation_timeout=5, max_attempts=1) as made:
+    with FaultServer() as server, session(operation_timeout=60, max_attempts=1) as made:
         resolving(monkeypatch, ("127.0.0.2", server.port), ("127.0.0.1", server.port))
         assert made.get(f"http://name.test:{server.port}/").status_code == 200
 
 
 def test_after_an_address_that_times_out_the_next_one_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By itself, without the deadline having passed: the kernel gives up before."""
-    real, tried = urllib3.util.connection.create_connection, []
+    """The kernel may give up on an address by itself, without the deadline having passed."""
+    real, tried = socket.socket.connect, []
 
-    def connect(address: tuple[str, int], *rest: Any, **more: Any) -> Any:
+    def connect(sock: socket.socket, address: Any) -> None:
         tried.append(address[0])
         if address[0] == "127.0.0.2":
-            raise TimeoutError("timed out")
-        return real(address, *rest, **more)
+            raise TimeoutError(errno.ETIMEDOUT, "Connection timed out")
+        real(sock, address)
 
-    monkeypatch.setattr("requests_smithy_retry.wire.connect._create_connection", connect)
-    monkeypatch.setattr(urllib3.util.connection, "create_connection", connect)
-    with FaultServer() as server, session(operation_timeout=5, max_attempts=1) as made:
+    with FaultServer() as server, session(operation_timeout=60, max_attempts=1) as made:
         resolving(monkeypatch, ("127.0.0.2", server.port), ("127.0.0.1", server.port))
-        assert made.get(f"http://name.test:{server.port}/").status_code == 200
-    assert tried == ["127.0.0.2", "127.0.0.1"]
+        monkeypatch.setattr(socket.socket, "connect", connect)
+        assert 200 == made.get(f"http://name.test:{server.port}/").status_code
+    assert ["127.0.0.2", "127.0.0.1"] == tried
 
 
 def test_all_addresses_refuse() -> None:
     """The name of the fault is the one without a deadline, and nothing was written."""
     refused = pytest.raises(requests.ConnectionError, match="Failed to establish a new connection")
-    with refusing_port() as port, session(operation_timeout=5, max_attempts=2) as made, refused as caught:
+    with refusing_port() as port, session(operation_timeout=60, max_attempts=2) as made, refused as caught:
         made.post(f"http://127.0.0.1:{port}/", data=b"x")
     assert len(retry_history(caught.value).attempts) == 2
 
 
 def test_a_socket_that_was_connected_too_late_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     """A connection that is made just after the deadline is closed at once, whoever still holds the exception."""
-    real, clock, opened = urllib3.util.connection.create_connection, FakeClock(), []
+    real, clock, opened = socket.socket.connect, FakeClock(), []
 
-    def late(*address: Any, **more: Any) -> Any:
-        opened.append(real(*address, **more))
+    def late(sock: socket.socket, address: Any) -> None:
+        real(sock, address)
+        opened.append(sock)
         clock.sleep(3)
-        return opened[-1]
 
-    monkeypatch.setattr(urllib3.util.connection, "create_connection", late)
     with FaultServer() as server, session(operation_timeout=2, max_attempts=1, clock=clock) as made:
+        monkeypatch.setattr(socket.socket, "connect", late)
         with pytest.raises(requests.ConnectTimeout):
             made.get(server.url)
+        monkeypatch.undo()
         assert [-1] == [sock.fileno() for sock in opened]
 
 
 def test_a_name_that_stands_for_nothing() -> None:
     """It fails as it does without a deadline."""
     failed = pytest.raises(requests.ConnectionError)
-    with session(operation_timeout=5, max_attempts=1) as made, failed as caught:
+    with session(operation_timeout=60, max_attempts=1) as made, failed as caught:
         made.get("http://name.invalid/")
     assert not isinstance(caught.value, requests.exceptions.Timeout)
 
@@ -99,7 +100,7 @@ def test_somebody_elses_way_to_find_a_host_is_used(monkeypatch: pytest.MonkeyPat
         return real(("127.0.0.1", address[1]), *rest, **more)
 
     monkeypatch.setattr(urllib3.util.connection, "create_connection", own)
-    with FaultServer() as server, session(operation_timeout=5) as made:
+    with FaultServer() as server, session(operation_timeout=60) as made:
         assert made.get(f"http://name.test:{server.port}/").status_code == 200
     assert asked == ["name.test"]
 
@@ -187,13 +188,32 @@ def test_an_address_keeps_its_scope(monkeypatch: pytest.MonkeyPatch, address: An
     """A link-local address means nothing without the interface, with a deadline as without one."""
     connected = []
 
-    def connect(there: tuple[str, int], *_: Any, **__: Any) -> Any:
-        connected.append(there[0])
+    def connect(_: Any, there: Any) -> None:
+        connected.append(there)
         raise ConnectionRefusedError
 
     resolving(monkeypatch, address)
-    monkeypatch.setattr("requests_smithy_retry.wire.connect._create_connection", connect)
-    monkeypatch.setattr(urllib3.util.connection, "create_connection", connect)
-    with session(operation_timeout=5, max_attempts=1) as made, pytest.raises(requests.ConnectionError):
+    monkeypatch.setattr(socket.socket, "connect", connect)
+    with session(operation_timeout=60, max_attempts=1) as made, pytest.raises(requests.ConnectionError) as caught:
         made.get("http://name.test/")
-    assert [expected] == connected
+    assert ([address], expected) == (connected, retry_history(caught.value).attempts[0].address)
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        (f"http://{'x' * 64}.test/", requests.exceptions.InvalidURL),
+        ("http://[::1]:9/", requests.exceptions.ConnectionError),
+    ],
+)
+def test_a_host_that_cannot_be_looked_up_fails_as_without_a_deadline(
+    monkeypatch: pytest.MonkeyPatch, url: str, expected: type[Exception]
+) -> None:
+    """A name with a label that is too long, and an address of a family that is not allowed."""
+    monkeypatch.setattr(urllib3.util.connection, "allowed_gai_family", lambda: socket.AF_INET)
+    kinds = []
+    for options in ({}, {"operation_timeout": 5}):
+        with session(max_attempts=1, **options) as made, pytest.raises(requests.RequestException) as caught:
+            made.get(url)
+        kinds.append(type(caught.value))
+    assert [expected] * 2 == kinds

@@ -42,7 +42,7 @@ def zstd(eof: bool) -> Any:
     ],
 )
 def test_the_end_of_a_coding(decoder: Any, expected: bool) -> None:
-    """What shows nothing is believed."""
+    """A decoder that does not show its end is believed to have reached it."""
     assert is_at_end(decoder) is expected
 
 

@@ -17,14 +17,14 @@ from .support import nothing_left, session
 
 UNASKED_101 = "switching-protocols"
 """Handed on as it is (contract 14.2): its status says all."""
-TIME = 0.12
-"""Seconds for one attempt, where the fault lasts until somebody's patience ends."""
-AMPLE = 5.0
-"""Seconds for one attempt that nothing holds up; so many that a busy machine keeps to them."""
-PATIENT = 2.0
-"""Seconds for one attempt of those that :data:`TIME` was too short for; no drip ends within it."""
+AMPLE = 60.0
+"""Seconds for one attempt that nothing holds up; enough for any machine."""
+SECONDS = (0.05, 1.0, 20.0)
+"""Seconds for one attempt, where the fault lasts until a time limit ends it. The longer ones are for a machine that
+is too busy for the shorter ones. No drip ends within them."""
 
-FAULTS = fault_catalogue(interval=0.05)
+SLOWER = {seconds: {fault.name: fault for fault in fault_catalogue(interval=seconds / 4)} for seconds in SECONDS}
+FAULTS = list(SLOWER[SECONDS[0]].values())
 BROKEN = [fault for fault in FAULTS if fault.outcome in ("broken", "slow") and fault.name != UNASKED_101]
 WHOLE = [fault for fault in FAULTS if fault.outcome == "whole"]
 HEAD_FAULTS = frozenset(
@@ -55,7 +55,7 @@ HEAD_FAULTS = frozenset(
         "interim-without-end",
     ]
 )
-"""What fails before there is a response to hand on."""
+"""Faults that occur before there is a response to hand over."""
 BODIES: dict[str, Any] = {"none": None, "bytes": b"payload", "generator": "generator", "file": "file"}
 
 
@@ -77,13 +77,14 @@ def body(kind: str) -> Any:
 
 
 def call(
-    fault: CataloguedFault, method: str, kind: str, stream: bool, times: int, slow: float = TIME
+    fault: CataloguedFault, method: str, kind: str, stream: bool, times: int, seconds: float = SECONDS[0]
 ) -> tuple[Any, FaultServer]:
     """A response, read to its end, or the exception; and the server, closed.
 
-    :param slow: seconds for one attempt, where the fault is a slow one.
+    :param seconds: for one attempt, where the fault is a slow one.
     """
-    seconds = slow if fault.outcome == "slow" else AMPLE
+    if fault.outcome != "slow":
+        seconds = AMPLE
     script = [fault.behaviour] * times
     with FaultServer(script, default=WELL if times < 3 else fault.behaviour) as server:
         with session(max_attempts=3, operation_attempt_timeout=seconds) as made:
@@ -101,19 +102,21 @@ def call(
 def undisturbed(
     fault: CataloguedFault, method: str, kind: str, stream: bool, times: int, expected: int
 ) -> tuple[Any, FaultServer]:
-    """A call; made once more with more time where an attempt too many shows that what is quick was late as well.
+    """A call with a time limit that is too short for the fault alone.
 
-    So it is on a busy machine. What is wrong in the library is wrong in the second call, too.
+    An attempt too many shows that what is quick was late as well. What is wrong in the library is wrong under each
+    limit.
 
     :param expected: how many requests the server gets.
     """
-    result, server = call(fault, method, kind, stream, times)
-    record = retry_history(result)
-    late = len(server.requests) > expected or (record is not None and len(record.attempts) > expected)
-    # Where nothing is sent again, the fault itself ends in a timeout.
-    late = late or (method != "POST" and isinstance(result, requests.Timeout))
-    if late and fault.outcome == "slow":
-        return call(fault, method, kind, stream, times, PATIENT)
+    for seconds in SECONDS:
+        result, server = call(SLOWER[seconds][fault.name], method, kind, stream, times, seconds)
+        record = retry_history(result)
+        late = len(server.requests) > expected or (record is not None and len(record.attempts) > expected)
+        # Where nothing is sent again, the fault itself ends in a timeout.
+        late = late or (method != "POST" and isinstance(result, requests.Timeout))
+        if not late or fault.outcome != "slow":
+            break
     return result, server
 
 
@@ -122,7 +125,7 @@ def undisturbed(
 )
 @pytest.mark.parametrize("fault", BROKEN, ids=ids(BROKEN))
 def test_a_passing_fault_is_mended(fault: CataloguedFault, method: str, kind: str, times: int) -> None:
-    """What may be sent again comes back whole, however the attempts before were broken."""
+    """A request that may be sent again ends with a whole response, however the attempts before were broken."""
     result, server = undisturbed(fault, method, kind, False, times, expected=times + 1)
     assert isinstance(result, requests.Response), result
     assert result.content == DEFAULT_BODY

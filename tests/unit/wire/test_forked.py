@@ -28,7 +28,7 @@ def echo(request: RecordedRequest) -> Reply:
 def all_wrong(session: requests.Session, url: str, number: int) -> int:
     """How many of 20 answers belong to another request."""
     paths = [f"/{number}-{step}" for step in range(20)]
-    return sum(session.get(url + path, timeout=5).text != path for path in paths)
+    return sum(session.get(url + path, timeout=60).text != path for path in paths)
 
 
 @pytest.mark.parametrize("proxied", [False, True])

@@ -40,7 +40,7 @@ def test_the_contents_of_chunks(available: bytes, body: bytes, seen: bool, whole
 
 
 def test_chunks_may_come_in_parts_of_any_size() -> None:
-    """What was seen once is not gone through again."""
+    """Bytes that were parsed once are not parsed again."""
     available, chunks = b"3\r\nabc\r\nA\r\n0123456789\r\n0\r\nA: b\r\n\r\n", Chunks()
     seen = [chunks.take(available[:count]) for count in range(len(available) + 1)]
     assert seen == [False] * len(available) + [True]
@@ -52,7 +52,7 @@ def test_chunks_may_come_in_parts_of_any_size() -> None:
     [(2, True, True, True), (3, True, True, True), (4, False, False, False), (None, False, False, True)],
 )
 def test_a_body_of_a_length_or_of_none(length: int | None, seen: bool, whole: bool, whole_at_the_end: bool) -> None:
-    """What has no length ends with its connection."""
+    """A body without a length ends with its connection."""
     sized = Sized(length)
     assert sized.take(b"abc") is seen
     assert sized.body == b"abc"[:length]

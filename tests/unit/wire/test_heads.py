@@ -17,11 +17,11 @@ from .test_cuts import CuttingServer
 
 
 def get(raw: bytes, method: str = "GET") -> requests.Response:
-    """What comes of an answer with exactly these bytes, after which the server closes."""
+    """Return the response to an answer of exactly these bytes, after which the server closes."""
     server = CuttingServer(raw, [len(raw)])
     try:
         with session(max_attempts=1) as made:
-            return made.request(method, server.url, timeout=2)
+            return made.request(method, server.url, timeout=60)
     finally:
         server.thread.join()
 
@@ -55,6 +55,7 @@ GZIP = gzip.compress(b"hello", mtime=0)
         (OK + b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n", b"hello"),
         (b"HTTP/1.1 204 No Content\r\n\r\n", b""),
         (b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n" * 16 + OK + b"\r\nhello", b"hello"),
+        (b"HTTP/1.1 100 Continue\r\n\r\n" * 16 + OK + b"\r\nhello", b"hello"),
     ],
 )
 def test_what_plain_requests_takes_is_taken(raw: bytes, body: bytes) -> None:
@@ -92,7 +93,9 @@ def test_a_range_that_is_all_of_a_coded_body_ends_its_coding() -> None:
         (b"HTTP/1.1 204 No Content\r\n", requests.ConnectionError),
         (OK + b"X: y\r\n", requests.ConnectionError),
         (OK + b"Content-Length: 0\r\nX: y", requests.ConnectionError),
-        (b"HTTP/1.1 103 Early Hints\r\n\r\n" * 18 + OK + b"\r\n", requests.ConnectionError),
+        (b"HTTP/1.1 103 Early Hints\r\n\r\n" * 17 + OK + b"\r\n", requests.ConnectionError),
+        (b"HTTP/1.1 100 Continue\r\n\r\n" * 17 + OK + b"\r\n", requests.ConnectionError),
+        (b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n" * 9 + OK, requests.ConnectionError),
         (OK + b"Content-Length: -5\r\n\r\nhello", requests.exceptions.InvalidHeader),
         (OK + b"Content-Length: 0x5\r\n\r\nhello", requests.exceptions.InvalidHeader),
         (OK + b"Content-Length: 5, 6\r\n\r\nhello", requests.exceptions.InvalidHeader),
@@ -118,7 +121,7 @@ def test_what_is_known_to_be_wrong_is_refused(raw: bytes, error: type[Exception]
 
 
 def test_a_head_request_needs_no_body() -> None:
-    """The length of an answer to HEAD says nothing about what follows."""
+    """The length in the answer to HEAD does not announce a body."""
     assert get(OK + b"Content-Length: 5\r\nContent-Encoding: gzip\r\n\r\n", "HEAD").content == b""
 
 
@@ -159,16 +162,16 @@ def test_a_request_within_one_that_is_switched_off_is_not() -> None:
             seen.append(outcome(ours, inner.url))
             yield b"x"
 
-        assert off.post(outer.url, data=body(), timeout=2).headers == {"X": "y"}
+        assert off.post(outer.url, data=body(), timeout=60).headers == {"X": "y"}
     assert seen == [requests.exceptions.ConnectionError]
     for server in (inner, outer):
         server.thread.join()
 
 
 def outcome(by: requests.Session, url: str) -> Any:
-    """What a session gives: the response's parts, or the exception's type."""
+    """Return a session's result: the response's parts, or the exception's type."""
     try:
-        response = by.get(url, timeout=2)
+        response = by.get(url, timeout=60)
     except requests.RequestException as error:
         return type(error)
     finally:

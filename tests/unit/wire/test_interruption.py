@@ -44,7 +44,7 @@ def is_usable(made: requests.Session, server: FaultServer) -> None:
     adapter: Any = made.get_adapter(server.url)
     pool = adapter.poolmanager.connection_from_url(server.url).pool
     assert pool.qsize() == 1
-    assert made.get(server.url, timeout=5).status_code == 200
+    assert made.get(server.url, timeout=60).status_code == 200
 
 
 @pytest.mark.parametrize("raised", [KeyboardInterrupt, SystemExit])
@@ -73,7 +73,7 @@ def session_of(strategy: Any, clock: Any) -> Any:
 
 @pytest.fixture
 def _ctrl_c() -> Iterator[None]:
-    """A process that a shell started in the background ignores SIGINT, and this test would wait for ever."""
+    """Have SIGINT raise: a process that a shell started in the background ignores it, and the test would never end."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -96,7 +96,7 @@ def test_ctrl_c_in_an_attempt(stall: Any, bounded: bool) -> None:
 
 
 class SoftTimeLimitExceeded(Exception):
-    """What Celery raises in a task, from a signal's handler, is an ``Exception`` like any other."""
+    """As Celery's exception for a soft time limit: raised by a signal's handler, and a plain ``Exception``."""
 
 
 @pytest.fixture
@@ -129,7 +129,7 @@ def test_a_time_limit_that_a_signal_sets(status: int, stall: Any, bounded: bool)
 
 @pytest.fixture(params=[TimeoutError, OSError, ValueError])
 def raised_by_a_signal(request: pytest.FixtureRequest) -> Iterator[type[Exception]]:
-    """What a signal's handler raises, which the network and a closed file raise as well."""
+    """An exception that a signal's handler raises, of a type that the network or a closed file raises as well."""
 
     def over(*_: Any) -> None:
         raise request.param("the time is up")
@@ -146,7 +146,7 @@ def interrupting(part: bytes = b"") -> bytes:
 
 
 def test_a_signal_while_bytes_are_fetched_ahead(raised_by_a_signal: type[Exception]) -> None:
-    """The handler's exception goes up at once; it is none that the socket met."""
+    """The handler's exception propagates at once, and is not kept as a failure of the socket."""
     ours, theirs = socket.socketpair()
     with ours, theirs, Reader(ours, "r") as reader:
         reader._sock = SimpleNamespace(  # type: ignore[attr-defined]

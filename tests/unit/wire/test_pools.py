@@ -16,6 +16,7 @@ from requests_smithy_retry import RetryAdapter
 from requests_smithy_retry.clock import Deadline
 from requests_smithy_retry.testing.clock import FakeClock
 from requests_smithy_retry.wire import this_thread
+from requests_smithy_retry.wire.addresses import AddressMemory
 from requests_smithy_retry.wire.connect import Connect
 from requests_smithy_retry.wire.pools import PreparingPool, WaitingPool, preparing, use_our_pools
 
@@ -41,11 +42,12 @@ def test_a_connection_of_such_a_pool_is_prepared() -> None:
 def test_watching_twice_is_watching_once(block: bool) -> None:
     """Only pools that make their callers wait know how long."""
     manager = urllib3.PoolManager(block=block)
-    use_our_pools(manager)
-    before: Any = dict(manager.pool_classes_by_scheme)
-    use_our_pools(manager)
-    assert manager.pool_classes_by_scheme == before
-    assert [issubclass(pool, WaitingPool) for pool in before.values()] == [block, block]
+    memory = AddressMemory(FakeClock())
+    use_our_pools(manager, memory)
+    before: Any = dict(manager.pool_classes_by_scheme), manager._new_pool
+    use_our_pools(manager, memory)
+    assert before == (manager.pool_classes_by_scheme, manager._new_pool)
+    assert [issubclass(pool, WaitingPool) for pool in before[0].values()] == [block, block]
 
 
 def test_nobody_waits_for_a_connection_after_the_deadline() -> None:
@@ -59,9 +61,9 @@ def test_nobody_waits_for_a_connection_after_the_deadline() -> None:
 
 
 def test_a_manager_without_the_option_does_not_wait() -> None:
-    """Somebody's own manager need not say whether it blocks."""
+    """A foreign manager need not say whether its pools block."""
     manager = SimpleNamespace(connection_pool_kw={}, pool_classes_by_scheme={"http": HTTPConnectionPool})
-    use_our_pools(manager)
+    use_our_pools(manager, AddressMemory(FakeClock()))
     assert not issubclass(manager.pool_classes_by_scheme["http"], WaitingPool)
 
 
@@ -81,13 +83,13 @@ class StrangeManager(RetryAdapter):
 
 @pytest.mark.parametrize("again", [lambda it: it, copy.copy, copy.deepcopy, lambda it: pickle.loads(pickle.dumps(it))])
 def test_a_manager_made_by_a_subclass_is_watched(again: Any) -> None:
-    """Also that of a copy."""
+    """The manager of a copy is watched as well."""
     adapter = again(OwnManager())
     assert issubclass(adapter.poolmanager.pool_classes_by_scheme["http"], PreparingPool)
 
 
 def test_a_manager_of_another_kind_is_left_alone() -> None:
-    """Then nothing is known of what happens on the wire."""
+    """A manager without pool classes stays as it is, so the adapter knows nothing of the wire."""
     adapter = StrangeManager()
     assert vars(adapter.poolmanager) == {"clear": list}
     adapter.close()

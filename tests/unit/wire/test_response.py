@@ -15,7 +15,7 @@ class StandIn:
 
 
 def test_what_makes_its_own_file_is_read_from_that() -> None:
-    """There is no reader of ours then, and no end to notice."""
+    """If a response makes its own file, our reader is not in place and cannot notice the end."""
     response = CheckedResponse(StandIn(), method="GET")
     response.begin()
     assert (response.status, response.read()) == (200, b"well")

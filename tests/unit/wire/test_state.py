@@ -1,4 +1,4 @@
-"""What an attempt and the connections below it know of each other (contract 14.1)."""
+"""The facts that an attempt and the connections below it share (contract 14.1)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Wrapped:
 
 
 def test_the_timeout_of_a_socket_is_found() -> None:
-    """Also of one that can only be told."""
+    """The timeout of a wrapped socket, which has only a setter, is found as well."""
     with socket.socket() as sock:
         assert timeout_of(sock) is timeout_of(Wrapped(sock)) is None
         sock.settimeout(2.5)
@@ -27,7 +27,7 @@ def test_the_timeout_of_a_socket_is_found() -> None:
 
 
 def test_a_bound_that_no_socket_can_hold_bounds_nothing() -> None:
-    """An ``operation_timeout`` of 300 years, say, is a way to have none."""
+    """An ``operation_timeout`` of 300 years, for example, is a way to ask for no bound."""
     with (
         FaultServer(default=Reply(200, body=b"well")) as server,
         mount(requests.Session(), operation_timeout=1e10) as session,

@@ -79,7 +79,7 @@ def test_no_part_is_ever_longer_than_what_is_left(timeout: Any, left: float) -> 
     ("timeout", "expected"), [(None, None), (3, 3), ((1, 2), 2), (Timeout(connect=1, read=4), 4), (Timeout(), None)]
 )
 def test_the_part_for_reading(timeout: Any, expected: float | None) -> None:
-    """What one read may take by a timeout."""
+    """``read_part`` is the number of seconds that a timeout allows one read."""
     assert read_part(timeout) == expected
 
 

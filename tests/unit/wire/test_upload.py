@@ -64,7 +64,7 @@ def test_without_a_deadline_all_is_sent_at_once() -> None:
 
 
 def test_each_piece_gets_what_is_left() -> None:
-    """And the socket has its usual timeout again afterwards."""
+    """Each piece gets the time that is left, and the socket has its usual timeout again afterwards."""
     connection = Connection(seconds=2)
     send(connection, bytes(2 * PIECE + 1), 10)
     assert connection.sent == [(PIECE, 10), (PIECE, 8), (1, 6)]
@@ -86,7 +86,7 @@ def test_what_is_little_is_sent_as_it_is() -> None:
 
 
 def test_no_piece_is_begun_after_the_deadline() -> None:
-    """Also then the socket gets its usual timeout back."""
+    """The upload raises before the third piece, and the socket has its usual timeout again."""
     connection = Connection(seconds=2)
     with pytest.raises(TimeoutError):
         send(connection, bytes(3 * PIECE), 4)

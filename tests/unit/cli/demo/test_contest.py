@@ -65,7 +65,7 @@ def end(number, **options):
 
 
 def test_an_operation_that_ended_is_judged(contend):
-    """Begin and end make a result; what is no event is kept as noise."""
+    """Begin and end make a result; a line that is not an event is kept as noise."""
     contender, _, _ = contend(["hello\n", "[1]\n", begin(0), end(0)])
     contender.turn()
     assert [(0, Verdict.FAILED, 0.1)] == [
@@ -103,7 +103,7 @@ def test_a_request_that_arrives_is_a_sign_of_life(contend):
 
 
 def test_a_wrong_body_counts_even_if_the_client_sleeps_then(contend):
-    """What the server took for good is judged although the client never came back."""
+    """A body that the server accepted is judged, although the client never came back."""
     contender, clock, _ = contend([begin(0)])
     contender.turn()
     contender._script.accepted[0] = [digest(b"other")]
@@ -165,7 +165,7 @@ DONE = '{"at": 0.5, "done": true, "seconds": 0.1}\n'
 
 
 def test_a_child_is_heard_until_it_ends():
-    """Its operations are counted, and what is no event is kept."""
+    """The child's operations are counted, and a line that is not an event is kept."""
     spawn, children = spawner("hello\n", DONE, None)
     (turnout,) = play_scene(SCENE, [PLAIN], FakeClock(), spawn)
     assert (1, 0, ("hello",)) == (turnout.otherwise_done, turnout.in_trouble_done, turnout.noise)
@@ -242,4 +242,4 @@ def test_a_real_child_ends_with_its_parent():
         pipe = contender._child._process.stdin
         contender._child._process.stdin.close()
         assert pipe.closed
-        assert 1 == contender._child._process.wait(30)
+        assert 1 == contender._child._process.wait(60)

@@ -13,7 +13,7 @@ from requests_smithy_retry.testing.clock import FakeClock
 
 @given(st.integers(), st.integers(FEWEST, 150))
 def test_a_plan_has_as_many_operations_as_asked_for_and_all_faults(seed, count):
-    """Whatever the numbers: the count is right, each fault occurs, and slow ones occur a few times only."""
+    """For any seed and count, the count is right, each fault occurs, and slow ones occur a few times only."""
     plan = make_plan(seed, count)
     faults = Counter(operation.fault for operation in plan)
     assert list(range(count)) == [operation.number for operation in plan]
@@ -22,7 +22,7 @@ def test_a_plan_has_as_many_operations_as_asked_for_and_all_faults(seed, count):
 
 
 def test_the_day_is_last_and_the_outage_before_it():
-    """What may put a client to sleep comes last, and the outage's operations follow one another."""
+    """The fault that may put a client to sleep comes last, and the outage's operations follow one another."""
     plan = make_plan(1, 60)
     assert [OUTAGE, OUTAGE, OUTAGE, DAY] == [operation.fault for operation in plan[-4:]]
 
@@ -36,7 +36,7 @@ def test_the_same_numbers_make_the_same_plan():
 
 
 def test_no_two_bodies_are_alike():
-    """Each operation has its own bytes each way, and none are empty where there is a body."""
+    """Each operation has its own bytes each way; only an upload that is not wanted is empty."""
     plan = make_plan(1, 60)
     bodies = [item.download() for item in plan] + [item.upload() for item in plan if item.fault.upload]
     assert len(bodies) == len({digest(body) for body in bodies})

@@ -1,4 +1,4 @@
-"""What a run shows."""
+"""The report of a run."""
 
 import io
 import json
@@ -85,7 +85,7 @@ def test_a_cell_of_the_table_of_faults(verdicts, expected):
 
 
 def test_without_a_terminal_it_is_plain():
-    """There is no escape sequence and no line-drawing character; long lines stay whole."""
+    """The report is ASCII, without escape sequences; long lines stay whole."""
     text = shown(THREE)
     assert text.isascii()
     assert "\x1b" not in text

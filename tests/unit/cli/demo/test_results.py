@@ -1,4 +1,4 @@
-"""What an operation came to, and what is counted."""
+"""The verdict on an operation, and the sums of a summary."""
 
 import pytest
 
@@ -64,7 +64,7 @@ def test_each_verdict_is_counted():
 
 
 def test_requests_are_those_of_operations_that_were_begun():
-    """What was never begun does not make the average look better."""
+    """Operations that never began do not make the average look better."""
     assert (2.0, 4) == (MIXED.requests_per_operation, MIXED.most_requests)
     assert 0.0 == summary((Verdict.MISSING, 0, None)).requests_per_operation
 

@@ -1,0 +1,273 @@
+"""The gate of a scope (contract 7.4): holds sends back while its server has announced that it would refuse them.
+
+What is decided is decided in :mod:`.pace`; here are a lock, a clock and the waiting. Whoever waits holds no connection.
+They go in the order in which they came, each no later than its bounds; then it is sent, whatever the gate says.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections import deque
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from ..clock import Clock, wait_on
+from ..forksafe import renew_lock_after_fork
+from .announced import Announced, RateLimitDialect, announced_in, limit_hint, speaks
+from .pace import Pace
+from .server_hints import AMZ_HEADER, Hint, read_hint
+
+MOST_GATES = 1024
+"""The most scopes that have a gate."""
+AT_ONCE = 1e-6
+"""A shorter wait, in seconds, is none."""
+ROUNDING = 1.0
+"""A ``Retry-After`` in whole seconds is up to so much later than the reset that it means."""
+
+# What is left, in each shape of a header: a number, "r=5" of a structured field, or "remaining=5".
+_left_in = re.compile(r"(?:^|;[ \t]*r=|remaining=)([0-9]+)").findall
+
+
+class Gate:
+    """The gate of one scope. Safe to use from several threads; in the child of a fork nobody waits.
+
+    :param clock: tells the time, and waits.
+    :param dialects: how limits may be announced.
+    :param shut: a live set: has this gate in it while sends must ask it.
+    :param busy: likewise, beside others.
+    """
+
+    __slots__ = (
+        *("__weakref__", "_dialects", "_glances", "_heard", "_lock", "_pace", "_rows", "_until", "_waiters"),
+        *("busy", "clock", "shut"),
+    )
+
+    def __init__(self, clock: Clock, dialects: Collection[RateLimitDialect], shut: set[Any], busy: set[Any]) -> None:
+        self.clock = clock
+        self.shut = shut
+        self.busy = busy
+        self._dialects = dialects
+        self._rows: tuple[RateLimitDialect, ...] = ()
+        self._glances: tuple[tuple[str, float], ...] = ()
+        self._until = 0.0
+        self._heard = 0
+        self._pace = Pace(clock.now())
+        self.renew_lock()
+        renew_lock_after_fork(self)
+
+    def renew_lock(self) -> None:
+        """Make the lock anew, after a fork; whoever waited is not in the child."""
+        self._lock = threading.Lock()
+        self._waiters: deque[threading.Condition] = deque()
+
+    @property
+    def is_limiting(self) -> bool:
+        """Sends are held back or spaced."""
+        return self in self.shut
+
+    def look(self, headers: Mapping[str, str], wall: float | None = None) -> None:
+        """Take in the headers of a success. Where plenty is left, that is seen at a glance.
+
+        :param headers: the response's.
+        :param wall: the time since the epoch; None: ask the clock where it is needed.
+        """
+        self._heard += 1
+        if self.clock.now() < self._until:
+            for name, enough in self._glances:
+                numbers = _left_in(headers.get(name, ""))
+                if not numbers or min(map(int, numbers)) <= enough:
+                    break
+            else:
+                return
+        self.hear(headers, self.clock.wall() if wall is None else wall, heard=0)
+
+    def hear(self, headers: Mapping[str, str], wall: float, *, hint: Hint | None = None, heard: int = 1) -> None:
+        """Take in the headers of a response.
+
+        :param headers: the response's.
+        :param wall: the time since the epoch.
+        :param hint: for a refused request, the wait that its response asks for.
+        :param heard: 0: it was counted already.
+        """
+        # A scope goes on speaking as it does, until its window is over.
+        rows = self._rows or speaks(headers, self._dialects)
+        said = [(row, limit) for row in rows for limit in announced_in(headers, wall=wall, dialects=(row,))]
+        limits = [limit for _, limit in said]
+        with self._lock:
+            now = self.clock.now()
+            heard, self._heard = self._heard + heard, 0
+            self._pace.hear(limits, now, max(heard, 1))
+            if hint is not None:
+                hint = _exact(hint, limits)
+                self._pace.throttled(hint.seconds, now, hint.source)
+            looks = [(row, *self._pace.next_look(limit, at)) for at, (row, limit) in enumerate(said)]
+            self._glances = tuple((row.remaining, enough) for row, enough, _ in looks)
+            self._until = min((until for _, _, until in looks), default=0.0)
+            self._rows = rows if now < self._until or self._pace.is_spaced else ()
+            self._follow(now)
+
+    def _follow(self, now: float) -> None:
+        """Keep up to date who is told. Called with the lock held."""
+        if self._waiters:
+            self._waiters[0].notify()
+        elif self._pace.relax(now):
+            self._open()
+            return
+        self.busy.add(self)
+        self.shut.add(self)
+
+    def _open(self) -> None:
+        self.shut.discard(self)
+        self.busy.discard(self)
+
+    def enter(self, deadline: float | None, longest: float) -> tuple[float, str]:
+        """Wait for the turn of a send. Its response is to be heard, or :meth:`lost` called.
+
+        :param deadline: the wait ends before it, on the clock; None: there is none.
+        :param longest: the longest wait in seconds.
+        :returns: the seconds that it took, and the header behind it.
+        """
+        began = self.clock.now()
+        until = began + longest if deadline is None else min(began + longest, deadline)
+        me = threading.Condition(self._lock)
+        with self._lock:
+            if self._pace.due(began, len(self._waiters)) >= until:
+                # Sent at once, it gets the server's own answer; it would get the same one later.
+                self._pace.sent(began, began)
+                return 0.0, ""
+            self._waiters.append(me)
+            try:
+                due = self._wait(me, until)
+            finally:
+                self._waiters.remove(me)
+                if self._waiters:
+                    self._waiters[0].notify()
+            now = self.clock.now()
+            self._pace.sent(now, due)
+            if not self._waiters and self._pace.relax(now):
+                self._open()
+            return now - began, self._pace.source
+
+    def _wait(self, me: threading.Condition, until: float) -> float:
+        """Wait until it is the turn of this one, or its time is over; return the moment that was its turn."""
+        while True:
+            now = self.clock.now()
+            if now >= until:
+                return now
+            due = until
+            if self._waiters[0] is me:
+                due = self._pace.due(now, len(self._waiters))
+                if due - now < AT_ONCE:
+                    return due
+            wait_on(self.clock, me, min(due, until) - now)
+
+    def lost(self) -> None:
+        """Take note that a send which was let go got no response."""
+        with self._lock:
+            self._pace.lost()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {'limiting' if self.is_limiting else 'open'}>"
+
+
+def _exact(hint: Hint, limits: Collection[Announced]) -> Hint:
+    """Return the reset of a used-up limit in place of a hint that is the same one in whole seconds."""
+    reset = limit_hint(limits)
+    return reset if reset is not None and 0 <= hint.seconds - reset.seconds <= ROUNDING else hint
+
+
+class Gates:
+    """The gates of a strategy's scopes. A scope has one once its server has announced something.
+
+    :param clock: tells the time.
+    :param dialects: how limits may be announced.
+    :param busy: a live set: has each gate in it, beside others, while sends must ask it.
+    """
+
+    def __init__(self, clock: Clock, dialects: Collection[RateLimitDialect], busy: set[Any]) -> None:
+        self.clock = clock
+        self.dialects = dialects
+        self.busy = busy
+        self.shut: set[Any] = set()
+        """The gates that sends must ask now."""
+        self.known: dict[str, tuple[Any, Gate]] = {}
+        """The hook and the gate of each origin whose server announces limits."""
+        self._gates: dict[str, Gate] = {}
+        self._silent: set[str] = set()
+        self.renew_lock()
+        renew_lock_after_fork(self)
+
+    def renew_lock(self) -> None:
+        """Make the lock anew, after a fork."""
+        self._lock = threading.Lock()
+
+    def of(self, scope: str) -> Gate | None:
+        """Return the gate of a scope; None: its server has announced nothing."""
+        return self._gates.get(scope)
+
+    def remember(self, origin: str, hook: Any, gate: Gate) -> None:
+        """Have a gate found by the origin of a URL, with the hook for its first-try successes."""
+        if len(self.known) >= MOST_GATES:
+            self.known.clear()
+        self.known[origin] = hook, gate
+
+    def first_look(self, scope: str, headers: Mapping[str, str]) -> Gate | None:
+        """Take in a success of a scope; return its gate if its server announces limits.
+
+        :param scope: the scope.
+        :param headers: the response's.
+        """
+        gate = self._gates.get(scope)
+        if gate is None:
+            if scope in self._silent:
+                return None
+            if not speaks(headers, self.dialects):
+                if len(self._silent) >= MOST_GATES:
+                    self._silent.clear()
+                self._silent.add(scope)
+                return None
+            gate = self._made(scope)
+        if gate is not None:
+            gate.look(headers)
+        return gate
+
+    def failed(
+        self, scope: str, headers: Mapping[str, str], *, throttled: bool, floor: float | None, longest: float
+    ) -> None:
+        """Take in a response that is no success.
+
+        :param scope: the scope.
+        :param headers: the response's.
+        :param throttled: the server refused the request because there were too many.
+        :param floor: the wait that the classifiers found, in seconds, or None.
+        :param longest: a longer wait is not made, so it closes nothing.
+        """
+        gate = self._gates.get(scope)
+        wall = self.clock.wall()
+        hint = self._hint(headers, wall, floor, longest) if throttled else None
+        if gate is None and (hint is not None or speaks(headers, self.dialects)):
+            gate = self._made(scope)
+        if gate is not None:
+            gate.hear(headers, wall, hint=hint)
+
+    def _hint(self, headers: Mapping[str, str], wall: float, floor: float | None, longest: float) -> Hint | None:
+        """Return the wait that a refusal asks of everybody."""
+        hint = read_hint(headers, wall=wall)
+        if hint is None:
+            hint = limit_hint(announced_in(headers, wall=wall, dialects=self.dialects))
+        if hint is None and floor is not None:
+            hint = Hint(floor, "rate limit")
+        return hint if hint is not None and hint.source != AMZ_HEADER and 0 < hint.seconds <= longest else None
+
+    def _made(self, scope: str) -> Gate | None:
+        """Return a new gate; None if there is no room for one."""
+        with self._lock:
+            if len(self._gates) >= MOST_GATES:
+                spare = next((name for name, gate in self._gates.items() if not gate.is_limiting), None)
+                if spare is None:
+                    return None
+                del self._gates[spare]
+                self.known.clear()
+            self._silent.discard(scope)
+            return self._gates.setdefault(scope, Gate(self.clock, self.dialects, self.shut, self.busy))

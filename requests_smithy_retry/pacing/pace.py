@@ -1,0 +1,248 @@
+"""The pace that announced limits allow a scope (contract 7.4). Pure: every method is given the time.
+
+While more than half of a limit is left, nothing is spaced. Below that, sends are spaced where the rate seen so far in
+the window would use up the rest before the reset: evenly, so that the last one arrives just inside. Other clients of
+the same key show in what is left: it falls by more than this process sent. Only this process's share is spent then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from .announced import Announced
+
+PLENTY = 0.5
+"""While a greater part of a limit is left, nothing is spaced."""
+STEP = 1 / 32
+"""Below that, the rate is looked at whenever so great a part of the limit was used, and over so much of the window."""
+MARGIN = 0.9
+"""The rest is taken to last if the rate seen so far would use up less than this part of it."""
+SPREAD = 0.1
+"""Those who waited are let go over this part of the wait, where the limit of the next window is not known."""
+PRIOR = 0.02
+"""The weight of the share seen in earlier windows, as a part of the limit."""
+SLACK = 0.05
+"""Two resets so close to each other, in seconds, are the same one."""
+WHOLE_SLACK = 1.0
+"""The same for resets in whole seconds."""
+MOST_WINDOWS = 8
+"""Limits of one scope that are kept."""
+FORGOTTEN = 2.0
+"""A window that nobody spoke of for so many of its lengths is gone."""
+
+
+ALWAYS = float("inf"), 0.0
+"""What must be left, and until when, for no closer look: there is none that would do."""
+
+
+class Window:
+    """One announced limit of a scope.
+
+    :param limit: as announced.
+    :param now: the time.
+    """
+
+    __slots__ = ("_began", "_own", "_top", "ends", "length", "limit", "remaining", "share")
+
+    def __init__(self, limit: Announced, now: float) -> None:
+        self.limit = 0.0
+        self.length = 0.0
+        self.share = 1.0
+        self.remaining = 0.0
+        self.ends = now
+        self._top = self._began = 0.0
+        self._own = 0.0
+        self.hear(limit, now)
+
+    def hear(self, limit: Announced, now: float, heard: int = 1) -> None:
+        """Take in what a response announced.
+
+        :param limit: has what remains and a reset.
+        :param now: the time.
+        :param heard: responses of this process since the last one that was taken in, this one included.
+        """
+        remaining, reset = limit.remaining or 0.0, limit.reset or 0.0
+        ends = now + reset
+        self.length = max(self.length, limit.window or 0.0, reset)
+        slack = WHOLE_SLACK if float(reset).is_integer() else SLACK
+        if now >= self.ends:
+            self._begin(now, remaining + heard)
+            self.remaining, self.ends = remaining, ends
+        elif abs(ends - self.ends) > min(slack, self.length / 4):
+            # It moves with the time: a sliding window or a bucket, of which some came back.
+            self.remaining, self.ends = remaining, ends
+        else:
+            self.remaining = min(self.remaining, remaining)
+        self.limit = limit.limit or max(self.limit, self._top)
+        self._own += heard
+        weight = PRIOR * self.limit
+        spent = max(self._own, self._top - self.remaining)
+        self.share = min(1.0, (self._own + weight * self.share) / (spent + weight))
+
+    def _begin(self, now: float, top: float) -> None:
+        self._began, self._top, self._own = now, top, 0.0
+
+    def roll(self, now: float) -> None:
+        """Begin the next window where the last one is over: what a whole one allows is taken to be there."""
+        if now >= self.ends and self.length:
+            self._begin(now, self.limit)
+            self.remaining, self.ends = self.limit, now + self.length
+
+    @property
+    def plenty(self) -> float:
+        """While more is left, nothing is spaced."""
+        return PLENTY * self.limit
+
+    @property
+    def next_look(self) -> float:
+        """While more is left, the rate need not be looked at again; negative: look at each response."""
+        return self.plenty if self.remaining > self.plenty else self.remaining - STEP * self.limit
+
+    def is_scarce(self, now: float) -> bool:
+        """Return True if the rate of this window would use up the rest before the reset."""
+        if now >= self.ends or self.remaining > self.plenty:
+            return False
+        rate = (self._top - self.remaining) / max(now - self._began, STEP * self.length, 1e-3)
+        return self.remaining < 1 or rate * (self.ends - now) > MARGIN * self.remaining
+
+    def due(self, now: float, last: float, on_their_way: int) -> float:
+        """Return the moment for the next send of this process, so that its share lasts until the reset.
+
+        :param now: the time.
+        :param last: the moment for the last one.
+        :param on_their_way: sends of this process that are not answered yet.
+        """
+        own = self.share * self.remaining - on_their_way
+        return self.ends if own < 1 else last + (self.ends - now) / own
+
+
+class Pace:
+    """What the responses of one scope announced, and when the next send may go.
+
+    :param now: the time.
+    """
+
+    __slots__ = ("_closed_at", "_last", "_on_their_way", "_spaced", "_windows", "closed_until", "source")
+
+    def __init__(self, now: float) -> None:
+        self.closed_until = now
+        self._closed_at = now
+        self._last = now
+        self._on_their_way = 0
+        self._spaced = False
+        self._windows: dict[tuple[str, int], Window] = {}
+        self.source = ""
+
+    def hear(self, limits: Collection[Announced], now: float, heard: int = 1) -> None:
+        """Take in what a response announced.
+
+        :param limits: as read from its headers.
+        :param now: the time.
+        :param heard: responses since the last one that was taken in, this one included.
+        """
+        self._on_their_way = max(0, self._on_their_way - heard)
+        for at, limit in enumerate(limits):
+            if limit.remaining is None or limit.reset is None:
+                continue
+            if not limit.counts_requests:
+                if limit.is_used_up:
+                    self.close(now + limit.reset, now, limit.source)
+                continue
+            key = (limit.source, at)
+            window = self._windows.get(key)
+            if window is not None:
+                window.hear(limit, now, heard)
+            elif len(self._windows) < MOST_WINDOWS:
+                self._windows[key] = Window(limit, now)
+        self._look(now)
+
+    def next_look(self, limit: Announced, at: int) -> tuple[float, float]:
+        """Return what must be left of a limit, and the moment until when, for a response to need no closer look.
+
+        :param limit: as it was just heard.
+        :param at: its place among those of its response.
+        """
+        if self._spaced or limit.remaining is None:
+            return ALWAYS
+        if not limit.counts_requests:
+            return 0.0, float("inf")
+        window = self._windows.get((limit.source, at))
+        return ALWAYS if window is None else (window.next_look, window.ends)
+
+    def throttled(self, hint: float, now: float, source: str) -> None:
+        """Take in that the server refused a request, and when it will not.
+
+        :param hint: seconds.
+        :param now: the time.
+        :param source: the header that said so.
+        """
+        for window in self._windows.values():
+            # A bucket is full again later than it has one: the hint knows better.
+            window.remaining, window.ends = 0.0, min(window.ends, now + hint)
+        self.close(now + hint, now, source)
+        self._look(now)
+
+    def close(self, until: float, now: float, source: str) -> None:
+        """Let nothing go before a moment."""
+        if until > self.closed_until:
+            self.closed_until, self._closed_at, self.source = until, now, source
+
+    def sent(self, now: float, due: float) -> None:
+        """Take note of a send that was let go.
+
+        :param now: the time.
+        :param due: the moment that was its turn.
+        """
+        # What woke up late does not make the next one later.
+        self._last = max(self._last, due, now - 0.05)
+        self._on_their_way += 1
+
+    def lost(self) -> None:
+        """Take note that a send which was let go got no response."""
+        self._on_their_way = max(0, self._on_their_way - 1)
+
+    def due(self, now: float, waiting: int) -> float:
+        """Return the moment for the next send; not later than now: it may go.
+
+        :param now: the time.
+        :param waiting: those who wait for their turn.
+        """
+        if now < self.closed_until:
+            return self.closed_until
+        if not self._windows:
+            return self._last_of_this_opening() + SPREAD * (self.closed_until - self._closed_at) / max(waiting, 1)
+        due = now
+        for window in self._windows.values():
+            if now >= window.ends:
+                window.roll(now)
+                self._on_their_way = 0
+            if self._spaced:
+                due = max(due, window.due(now, self._last, self._on_their_way))
+        return due
+
+    def _last_of_this_opening(self) -> float:
+        return self._last if self._last >= self.closed_until else -1.0
+
+    def _look(self, now: float) -> None:
+        self._forget(now)
+        if not self._spaced and any(window.is_scarce(now) for window in self._windows.values()):
+            self._spaced, self._last = True, now
+
+    def _forget(self, now: float) -> None:
+        for key, window in tuple(self._windows.items()):
+            if now > window.ends + FORGOTTEN * window.length:
+                del self._windows[key]
+
+    def relax(self, now: float) -> bool:
+        """Stop spacing if there is plenty; return True if sends need not ask any more. Nobody waits."""
+        if self._spaced and not any(
+            window.is_scarce(now) or (now < window.ends and window.remaining <= window.plenty)
+            for window in self._windows.values()
+        ):
+            self._spaced = False
+        return not self._spaced and now >= self.closed_until
+
+    @property
+    def is_spaced(self) -> bool:
+        """Sends are spaced."""
+        return self._spaced

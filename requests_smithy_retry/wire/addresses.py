@@ -1,0 +1,241 @@
+"""The memory of addresses (contract 14.5): of a name's addresses, those that failed lately are tried last.
+
+An address is avoided for 30 s after a failure, then for twice as long each time it fails again, at most 300 s. When
+that time is over, one connection finds out whether the address is well; an answer below 500 clears it. None is ever
+shut out: an address is avoided only while another one is better. Addresses that answer with 5xx are avoided only while
+another one answers well, and never more than half of a name's.
+
+There is no lock: every change replaces one entry, and a change that another thread overwrites costs one failure more.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ..clock import Clock
+from .state import this_thread
+
+FIRST_PERIOD = 30.0
+"""An address is avoided for so long after its first failure, in seconds."""
+LONGEST_PERIOD = 300.0
+"""An address is avoided for so long at most, in seconds."""
+FORGOTTEN_AFTER = 300.0
+"""A failure is forgotten so many seconds after its period: the next one is a first one."""
+MOST_ORIGINS = 1024
+"""The most origins of which failures are remembered; the oldest go first."""
+MOST_ADDRESSES = 64
+"""The most addresses of one origin of which failures are remembered; the oldest go first."""
+
+
+class Fault(NamedTuple):
+    """The failures of one address.
+
+    :param until: the moment, on the clock, until which the address is avoided.
+    :param period: how long that is, in seconds.
+    :param why: the last failure: the name of an exception, or a status.
+    :param answers: the address answers, but with 5xx.
+    :param probed: a connection is finding out whether the address is well again.
+    """
+
+    until: float
+    period: float
+    why: str
+    answers: bool = False
+    probed: bool = False
+
+
+class AddressFault(NamedTuple):
+    """An address that failed lately, in a snapshot.
+
+    :param origin: the host and port that connections go to: those of the proxy, where there is one.
+    :param address: one of the host's IP addresses.
+    :param why: the last failure: the name of an exception, or a status.
+    :param seconds_left: how much longer the address is avoided; 0: the next connection may try it.
+    :param period: how long it is avoided in all, in seconds.
+    """
+
+    origin: str
+    address: str
+    why: str
+    seconds_left: float
+    period: float
+
+
+class AddressMemory:
+    """The failures of addresses, per origin, bounded in number and in time.
+
+    :param clock: tells the time.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+        self._faults: dict[str, dict[str, Fault]] = {}
+        self._next_sweep = 0.0
+        self._pools: set[weakref.ref[Any]] = set()
+
+    def in_order(self, origin: str, addresses: Sequence[str], tried: Collection[tuple[str, str]] = ()) -> Sequence[str]:
+        """Return the addresses in the order in which to try them; the given order stands where all is well.
+
+        :param origin: the host and port.
+        :param addresses: its addresses, as the resolver has them.
+        :param tried: pairs of origin and address that the operation has tried already.
+        """
+        if len(addresses) < 2 or not (tried or origin in self._faults):
+            return addresses
+        return sorted(addresses, key=self._badness(origin, addresses, tried))
+
+    def is_avoided(
+        self, origin: str, address: str, addresses: Sequence[str], tried: Collection[tuple[str, str]] = ()
+    ) -> bool:
+        """Return True if another of the origin's addresses is better. The parameters are those of :meth:`in_order`."""
+        if len(addresses) < 2 or not (tried or origin in self._faults):
+            return False
+        badness = self._badness(origin, addresses, tried)
+        return badness(address) > min(map(badness, addresses))
+
+    def _badness(
+        self, origin: str, addresses: Sequence[str], tried: Collection[tuple[str, str]]
+    ) -> Callable[[str], tuple[bool, bool, bool]]:
+        """Return a key to sort by: whether an address is dead, was tried, and answers badly."""
+        dead, bad = _avoided(self._faults.get(origin, {}), addresses, self.clock.now())
+
+        def key(address: str) -> tuple[bool, bool, bool]:
+            return address in dead, (origin, address) in tried, address in bad
+
+        return key
+
+    def begin_probe(self, origin: str, address: str) -> None:
+        """Take note that a connection to an address is begun: of those whose period is over, others leave it alone."""
+        faults = self._faults.get(origin, {})
+        fault, now = faults.get(address), self.clock.now()
+        if fault is not None and fault.until <= now:
+            faults[address] = fault._replace(until=now + fault.period, probed=True)
+
+    def is_known(self, origin: str, address: str) -> bool:
+        """Return True if an address has failed and not answered well since."""
+        return address in self._faults.get(origin, ())
+
+    def failed(self, origin: str, address: str, why: str, *, answers: bool = False) -> None:
+        """Take note that an address failed. Failures of requests that were under way together count once.
+
+        :param origin: the host and port.
+        :param address: the address.
+        :param why: the name of the exception, or the status.
+        :param answers: it answered, but with 5xx.
+        """
+        self._sweep()
+        faults = self._faults.setdefault(origin, {})
+        fault, now = faults.pop(address, None), self.clock.now()
+        period = FIRST_PERIOD
+        if fault is not None and fault.until > now and not fault.probed:
+            faults[address] = fault._replace(why=why, answers=fault.answers and answers)
+        else:
+            if fault is not None:
+                period = min(2 * fault.period, LONGEST_PERIOD)
+            faults[address] = Fault(now + period, period, why, answers)
+        _shorten(faults, MOST_ADDRESSES)
+        _shorten(self._faults, MOST_ORIGINS)
+        for reference in self._pools.copy():
+            pool = reference()
+            if pool is not None:
+                pool.check_kept_connections(self)
+
+    def succeeded(self, origin: str, address: str) -> None:
+        """Take note that an address answered well."""
+        faults = self._faults.get(origin, {})
+        faults.pop(address, None)
+        if not faults:
+            self._faults.pop(origin, None)
+
+    @property
+    def is_empty(self) -> bool:
+        """No failure is remembered."""
+        if self._faults:
+            self._sweep()
+        return not self._faults
+
+    def _sweep(self) -> None:
+        """Forget what is old; look no more often than once in :data:`FIRST_PERIOD`."""
+        now = self.clock.now()
+        if now < self._next_sweep:
+            return
+        self._next_sweep = now + FIRST_PERIOD
+        for origin, faults in list(self._faults.items()):
+            for address, fault in list(faults.items()):
+                if now > fault.until + FORGOTTEN_AFTER:
+                    faults.pop(address, None)
+            if not faults:
+                self._faults.pop(origin, None)
+
+    def watch(self, pool: Any) -> None:
+        """Have a pool check the connections that it keeps, from the first failure on.
+
+        :param pool: has ``check_kept_connections``; the reference to it is weak.
+        """
+        self._pools.add(weakref.ref(pool, self._pools.discard))
+        if self._faults:
+            pool.check_kept_connections(self)
+
+    def snapshot(self) -> tuple[AddressFault, ...]:
+        """Return an immutable view of the addresses that failed lately."""
+        now = self.clock.now()
+        return tuple(
+            AddressFault(origin, address, fault.why, max(0.0, fault.until - now), fault.period)
+            for origin, faults in list(self._faults.items())
+            for address, fault in list(faults.items())
+            if now <= fault.until + FORGOTTEN_AFTER
+        )
+
+
+def _avoided(faults: Mapping[str, Fault], addresses: Sequence[str], now: float) -> tuple[set[str], set[str]]:
+    """Return the addresses that are dead, and those that answer badly and may be avoided for it."""
+    avoided = {}
+    for address in addresses:
+        fault = faults.get(address)
+        if fault is not None and fault.until > now:
+            avoided[address] = fault
+    dead = {address for address, fault in avoided.items() if not fault.answers}
+    bad = [address for address, fault in avoided.items() if fault.answers]
+    if len(avoided) == len(addresses):
+        return dead, set()  # none answers well
+    bad.sort(key=lambda address: -avoided[address].period)
+    return dead, set(bad[: len(addresses) // 2])
+
+
+def _shorten(entries: dict[str, Any], most: int) -> None:
+    for key in list(entries)[: max(0, len(entries) - most)]:
+        entries.pop(key, None)
+
+
+class Peer(NamedTuple):
+    """The far end of a connection.
+
+    :param memory: remembers its failures.
+    :param origin: the host and port that the connection goes to.
+    :param address: the IP address; of a connection that was not made, all that were tried.
+    :param addresses: all addresses of the origin, as they were when the connection was made.
+    :param since: when the connection was made, on the memory's clock.
+    """
+
+    memory: AddressMemory
+    origin: str
+    address: str
+    addresses: tuple[str, ...]
+    since: float
+
+    def failed(self, why: str, *, answers: bool = False) -> None:
+        """Take note that the address failed. Of a single address there is nothing to remember.
+
+        :param why: the name of the exception, or the status.
+        :param answers: it answered, but with 5xx.
+        """
+        if len(self.addresses) > 1:
+            self.memory.failed(self.origin, self.address, why, answers=answers)
+
+
+def is_in_disgrace(connection: Any) -> bool:
+    """Return True if a kept connection is not to be used: another address is better, or not tried by the operation."""
+    peer: Peer | None = getattr(getattr(connection, "connect", None), "peer", None)
+    return peer is not None and peer.memory.is_avoided(peer.origin, peer.address, peer.addresses, this_thread.tried)

@@ -1,0 +1,177 @@
+"""SOCKS and TLS by the attempt's deadline (contract 8.1).
+
+They take steps of their own, each with the socket's timeout. Here each step has no more than the time that is left.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import socket
+import ssl
+import sys
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import urllib3.exceptions as uex
+from urllib3.connection import HTTPSConnection
+
+from ..interruptions import is_interruption
+from .resolving import FAILED, Question, in_time, is_numeric, resolve
+from .state import this_thread
+
+_timeout_of = socket.socket.gettimeout
+_set_timeout = socket.socket.settimeout  # PySocks has another one, which asks whether it is connected
+
+
+class Bounded:
+    """A mix-in for sockets, each step of which ends by the attempt's deadline."""
+
+    __slots__ = ()  # so that a socket can be given the class when it is made already
+
+    def gettimeout(self) -> float | None:
+        """Return the timeout, or the time that is left while the connection is being made.
+
+        That is the timeout of the handshake with which TLS takes the socket over, after it has prepared for a while.
+        """
+        usual: float | None = super().gettimeout()  # type: ignore[misc]
+        return this_thread.rest(usual) if this_thread.connecting is True else usual
+
+    def recv(self, *args: Any) -> Any:
+        """Receive, as ever."""
+        return _in_time(self, super().recv, args)  # type: ignore[misc]
+
+    def recv_into(self, *args: Any) -> Any:
+        """Receive, as ever."""
+        return _in_time(self, super().recv_into, args)  # type: ignore[misc]
+
+    def send(self, *args: Any) -> Any:
+        """Send, as ever."""
+        return _in_time(self, super().send, args)  # type: ignore[misc]
+
+
+def _in_time(sock: Any, step: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    if this_thread.deadline is None:
+        return step(*args)
+    usual = _timeout_of(sock)
+    _set_timeout(sock, this_thread.seconds(usual))
+    try:
+        return step(*args)
+    finally:
+        _set_timeout(sock, usual)
+
+
+@functools.cache
+def bounded(socket_class: Any) -> Any:
+    """Return a subclass of a class of sockets, each step of which ends by the attempt's deadline."""
+    return type(socket_class.__name__, (Bounded, socket_class), {"__slots__": ()})
+
+
+def bound_handshake(connection: Any, sock: Any) -> None:
+    """Have TLS begin its handshake with the time that is left then, rather than now.
+
+    :param connection: that the socket is for.
+    :param sock: connected.
+    """
+    if isinstance(connection, HTTPSConnection) and not isinstance(sock, Bounded):
+        kind: Any = type(sock)
+        with contextlib.suppress(TypeError):  # a class of sockets that cannot be changed
+            sock.__class__ = bounded(kind)
+
+
+class TlsToProxy:
+    """The ``_connect_tls_proxy`` of one connection: TLS to the proxy, within which there will be TLS to the server.
+
+    The reference to the connection is weak: a cycle would keep sockets open until the next garbage collection.
+
+    :param connection: of urllib3.
+    """
+
+    __slots__ = ("_connection",)
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = weakref.ref(connection)
+
+    def __call__(self, *args: Any) -> Any:
+        """Do the handshake with the proxy; return its socket."""
+        connection: Any = self._connection()
+        sock = type(connection)._connect_tls_proxy(connection, *args)
+        kind: Any = type(sock)
+        if issubclass(kind, ssl.SSLSocket):
+            sock.__class__ = bounded(kind)
+        return sock
+
+
+def prepare_tunnel(connection: Any) -> None:
+    """Have a connection whose proxy speaks TLS keep to the deadline in the TLS within."""
+    if getattr(getattr(connection, "proxy", None), "scheme", "") == "https":
+        connection._connect_tls_proxy = TlsToProxy(connection)
+
+
+def open_otherwise(connection: Any, opener: Callable[[Any], Any]) -> Any:
+    """Open the socket of a connection that does not go straight to an address.
+
+    :param connection: of urllib3.
+    :param opener: the ``_new_conn`` of its class. That of a SOCKS connection is replaced by one that ends in time; any
+        other is called, with one timeout for all that it does.
+    """
+    module: Any = sys.modules.get("urllib3.contrib.socks")
+    if module is None or opener is not module.SOCKSConnection._new_conn:
+        return opener(connection)
+    return _open_socks(connection, module.socks)
+
+
+def _open_socks(connection: Any, socks: Any) -> Any:
+    """Connect through a SOCKS proxy, as PySocks does, but with every name and every step by the deadline."""
+    options = connection._socks_options
+    host = _target(connection, socks, options)
+    port = options["proxy_port"] or socks.DEFAULT_PORTS[options["socks_version"]]
+    found = resolve(connection, options["proxy_host"].strip("[]"), int(port))
+    for number, (family, kind, protocol, _, address) in enumerate(found, 1):
+        sock = bounded(socks.socksocket)(family, kind, protocol)
+        proxy = (options["socks_version"], address[0], address[1], options["rdns"])
+        sock.set_proxy(*proxy, options["username"], options["password"])
+        try:
+            return _connected(sock, connection, host)
+        except OSError as error:
+            sock.close()
+            if is_interruption(error):
+                raise
+            if number == len(found):
+                raise _named(connection, error) from error
+        except BaseException:
+            sock.close()
+            raise
+    raise AssertionError("a proxy has at least one address")  # pragma: no cover - see resolve
+
+
+def _target(connection: Any, socks: Any, options: Any) -> str:
+    """Return the host to ask the proxy for: its name, or the address where names are resolved on this side."""
+    host: str = connection.host.strip("[]")
+    if options["rdns"] or is_numeric(host):
+        return host
+    if options["socks_version"] == socks.SOCKS4:
+        address: str = in_time(connection, Question(socket.gethostbyname, host, ()))
+        return address
+    rest = (connection.port, socket.AF_UNSPEC, socket.SOCK_STREAM, socket.IPPROTO_TCP, socket.AI_ADDRCONFIG)
+    first: str = in_time(connection, Question(socket.getaddrinfo, host, rest))[0][4][0]
+    return first
+
+
+def _connected(sock: Any, connection: Any, host: str) -> Any:
+    for option in connection.socket_options or ():
+        sock.setsockopt(*option)
+    sock.settimeout(this_thread.seconds(connection.timeout))
+    if connection.source_address:
+        sock.bind(connection.source_address)
+    sock.connect((host, connection.port))
+    return sock
+
+
+def _named(connection: Any, error: OSError) -> Exception:
+    """Return a failure as urllib3 raises it; for a timeout a plain one, which the caller names."""
+    cause = getattr(error, "socket_err", None) or error
+    if isinstance(cause, TimeoutError):
+        return TimeoutError(str(cause))
+    return uex.NewConnectionError(connection, f"{FAILED}: {cause}")

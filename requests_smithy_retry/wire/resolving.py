@@ -1,0 +1,228 @@
+"""Resolving a name by a deadline (contract 8.5). The system's resolver cannot be interrupted, so it gets a thread.
+
+At most eight threads, each for one name, and only under a deadline. The caller leaves in time. The thread ends by
+itself when the resolver answers; until then, whoever asks for the same name waits for the same answer.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import socket
+import threading
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import urllib3.exceptions as uex
+
+from ..forksafe import renew_lock_after_fork
+from .state import this_thread
+
+MOST_LOOKUPS = 8
+"""The most threads of a process that resolve names."""
+
+FAILED = "Failed to establish a new connection"
+"""The beginning of urllib3's message."""
+
+Found = list[tuple[Any, ...]]
+
+
+class Stuck(Exception):
+    """Every thread is occupied by a name that nobody waits for any more. The message names them."""
+
+
+class Late(Exception):
+    """The deadline passed before the name was resolved."""
+
+
+class Question(NamedTuple):
+    """A call of a resolver. Equal ones are asked once at a time."""
+
+    resolver: Callable[..., Any]
+    host: str
+    rest: tuple[Any, ...]
+
+    def ask(self) -> Any:
+        """Return the resolver's answer."""
+        return self.resolver(self.host, *self.rest)
+
+
+class Lookup:
+    """One question, while a thread asks it."""
+
+    __slots__ = ("answer", "done", "error", "waiters")
+
+    def __init__(self) -> None:
+        self.done = threading.Event()
+        self.waiters = 0
+        self.answer: Any = None
+        self.error: BaseException | None = None
+
+
+class Lookups:
+    """The questions that this process asks in threads.
+
+    :param most: the most threads.
+    """
+
+    def __init__(self, most: int = MOST_LOOKUPS) -> None:
+        self._most = most
+        self.renew_lock()
+        renew_lock_after_fork(self)
+
+    def renew_lock(self) -> None:
+        """Begin anew, as a forked child does: it has no thread of its parent's."""
+        # It is held for a few steps that do not block, so it is the same whether or not gevent has patched it.
+        self._lock = threading.Lock()
+        self._running: dict[Question, Lookup] = {}
+        self._line: list[threading.Event] = []
+
+    def find(self, question: Question, seconds_left: Callable[[], float | None]) -> tuple[Any, BaseException | None]:
+        """Return the answer to a question, or the resolver's exception.
+
+        :param question: what to ask.
+        :param seconds_left: returns the time left; raises ``TimeoutError`` once there is none.
+        :raises Late: if the time is over.
+        :raises Stuck: at once, if every thread is occupied by a name that nobody waits for.
+        """
+        lookup = self._join(question, seconds_left)
+        try:
+            _wait(lookup.done, seconds_left)
+            if not lookup.done.is_set():
+                raise Late
+            return lookup.answer, lookup.error
+        finally:
+            self._leave(lookup)
+
+    def _join(self, question: Question, seconds_left: Callable[[], float | None]) -> Lookup:
+        """Wait for the question as one of those that do; ask it if nobody does."""
+        while True:
+            with self._lock:
+                lookup = self._running.get(question)
+                is_new = lookup is None and len(self._running) < self._most
+                if is_new:
+                    lookup = self._running[question] = Lookup()
+                if lookup is not None:
+                    lookup.waiters += 1
+                    break
+                if not any(other.waiters for other in self._running.values()):
+                    raise Stuck(", ".join(sorted({other.host for other in self._running})))
+                turn = threading.Event()
+                self._line.append(turn)
+            _wait(turn, seconds_left)
+        if is_new:
+            self._start(question, lookup)
+        return lookup
+
+    def _start(self, question: Question, lookup: Lookup) -> None:
+        context = contextvars.copy_context()
+        thread = threading.Thread(
+            target=context.run, args=(self._ask, question, lookup), name=f"resolves {question.host}", daemon=True
+        )
+        try:
+            thread.start()
+        except RuntimeError:
+            # No thread can be had: the interpreter exits, or the machine has no more of them.
+            self._ask(question, lookup)
+
+    def _ask(self, question: Question, lookup: Lookup) -> None:
+        try:
+            lookup.answer = question.ask()
+        except BaseException as error:
+            lookup.error = error.with_traceback(None)
+        with self._lock:
+            if self._running.get(question) is lookup:  # not so in a child that was forked meanwhile
+                del self._running[question]
+            self._call_next()
+        lookup.done.set()
+
+    def _leave(self, lookup: Lookup) -> None:
+        with self._lock:
+            lookup.waiters -= 1
+            if not lookup.waiters:
+                self._call_next()
+
+    def _call_next(self) -> None:
+        """Have those that wait for a thread look again."""
+        for turn in self._line:
+            turn.set()
+        self._line.clear()
+
+
+def _wait(event: threading.Event, seconds_left: Callable[[], float | None]) -> None:
+    try:
+        seconds = seconds_left()
+    except TimeoutError:
+        raise Late from None
+    event.wait(seconds)
+
+
+_lookups = Lookups()
+
+
+def resolve(connection: Any, host: str, port: int, family: int = 0) -> Found:
+    """Return the addresses of a host as ``socket.getaddrinfo`` does, but by the attempt's deadline.
+
+    Without a deadline, and for a numeric address, it is called as ever, in place.
+
+    :param connection: of urllib3, for its exceptions.
+    :param host: a name or an address, without brackets.
+    :param port: of the service.
+    :param family: of the addresses.
+    :raises urllib3.exceptions.HTTPError: as urllib3 raises it, under a deadline: ``ConnectTimeoutError`` if it passed.
+    """
+    getaddrinfo: Any = socket.getaddrinfo  # looked up now, because programs replace it
+    if this_thread.deadline is None or is_numeric(host):
+        found: Found = getaddrinfo(host, port, family, socket.SOCK_STREAM)
+        return found
+    return in_time(connection, Question(getaddrinfo, host, (port, family, socket.SOCK_STREAM)))  # type: ignore[no-any-return]
+
+
+def in_time(connection: Any, question: Question) -> Any:
+    """Return the answer to a question about a name, by the attempt's deadline.
+
+    :param connection: of urllib3, for its exceptions.
+    :param question: the question.
+    :raises urllib3.exceptions.HTTPError: as urllib3 does where a name is not resolved.
+    """
+    host = question.host
+    try:
+        answer, error = _lookups.find(question, lambda: this_thread.seconds(None))
+    except Late:
+        late = f"Connection to {host} timed out: the name was not resolved before the deadline"
+        raise uex.ConnectTimeoutError(connection, late) from None
+    except Stuck as stuck:
+        why = f"all {MOST_LOOKUPS} threads that resolve names wait for a resolver that does not answer ({stuck})"
+        raise uex.ConnectTimeoutError(connection, f"Connection to {host} is not tried: {why}") from None
+    try:
+        if error is not None:
+            raise _named(connection, host, error)
+        if not answer:
+            raise uex.NewConnectionError(connection, f"{FAILED}: {host} has no address")
+        return answer
+    finally:
+        del error  # its traceback refers to this frame
+
+
+def _named(connection: Any, host: str, error: BaseException) -> BaseException:
+    """Return a resolver's exception as urllib3 raises it. What is no ``OSError`` is left as it is."""
+    if not isinstance(error, OSError):
+        return error
+    if isinstance(error, socket.gaierror) and hasattr(uex, "NameResolutionError"):
+        named: Exception = uex.NameResolutionError(host, connection, error)
+    elif isinstance(error, TimeoutError):
+        named = uex.ConnectTimeoutError(connection, f"Connection to {host} timed out: {error}")
+    else:
+        named = uex.NewConnectionError(connection, f"{FAILED}: {error}")
+    named.__cause__ = error
+    return named
+
+
+def is_numeric(host: str) -> bool:
+    """Return True for an address of IPv4 or IPv6: to resolve it is only to read it."""
+    for family, text in (socket.AF_INET, host), (socket.AF_INET6, host.partition("%")[0]):
+        try:
+            socket.inet_pton(family, text)
+        except (OSError, ValueError):
+            continue
+        return True
+    return False

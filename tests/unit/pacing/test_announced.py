@@ -1,0 +1,261 @@
+"""The rate limits that servers announce (contract 7.4): recorded answers, then tables, then properties."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from requests.structures import CaseInsensitiveDict
+
+from requests_smithy_retry.checks import Refused
+from requests_smithy_retry.pacing.announced import (
+    DIALECTS,
+    Announced,
+    Message,
+    RateLimitDialect,
+    announced_in,
+    dialects_of,
+    limit_hint,
+    parse_duration,
+    parse_iso_date,
+    parse_reset,
+    speaks,
+)
+
+WALL = 1_767_225_600.0
+DATE = "Thu, 01 Jan 2026 00:00:00 GMT"
+
+RECORDED = {
+    "github": (
+        {"X-RateLimit-Limit": "5000", "X-RateLimit-Remaining": "4987", "X-RateLimit-Reset": "1767229200"},
+        [Announced(4987, 3600, 5000, None, "x-ratelimit-reset")],
+    ),
+    "gitlab": (
+        {"RateLimit-Limit": "2000", "RateLimit-Remaining": "1995", "RateLimit-Reset": "1767225660"},
+        [Announced(1995, 60, 2000, None, "ratelimit-reset")],
+    ),
+    "ietf, version 10": (
+        {"RateLimit": '"burst";r=50;t=30, "daily";r=900;t=36000', "RateLimit-Policy": '"burst";q=100;w=60'},
+        [Announced(50, 30, 100, 60, "ratelimit"), Announced(900, 36000, None, None, "ratelimit")],
+    ),
+    "ietf, version 10, bytes": (
+        {"RateLimit": "peak;r=0", "RateLimit-Policy": 'peak;q=65535;qu="content-bytes";w=10;pk=:YWJj:'},
+        [Announced(0, None, 65535, 10, "ratelimit", False)],
+    ),
+    "ietf, version 7": (
+        {"RateLimit": "limit=100, remaining=50, reset=5"},
+        [Announced(50, 5, 100, None, "ratelimit")],
+    ),
+    "ietf, version 3": (
+        {"RateLimit-Limit": "100, 100;w=60", "RateLimit-Remaining": "99", "RateLimit-Reset": "50"},
+        [Announced(99, 50, 100, None, "ratelimit-reset")],
+    ),
+    "discord": (
+        {
+            "X-RateLimit-Limit": "5",
+            "X-RateLimit-Remaining": "0",
+            "X-RateLimit-Reset": "1767225601.250",
+            "X-RateLimit-Reset-After": "1.25",
+        },
+        [Announced(0, 1.25, 5, None, "x-ratelimit-reset-after")],
+    ),
+    "reddit": (
+        {"x-ratelimit-remaining": "597.0", "x-ratelimit-used": "3", "x-ratelimit-reset": "284"},
+        [Announced(597, 284, None, None, "x-ratelimit-reset")],
+    ),
+    "twitter": (
+        {"x-rate-limit-limit": "900", "x-rate-limit-remaining": "0", "x-rate-limit-reset": "1767226500"},
+        [Announced(0, 900, 900, None, "x-rate-limit-reset")],
+    ),
+    "openai": (
+        {
+            "x-ratelimit-limit-requests": "60",
+            "x-ratelimit-remaining-requests": "59",
+            "x-ratelimit-reset-requests": "1s",
+            "x-ratelimit-limit-tokens": "150000",
+            "x-ratelimit-remaining-tokens": "149984",
+            "x-ratelimit-reset-tokens": "6m0s",
+        },
+        [
+            Announced(59, 1, 60, None, "x-ratelimit-reset-requests"),
+            Announced(149984, 360, 150000, None, "x-ratelimit-reset-tokens", False),
+        ],
+    ),
+    "anthropic": (
+        {
+            "anthropic-ratelimit-requests-limit": "50",
+            "anthropic-ratelimit-requests-remaining": "49",
+            "anthropic-ratelimit-requests-reset": "2026-01-01T00:00:01Z",
+        },
+        [Announced(49, 1, 50, None, "anthropic-ratelimit-requests-reset")],
+    ),
+    "shopify": (
+        {"X-Shopify-Shop-Api-Call-Limit": "10/40"},
+        [Announced(30, 5, 40, 20, "x-shopify-shop-api-call-limit")],
+    ),
+    "shopify, full": (
+        {"X-Shopify-Shop-Api-Call-Limit": "40/40"},
+        [Announced(0, 0.5, 40, 20, "x-shopify-shop-api-call-limit")],
+    ),
+    "aws": (
+        {"x-amzn-RateLimit-Limit": "0.5"},
+        [Announced(None, 2, 0.5, 1, "x-amzn-ratelimit-limit")],
+    ),
+    "milliseconds since the epoch": (
+        {"X-RateLimit-Remaining": "3", "X-RateLimit-Reset": "1767225601500"},
+        [Announced(3, 1.5, None, None, "x-ratelimit-reset")],
+    ),
+    "a date": (
+        {"X-RateLimit-Remaining": "3", "X-RateLimit-Reset": "Thu, 01 Jan 2026 00:00:30 GMT"},
+        [Announced(3, 30, None, None, "x-ratelimit-reset")],
+    ),
+    "no reset": ({"X-RateLimit-Remaining": "3"}, [Announced(3, None, None, None, "x-ratelimit-remaining")]),
+}
+
+
+@pytest.mark.parametrize("vendor", RECORDED)
+def test_a_recorded_answer(vendor: str) -> None:
+    """Each dialect is read as its vendor means it."""
+    headers, expected = RECORDED[vendor]
+    assert expected == list(announced_in(CaseInsensitiveDict({**headers, "Date": DATE}), wall=0.0))
+    assert speaks(CaseInsensitiveDict(headers))
+
+
+def test_a_moment_is_compared_with_the_date_of_the_server() -> None:
+    """Clocks differ; without a ``Date`` the client's own has to do."""
+    moment = {"x-ratelimit-remaining": "0", "x-ratelimit-reset": "1767225610"}
+    assert 10 == announced_in({**moment, "date": DATE}, wall=0.0)[0].reset
+    assert 4 == announced_in({**moment, "date": "soon"}, wall=WALL + 6)[0].reset
+    assert 0 == announced_in(moment, wall=WALL + 99)[0].reset
+
+
+MALFORMED = [
+    {"X-RateLimit-Remaining": "many"},
+    {"X-RateLimit-Remaining": "-1"},
+    {"X-RateLimit-Remaining": "1, 2"},
+    {"X-RateLimit-Remaining": "1" * 600},
+    {"X-RateLimit-Reset": "soon"},
+    {"RateLimit": "50"},
+    {"RateLimit": '"a";r=x;t=3'},
+    {"RateLimit": '"a;r=1;t=3'},
+    {"RateLimit": "limit=100, remaining=many"},
+    {"RateLimit": '"a";t=3'},
+    {"X-Shopify-Shop-Api-Call-Limit": "32"},
+    {"X-Shopify-Shop-Api-Call-Limit": "x/40"},
+    {"X-Shopify-Shop-Api-Call-Limit": "1/0"},
+    {"x-amzn-RateLimit-Limit": "none"},
+    {"x-amzn-RateLimit-Limit": "0"},
+    {},
+]
+
+
+@pytest.mark.parametrize("headers", MALFORMED, ids=str)
+def test_a_malformed_header_is_passed_over(headers: dict[str, str]) -> None:
+    """It announces nothing, and nothing is raised."""
+    assert () == announced_in(CaseInsensitiveDict(headers), wall=WALL)
+
+
+def test_a_malformed_reset_leaves_the_next_one() -> None:
+    """And without any, what remains is known all the same."""
+    headers = {"x-ratelimit-remaining": "1", "x-ratelimit-reset-after": "soon", "x-ratelimit-reset": "7"}
+    assert 7 == announced_in(headers, wall=WALL)[0].reset
+    assert (
+        Announced(1, None, None, None, "x-ratelimit-remaining")
+        == announced_in({"x-ratelimit-remaining": "1", "x-ratelimit-reset": "?"}, wall=WALL)[0]
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("0", 0),
+        ("59.5", 59.5),
+        ("86400", 86_400),
+        ("1767225660", 60),
+        ("1767225660.5", 60.5),
+        ("1767225660000", 60),
+        ("1m30s", 90),
+        ("6m0s", 360),
+        ("850ms", 0.85),
+        ("1d2h", 93_600),
+        ("2026-01-01T00:01:00Z", 60),
+        ("2026-01-01T01:01:00.25+01:00", 60.25),
+        ("2025-12-31 23:01:00-01:00", 60),
+        ("Thu, 01 Jan 2026 00:01:00 GMT", 60),
+        ("2025-01-01T00:00:00Z", 0),
+        ("1m 30s", None),
+        ("2026-13-01T00:00:00Z", None),
+        ("0000-01-01T00:00:00Z", None),
+        ("2026-02-30T00:00:00Z", None),
+        ("2026-01-01T00:00:00", None),
+        ("tomorrow", None),
+        ("", None),
+    ],
+)
+def test_a_reset_is_told_apart_by_its_value(text: str, expected: float | None) -> None:
+    """Seconds, moments in seconds or milliseconds, durations and dates."""
+    found = parse_reset(text, Message({}, WALL))
+    assert expected == (found if found is None else pytest.approx(found))
+
+
+@pytest.mark.parametrize(
+    ("limits", "expected"),
+    [
+        ([], None),
+        ([Announced(5, 30, source="a")], None),
+        ([Announced(0, None, source="a")], None),
+        ([Announced(0, 30, source="a")], (30, "a")),
+        ([Announced(None, 2, source="b")], (2, "b")),
+        ([Announced(0, 30, source="a"), Announced(0.5, 90, source="c"), Announced(1, 99, source="d")], (90, "c")),
+    ],
+)
+def test_the_hint_of_a_throttled_response(limits: list[Announced], expected: object) -> None:
+    """It is the longest reset of what is used up, or of what is said to be limited without a number left."""
+    assert expected == limit_hint(limits)
+
+
+def test_a_row_of_a_user_is_one_line() -> None:
+    """It is looked for before the known ones, and names are compared without regard to case."""
+    rows = dialects_of([RateLimitDialect("Acme-Left", "Acme-Next", "Acme-Most")])
+    headers = CaseInsensitiveDict({"ACME-LEFT": "3", "ACME-NEXT": "2s", "ACME-MOST": "9"})
+    assert (Announced(3, 2, 9, None, "acme-next"),) == announced_in(headers, wall=WALL, dialects=rows)
+    assert () == announced_in(headers, wall=WALL)
+    assert (*rows[:1], *DIALECTS) == dialects_of(rows[0])
+
+
+def test_the_values_of_the_option() -> None:
+    """Two words, and rows."""
+    assert dialects_of("off") is None
+    assert DIALECTS == dialects_of("announced")
+
+
+@pytest.mark.parametrize("value", ["on", None, True, 1, [], ["x"], b"off", {}])
+def test_another_value_is_refused(value: object) -> None:
+    """With what is allowed."""
+    with pytest.raises(Refused, match="'announced', 'off', a RateLimitDialect"):
+        dialects_of(value)
+
+
+NAMES = sorted({name for row in DIALECTS for name in (row.remaining, row.limit, *row.resets) if name} | {"date"})
+VALUES = st.one_of(
+    st.text(max_size=40),
+    st.text(alphabet='0123456789.;=,"rtqw/- :TZGMT+dhms', max_size=60),
+    st.sampled_from([value for headers, _ in RECORDED.values() for value in headers.values()]),
+)
+
+
+@given(st.dictionaries(st.sampled_from(NAMES), VALUES, max_size=8), st.floats(min_value=0, max_value=1e11))
+def test_no_header_raises_or_makes_a_number_that_is_none(headers: dict[str, str], wall: float) -> None:
+    """Numbers are finite and 0 or more, whatever a server writes."""
+    limits = announced_in(headers, wall=wall)
+    numbers = [number for limit in limits for number in limit[:4] if number is not None]
+    assert all(0 <= number < 1e17 for number in numbers)
+    hint = limit_hint(limits)
+    assert hint is None or hint.seconds >= 0
+
+
+@given(st.text(max_size=60))
+def test_no_text_raises(text: str) -> None:
+    """Neither as a duration nor as a date."""
+    parse_duration(text)
+    parse_iso_date(text)

@@ -1,0 +1,446 @@
+"""The gate of a scope (contract 7.4): what passes, who waits and in which order; then adapters, then threads."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+import requests
+from requests.structures import CaseInsensitiveDict
+from urllib3.util import Retry
+
+from requests_smithy_retry import (
+    RateLimitDialect,
+    SimpleRetryStrategy,
+    StandardRetryStrategy,
+    retry_history,
+    retry_options,
+)
+from requests_smithy_retry.pacing import gate as gate_module
+from requests_smithy_retry.pacing.announced import DIALECTS
+from requests_smithy_retry.pacing.gate import Gate, Gates
+from requests_smithy_retry.pacing.pace import Pace
+from requests_smithy_retry.pacing.server_hints import Hint
+from requests_smithy_retry.testing.clock import FakeClock
+from tests.support import URL, Reply, prepare, reset_error, scripted, send
+
+WALL = 1_700_000_000.0
+
+
+def gate_with(clock: FakeClock | None = None) -> Gate:
+    """A gate that nobody has told anything."""
+    return Gate(clock or FakeClock(), DIALECTS, set(), set())
+
+
+def headers(remaining: object, reset: object = 10.5, limit: object = 100, **more: str) -> Mapping[str, str]:
+    """One announced limit."""
+    named = {"X-RateLimit-Remaining": remaining, "X-RateLimit-Reset": reset, "X-RateLimit-Limit": limit, **more}
+    return CaseInsensitiveDict({name: str(value) for name, value in named.items()})
+
+
+def test_an_open_gate_is_asked_by_nobody() -> None:
+    """It is in neither set while there is plenty, and in both from when there is not."""
+    gate = gate_with()
+    gate.look(headers(99))
+    assert not gate.is_limiting
+    assert "open" in repr(gate)
+    gate.hear(headers(0), WALL)
+    assert gate.is_limiting
+    assert gate.shut == gate.busy == {gate}
+    assert "limiting" in repr(gate)
+
+
+def counted_reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Filled with one item for each closer look."""
+    read: list[int] = []
+    real = Pace.hear
+    monkeypatch.setattr(Pace, "hear", lambda *args: read.append(1) or real(*args))
+    return read
+
+
+def test_plenty_is_seen_at_a_glance(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The headers are read once per window, and again when half is used."""
+    read = counted_reads(monkeypatch)
+    clock = FakeClock()
+    gate = gate_with(clock)
+    for remaining in (99, 98, 90, 70, 51):
+        gate.look(headers(remaining))
+    assert len(read) == 1
+    gate.look(headers(50))
+    assert len(read) == 2
+    gate.look(CaseInsensitiveDict())
+    clock.advance(11)
+    gate.look(headers(99))
+    assert len(read) == 4
+
+
+def test_of_several_headers_each_is_glanced_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Requests count above a half; tokens above nothing."""
+    read = counted_reads(monkeypatch)
+    gate = gate_with()
+
+    def both(requests_left: int, tokens_left: int) -> Mapping[str, str]:
+        return CaseInsensitiveDict(
+            {
+                **{f"x-ratelimit-{name}-requests": str(value) for name, value in LIMIT(requests_left)},
+                **{f"x-ratelimit-{name}-tokens": str(value) for name, value in LIMIT(tokens_left)},
+            }
+        )
+
+    for requests_left, tokens_left in ((99, 99), (90, 5), (51, 1), (51, 0), (50, 5)):
+        gate.look(both(requests_left, tokens_left))
+    assert len(read) == 3
+
+
+def LIMIT(left: int) -> list[tuple[str, object]]:
+    """The three headers of one limit."""
+    return [("remaining", left), ("reset", "10.5s"), ("limit", 100)]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ({"RateLimit": '"a";r=90;t=10'}, {"RateLimit": '"a";r=80;t=9'}),
+        ({"RateLimit": "limit=100, remaining=90, reset=10"}, {"RateLimit": "limit=100, remaining=80, reset=9"}),
+    ],
+)
+def test_so_it_is_in_structured_fields(
+    first: dict[str, str], second: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The number is in the middle of those."""
+    gate = gate_with()
+    gate.look(CaseInsensitiveDict(first))
+    read = counted_reads(monkeypatch)
+    gate.look(CaseInsensitiveDict(second))
+    assert [] == read
+
+
+def test_who_comes_to_a_closed_gate_waits_until_it_opens() -> None:
+    """Then it is open for everybody."""
+    clock = FakeClock()
+    gate = gate_with(clock)
+    gate.hear(CaseInsensitiveDict(), WALL, hint=Hint(7.0, "retry-after"))
+    assert (7.0, "retry-after") == gate.enter(None, 120.0)
+    assert not gate.is_limiting
+    assert [7.0] == clock.sleeps
+
+
+@pytest.mark.parametrize(("deadline", "longest"), [(6.0, 120.0), (7.0, 120.0), (None, 6.0), (None, 0.0)])
+def test_a_wait_that_would_be_in_vain_is_not_begun(deadline: float | None, longest: float) -> None:
+    """The gate opens later than the bounds allow: it is sent at once, for the server's own answer."""
+    clock = FakeClock()
+    gate = gate_with(clock)
+    gate.hear(CaseInsensitiveDict(), WALL, hint=Hint(7.0, "retry-after"))
+    assert (0.0, "") == gate.enter(deadline, longest)
+    assert [] == clock.sleeps
+
+
+def test_a_gate_that_is_closed_again_meanwhile_holds_no_longer_than_the_bounds() -> None:
+    """The wait was begun in good faith, and ends with a send."""
+    clock = ClockThatTells()
+    gate = gate_with(clock)
+    gate.hear(CaseInsensitiveDict(), WALL, hint=Hint(7.0, "retry-after"))
+    clock.told = lambda: gate.hear(CaseInsensitiveDict(), WALL, hint=Hint(60.0, "x"))
+    assert 20.0 == gate.enter(20.0, 120.0)[0]
+
+
+class ClockThatTells(FakeClock):
+    """Does something before its first wait ends."""
+
+    told: Callable[[], object] | None = None
+
+    def wait(self, condition: threading.Condition, seconds: float) -> None:
+        """Let others have the lock meanwhile."""
+        condition.release()
+        told, self.told = self.told, None
+        self.sleep(seconds)
+        if told is not None:
+            told()
+        condition.acquire()
+
+
+def test_a_reset_says_more_exactly_what_a_retry_after_rounds_up() -> None:
+    """Where both are the same moment."""
+    gate = gate_with()
+    gate.hear(headers(0, 6.3), WALL, hint=Hint(7.0, "retry-after"))
+    assert (6.3, "x-ratelimit-reset") == gate.enter(None, 120.0)
+    gate.hear(headers(0, 3.3), WALL, hint=Hint(7.0, "retry-after"))
+    waited, source = gate.enter(None, 120.0)
+    assert (pytest.approx(7.0), "retry-after") == (waited, source)
+
+
+def test_one_who_is_interrupted_makes_room() -> None:
+    """Nobody waits for it."""
+    gate = gate_with(InterruptedClock())
+    gate.hear(CaseInsensitiveDict(), WALL, hint=Hint(7.0, "retry-after"))
+    with pytest.raises(KeyboardInterrupt):
+        gate.enter(None, 120.0)
+    assert not gate._waiters
+
+
+class InterruptedClock(FakeClock):
+    """Ctrl-C comes during each sleep."""
+
+    def sleep(self, seconds: float) -> None:
+        """Never ends well."""
+        raise KeyboardInterrupt
+
+
+def test_a_child_of_a_fork_has_nobody_waiting() -> None:
+    """Those who waited are in the parent."""
+    gate = gate_with()
+    gate._waiters.append(threading.Condition())
+    gate.renew_lock()
+    assert not gate._waiters
+
+
+class TestGates:
+    def test_a_silent_scope_is_looked_at_once(self) -> None:
+        """Its first success tells."""
+        gates = Gates(FakeClock(), DIALECTS, set())
+        assert gates.first_look("a", CaseInsensitiveDict()) is None
+        assert gates.first_look("a", headers(5)) is None
+        assert gates.first_look("b", headers(99)) is gates.of("b")
+        assert gates.first_look("b", headers(98)) is gates.of("b")
+
+    def test_a_failure_is_looked_at_always(self) -> None:
+        """Also in a scope that was silent so far."""
+        gates = Gates(FakeClock(), DIALECTS, set())
+        gates.first_look("a", CaseInsensitiveDict())
+        failed = {"throttled": True, "floor": None, "longest": 120.0}
+        gates.failed("a", CaseInsensitiveDict(), **failed)
+        assert gates.of("a") is None
+        gates.failed("a", CaseInsensitiveDict({"Retry-After": "3"}), **failed)
+        assert gates.of("a").is_limiting
+        assert gates.first_look("a", CaseInsensitiveDict()) is gates.of("a")
+
+    @pytest.mark.parametrize(
+        ("told", "options", "expected"),
+        [
+            ({"Retry-After": "3"}, {}, 3.0),
+            ({"Retry-After": "3"}, {"throttled": False}, None),
+            ({"Retry-After": "300"}, {}, None),
+            ({"Retry-After": "0"}, {}, None),
+            ({"x-amz-retry-after": "3000"}, {}, None),
+            ({"x-ratelimit-reset": "9.5"}, {}, 9.5),
+            ({}, {"floor": 60.0}, 60.0),
+            ({}, {}, None),
+        ],
+    )
+    def test_what_closes_a_gate(self, told: dict[str, str], options: Any, expected: float | None) -> None:
+        """A wait that a server asked of everybody, and that is short enough to be waited."""
+        clock = FakeClock()
+        gates = Gates(clock, DIALECTS, set())
+        gates.failed("a", CaseInsensitiveDict(told), **{"throttled": True, "floor": None, "longest": 120.0, **options})
+        gate = gates.of("a")
+        waited = None if gate is None or not gate.is_limiting else gate.enter(None, 120.0)[0]
+        assert expected == waited
+
+    def test_so_many_scopes_have_one(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """An open gate goes first; where all are closed, a new scope has none."""
+        monkeypatch.setattr(gate_module, "MOST_GATES", 2)
+        gates = Gates(FakeClock(), DIALECTS, set())
+        for scope in "abc":
+            gates.first_look(scope, headers(99))
+        gates.remember("c", None, gates.of("c"))
+        assert (None, True) == (gates.of("a"), gates.of("c") is not None)
+        for scope in "bcd":
+            gates.failed(scope, headers(0), throttled=True, floor=None, longest=120.0)
+        assert gates.of("d") is None
+        assert gates.first_look("d", headers(99)) is None
+        for origin in "efg":
+            gates.remember(origin, None, gates.of("c"))
+        assert 2 >= len(gates.known)
+        for scope in "xyz":
+            gates.first_look(scope, CaseInsensitiveDict())
+        gates.renew_lock()
+
+
+LIMITED = Reply(429, {"Retry-After": "7"})
+
+
+class TestAdapters:
+    def test_one_operations_hint_holds_the_next_one_back(self) -> None:
+        """Though its first attempt met no failure, and it says so."""
+        clock = FakeClock()
+        adapter = scripted(LIMITED, 200, 200, 200, clock=clock, max_attempts=1)
+        assert 429 == send(adapter).status_code
+        history = retry_history(send(adapter))
+        assert [7.0] == clock.sleeps
+        assert (7.0, "retry-after") == (history.attempts[0].gate_wait, history.attempts[0].gate_source)
+        assert "and 7 s for a rate limit (retry-after) 200" in history.explain()
+        assert 0.0 == retry_history(send(adapter)).attempts[0].gate_wait
+
+    def test_another_scope_is_not_held_back(self) -> None:
+        """Its server said nothing."""
+        clock = FakeClock()
+        adapter = scripted(LIMITED, 200, clock=clock, max_attempts=1)
+        send(adapter)
+        send(adapter, url="https://other.example.com/")
+        assert [] == clock.sleeps
+
+    @pytest.mark.parametrize(
+        "options",
+        [
+            {"pacing": "off", "max_attempts": 1},
+            {"max_retries": Retry(1, respect_retry_after_header=False)},
+            {"enabled": False},
+        ],
+    )
+    def test_where_pacing_is_off_nobody_waits(self, options: dict[str, Any]) -> None:
+        """The adapter's option, a translated ``Retry`` that heeds no hint, or no retries at all."""
+        clock = FakeClock()
+        adapter = scripted(LIMITED, 200, clock=clock, **options)
+        send(adapter)
+        assert 200 == send(adapter).status_code
+        assert [] == clock.sleeps
+
+    def test_a_block_can_switch_it_off(self) -> None:
+        """And an inner one on again."""
+        clock = FakeClock()
+        adapter = scripted(LIMITED, 200, 200, clock=clock, max_attempts=1)
+        send(adapter)
+        with retry_options(pacing="off"):
+            send(adapter)
+            assert [] == clock.sleeps
+            with retry_options(pacing="announced"):
+                send(adapter)
+        assert [7.0] == clock.sleeps
+
+    def test_a_deadline_bounds_it(self) -> None:
+        """What cannot be waited for is sent, and gets the server's own answer."""
+        clock = FakeClock()
+        adapter = scripted(LIMITED, LIMITED, clock=clock, max_attempts=1, operation_timeout=5)
+        send(adapter)
+        assert 429 == send(adapter).status_code
+        assert [] == clock.sleeps
+
+    def test_so_does_the_longest_hint(self) -> None:
+        """A retry counts the seconds that it has waited already."""
+        clock = FakeClock()
+        adapter = scripted(LIMITED, LIMITED, 200, clock=clock, max_retry_after=7)
+        adapter.strategy.gates.failed(
+            "https://api.example.com:443", headers(0, 60), throttled=True, floor=None, longest=99
+        )
+        response = send(adapter)
+        assert 200 == response.status_code
+        assert [7.0, 7.0] == clock.sleeps
+
+    def test_sends_are_spaced_where_the_rest_would_not_last(self) -> None:
+        """The first half goes at once; the other half arrives within the window."""
+        clock = FakeClock()
+        left = iter(range(99, -1, -1))
+        reset = lambda: 10.5 - clock.now()  # noqa: E731 - a line of the script
+
+        def answer(_: Any) -> Reply:
+            return Reply(200, dict(headers(next(left), reset())))
+
+        adapter = scripted(*[answer] * 100, clock=clock)
+        for _ in range(100):
+            clock.advance(0.001)
+            send(adapter)
+        assert 49 <= len(clock.sleeps) <= 52
+        assert 9.5 < clock.now() < 10.5
+
+    def test_a_user_adds_a_dialect_in_one_line(self) -> None:
+        """It counts for the gate and for the delay."""
+        clock = FakeClock()
+        acme = RateLimitDialect("acme-left", reset="acme-next")
+        limited = Reply(429, {"acme-left": "0", "acme-next": "3s"})
+        adapter = scripted(limited, 200, 200, clock=clock, pacing=acme)
+        assert [0.0, 3.0] == [attempt.delay for attempt in retry_history(send(adapter)).attempts]
+        assert (acme,) == adapter.retry_config.pacing
+
+    def test_a_failure_without_a_response_is_no_send_on_its_way(self) -> None:
+        """It will not be answered any more."""
+        clock = FakeClock()
+        adapter = scripted(
+            Reply(200, dict(headers(99))),
+            Reply(200, dict(headers(3, 10.4))),
+            reset_error(),
+            Reply(200, dict(headers(2, 8))),
+            clock=clock,
+        )
+        for _ in range(3):
+            clock.advance(0.05)
+            response = send(adapter)
+        assert 2 == len(retry_history(response).attempts)
+
+    def test_a_retry_tells_what_it_waited(self) -> None:
+        """By way of an operation, as with a deadline, a listener, or in adaptive mode."""
+        clock = FakeClock()
+        adapter = scripted(LIMITED, 503, 200, clock=clock, mode="adaptive", max_attempts=1)
+        send(adapter)
+        history = retry_history(send(adapter))
+        assert history.attempts[0].gate_wait > 0
+        assert history.attempts[0].status == 503
+
+    @pytest.mark.parametrize("strategy", [SimpleRetryStrategy, StandardRetryStrategy])
+    def test_a_copy_begins_with_open_gates(self, strategy: Any) -> None:
+        """As with a full quota."""
+        adapter = scripted(LIMITED, strategy=strategy(max_attempts=1, clock=FakeClock()))
+        send(adapter)
+        for made in (copy.copy(adapter.strategy), pickle.loads(pickle.dumps(adapter.strategy))):
+            assert not made.gates.shut
+            assert made.gates.busy is made.busy
+        assert adapter.strategy.gates.shut
+
+    def test_a_scope_of_the_programs_own(self) -> None:
+        """Its server announces; each success of it is looked at, and none of a silent one."""
+        clock = FakeClock()
+        script = [Reply(200, dict(headers(99))), 200, Reply(200, dict(headers(0, 5.5))), 200]
+        adapter = scripted(*script, clock=clock, scope=lambda request: request.headers.get("Key", ""))
+        for key in ("a", "b", "a", "a"):
+            adapter.send(prepare(headers={"Key": key}))
+        assert [5.5] == clock.sleeps
+
+    def test_an_announcing_origin_keeps_its_quota(self) -> None:
+        """Its first-try successes are told to the quota, as those of any other."""
+        adapter = scripted(*[Reply(200, dict(headers(99)))] * 3, clock=FakeClock(), quota="payoff")
+        bucket = adapter.strategy.bucket("https://api.example.com:443")
+        bucket.settle()
+        for _ in range(3):
+            send(adapter)
+        assert 3 == bucket.settle()
+        assert {"https://api.example.com"} == set(adapter.strategy.gates.known)
+
+
+@pytest.mark.real_time
+def test_fifty_threads_wait_for_one_hint_in_the_order_in_which_they_came() -> None:
+    """And none of them is refused."""
+    gate = Gates(SystemClockOf(), DIALECTS, set())._made("a")
+    gate.hear(CaseInsensitiveDict(), WALL, hint=Hint(0.5, "retry-after"))
+    order: list[int] = []
+
+    def enter(at: int) -> None:
+        gate.enter(None, 120.0)
+        order.append(at)
+
+    threads = []
+    for at in range(50):
+        thread = threading.Thread(target=enter, args=(at,))
+        thread.start()
+        threads.append(thread)
+        while len(gate._waiters) <= at and thread.is_alive():
+            pass
+    for thread in threads:
+        thread.join(30)
+    assert sorted(order) == list(range(50))
+    assert not gate.is_limiting
+
+
+def SystemClockOf() -> Any:
+    """The machine's clock."""
+    from requests_smithy_retry import SystemClock
+
+    return SystemClock()
+
+
+def test_the_url_of_the_tests_is_that_scope() -> None:
+    """Which the tests above name."""
+    assert URL.startswith("https://api.example.com")
+    assert requests.Request("GET", URL).prepare().url == URL

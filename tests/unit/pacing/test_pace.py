@@ -1,0 +1,210 @@
+"""The pace that announced limits allow (contract 7.4): tables, then properties."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from requests_smithy_retry.pacing.announced import Announced
+from requests_smithy_retry.pacing.pace import ALWAYS, MOST_WINDOWS, Pace
+
+
+def told(remaining: float | None, reset: float | None, limit: float = 100, source: str = "a") -> list[Announced]:
+    """One limit, as a response announces it."""
+    return [Announced(remaining, reset, limit, None, source)]
+
+
+def used_up(now: float = 0.0, remaining: float = 40, limit: float = 100) -> Pace:
+    """A pace that has seen a window of 10.5 s be used at a rate that it cannot bear."""
+    pace = Pace(now)
+    pace.hear(told(limit - 1, 10.5, limit), now)
+    pace.hear(told(remaining, 9.5, limit), now + 1, round(limit - 1 - remaining))
+    return pace
+
+
+def test_while_there_is_plenty_nothing_is_spaced() -> None:
+    """More than half of the limit is left."""
+    pace = used_up(remaining=51)
+    assert not pace.is_spaced
+    assert pace.due(1.0, 0) <= 1.0
+    assert pace.next_look(told(51, 9.5)[0], 0) == (50.0, 10.5)
+
+
+def test_what_lasts_at_the_present_rate_is_not_spaced() -> None:
+    """Less than half is left, and so is less than half of the window."""
+    pace = Pace(0.0)
+    pace.hear(told(99, 10.5), 0.0)
+    pace.hear(told(30, 2.5), 8.0, 69)
+    assert not pace.is_spaced
+    assert pace.next_look(told(30, 2.5)[0], 0) == (30 - 100 / 32, 10.5)
+
+
+def test_one_response_is_no_rate() -> None:
+    """Who comes late into a window that others have used is not held up for its first requests."""
+    pace = Pace(0.0)
+    pace.hear(told(2000, 3000.5, 5000), 0.0)
+    pace.hear(told(1999, 3000.4, 5000), 0.1)
+    assert not pace.is_spaced
+
+
+def test_what_would_run_dry_is_spaced_to_arrive_just_inside() -> None:
+    """As many sends as are left go until the reset, evenly."""
+    pace = used_up(remaining=40)
+    assert pace.is_spaced
+    assert ALWAYS == pace.next_look(told(40, 9.5)[0], 0)
+    now, sent = 1.0, []
+    while now < 10.4:
+        due = pace.due(now, 1)
+        now = max(now, due)
+        pace.sent(now, due)
+        pace.hear(told(40 - len(sent) - 1, 10.5 - now), now)
+        sent.append(now)
+    inside = [at for at in sent if at < 10.5]
+    assert 38 <= len(inside) <= 40
+    gaps = [later - earlier for earlier, later in itertools.pairwise(inside)]
+    assert max(gaps) < 3 * 9.5 / 40
+
+
+def test_nothing_left_closes_until_the_reset() -> None:
+    """Then the next window is taken to be whole, and is spaced over its length."""
+    pace = used_up(remaining=0)
+    assert 10.5 == pace.due(2.0, 3)
+    assert pace.due(10.5, 3) <= 10.5
+    pace.sent(10.5, 10.5)
+    assert 10.5 + 10.5 / 99 == pytest.approx(pace.due(10.5, 2))
+
+
+def test_only_the_share_of_this_process_is_spent() -> None:
+    """What is left fell by ten times as much as this process sent."""
+    pace = Pace(0.0)
+    for at in range(50):
+        pace.hear(told(999 - 10 * at, 10.5 - at * 0.1, 1000), at * 0.1)
+    remaining, left = 409, 5.5
+    assert not pace.is_spaced
+    pace.hear(told(409, 5.5, 1000), 5.0, 10)
+    assert pace.is_spaced
+    gap = pace.due(5.0, 1) - 5.0
+    assert 4 * left / remaining < gap < 12 * left / remaining
+
+
+def test_sends_on_their_way_are_spent() -> None:
+    """Until they are answered, or get no response."""
+    pace = used_up(remaining=3)
+    gaps = []
+    for _ in range(3):
+        gaps.append(pace.due(1.0, 1))
+        pace.sent(1.0, 1.0)
+    assert 10.5 == pace.due(1.0, 1)
+    for _ in range(4):
+        pace.lost()
+    assert gaps[0] == pace.due(1.0, 1)
+    assert gaps[0] < gaps[1] <= gaps[2] == 10.5
+
+
+def test_a_hint_closes_and_those_who_waited_are_spread() -> None:
+    """Over a tenth of the wait, where nothing is known of the next window."""
+    pace = Pace(0.0)
+    pace.throttled(10.0, 0.0, "retry-after")
+    assert (10.0, "retry-after") == (pace.due(3.0, 4), pace.source)
+    first = pace.due(10.0, 4)
+    assert first <= 10.0
+    pace.sent(10.0, 10.0)
+    assert 10.25 == pace.due(10.0, 4)
+    pace.throttled(1.0, 0.0, "retry-after")
+    assert 10.25 == pace.due(10.0, 4)
+
+
+def test_a_hint_knows_better_than_the_reset_of_a_bucket() -> None:
+    """A bucket has a place sooner than it is full."""
+    pace = used_up(remaining=0)
+    pace.throttled(0.5, 1.0, "retry-after")
+    assert 1.5 == pace.due(1.2, 1)
+    assert pace.due(1.5, 1) < 2.0
+
+
+def test_tokens_close_only_at_their_end() -> None:
+    """How many a request costs is not known."""
+    pace = Pace(0.0)
+    pace.hear([Announced(5, 60.0, 1000, None, "tokens", False)], 0.0)
+    assert pace.due(0.0, 0) <= 0.0
+    assert (0.0, float("inf")) == pace.next_look(Announced(5, 60.0, 1000, None, "tokens", False), 0)
+    pace.hear([Announced(0, 60.0, 1000, None, "tokens", False)], 0.0)
+    assert 60.0 == pace.due(0.0, 0)
+
+
+def test_a_limit_without_numbers_says_nothing() -> None:
+    """Neither without what is left nor without a reset."""
+    pace = Pace(0.0)
+    pace.hear(told(None, 3.0) + told(0, None), 0.0)
+    assert pace.relax(0.0)
+    assert {ALWAYS} == {pace.next_look(limit, 0) for limit in told(None, 3.0) + told(0, None)}
+
+
+def test_a_bucket_that_fills_again_is_believed() -> None:
+    """Its reset moves on with the time, and what is left may grow."""
+    pace = used_up(remaining=10)
+    before = pace.due(1.0, 1)
+    pace.hear(told(45, 10.5), 3.0)
+    assert pace.due(3.0, 1) - 3.0 < before - 1.0
+
+
+def test_responses_out_of_order_do_not_fill_a_window() -> None:
+    """Within one window, the least that was left counts."""
+    pace = used_up(remaining=10)
+    before = pace.due(1.0, 1)
+    pace.hear(told(48, 9.5), 1.0)
+    assert pace.due(1.0, 1) >= before - 0.1
+
+
+def test_the_next_window_ends_the_spacing_once_nobody_waits() -> None:
+    """It is not kept for those who come later and find plenty."""
+    pace = used_up(remaining=10)
+    assert not pace.relax(1.0)
+    pace.hear(told(99, 10.5), 11.0)
+    assert pace.relax(11.0)
+    assert not pace.is_spaced
+
+
+def test_a_window_of_which_nobody_speaks_is_forgotten() -> None:
+    """So a route that is no longer asked does not hold up the others for ever."""
+    pace = used_up(remaining=0)
+    pace.hear(told(99, 60.0, source="b"), 200.0)
+    assert pace.relax(200.0)
+
+
+def test_so_many_limits_are_kept() -> None:
+    """A server that names a new one each time does not fill the memory."""
+    pace = Pace(0.0)
+    for at in range(2 * MOST_WINDOWS):
+        pace.hear(told(0, 5.0 + at, source=f"s{at}"), 0.0)
+    assert 5.0 + MOST_WINDOWS - 1 == pace.due(0.0, 1)
+
+
+NUMBER = st.floats(min_value=0, max_value=1e6)
+LIMIT = st.builds(Announced, NUMBER, NUMBER, st.none() | NUMBER, st.none() | NUMBER, st.sampled_from("ab"))
+
+
+@given(st.lists(st.tuples(NUMBER, st.lists(LIMIT, max_size=3), st.sampled_from(["hear", "sent", "hint", "lost"]))))
+def test_nothing_is_due_later_than_the_server_said(steps: list[tuple[float, list[Announced], str]]) -> None:
+    """Whatever it announces: the latest moment that was named, with the spread, bounds every wait."""
+    pace, now, latest = Pace(0.0), 0.0, 0.0
+    for seconds, limits, what in steps:
+        now += seconds % 7
+        lengths = [max(limit.reset or 0.0, limit.window or 0.0) for limit in limits]
+        latest = max([latest, *(now + 2 * length for length in lengths)])
+        if what == "sent":
+            pace.sent(now, min(now, pace.due(now, 1)))
+        elif what == "lost":
+            pace.lost()
+        elif what == "hint":
+            latest = max(latest, now + 1.2 * seconds)
+            pace.throttled(seconds, now, "hint")
+        else:
+            pace.hear(limits, now)
+        due = pace.due(now, 1)
+        window = max([window.length for window in pace._windows.values()], default=0.0)
+        assert due <= max(now, latest) + window + 1e-6
+        pace.relax(now)

@@ -1,0 +1,289 @@
+"""Connections that lie idle (contract 14.7): too old ones are not used, and the kernel probes those that are kept."""
+
+from __future__ import annotations
+
+import pickle
+import queue
+import socket
+import threading
+from typing import Any
+
+import pytest
+import requests
+import urllib3
+from urllib3.connectionpool import HTTPConnectionPool
+
+from requests_smithy_retry import RetryAdapter, retry_options
+from requests_smithy_retry.testing import DEFAULT_BODY, FakeClock, FaultProxy, FaultServer, Forget
+from requests_smithy_retry.wire import idle
+from requests_smithy_retry.wire.idle import KeptConnections, keep_alive_options
+from requests_smithy_retry.wire.pools import preparing
+from tests.unit.testing.fault_oracle import tls_contexts
+
+from .support import SocksProxy, session
+
+
+class Connection:
+    """What a pool keeps, as far as the queue looks at it."""
+
+    closed = 0
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+WAYS: dict[str, Any] = {"without waiting": {"block": False}, "waiting": {"block": True, "timeout": 30}}
+ways = pytest.mark.parametrize("how", WAYS.values(), ids=WAYS)
+
+
+@ways
+@pytest.mark.parametrize(("lay", "closed"), [(0, 0), (54.9, 0), (55, 1), (3600, 1)])
+def test_a_connection_is_closed_if_it_lay_too_long(how: Any, lay: float, closed: int) -> None:
+    """The queue hands it out nevertheless: urllib3 connects it again."""
+    clock, connection = FakeClock(), Connection()
+    kept = KeptConnections(1, 55, clock.now)
+    kept.put(connection, block=False)
+    clock.advance(lay)
+    assert (connection, closed) == (kept.get(**how), connection.closed)
+
+
+@ways
+def test_the_connection_used_last_comes_first(how: Any) -> None:
+    """Each has its own age."""
+    clock, old, new = FakeClock(), Connection(), Connection()
+    kept = KeptConnections(2, 55, clock.now)
+    kept.put(old, block=False)
+    clock.advance(50)
+    kept.put(new, block=False)
+    clock.advance(10)
+    assert [new, old] == [kept.get(**how) for _ in range(2)]
+    assert (0, 1) == (new.closed, old.closed)
+
+
+@ways
+def test_a_place_for_a_connection_has_no_age(how: Any) -> None:
+    """A pool begins with as many None as it may keep connections."""
+    clock = FakeClock()
+    kept = KeptConnections(1, 0, clock.now)
+    kept.put(None, block=False)
+    clock.advance(100)
+    assert kept.get(**how) is None
+
+
+@pytest.mark.parametrize("how", [{"block": False}, {"block": True, "timeout": 0.001}])
+def test_an_empty_queue_is_empty(how: Any) -> None:
+    """It says so as the standard library's does, full and empty."""
+    kept = KeptConnections(1, 55, FakeClock().now)
+    with pytest.raises(queue.Empty):
+        kept.get(**how)
+    kept.put("one", block=False)
+    with pytest.raises(queue.Full):
+        kept.put("two", block=False)
+    assert (["one"], 1, False) == (kept.queue, kept.qsize(), kept.empty())
+
+
+def test_who_waits_gets_a_connection_that_is_put_back() -> None:
+    """The queue of a pool that blocks wakes the waiter."""
+    kept, got = KeptConnections(1, 55, FakeClock().now), []
+    waiter = threading.Thread(target=lambda: got.append(kept.get(block=True, timeout=60)))
+    waiter.start()
+    kept.put("one", block=False)
+    waiter.join()
+    assert ["one"] == got
+
+
+def test_threads_share_it() -> None:
+    """Nothing is lost and nothing is handed out twice."""
+    kept, taken = KeptConnections(8, 55, FakeClock().now), []
+    for number in range(8):
+        kept.put(number, block=False)
+
+    def use() -> None:
+        for _ in range(500):
+            try:
+                item = kept.get(block=False)
+            except queue.Empty:
+                continue
+            taken.append(item)
+            kept.put(item, block=False)
+
+    threads = [threading.Thread(target=use) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert list(range(8)) == sorted(kept.queue)
+
+
+class OwnQueue(queue.LifoQueue):  # type: ignore[type-arg]
+    """As gevent's users set one."""
+
+
+@pytest.mark.parametrize(
+    ("own", "max_idle", "expected"),
+    [
+        (HTTPConnectionPool.QueueCls, 55, KeptConnections),
+        (HTTPConnectionPool.QueueCls, None, HTTPConnectionPool.QueueCls),
+        (OwnQueue, 55, OwnQueue),
+        (lambda maxsize: OwnQueue(maxsize), 55, OwnQueue),
+    ],
+)
+def test_a_queue_that_a_program_chose_is_left_to_it(own: Any, max_idle: Any, expected: Any) -> None:
+    """And so is urllib3's own where no age is too old."""
+    chosen = type("Pool", (HTTPConnectionPool,), {"QueueCls": staticmethod(own)})
+    with preparing(chosen, max_idle=max_idle)("127.0.0.1", 9) as pool:
+        assert expected is type(pool.pool)
+
+
+def test_classes_by_another_clock_are_not_kept() -> None:
+    """Those by the machine's are made once."""
+    ages = [preparing(HTTPConnectionPool, max_idle=age) for age in (1, 1, 2)]
+    own = [preparing(HTTPConnectionPool, max_idle=1, clock=FakeClock()) for _ in range(2)]
+    assert (True, False, False) == (ages[0] is ages[1], ages[1] is ages[2], own[0] is own[1])
+
+
+def same(adapter: RetryAdapter) -> RetryAdapter:
+    return adapter
+
+
+def pickled(adapter: RetryAdapter) -> RetryAdapter:
+    pickle.dumps(adapter)
+    state = adapter.__getstate__()
+    other = RetryAdapter.__new__(RetryAdapter)
+    other.__setstate__(state)  # as pickle does it, but with the same clock
+    return other
+
+
+@pytest.mark.parametrize("pool_block", [False, True])
+@pytest.mark.parametrize("made_by", [same, pickled])
+@pytest.mark.parametrize("way", ["direct", "proxy", "socks"])
+def test_each_kind_of_pool_goes_by_it(way: str, made_by: Any, pool_block: bool) -> None:
+    """Directly, by a proxy, by SOCKS; after unpickling; and where callers wait for a connection."""
+    if way == "socks":
+        pytest.importorskip("socks")
+    clock = FakeClock()
+    adapter = made_by(RetryAdapter(max_idle=10, pool_block=pool_block, clock=clock))
+    with FaultServer() as server, SocksProxy() as socks, requests.Session() as made:
+        made.trust_env = False
+        made.mount("http://", adapter)
+        # The server stands in for a proxy: it answers every target.
+        proxy = {"direct": None, "proxy": server.url, "socks": f"socks5://127.0.0.1:{socks.port}"}[way]
+        counts = []
+        for pause in (9.5, 9.5, 10.5):
+            assert DEFAULT_BODY == made.post(server.url, data=b"x", proxies={"http": proxy}).content
+            counts.append(server.connections)
+            clock.advance(pause)
+        made.post(server.url, data=b"x", proxies={"http": proxy})
+        assert [1, 1, 1, 2] == [*counts, server.connections]
+
+
+@pytest.mark.parametrize(
+    ("options", "connections"),
+    [({}, 2), ({"max_idle": None}, 1), ({"max_idle": 1000}, 1), ({"max_idle": 0}, 2), ({"enabled": False}, 1)],
+)
+def test_max_idle_is_below_the_usual_minute_of_load_balancers(options: Any, connections: int) -> None:
+    """None is never, 0 is always; an adapter that is switched off keeps connections as a plain one does."""
+    clock = FakeClock()
+    with FaultServer() as server, session(clock=clock, **options) as made:
+        made.get(server.url)
+        clock.advance(56)
+        made.get(server.url)
+        assert connections == server.connections
+
+
+@pytest.mark.filterwarnings("ignore:Unverified")
+@pytest.mark.parametrize(("pause", "works"), [(54, False), (56, True)])
+def test_a_path_that_was_forgotten_is_not_used(pause: float, works: bool) -> None:
+    """Over a forgotten path a POST fails, which nobody may send again; over a new one it works, 10 times of 10."""
+    clock, nat = FakeClock(), Forget()
+    with FaultServer(tls=tls_contexts()[0]) as server, FaultProxy(nat) as proxy, session(clock=clock) as made:
+        how: Any = {"proxies": {"https": proxy.url}, "verify": False}
+        made.post(server.url, data=b"x", **how)
+        came = []
+        for _ in range(10 if works else 1):
+            nat.forget()
+            clock.advance(pause)
+            try:
+                made.post(server.url, data=b"x", timeout=60 if works else 0.2, **how)
+                came.append(True)
+            except requests.exceptions.ReadTimeout:
+                came.append(False)
+        assert [works] * len(came) == came
+
+
+def options_of(made: requests.Session, url: str, **how: Any) -> list[int]:
+    """What the socket of a connection says: whether it is probed, after which silence, and how often."""
+    names = ("TCP_KEEPIDLE" if hasattr(socket, "TCP_KEEPIDLE") else "TCP_KEEPALIVE", "TCP_KEEPINTVL")
+    with made.get(url, stream=True, **how) as response:
+        sock = response.raw._connection.sock
+        said = [sock.getsockopt(socket.IPPROTO_TCP, getattr(socket, name)) for name in names]
+        return [int(sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) != 0), *said]
+
+
+OWN = [(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)]
+
+
+class OwnOptions(RetryAdapter):
+    """Has socket options of its own, as in the recipe of many a page."""
+
+    def init_poolmanager(self, *args: Any, **options: Any) -> None:
+        super().init_poolmanager(*args, **options, socket_options=OWN)
+
+
+def test_new_connections_are_probed() -> None:
+    """Directly, and to a proxy, for which urllib3 has no options of its own."""
+    with FaultServer() as server, session() as made:
+        said = [options_of(made, server.url), options_of(made, "http://x.test/", proxies={"http": server.url})]
+    assert [[1, 30, 10]] * 2 == said
+
+
+def test_probes_do_not_replace_the_usual_options() -> None:
+    """Small packets go out at once, as ever."""
+    with FaultServer() as server, session() as made, made.get(server.url, stream=True) as response:
+        raw: Any = response.raw
+        assert raw._connection.sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) != 0
+
+
+def test_a_callers_own_socket_options_win() -> None:
+    """Then there is no probe that it did not ask for."""
+    with FaultServer() as server, requests.Session() as made:
+        made.trust_env = False
+        made.mount("http://", OwnOptions())
+        assert options_of(made, server.url)[0] == 0
+
+
+@pytest.mark.parametrize("own", [[(socket.IPPROTO_TCP, 5, 7)], [], None])
+def test_a_programs_own_default_wins(own: Any) -> None:
+    """What it set for every connection of urllib3 comes later, and so is what counts."""
+    connection = urllib3.connection.HTTPConnection("127.0.0.1", 9, socket_options=own)
+    idle.keep_alive(connection)
+    assert [*keep_alive_options(), *(own or [])] == connection.socket_options
+
+
+def test_without_retries_sockets_are_as_ever() -> None:
+    """Where they are switched off, for an adapter or a block, urllib3's options are left alone."""
+    with FaultServer() as server, session(enabled=False) as made:
+        assert options_of(made, server.url)[0] == 0
+    with FaultServer() as server, session() as made, retry_options(enabled=False):
+        assert options_of(made, server.url)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("present", "expected"), [((), 1), (("TCP_KEEPALIVE",), 2), (("TCP_KEEPIDLE", "TCP_KEEPINTVL"), 3)]
+)
+def test_a_platform_takes_what_it_has(monkeypatch: pytest.MonkeyPatch, present: Any, expected: int) -> None:
+    """Apple has another name for the first of the two numbers."""
+    number = getattr(socket, "TCP_KEEPIDLE", getattr(socket, "TCP_KEEPALIVE", None))
+    for name in ("TCP_KEEPIDLE", "TCP_KEEPALIVE", "TCP_KEEPINTVL"):
+        monkeypatch.delattr(socket, name, raising=False)
+    for name in present:
+        monkeypatch.setattr(socket, name, number, raising=False)
+    assert expected == len(idle.keep_alive_options.__wrapped__())
+
+
+def test_an_option_that_the_kernel_refuses_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A connection must not fail for it."""
+    monkeypatch.setattr(socket, "TCP_KEEPINTVL", 9999, raising=False)
+    options = idle.keep_alive_options.__wrapped__()
+    assert 9999 not in [number for _, number, _ in options]
+    assert (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1) in options
