@@ -29,7 +29,7 @@ def ledger() -> Any:
 
 
 def test_a_post_is_applied_at_most_once(ledger: Any) -> None:
-    """Over 500 that ended in resets, cut answers, nonsense and server errors; what was refused was sent again."""
+    """500 POSTs that met resets, cuts, nonsense and server errors are applied once; refused ones are sent again."""
     book = ledger.run(500)
     assert max(book.applied.values()) == 1
     assert len(book.applied) == 500
@@ -39,7 +39,7 @@ def test_a_post_is_applied_at_most_once(ledger: Any) -> None:
 
 
 def test_a_post_through_a_proxy_is_applied_at_most_once(ledger: Any) -> None:
-    """Over 150, with a proxy that resets and answers for the server; "cannot connect to proxy" tells nothing."""
+    """150 POSTs through a proxy that resets and answers itself are applied once; a ProxyError alone proves nothing."""
     book = ledger.run(150, through_proxy=True)
     assert max(book.applied.values()) == 1
     assert {"ProxyError", 502, 504} <= set(book.ended.values())
@@ -59,7 +59,7 @@ def test_a_connection_that_is_reset_before_the_request_is_read_is_no_licence(led
 
 
 def test_a_post_after_a_refused_connection_is_sent_again() -> None:
-    """Not a byte of it was written: here, the server comes up during the wait."""
+    """Not a byte of the POST was written, so it is sent again; here the server comes up during the wait."""
     servers: list[FaultServer] = []
 
     class Opening(FakeClock):
