@@ -9,7 +9,7 @@ from requests_smithy_retry.classifiers.statuses import RETRY_STATUS_CODES, verdi
 
 
 def test_seven_statuses_are_retried() -> None:
-    """Those of the contract's table, and no other."""
+    """The statuses of the contract's table are retried, and no other."""
     assert {408, 425, 429, 500, 502, 503, 504} == RETRY_STATUS_CODES
 
 
