@@ -80,7 +80,7 @@ class TestTheBucket:
         assert (level(redis_server), bucket.available) == (426, 426)
 
     def test_give_backs_go_out_after_an_interval(self, redis_server: RedisServer) -> None:
-        """After flush_interval all that was gathered is sent, and the answer tells what others did."""
+        """After flush_interval all returns are sent, and the answer shows the changes of others."""
         one, two = (RedisTokenBucket(redis_server.url("?budget=2&flush_interval=0.2")) for _ in range(2))
         one.acquire(100)
         two.acquire(300)
@@ -134,7 +134,7 @@ class TestTheBucket:
         assert bucket.available == 5
 
     def test_a_bucket_of_a_strategy_is_not_copied_alone(self, redis_server: RedisServer) -> None:
-        """It shares its connections, so its copy would be half a thing; the error says what to do."""
+        """The bucket shares its connections, so a copy alone is refused; the error says what to do."""
         bucket = RedisTokenBucket(link_to(redis_server.url()), "a", capacity=5, refill_rate=0)
         with pytest.raises(TypeError, match="copy the strategy instead"):
             pickle.dumps(bucket)
@@ -148,7 +148,7 @@ class TestTheBucket:
 
     @pytest.mark.parametrize(("option", "value"), [("capacity", -1), ("refill_rate", float("inf"))])
     def test_numbers_out_of_range_are_refused(self, option: str, value: float) -> None:
-        """As by the bucket in memory."""
+        """Numbers out of range are refused, as by the bucket in memory."""
         with pytest.raises(ValueError, match=option):
             RedisTokenBucket("redis://localhost", **{option: value})
 
@@ -214,7 +214,7 @@ class TestTheUrl:
 
 class TestWithoutAnAnswer:
     def test_a_server_that_is_gone(self, own_redis_server: RedisServer, caplog: pytest.LogCaptureFixture) -> None:
-        """Nobody listens: the local bucket answers within the budget, and the log says so once."""
+        """If no server listens, the local bucket answers within the budget, and the log says so once."""
         own_redis_server.kill()
         bucket = RedisTokenBucket(own_redis_server.url("?local_capacity=20"))
         took = [seconds_of(lambda: bucket.acquire(14)) for _ in range(3)]
@@ -225,7 +225,7 @@ class TestWithoutAnAnswer:
         assert bucket.failures == 3
 
     def test_a_server_that_is_paused(self, own_redis_server: RedisServer) -> None:
-        """While it hangs no call exceeds the budget, on a busy machine a second; afterwards it is asked again."""
+        """While the server is paused, no call exceeds the budget by far; afterwards the server is asked again."""
         bucket = RedisTokenBucket(own_redis_server.url("?retry_interval=0.1"))
         for _ in range(50):  # the first connection may be late on a busy machine
             if bucket.acquire(1) and bucket.source == "redis":
@@ -360,7 +360,7 @@ class TestWithoutAnAnswer:
         assert (bucket.source, bucket.available, proxy.connections) == ("redis", 472, 2)
 
     def test_a_give_back_on_a_closed_connection_is_not_lost(self, proxy: SpoilingProxy) -> None:
-        """It goes out on a new one."""
+        """A return that meets a closed connection goes out on a new one."""
         bucket = RedisTokenBucket(proxy.url(PATIENT))
         bucket.acquire(100)
         proxy.hang_up()
