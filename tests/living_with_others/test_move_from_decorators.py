@@ -214,7 +214,7 @@ class TestWaits:
         assert [0.05, 0.1, 0.2, 0.4, 0.8] == self.ours()
 
     def test_stamina(self):
-        """stamina's sequence without jitter is ours, scaled down here because it cannot be asked without waiting."""
+        """The sequence of stamina without jitter is ours, scaled down here because its waits are real."""
         waits = []
         stamina.instrumentation.set_on_retry_hooks([lambda details: waits.append(details.wait_for)])
         call = stamina.retry(on=ZeroDivisionError, attempts=6, wait_initial=0.001, wait_max=0.006, wait_jitter=0)

@@ -114,7 +114,7 @@ def test_one_attempt_is_one_attempt_also_where_it_was_throttled():
     ],
 )
 def test_how_long_an_operation_waits(terms, began, down_since, leaves):
-    """Until the deadline; without one until the outage is as old as patience, and twice that in all."""
+    """Without a deadline, an operation waits until the outage is as old as patience, or for twice that in all."""
     assert leaves == Waiter(Standing(began), terms, began, 0.0, bool).leaves_at(down_since)
 
 

@@ -207,7 +207,7 @@ class TestWhatCanBeSeen:
             )
 
     def test_the_secret_is_nowhere(self, caplog: pytest.LogCaptureFixture) -> None:
-        """Not in the config, the adapter, the strategy, their snapshots, the history, the exception or the log."""
+        """The secret is in no config, adapter, strategy, snapshot, history, exception or log."""
         with caplog.at_level(logging.DEBUG):
             adapter = scripted(reset_error(), reset_error(), reset_error(), quota_url=DEAD, quota=500)
             with pytest.raises(requests.ConnectionError) as error:

@@ -124,7 +124,7 @@ def test_a_short_answer_is_handed_on_unread_with_its_connection() -> None:
 
 @pytest.mark.parametrize(("size", "expected"), [(10, True), (300_000, False)])
 def test_only_a_short_stream_outlives_its_connection(size: int, expected: bool) -> None:
-    """It is looked at before its connection goes, in case that no retry is allowed after the wait."""
+    """A stream with a short body is read before its connection goes, as no retry may be allowed after the wait."""
     with FaultServer(Reply(503, body=b"x" * size)) as server, session(max_attempts=1) as made:
         response = unread(server, made)
         answer = HeldResponse(response, preload=False)

@@ -643,7 +643,7 @@ def test_a_body_that_can_be_sent_again_follows_a_redirect_or_a_challenge(hop, ma
 @pytest.mark.parametrize("status", [307, 308])
 @pytest.mark.parametrize("offset", [0, 3])
 def test_what_requests_forgets_to_bring_back_is_sent_whole_after_a_redirect(status, offset):
-    """requests brings back only bodies with ``__iter__``; without our rewinding the upload would stall."""
+    """A redirect in requests rewinds only bodies with ``__iter__``; without our rewinding the upload would stall."""
     body = OnlyTellAndSeek(TEXT)
     body.read(offset)
     with FaultServer([Reply(status, headers={"Location": "/there"}), Reply(503), Reply(200)]) as server:

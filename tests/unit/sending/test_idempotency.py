@@ -87,7 +87,7 @@ def test_the_callers_request_is_not_changed() -> None:
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"])
 def test_idempotent_methods_get_no_key(method: str) -> None:
-    """They need none (RFC 9110 9.2.2)."""
+    """Idempotent methods need no key (RFC 9110 9.2.2)."""
     adapter = scripted(200, idempotency_key=True)
     send(adapter, method)
     assert keys_of(adapter) == [None]

@@ -169,7 +169,7 @@ def test_a_short_answer_that_cannot_be_decoded_is_lost_too() -> None:
 def test_a_long_answer_is_closed_only_where_an_exception_carries_it(
     status: int, raises: bool, expected: bytes | None
 ) -> None:
-    """With ``stream=True`` nobody else would: one after the other, requests find the only connection free."""
+    """With ``stream=True``, an answer that only an exception carries is closed, so the next send finds a connection."""
     with (
         FaultServer(Reply(status, body=LONG)) as server,
         at_once(max_attempts=1, raise_on_status=raises, pool_block=True, pool_maxsize=1) as made,

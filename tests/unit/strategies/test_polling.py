@@ -47,7 +47,7 @@ def test_polling_by_a_classifier_costs_nothing() -> None:
 
 
 def test_what_a_retry_took_comes_back_at_the_first_poll_after_it() -> None:
-    """Its attempt succeeded; and after polls alone an operation is a clean success, which gives its reward."""
+    """The retry's tokens come back at the next poll; an operation of polls alone gives the reward of a success."""
     bucket = TokenBucket(100, initial=50)
     adapter = scripted(
         503, PENDING, PENDING, 503, 200, PENDING, 200, quota=bucket, max_attempts=9, classifiers=[pending()]

@@ -85,7 +85,7 @@ def test_a_discarded_response_costs_little_where_the_connection_is_none_of_ours(
 
 
 def test_a_body_that_drips_ends_by_the_deadline_where_the_connection_is_none_of_ours() -> None:
-    """Each read from its socket does."""
+    """On a foreign connection, each read from the socket ends by the deadline."""
     drip = Drip("body", 0.05, Reply(200, body=b"x" * 1000))
     late = pytest.raises(requests.exceptions.ReadTimeout)
     with FaultServer(drip) as server, session(max_attempts=1, operation_timeout=0.3) as made, late:
@@ -164,7 +164,7 @@ def test_an_error_body_without_length_that_ends_in_a_reset_is_cut(status: int) -
 
 @pytest.mark.real_time
 def test_an_error_body_that_stalls_takes_as_long_as_the_read_timeout_says() -> None:
-    """Not a second, and not twice the timeout."""
+    """The body fails after the read timeout, not after a second and not after twice the timeout."""
     stalled = b"HTTP/1.1 404 No\r\nContent-Length: 9\r\n\r\nno"
     with answering(stalled, keep_open) as url, session(max_attempts=1) as made:
         began = time.monotonic()
@@ -187,7 +187,7 @@ def test_a_huge_header_is_not_read_to_its_end() -> None:
 
 
 def test_a_trickling_line_of_chunk_framing_is_not_drained_for_long() -> None:
-    """One read of a chunk's size makes many of the socket; all of them together are bounded."""
+    """One read of a chunk's size reads the socket many times; all of them together are bounded."""
     head = b"HTTP/1.1 429 Slow\r\nTransfer-Encoding: chunked\r\n\r\n"
 
     class Trickle(Reply):
@@ -229,7 +229,7 @@ def test_a_final_failure_is_handed_over_whole(reply: Reply) -> None:
 
 
 def test_a_slow_final_failure_is_read_to_its_end() -> None:
-    """As plain requests would: no retry was wanted, so the body is."""
+    """The body of a final failure is read to its end, as by plain requests, because no retry follows."""
     body = b"x" * 30
     with FaultServer([Drip("body", 0.05, Reply(404, body=body))]) as server, session() as made:
         assert made.get(server.url).content == body
@@ -281,7 +281,7 @@ def test_a_classifier_sees_how_a_body_begins(reply: Reply, expected: bytes) -> N
 
 
 def test_a_deadline_ends_the_long_body_of_a_final_failure() -> None:
-    """With the name that running out of time has."""
+    """The deadline ends the body with a ReadTimeout."""
     with FaultServer([EndlessBody(404, piece=b"x", interval=0.02)]) as server, session(operation_timeout=0.5) as made:
         began = time.monotonic()
         with pytest.raises(requests.exceptions.ReadTimeout):

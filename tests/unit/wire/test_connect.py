@@ -41,7 +41,7 @@ def test_the_next_address_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_after_an_address_that_times_out_the_next_one_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By itself, without the deadline having passed: the kernel gives up before."""
+    """If the kernel gives an address up before the deadline, the next one is tried."""
     real, tried = urllib3.util.connection.create_connection, []
 
     def connect(address: tuple[str, int], *rest: Any, **more: Any) -> Any:
@@ -83,7 +83,7 @@ def test_a_socket_that_was_connected_too_late_is_closed(monkeypatch: pytest.Monk
 
 
 def test_a_name_that_stands_for_nothing() -> None:
-    """It fails as it does without a deadline."""
+    """A name that cannot be resolved is not a time-out under a deadline, either."""
     failed = pytest.raises(requests.ConnectionError)
     with session(operation_timeout=5, max_attempts=1) as made, failed as caught:
         made.get("http://name.invalid/")
