@@ -1,4 +1,4 @@
-"""What holds for every test: nobody sleeps for real unless marked ``real_time``, and the environment is clean."""
+"""Rules for every test: it sleeps for real only if marked ``real_time``, and the environment is clean."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def test_a_connection_that_is_reset_before_the_request_is_read_is_no_licence(led
 
 
 def test_a_post_after_a_refused_connection_is_sent_again() -> None:
-    """Not a byte of it was written: here, the server comes up during the wait."""
+    """Not a byte of the POST was written, so it is sent again; here the server comes up during the wait."""
     servers: list[FaultServer] = []
 
     class Opening(FakeClock):

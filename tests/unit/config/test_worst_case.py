@@ -115,7 +115,7 @@ def test_unlimited_attempts_are_summed_at_once():
 
 @pytest.mark.parametrize("attempts", [1000, 3000])
 def test_delays_may_double_as_often_as_a_float_holds(attempts):
-    """From the smallest number to the largest cap; the bound is the sum of what is computed."""
+    """The bound is the sum of the computed delays, from the smallest float to the largest cap."""
     config = RetryConfig(
         max_attempts=attempts, initial_backoff=5e-324, throttling_backoff=0, max_backoff=1e300, quota=500
     )
@@ -129,7 +129,7 @@ BOUND = st.sampled_from([None, 2.0, 5.0, 30.0])
 
 @classifier
 def asks_for_more(outcome, previous):
-    """As an SDK's own classifier may: it wants the longest wait that is granted to anybody."""
+    """Ask, as an SDK's own classifier may, for the longest wait that is ever granted."""
     if outcome.response is None:
         return None
     seconds = float(outcome.response.headers["X-Longest"])

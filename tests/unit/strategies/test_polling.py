@@ -51,7 +51,7 @@ def test_polling_by_a_classifier_costs_nothing() -> None:
 
 
 def test_what_a_retry_took_comes_back_at_the_first_poll_after_it() -> None:
-    """Its attempt succeeded; and after polls alone an operation is a clean success, which gives its reward."""
+    """The retry's tokens come back at the next poll; an operation of polls alone gives the reward of a success."""
     bucket = TokenBucket(100, initial=50)
     adapter = scripted(
         503, PENDING, PENDING, 503, 200, PENDING, 200, quota=bucket, max_attempts=9, classifiers=[pending()]
@@ -67,7 +67,7 @@ def test_what_a_retry_took_comes_back_at_the_first_poll_after_it() -> None:
 
 @pytest.mark.parametrize(("kind", "price"), [(ErrorKind.SERVER, 14), (ErrorKind.THROTTLING, 5), (ErrorKind.CLIENT, 0)])
 def test_an_error_inside_a_success_has_its_price(kind: ErrorKind, price: int) -> None:
-    """Where a classifier says that the server is at fault, or asks for fewer requests."""
+    """The price of a retry that a classifier wants after a 200 is that of the error's kind."""
     bucket = TokenBucket(100)
     adapter = scripted(PENDING, 500, quota=bucket, max_attempts=2, classifiers=[pending(kind)])
     send(adapter)
@@ -76,7 +76,7 @@ def test_an_error_inside_a_success_has_its_price(kind: ErrorKind, price: int) ->
 
 @pytest.mark.parametrize(("status", "free"), [(202, True), (404, True), (409, False), (503, False)])
 def test_a_listed_status_of_a_translated_retry_is_waited_out_for_nothing(status: int, free: bool) -> None:
-    """One below 400, and the 404 of what is not there yet; any other is a failure."""
+    """A listed status below 400, or 404, is polled for free; any other listed status is a failure."""
     adapter = scripted(
         *[status] * 3, 200, max_retries=Retry(5, status_forcelist=[status], backoff_factor=0.1), quota=42
     )
@@ -87,7 +87,7 @@ def test_a_listed_status_of_a_translated_retry_is_waited_out_for_nothing(status:
 
 
 def test_a_404_that_code_lists_itself_has_its_price() -> None:
-    """Only a ``Retry`` is known to be used for polling."""
+    """A 404 in ``retry_status_codes`` is a failure; only a ``Retry`` is known to be used for polling."""
     adapter = scripted(404, 404, quota=28, max_attempts=2, retry_status_codes={404})
     send(adapter)
     assert [14] == left(adapter)
