@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from .strategies.protocol import RetryStrategy, RetryToken, StandardRetryToken
     from .strategies.simple import SimpleRetryStrategy
     from .strategies.standard import StandardRetryStrategy
+    from .wire.digests import DigestMismatch
 
 __all__ = [
     "AdaptiveRetryStrategy",
@@ -63,6 +64,7 @@ __all__ = [
     "Classification",
     "ClientRateLimiter",
     "Clock",
+    "DigestMismatch",
     "ErrorKind",
     "ErrorRetryInfo",
     "ExponentialRetryBackoffStrategy",
@@ -186,6 +188,7 @@ _HOMES = {
     "strategies.protocol": ("RetryStrategy", "RetryToken", "StandardRetryToken"),
     "strategies.simple": ("SimpleRetryStrategy",),
     "strategies.standard": ("StandardRetryStrategy",),
+    "wire.digests": ("DigestMismatch",),
 }
 """The module of each name that is imported on first use."""
 

@@ -20,13 +20,13 @@ from ..observing.observed_operation import ObservedOperation
 from ..strategies.first_tries import ORIGIN, FirstTryHook
 from ..strategies.foreign import StrategyPort
 from ..strategies.protocol import RetryStrategy, rest_until_permitted
-from ..wire.decoding import verify_whole
 from ..wire.state import this_thread
 from .attempt import Attempt
 from .held_response import NO_HOOKS, complete
 from .nested_retries import recognise
 from .operation import Operation, Retry, Stop
 from .plain import send_plainly, send_within
+from .receiving import is_plain, receive, unless_of_odd_headers
 from .replay import SIMPLE_BODIES
 from .time_limits import TimeLimits
 
@@ -74,15 +74,16 @@ class SendLoop(HTTPAdapter):
         this_thread.connecting = None
         try:
             response = super().send(request, stream=stream, timeout=timeout, verify=verify, cert=cert, proxies=proxies)
-            if not stream and response.status_code < 400:
-                if request.hooks != NO_HOOKS:
-                    complete(response, request)
-                else:
-                    response.content  # noqa: B018
-                    if getattr(response.raw, "_decoder", None):
-                        verify_whole(response)
+            if response.status_code < 400:
+                if not is_plain(response.headers._store):
+                    receive(response, request, self.retry_config, None, preload=not stream)
+                elif not stream:
+                    if request.hooks != NO_HOOKS:
+                        complete(response, request)
+                    else:
+                        response.content  # noqa: B018
         except Exception as caught:
-            error = caught
+            error = unless_of_odd_headers(caught, response, request, self.retry_config, preload=not stream)
         except BaseException:
             this_thread.connecting = False
             if response is not None:
@@ -131,7 +132,7 @@ class SendLoop(HTTPAdapter):
         outer = this_thread.deadline
         try:
             to_send = request if observed is None else observed.begin_first()
-            made = self._attempt(to_send, stream, timeout, preload, limits, observed, **how)
+            made = self._attempt(to_send, stream, timeout, preload, options, limits, observed, **how)
             response = made.response
             if made.error is None and response is not None and response.status_code < 400:
                 if limits is not None and not preload:
@@ -172,7 +173,14 @@ class SendLoop(HTTPAdapter):
                 if made is None:
                     request, observed = operation.begin_attempt(), operation.observed
                     made = self._attempt(
-                        request, operation.stream, timeout, operation.preload, operation.limits, observed, **how
+                        request,
+                        operation.stream,
+                        timeout,
+                        operation.preload,
+                        operation.options,
+                        operation.limits,
+                        observed,
+                        **how,
                     )
                 decision = self._settle(operation, made)
                 self._sleep(decision.wait)
@@ -227,6 +235,7 @@ class SendLoop(HTTPAdapter):
         stream: bool,
         timeout: Any,
         preload: bool,
+        options: OperationOptions | None,
         limits: TimeLimits | None,
         observed: ObservedOperation | None,
         **how: Any,
@@ -237,8 +246,8 @@ class SendLoop(HTTPAdapter):
         try:
             allowed = timeout if limits is None else limits.begin(timeout)
             made.response = super().send(request, stream=stream, timeout=allowed, **how)
-            if preload and made.response.status_code < 400:
-                complete(made.response, request)
+            if made.response.status_code < 400:
+                receive(made.response, request, self.retry_config, options, preload=preload)
         except Exception as caught:
             made.error = caught
         except BaseException as stopped:

@@ -50,6 +50,9 @@ DEFAULTS = {
     "operation_attempt_timeout": None,
     "timeout": None,
     "preload_content": True,
+    "resume": True,
+    "stall_timeout": None,
+    "verify_digests": True,
     "allowed_methods": frozenset(
         ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE", "LIST", "PROPFIND", "REPORT", "SEARCH"]
     ),

@@ -162,6 +162,7 @@ NO_MATTER = {
     *("success_reward", "quota_url", "rate_limiter", "models", "default_classifiers", "retry_status_codes"),
     *("timeout", "preload_content", "allowed_methods", "strict_methods", "idempotency_header", "idempotency_key"),
     *("raise_on_status", "scope", "listeners", "sdk_headers", "trust_env", "aws_config"),
+    *("resume", "stall_timeout", "verify_digests"),
 }
 """The options that change whether there is a retry, or nothing about time: the bound has to hold whatever they say."""
 
