@@ -38,6 +38,7 @@ class AttemptRecord:
     :param permit_wait: the wait for a send permit (adaptive mode) after the delay, in seconds.
     :param line_wait: the wait for the service to be back, in seconds.
     :param line_why: the event that ended that wait, as a phrase.
+    :param received: the encoded bytes of the body that came; None where they were not counted.
     """
 
     number: int
@@ -54,6 +55,7 @@ class AttemptRecord:
     permit_wait: float = 0.0
     line_wait: float = 0.0
     line_why: str = ""
+    received: int | None = None
 
     @property
     def ending(self) -> str:
@@ -186,7 +188,9 @@ def retry_history(response_or_exception: Any) -> RetryHistory | None:
     if isinstance(started, (int, float)):
         return _of_first_try(response_or_exception, started)
     if isinstance(response_or_exception, BaseException):
-        return retry_history(getattr(response_or_exception, "response", None))
+        # A body that broke off in its reader's hands: requests wraps urllib3's exception.
+        inner = [arg for arg in response_or_exception.args if isinstance(arg, BaseException)]
+        return retry_history(inner[0] if inner else getattr(response_or_exception, "response", None))
     return None
 
 

@@ -39,6 +39,7 @@ from ..strategies.foreign import StrategyPort
 from ..strategies.protocol import LoopToken, StandardRetryToken, delay_of
 from ..wire.timeouts import read_part
 from .caller_errors import is_raised, not_sent_error, status_error
+from .continuing import InHand, Rest, rest_of
 from .nested_retries import warn_of_nesting
 from .replay import RequestFacts
 from .time_limits import TimeLimits
@@ -123,6 +124,8 @@ class Operation:
             observed = ObservedOperation(adapter, request, options)
         self.observed: ObservedOperation | None = observed
         self.record: Recorder = Recorder(request, self.scope, self.clock, observed)
+        self.rest: Rest | InHand | None = None
+        """The rest of a body that broke off, which the next attempt asks for."""
         self.waited: tuple[float, str] = (0.0, "backoff")
         """Seconds before the attempt under way, and the rule that made them that many."""
         self._acquire()
@@ -150,9 +153,8 @@ class Operation:
 
     def begin_attempt(self) -> PreparedRequest:
         """Return the request to send now. Listeners may have changed this attempt's own copy."""
-        if self.observed is None:
-            return self.facts.to_send
-        return self.observed.begin(self.number + 1, self.facts.to_send)
+        base = self.facts.to_send if self.rest is None else self.rest.request(self.facts.to_send)
+        return base if self.observed is None else self.observed.begin(self.number + 1, base)
 
     def judge(self, made: Attempt) -> Retry | Stop:
         """Decide what follows an attempt.
@@ -230,6 +232,7 @@ class Operation:
         """
         can_wait = made.let_go(self.limits, keep=classification.is_throttling)
         if can_wait:
+            self.record.received = made.received
             self.record.begin_waiting(made.response, made.error, made.started, self.waited, classification)
         return can_wait
 
@@ -271,9 +274,11 @@ class Operation:
         """
         token = decision.token if isinstance(decision, Retry) else None
         verdict, wait = decision.classification, decision.wait
+        self.record.received = made.received
         self.record.note(made.response, made.error, made.started, self.waited, verdict, token, wait)
         if isinstance(decision, Retry):
             self.token, self.waited = decision.token, (decision.wait, decision.source)
+            self.rest = rest_of(made.response) or (None if self.rest is None or self.rest.is_void else self.rest)
 
     def raises(self, made: Attempt, stop: Stop) -> bool:
         """Return True if ``raise_on_status`` has the caller get an exception that carries the response."""

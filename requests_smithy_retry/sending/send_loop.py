@@ -22,6 +22,7 @@ from ..strategies.foreign import StrategyPort
 from ..strategies.protocol import RetryStrategy, rest_until_permitted
 from ..wire.state import this_thread
 from .attempt import Attempt
+from .continuing import InHand, Rest
 from .held_response import NO_HOOKS, complete
 from .nested_retries import recognise
 from .operation import Operation, Retry, Stop
@@ -76,14 +77,16 @@ class SendLoop(HTTPAdapter):
             response = super().send(request, stream=stream, timeout=timeout, verify=verify, cert=cert, proxies=proxies)
             if response.status_code < 400:
                 if not is_plain(response.headers._store):
-                    receive(response, request, self.retry_config, None, preload=not stream)
+                    how = {"timeout": timeout, "verify": verify, "cert": cert, "proxies": proxies}
+                    receive(self, response, request, None, preload=not stream, **how)
                 elif not stream:
                     if request.hooks != NO_HOOKS:
                         complete(response, request)
                     else:
                         response.content  # noqa: B018
         except Exception as caught:
-            error = unless_of_odd_headers(caught, response, request, self.retry_config, preload=not stream)
+            how = {"timeout": timeout, "verify": verify, "cert": cert, "proxies": proxies}
+            error = unless_of_odd_headers(caught, self, response, request, preload=not stream, **how)
         except BaseException:
             this_thread.connecting = False
             if response is not None:
@@ -180,6 +183,7 @@ class SendLoop(HTTPAdapter):
                         operation.options,
                         operation.limits,
                         observed,
+                        operation.rest,
                         **how,
                     )
                 decision = self._settle(operation, made)
@@ -238,6 +242,7 @@ class SendLoop(HTTPAdapter):
         options: OperationOptions | None,
         limits: TimeLimits | None,
         observed: ObservedOperation | None,
+        rest: Rest | InHand | None = None,
         **how: Any,
     ) -> Attempt:
         """Send once, and read the body where it is wanted: a cut one is this attempt's failure."""
@@ -245,17 +250,47 @@ class SendLoop(HTTPAdapter):
         this_thread.connecting = None
         try:
             allowed = timeout if limits is None else limits.begin(timeout)
-            made.response = super().send(request, stream=stream, timeout=allowed, **how)
-            if made.response.status_code < 400:
-                receive(made.response, request, self.retry_config, options, preload=preload)
+            response = made.response = super().send(request, stream=stream, timeout=allowed, **how)
+            continued = None if rest is None else rest.receive(response)
+            if continued is not None:
+                made.response = continued
+            elif response.status_code < 400:
+                receive(self, response, request, options, preload=preload, timeout=timeout, **how)
         except Exception as caught:
             made.error = caught
         except BaseException as stopped:
             break_off(made, stopped, limits, observed)
             raise
         finally:
-            del observed  # an error's traceback refers to this frame
+            made.received = None if rest is None else rest.brought
+            del observed, rest  # an error's traceback refers to this frame
         return made
+
+    def go_on(
+        self,
+        request: PreparedRequest,
+        rest: InHand,
+        error: Exception,
+        /,
+        *,
+        timeout: Any,
+        options: OperationOptions | None,
+        **how: Any,
+    ) -> Response:
+        """Ask for the rest of a body that broke off in the caller's hands, as a retry of what brought it so far.
+
+        :param request: asks for the rest.
+        :param rest: takes it.
+        :param error: how the body broke off.
+        """
+        made = Attempt(self.clock.now(), None, error)
+        made.received = rest.broken_after
+        operation = self._operation(request, True, options, made)
+        operation.rest = rest
+        try:
+            return self._retry(operation, made, timeout, **how)
+        finally:
+            del operation, made, error, rest  # an error's traceback refers to this frame
 
     def _first_try(self, request: PreparedRequest, response: Response, started: float, timeout: Any) -> Response:
         """Hand on a success that needed no operation."""

@@ -99,6 +99,11 @@ class WatchedBody:
         self._is_over, self._failure = True, None
         self._current.close()
 
+    @property
+    def pool(self) -> Any:
+        """The pool of its connections."""
+        return getattr(self._raw(), "_pool", None)
+
     def read(self, amt: int | None = None) -> bytes:
         """Read so many bytes, or all; fewer only at the end, or before an error, which the next read raises."""
         if amt is None or amt < 0:
@@ -149,10 +154,10 @@ class WatchedBody:
 
     def chunk_line(self) -> bytes:
         """Return the line of the next chunk, and at the end those of the last one."""
-        if self._is_over:
+        if self._is_over and not self._ahead:
             self._has_trailer = False
             return _CRLF
-        self._announced = len(self._ahead) or self._mended(self._next_chunk)
+        self._announced = self._mended(self._next_chunk)
         self._has_trailer = self._announced == 0
         return b"%x\r\n" % self._announced
 
@@ -174,7 +179,7 @@ class WatchedBody:
         # The cookies of the first head are the body's: requests looks for them here.
         self._current.msg = before.msg
         self._current.had_chunk = True
-        other._connection = other._fp = other._original_response = None
+        other._connection = other._fp = None  # what was read over it is told by the rest
         self._is_over = self.is_broken = False
         self._until, self.total = until, total
         self.began_at = self.received
@@ -198,10 +203,15 @@ class WatchedBody:
 
     def _receive(self, most: int) -> bytes:
         """Return up to so many bytes; none only at the end. Where the wire breaks off, go on over another one."""
-        if self._ahead:
-            data, self._ahead = self._ahead[:most], self._ahead[most:]
-            return data
-        return b"" if self._is_over and self._failure is None else self._mended(lambda: self._from_wire(most))
+        if self._is_over and self._failure is None and not self._ahead:
+            return b""
+        return self._mended(lambda: self._from_here(most))
+
+    def _from_here(self, most: int) -> bytes:
+        if not self._ahead:
+            return self._from_wire(most)
+        data, self._ahead = self._ahead[:most], self._ahead[most:]
+        return data
 
     def _more(self, most: int) -> bytes:
         """As :meth:`_receive`, but a break is kept for the next call: what came before it is handed over first."""
@@ -257,6 +267,8 @@ class WatchedBody:
     def _next_chunk(self) -> int:
         """Return the size of the next chunk; 0 at the end. After a continuation the chunks are our own."""
         current = self._current
+        if self._ahead:
+            return len(self._ahead)
         if current.chunked:
             size: int | None = current._get_chunk_left()
             if size is not None and size < 0:
@@ -317,6 +329,12 @@ def watch(response: Response, checks: Checks | None = None) -> WatchedBody | Non
     body = raw._fp = WatchedBody(raw, checks)
     raw.__class__ = WatchedResponse
     return body
+
+
+def bytes_received(response: Response | None) -> int | None:
+    """Return the encoded bytes of a body that came over its last connection; None where they were not counted."""
+    body = watched_body(response)
+    return None if body is None else body.received - body.began_at
 
 
 def watched_body(response: Response | None) -> WatchedBody | None:
