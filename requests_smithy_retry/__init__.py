@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from .observing.events import (
         AfterAttempt,
         BeforeAttempt,
+        BodyProgress,
         GaveUp,
         RetryListener,
         RetryScheduled,
@@ -61,6 +62,7 @@ __all__ = [
     "AttemptRecord",
     "AwsErrorCodeClassifier",
     "BeforeAttempt",
+    "BodyProgress",
     "Classification",
     "ClientRateLimiter",
     "Clock",
@@ -152,6 +154,7 @@ _HOMES = {
     "observing.events": (
         "AfterAttempt",
         "BeforeAttempt",
+        "BodyProgress",
         "GaveUp",
         "RetryListener",
         "RetryScheduled",

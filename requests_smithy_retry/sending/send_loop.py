@@ -251,11 +251,14 @@ class SendLoop(HTTPAdapter):
         try:
             allowed = timeout if limits is None else limits.begin(timeout)
             response = made.response = super().send(request, stream=stream, timeout=allowed, **how)
+            if limits is not None:
+                limits.watch_for_stalls(response)
             continued = None if rest is None else rest.receive(response)
             if continued is not None:
                 made.response = continued
             elif response.status_code < 400:
-                receive(self, response, request, options, preload=preload, timeout=timeout, **how)
+                heard = None if observed is None else observed.heard
+                receive(self, response, request, options, preload=preload, heard=heard, timeout=timeout, **how)
         except Exception as caught:
             made.error = caught
         except BaseException as stopped:
