@@ -37,15 +37,17 @@ WAYS = ("content", "iter_content", "iter_lines", "raw.read", "raw.read(n)", "cop
 MISDEEDS = (
     *("ignores Range", "other range", "shorter range", "no Content-Range", "other total", "416", "multipart"),
     *("redirects", "503", "changes", "weakens", "drops its ETag", "other coding", "too much"),
+    *("ignores If-Range", "ignores If-Range", "lies"),
 )
+"""What a server does wrong when it is asked for the rest. That it lies about where its bytes are from can be known by a
+digest alone, so it does that only to who has one."""
 FULL_DATE, OLD_DATE = "Sun, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 07:00:00 GMT"
 
 
 class Version:
     """One version of the file."""
 
-    def __init__(self, draw: random.Random, number: int, coding: str) -> None:
-        size = draw.choice((0, 1, draw.randrange(200), draw.randrange(20_000), draw.randrange(200_000)))
+    def __init__(self, draw: random.Random, number: int, coding: str, size: int) -> None:
         self.plain = draw.randbytes(size // 2) + bytes(size - size // 2)
         if draw.random() < 0.5:
             lines = b"".join(b"%d %d\n" % (number, line) for line in range(size // 8 + 1))
@@ -67,7 +69,11 @@ class World:
     def __init__(self, seed: int) -> None:
         self.draw = draw = random.Random(seed)
         self.coding = draw.choice(("", "", "gzip"))
-        self.versions = [Version(draw, number, self.coding) for number in range(2)]
+        sizes = (0, 1, draw.randrange(200), draw.randrange(20_000), draw.randrange(200_000))
+        size = draw.choice(sizes)
+        # The next version often has the same length, so that no length tells it from the first.
+        other = size if draw.random() < 0.7 else draw.choice(sizes)
+        self.versions = [Version(draw, number, self.coding, size) for number, size in enumerate((size, other))]
         self.now = 0
         self.framing = draw.choice(("length", "length", "chunked", "close"))
         self.validator = draw.choice(("strong", "strong", "strong", "weak", "none", "date", "young date"))
@@ -94,7 +100,7 @@ class World:
         self.requests += 1
         draw, is_rest = self.draw, "if-range:" in head.lower()
         misdeed = draw.choice(MISDEEDS) if is_rest and draw.random() < self.malice else ""
-        if misdeed == "changes" or (not is_rest and self.requests > 1 and draw.random() < 0.2):
+        if misdeed in ("changes", "ignores If-Range") or (not is_rest and self.requests > 1 and draw.random() < 0.2):
             self.now = 1
         data = self._reply(head, misdeed)
         if self.troubles and draw.random() < self.trouble:
@@ -113,7 +119,11 @@ class World:
             return b"HTTP/1.1 302 Found\r\nLocation: http://edge.example.com/\r\nContent-Length: 0\r\n\r\n"
         if misdeed == "416":
             return b"HTTP/1.1 416 No\r\nContent-Range: bytes */9\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-        fits = wanted is None or wanted[1] in (headers.get("ETag"), headers.get("Last-Modified"))
+        fits = (
+            wanted is None
+            or misdeed == "ignores If-Range"
+            or wanted[1] in (headers.get("ETag"), headers.get("Last-Modified"))
+        )
         if asked and fits and misdeed != "ignores Range" and int(asked[1]) < len(whole):
             status, whole, headers = self._part(whole, headers, misdeed, int(asked[1]), asked[2])
         elif asked and fits and misdeed != "ignores Range":
@@ -138,6 +148,8 @@ class World:
         if misdeed == "other total":
             total += 1
         part = whole[first:end]
+        if misdeed == "lies" and self.has_digest and not self.has_own_range:
+            part = part[1:] + b"?"
         headers = {name: value for name, value in headers.items() if name != "Content-MD5"}
         if misdeed == "multipart":
             headers["Content-Type"] = "multipart/byteranges; boundary=x"

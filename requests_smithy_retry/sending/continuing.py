@@ -205,8 +205,6 @@ class Continuation:
 
     def __call__(self, body: WatchedBody, error: Exception) -> None:
         """Go on, or raise the original error with the position and the reason."""
-        if body.total is not None and body.received >= body.total:
-            Refused("all of it had come")(body, error)
         rest = InHand(body, self._plan)
         body.let_go()
         try:

@@ -130,7 +130,7 @@ class WatchedBody:
             return b""
         data = self._receive(PART if amt is None or amt < 0 else amt)
         if self.received == self.total and not self._ahead and not self._is_over:
-            self._end()  # urllib3 does not read on
+            self._mended(lambda: self._from_wire(PART))  # urllib3 does not read on: here is the end
         return data
 
     def _safe_read(self, amt: int) -> bytes:
@@ -234,6 +234,9 @@ class WatchedBody:
             except (OSError, http.client.HTTPException) as error:  # noqa: PERF203 - it goes on elsewhere
                 if is_interruption(error):
                     raise
+                if self.total is not None and self.received >= self.total:
+                    self.let_go()  # all of it came, though not the end of its framing
+                    continue
                 self.is_broken = True
                 if self.mend is None:
                     raise
@@ -269,7 +272,7 @@ class WatchedBody:
         current = self._current
         if self._ahead:
             return len(self._ahead)
-        if current.chunked:
+        if current.chunked and not current.isclosed():
             size: int | None = current._get_chunk_left()
             if size is not None and size < 0:
                 raise http.client.IncompleteRead(b"")
