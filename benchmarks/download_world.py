@@ -110,7 +110,11 @@ class World:
 
     def _reply(self, head: str, misdeed: str) -> bytes:
         version = self.versions[self.now]
-        whole, headers, status = version.coded, self._headers(version), 200
+        is_coded = self.coding and not re.search(r"^accept-encoding: identity\r$", head, re.IGNORECASE | re.MULTILINE)
+        whole, status = version.coded if is_coded else version.plain, 200
+        headers = self._headers(version, whole)
+        if is_coded:
+            headers["Content-Encoding"] = self.coding
         asked = re.search(r"^range: bytes=(\d+)-(\d*)\r$", head, re.IGNORECASE | re.MULTILINE)
         wanted = re.search(r"^if-range: (.*)\r$", head, re.IGNORECASE | re.MULTILINE)
         if misdeed == "503":
@@ -160,10 +164,8 @@ class World:
             part += b"more"
         return 206, part, headers
 
-    def _headers(self, version: Version) -> dict[str, str]:
+    def _headers(self, version: Version, whole: bytes) -> dict[str, str]:
         headers = {"Date": FULL_DATE, "Connection": "close"}
-        if self.coding:
-            headers["Content-Encoding"] = self.coding
         if self.validator in ("strong", "weak"):
             headers["ETag"] = ("W/" if self.validator == "weak" else "") + version.tag
         elif self.validator == "date":
@@ -171,7 +173,7 @@ class World:
         elif self.validator == "young date":
             headers["Last-Modified"] = FULL_DATE
         if self.has_digest:
-            digest = b64encode(hashlib.sha256(version.coded).digest()).decode()
+            digest = b64encode(hashlib.sha256(whole).digest()).decode()
             headers["Repr-Digest"] = f"sha-256=:{digest}:"
         return headers
 

@@ -46,12 +46,12 @@ class Refused:
 class KeptPart:
     """The part of a body that was read inside an attempt before it broke off.
 
-    :param plan: how it may be continued.
+    :param plan: how it may be continued; None if it may not.
     """
 
     __slots__ = ("is_void", "parts", "plan")
 
-    def __init__(self, plan: Resumable) -> None:
+    def __init__(self, plan: Resumable | None) -> None:
         self.plan = plan
         self.parts: list[bytes] = []
         self.is_void: bool = False
@@ -71,14 +71,16 @@ class Rest:
 
     :param response: whose body it is, and which the caller gets once it is whole.
     :param kept: the part that came.
+    :param plan: how it may be continued.
     :param body: the body.
     """
 
-    __slots__ = ("_body", "_kept", "_response", "is_taken")
+    __slots__ = ("_body", "_kept", "_plan", "_response", "is_taken")
 
-    def __init__(self, response: Response, kept: KeptPart, body: WatchedBody) -> None:
+    def __init__(self, response: Response, kept: KeptPart, plan: Resumable, body: WatchedBody) -> None:
         self._response = response
         self._kept = kept
+        self._plan = plan
         self._body = body
         self.is_taken: bool = False
 
@@ -98,14 +100,14 @@ class Rest:
         :param request: for the whole.
         """
         self.is_taken = False
-        return self._kept.plan.request_from(request, self._body.received)
+        return self._plan.request_from(request, self._body.received)
 
     def receive(self, response: Response) -> Response | None:
         """Go on with an answer, and return the response that is whole now; None if the answer is one of its own.
 
         :raises requests.exceptions.ChunkedEncodingError: for the wrong part, which nobody asked for.
         """
-        found = self._kept.plan.fit(response, self._body.received)
+        found = self._plan.fit(response, self._body.received)
         if isinstance(found, Piece):
             self._body.take_over(response.raw, *found)
             self.is_taken = True
@@ -133,10 +135,9 @@ def hold_whole(response: Response, kept: KeptPart) -> None:
 def rest_of(response: Response | None) -> Rest | None:
     """Return the rest of a body that broke off inside an attempt; None if there is nothing to go on with."""
     kept, body = getattr(response, KEPT, None), watched_body(response)
-    if kept is None or body is None or not body.is_broken or body.received == 0:
+    if response is None or kept is None or kept.plan is None:
         return None
-    assert response is not None
-    return Rest(response, kept, body)
+    return Rest(response, kept, kept.plan, body) if body is not None and body.is_broken and body.received else None
 
 
 class InHand:

@@ -83,20 +83,29 @@ def receive(
     if body is not None:
         body.heard = heard
     if preload:
-        _read(response, request, None if body is None else plan, checks)
+        _read(response, request, body is not None, plan if is_kept else None, checks)
     elif body is not None and isinstance(plan, Resumable):
         body.mend = Continuation(functools.partial(adapter.go_on, options=options, **how), request, response, plan)
     elif body is not None and plan is not None and response.status_code == 200:
         body.mend = Refused(str(plan))
 
 
-def _read(response: Response, request: PreparedRequest, plan: Resumable | str | None, checks: Checks | None) -> None:
-    """Read a body inside the attempt; keep the part that came, if the rest may be asked for later."""
-    if not isinstance(plan, Resumable) or not _is_long(plan):
-        # A body with a digest is not left unread for hooks: its end may be wrong.
-        complete(response, None if checks else request)
+def _read(
+    response: Response,
+    request: PreparedRequest,
+    is_watched: bool,
+    plan: Resumable | str | None,
+    checks: Checks | None,
+) -> None:
+    """Read a body inside the attempt; keep the part that came, if the rest may be asked for later.
+
+    :param plan: how it may be continued, if that is worth while.
+    """
+    if not is_watched:
+        complete(response, request)
     elif checks or not is_left_for_hooks(response, request):
-        kept = KeptPart(plan)
+        # A body with a digest is not left unread for hooks: its end may be wrong.
+        kept = KeptPart(plan if isinstance(plan, Resumable) else None)
         setattr(response, KEPT, kept)
         kept.read_on(response)
         hold_whole(response, kept)

@@ -313,6 +313,7 @@ def test_the_plain_values_are_these() -> None:
                 "permit_wait": 0.0,
                 "line_wait": 0.0,
                 "line_why": "",
+                "received": None,
             },
             {
                 "number": 2,
@@ -329,6 +330,7 @@ def test_the_plain_values_are_these() -> None:
                 "permit_wait": 0.5,
                 "line_wait": 0.0,
                 "line_why": "",
+                "received": None,
             },
         ],
         "stop_reason": "MAX_ATTEMPTS",
