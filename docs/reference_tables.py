@@ -47,6 +47,7 @@ EXAMPLES = {
     "operation_attempt_timeout": "10",
     "timeout": "3.05, 27",
     "preload_content": "no",
+    "stall_timeout": "30",
     "allowed_methods": "GET, HEAD",
     "strict_methods": "yes",
     "retry_status_codes": "429, 503",

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from .observing.events import (
         AfterAttempt,
         BeforeAttempt,
+        BodyProgress,
         GaveUp,
         RetryListener,
         RetryScheduled,
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     from .strategies.protocol import RetryStrategy, RetryToken, StandardRetryToken
     from .strategies.simple import SimpleRetryStrategy
     from .strategies.standard import StandardRetryStrategy
+    from .wire.digests import DigestMismatch
 
 __all__ = [
     "AdaptiveRetryStrategy",
@@ -62,9 +64,11 @@ __all__ = [
     "AttemptRecord",
     "AwsErrorCodeClassifier",
     "BeforeAttempt",
+    "BodyProgress",
     "Classification",
     "ClientRateLimiter",
     "Clock",
+    "DigestMismatch",
     "ErrorInBodyClassifier",
     "ErrorKind",
     "ErrorRetryInfo",
@@ -155,6 +159,7 @@ _HOMES = {
     "observing.events": (
         "AfterAttempt",
         "BeforeAttempt",
+        "BodyProgress",
         "GaveUp",
         "RetryListener",
         "RetryScheduled",
@@ -192,6 +197,7 @@ _HOMES = {
     "strategies.protocol": ("RetryStrategy", "RetryToken", "StandardRetryToken"),
     "strategies.simple": ("SimpleRetryStrategy",),
     "strategies.standard": ("StandardRetryStrategy",),
+    "wire.digests": ("DigestMismatch",),
 }
 """The module of each name that is imported on first use."""
 

@@ -174,7 +174,8 @@ class RetryAdapter(CopiedAfresh, SendLoop):
     def _show(self, shown: ShownRetry | None) -> None:
         """Let ``max_retries`` return this ``Retry``, whose changes take effect; None: one that is made on demand."""
         config = self.retry_config
-        self._has_limits = config.operation_timeout is not None or config.operation_attempt_timeout is not None
+        bounds = config.operation_timeout, config.operation_attempt_timeout, config.stall_timeout
+        self._has_limits = bounds != (None, None, None)
         # Each has the first attempt made by a longer way, though not by way of an operation.
         is_special = config.timeout is not None or self._hears_attempts or not config.preload_content
         in_full: Collection[Any] | ChangedOr | bool = self._has_limits or is_special or self._unusual

@@ -171,7 +171,7 @@ def function(value: Any) -> Any:
     return value
 
 
-EVENTS = ("before_attempt", "after_attempt", "retry_scheduled", "throttled", "gave_up", "succeeded")
+EVENTS = ("before_attempt", "after_attempt", "retry_scheduled", "throttled", "gave_up", "succeeded", "body_progress")
 """The methods of a listener."""
 
 

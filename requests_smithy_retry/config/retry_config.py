@@ -179,6 +179,15 @@ class RetryConfig:
     preload_content: bool = option(
         True, types.boolean, "read the body inside the attempt where stream is false", adapter_only=True
     )
+    resume: bool = option(
+        True, types.boolean, "go on with a body that breaks off where it stopped, if that is safe", adapter_only=True
+    )
+    stall_timeout: float | None = option(
+        None, number(above=0, none=True), "a body that brings no byte for so long is broken off, s", adapter_only=True
+    )
+    verify_digests: bool = option(
+        True, types.boolean, "check bodies against the digests that were sent with them", adapter_only=True
+    )
     allowed_methods: Collection[str] | None = option(
         IDEMPOTENT_METHODS, types.methods, "methods that may always be sent again", adapter_only=True
     )
@@ -441,6 +450,9 @@ class RetryOptions(TypedDict, total=False):
     timeout: TimeoutType
     max_idle: float | None
     preload_content: bool
+    resume: bool
+    stall_timeout: float | None
+    verify_digests: bool
     allowed_methods: Collection[str] | None
     strict_methods: bool
     retry_status_codes: Collection[int]

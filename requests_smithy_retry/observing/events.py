@@ -133,6 +133,21 @@ class Succeeded(NamedTuple):
     history: RetryHistory
 
 
+class BodyProgress(NamedTuple):
+    """A part of a body came. It may be about to be read by the caller of ``session.get(url, stream=True)``.
+
+    :param operation: the call of ``send``.
+    :param received: the encoded bytes that came so far.
+    :param total: the length of the encoded body; None where the server has not told.
+    :param resumes: how often the body broke off and was continued.
+    """
+
+    operation: ObservedOperation
+    received: int
+    total: int | None
+    resumes: int
+
+
 class RetryListener:
     """A listener of operations. Override the methods you need; the others cost nothing.
 
@@ -159,6 +174,9 @@ class RetryListener:
     def succeeded(self, event: Succeeded, /) -> None:
         """Handle the success of an operation after one retry or more."""
 
+    def body_progress(self, event: BodyProgress, /) -> None:
+        """Handle a part of a body that came: once for each read from the connection."""
+
     def __deepcopy__(self, memo: dict[int, Any]) -> RetryListener:
         # A copy of an adapter reports to the same listener.
         return self
@@ -181,6 +199,7 @@ class Listeners:
     throttled: Tell
     gave_up: Tell
     succeeded: Tell
+    body_progress: Tell
 
     def __init__(self, listeners: Iterable[Any]) -> None:
         items = tuple(listeners)
@@ -191,7 +210,12 @@ class Listeners:
     @property
     def hears_attempts(self) -> bool:
         """Return True if a first-try success has an event with a listener."""
-        return not (self.before_attempt is self.after_attempt is ignore)
+        return self.hears_bodies or not (self.before_attempt is self.after_attempt is ignore)
+
+    @property
+    def hears_bodies(self) -> bool:
+        """Return True if a listener hears of the parts of bodies."""
+        return self.body_progress is not ignore
 
 
 def _overrides(listener: Any, name: str) -> bool:

@@ -43,6 +43,7 @@ class AttemptRecord:
         all that were tried. None if it is not known, as for a first-try success.
     :param gate_wait: the wait for a rate limit that the server had announced, after the delay, in seconds.
     :param gate_source: the header that announced it.
+    :param received: the encoded bytes of the body that came; None where they were not counted.
     """
 
     number: int
@@ -62,6 +63,7 @@ class AttemptRecord:
     address: str | None = None
     gate_wait: float = 0.0
     gate_source: str = ""
+    received: int | None = None
 
     @property
     def ending(self) -> str:
@@ -192,7 +194,9 @@ def retry_history(response_or_exception: Any) -> RetryHistory | None:
     if isinstance(started, (int, float)):
         return _of_first_try(response_or_exception, started)
     if isinstance(response_or_exception, BaseException):
-        return retry_history(getattr(response_or_exception, "response", None))
+        # A body that broke off in its reader's hands: requests wraps urllib3's exception.
+        inner = [arg for arg in response_or_exception.args if isinstance(arg, BaseException)]
+        return retry_history(inner[0] if inner else getattr(response_or_exception, "response", None))
     return None
 
 

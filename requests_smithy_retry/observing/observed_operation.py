@@ -6,6 +6,7 @@ Without listeners it costs nothing; with them, a first-try success costs two eve
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from requests import PreparedRequest, Response
@@ -14,8 +15,9 @@ from ..classifiers.actions import ErrorKind, RetryIndicated
 from ..classifiers.fold import Classification
 from ..errors import StopReason
 from ..urls import safe_url
+from ..wire.body import WatchedBody
 from ..wire.state import this_thread
-from .events import AfterAttempt, BeforeAttempt, GaveUp, RetryScheduled, Succeeded, Throttled
+from .events import AfterAttempt, BeforeAttempt, BodyProgress, GaveUp, RetryScheduled, Succeeded, Throttled
 from .history import AttemptRecord, RetryHistory, ended_now
 from .log import QUIET_ENDINGS
 
@@ -128,6 +130,14 @@ class ObservedOperation:
         if self._copy is None:
             self._copy = (self._base or self.request).copy()
         return self._copy
+
+    @property
+    def heard(self) -> Callable[[WatchedBody], None] | None:
+        """The function that a watched body tells of each part; None if nobody listens."""
+        return self._body_came if self.adapter.listeners.hears_bodies else None
+
+    def _body_came(self, body: WatchedBody) -> None:
+        self.adapter.listeners.body_progress(BodyProgress(self, body.received, body.total, body.pieces - 1))
 
     def succeeded_at_once(self, response: Response, started: float) -> None:
         """Emit ``after_attempt`` of a first-try success."""

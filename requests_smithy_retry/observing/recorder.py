@@ -31,6 +31,8 @@ class Recorder:
     """The next attempt's wait for a send permit, in seconds; set by the operation."""
     gate_wait: tuple[float, str] = (0.0, "")
     """The next attempt's wait for an announced limit, in seconds, and the header behind it; set by the send loop."""
+    received: int | None = None
+    """The bytes of the body that the attempt brought, where they were counted; set by the operation."""
     _line_wait: tuple[float, str] = (0.0, "")
     """The next attempt's wait for the service to be back, in seconds, and the event that ended it."""
     _waiting: tuple[AttemptRecord, float] | None = None
@@ -136,8 +138,9 @@ class Recorder:
             line_wait=self._line_wait[0],
             line_why=self._line_wait[1],
             address=address,
+            received=self.received,
         )
-        self.permit_wait, self.gate_wait, self._line_wait = 0.0, (0.0, ""), (0.0, "")
+        self.permit_wait, self.gate_wait, self._line_wait, self.received = 0.0, (0.0, ""), (0.0, ""), None
         self.attempts.append(record)
         self.rows.append(RequestHistory(self.request.method, self.request.path_url, error, status, None))
         if len(self.rows) > MAX_KEPT:

@@ -8,6 +8,7 @@ import requests.exceptions
 from requests import PreparedRequest, Response
 
 from ..classifiers.transport_faults import forget_frames, is_timeout, is_transient, never_left
+from ..wire.body import bytes_received
 from ..wire.state import this_thread
 from .held_response import HeldResponse, as_requests_error
 
@@ -25,7 +26,7 @@ class Attempt:
     :param error: the exception that was raised by sending or by reading the body, or None.
     """
 
-    __slots__ = ("error", "held", "is_lost", "peer", "response", "started", "unwritten", "was_let_go")
+    __slots__ = ("error", "held", "is_lost", "peer", "received", "response", "started", "unwritten", "was_let_go")
 
     def __init__(self, started: float, response: Response | None = None, error: Exception | None = None) -> None:
         self.started: float = started
@@ -36,6 +37,8 @@ class Attempt:
         self.peer: Peer | None = None
         """The far end, where it is known."""
         self.held: HeldResponse | None = None
+        self.received: int | None = None
+        """The bytes of the body that came; None where they were not counted."""
         self.is_lost: bool = False
         """The response was let go before its body was known, so it cannot be handed over any more."""
         self.was_let_go: bool = False
@@ -58,6 +61,8 @@ class Attempt:
         this_thread.connecting = False  # an attempt whose body made this one must not take it for its own
         if isinstance(self.error, requests.exceptions.RequestException):
             self.error.request = request  # not the copy that a watched body was sent with
+        if self.received is None:
+            self.received = bytes_received(response)
         if response is not None:
             response.request = request
             self.held = HeldResponse(response, preload=preload)

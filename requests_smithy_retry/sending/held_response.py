@@ -162,7 +162,7 @@ class HeldResponse:
         :param keep: keep the connection, if the rest of the body is little and quickly there.
         """
         if self.peeked is not None and self.peeked.whole:
-            _hold(self.response, self.peeked.prefix)
+            hold(self.response, self.peeked.prefix)
         let_go(self.response.raw, keep=keep)
         self._close_response()
 
@@ -213,17 +213,31 @@ def complete(response: Response, request: PreparedRequest | None) -> None:
     :param request: where it has hooks, a body that is not long is left unread for them; None: read it.
     :raises Exception: for a body that is not whole, as requests raises it, or ``TimeoutError``.
     """
-    if request is not None and request.hooks != NO_HOOKS and not _is_read(response):
-        peeked = peek(response, UNREAD_BYTES, None)
-        if peeked is not None and peeked.whole:
-            return
+    if request is not None and is_left_for_hooks(response, request):
+        return
     raw: Any = response.raw
     # On any connection each read from the socket ends by the deadline from now on.
     if this_thread.deadline is None or (reader_of(raw) is not None and "content-encoding" not in raw.headers):
         response.content  # noqa: B018
     else:
         _read_by_the_clock(response)
-    if getattr(raw, "_decoder", None):
+    verify_decoded(response)
+
+
+def is_left_for_hooks(response: Response, request: PreparedRequest) -> bool:
+    """Return True if hooks may find a body unread: it is not long, all of it is there, and it is whole."""
+    if request.hooks == NO_HOOKS or _is_read(response):
+        return False
+    peeked = peek(response, UNREAD_BYTES, None)
+    return peeked is not None and peeked.whole
+
+
+def verify_decoded(response: Response) -> None:
+    """Check the content coding of a body that was read to its end.
+
+    :raises requests.exceptions.ContentDecodingError: if it is incomplete.
+    """
+    if getattr(response.raw, "_decoder", None):
         verify_whole(response)
 
 
@@ -236,14 +250,14 @@ def _read_by_the_clock(response: Response) -> None:
     for part in response.iter_content(BODY_PART):
         this_thread.seconds(None)
         body += part
-    _hold(response, bytes(body))
+    hold(response, bytes(body))
 
 
 def _is_read(response: Response) -> bool:
     return getattr(response, "_content", False) is not False
 
 
-def _hold(response: Any, body: bytes) -> None:
+def hold(response: Any, body: bytes) -> None:
     """Have a response give out a body, as if it had been read."""
     if not _is_read(response):
         response._content, response._content_consumed = body, True

@@ -39,6 +39,7 @@ from ..strategies.foreign import StrategyPort
 from ..strategies.protocol import LoopToken, StandardRetryToken, delay_of
 from ..wire.timeouts import read_part
 from .caller_errors import is_raised, not_sent_error, status_error
+from .continuing import InHand, Rest, rest_of
 from .credentials import UNAUTHORIZED
 from .nested_retries import warn_of_nesting
 from .replay import RequestFacts
@@ -130,6 +131,8 @@ class Operation:
             observed = ObservedOperation(adapter, request, options)
         self.observed: ObservedOperation | None = observed
         self.record: Recorder = Recorder(request, self.scope, self.clock, observed)
+        self.rest: Rest | InHand | None = None
+        """The rest of a body that broke off, which the next attempt asks for."""
         self.waited: tuple[float, str] = (0.0, "backoff")
         """Seconds before the attempt under way, and the rule that made them that many."""
         self.tried: set[tuple[str, str]] = set()
@@ -159,9 +162,8 @@ class Operation:
 
     def begin_attempt(self) -> PreparedRequest:
         """Return the request to send now. Listeners may have changed this attempt's own copy."""
-        if self.observed is None:
-            return self.facts.to_send
-        return self.observed.begin(self.number + 1, self.facts.to_send)
+        base = self.facts.to_send if self.rest is None else self.rest.request(self.facts.to_send)
+        return base if self.observed is None else self.observed.begin(self.number + 1, base)
 
     def renew_credentials(self, made: Attempt) -> Retry | None:
         """Have the program renew the credentials after a 401, once; return None where the attempt is to be judged.
@@ -263,6 +265,7 @@ class Operation:
         """
         can_wait = made.let_go(self.limits, keep=classification.is_throttling)
         if can_wait:
+            self.record.received = made.received
             self.record.begin_waiting(
                 made.response, made.error, made.started, self.waited, classification, made.address
             )
@@ -336,9 +339,11 @@ class Operation:
         if token is not None and decision == (token, 0.0, RENEWED, None):
             token = StandardRetryToken(issuer=self, delay_source=RENEWED)  # nothing was paid for this one
         verdict, wait = decision.classification, decision.wait
+        self.record.received = made.received
         self.record.note(made.response, made.error, made.started, self.waited, verdict, token, wait, made.address)
         if isinstance(decision, Retry):
             self.token, self.waited = decision.token, (decision.wait, decision.source)
+            self.rest = rest_of(made.response) or (None if self.rest is None or self.rest.is_void else self.rest)
 
     def raises(self, made: Attempt, stop: Stop) -> bool:
         """Return True if ``raise_on_status`` has the caller get an exception that carries the response."""

@@ -20,14 +20,15 @@ from ..observing.observed_operation import ObservedOperation
 from ..strategies.first_tries import ORIGIN, BusyBesides, FirstTryHook
 from ..strategies.foreign import StrategyPort
 from ..strategies.protocol import RetryStrategy, rest_until_permitted
-from ..wire.decoding import verify_whole
 from ..wire.state import this_thread
 from .attempt import Attempt
+from .continuing import InHand, Rest
 from .credentials import Credentials
 from .held_response import NO_HOOKS, complete
 from .nested_retries import recognise
 from .operation import Operation, Retry, Stop
 from .plain import send_plainly, send_within
+from .receiving import is_plain, receive, unless_of_odd_headers
 from .replay import SIMPLE_BODIES
 from .time_limits import TimeLimits
 
@@ -81,15 +82,18 @@ class SendLoop(HTTPAdapter):
         this_thread.connecting = None
         try:
             response = super().send(request, stream=stream, timeout=timeout, verify=verify, cert=cert, proxies=proxies)
-            if not stream and response.status_code < 400:
-                if request.hooks != NO_HOOKS:
-                    complete(response, request)
-                else:
-                    response.content  # noqa: B018
-                    if getattr(response.raw, "_decoder", None):
-                        verify_whole(response)
+            if response.status_code < 400:
+                if not is_plain(response.headers._store):
+                    how = {"timeout": timeout, "verify": verify, "cert": cert, "proxies": proxies}
+                    receive(self, response, request, None, preload=not stream, **how)
+                elif not stream:
+                    if request.hooks != NO_HOOKS:
+                        complete(response, request)
+                    else:
+                        response.content  # noqa: B018
         except Exception as caught:
-            error = caught
+            how = {"timeout": timeout, "verify": verify, "cert": cert, "proxies": proxies}
+            error = unless_of_odd_headers(caught, self, response, request, preload=not stream, **how)
         except BaseException:
             this_thread.connecting = False
             if response is not None:
@@ -140,7 +144,7 @@ class SendLoop(HTTPAdapter):
         outer = this_thread.deadline
         try:
             to_send = request if observed is None else observed.begin_first()
-            made = self._attempt(to_send, stream, timeout, preload, limits, observed, **how)
+            made = self._attempt(to_send, stream, timeout, preload, options, limits, observed, **how)
             response = made.response
             if made.error is None and response is not None and response.status_code < 400:
                 if limits is not None and not preload:
@@ -187,7 +191,15 @@ class SendLoop(HTTPAdapter):
                 if made is None:
                     request, observed = operation.begin_attempt(), operation.observed
                     made = self._attempt(
-                        request, operation.stream, timeout, operation.preload, operation.limits, observed, **how
+                        request,
+                        operation.stream,
+                        timeout,
+                        operation.preload,
+                        operation.options,
+                        operation.limits,
+                        observed,
+                        operation.rest,
+                        **how,
                     )
                 decision = self._settle(operation, made)
                 self._sleep(decision.wait)
@@ -264,8 +276,10 @@ class SendLoop(HTTPAdapter):
         stream: bool,
         timeout: Any,
         preload: bool,
+        options: OperationOptions | None,
         limits: TimeLimits | None,
         observed: ObservedOperation | None,
+        rest: Rest | InHand | None = None,
         **how: Any,
     ) -> Attempt:
         """Send once, and read the body where it is wanted: a cut one is this attempt's failure."""
@@ -273,17 +287,50 @@ class SendLoop(HTTPAdapter):
         this_thread.connecting = None
         try:
             allowed = timeout if limits is None else limits.begin(timeout)
-            made.response = super().send(request, stream=stream, timeout=allowed, **how)
-            if preload and made.response.status_code < 400:
-                complete(made.response, request)
+            response = made.response = super().send(request, stream=stream, timeout=allowed, **how)
+            if limits is not None:
+                limits.watch_for_stalls(response)
+            continued = None if rest is None else rest.receive(response)
+            if continued is not None:
+                made.response = continued
+            elif response.status_code < 400:
+                heard = None if observed is None else observed.heard
+                receive(self, response, request, options, preload=preload, heard=heard, timeout=timeout, **how)
         except Exception as caught:
             made.error = caught
         except BaseException as stopped:
             break_off(made, stopped, limits, observed)
             raise
         finally:
-            del observed  # an error's traceback refers to this frame
+            made.received = None if rest is None else rest.brought
+            del observed, rest  # an error's traceback refers to this frame
         return made
+
+    def go_on(
+        self,
+        request: PreparedRequest,
+        rest: InHand,
+        error: Exception,
+        /,
+        *,
+        timeout: Any,
+        options: OperationOptions | None,
+        **how: Any,
+    ) -> Response:
+        """Ask for the rest of a body that broke off in the caller's hands, as a retry of what brought it so far.
+
+        :param request: asks for the rest.
+        :param rest: takes it.
+        :param error: how the body broke off.
+        """
+        made = Attempt(self.clock.now(), None, error)
+        made.received = rest.broken_after
+        operation = self._operation(request, True, options, made)
+        operation.rest = rest
+        try:
+            return self._retry(operation, made, timeout, **how)
+        finally:
+            del operation, made, error, rest  # an error's traceback refers to this frame
 
     def _first_try(self, request: PreparedRequest, response: Response, started: float, timeout: Any) -> Response:
         """Hand on a success that needed no operation."""

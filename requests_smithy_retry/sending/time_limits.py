@@ -52,6 +52,7 @@ class TimeLimits:
             self.deadline = given if seconds is None else earliest(self.deadline, given)
         self._clock = clock
         self._attempt_timeout = config.operation_attempt_timeout
+        self._stall = config.stall_timeout
 
     @property
     def at(self) -> float | None:
@@ -97,7 +98,19 @@ class TimeLimits:
         """
         if self._now is not None:
             is_read_next = response.is_redirect or response.status_code in CHALLENGES
-            set_read_timeout(response.raw, read_part(self._timeout), self._now.left() if is_read_next else None)
+            usual = self._least(read_part(self._timeout))
+            set_read_timeout(response.raw, usual, self._now.left() if is_read_next else None)
+
+    def watch_for_stalls(self, response: Response) -> None:
+        """Have a body that brings no byte for ``stall_timeout`` break off.
+
+        :param response: of the attempt under way, unread.
+        """
+        if self._stall is not None:
+            set_read_timeout(response.raw, self._least(read_part(self.allowed)))
+
+    def _least(self, usual: float | None) -> float | None:
+        return usual if self._stall is None or (usual is not None and usual <= self._stall) else self._stall
 
     def translated(self, error: Exception, request: PreparedRequest) -> Exception:
         """Return an attempt's failure for the caller: a ``ConnectTimeout`` or ``ReadTimeout`` if time ran out."""

@@ -52,6 +52,9 @@ DEFAULTS = {
     "timeout": None,
     "max_idle": 55.0,
     "preload_content": True,
+    "resume": True,
+    "stall_timeout": None,
+    "verify_digests": True,
     "allowed_methods": frozenset(
         ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE", "LIST", "PROPFIND", "REPORT", "SEARCH"]
     ),

@@ -321,6 +321,7 @@ def test_the_plain_values_are_these() -> None:
                 "address": None,
                 "gate_wait": 0.0,
                 "gate_source": "",
+                "received": None,
             },
             {
                 "number": 2,
@@ -340,6 +341,7 @@ def test_the_plain_values_are_these() -> None:
                 "address": None,
                 "gate_wait": 0.0,
                 "gate_source": "",
+                "received": None,
             },
         ],
         "stop_reason": "MAX_ATTEMPTS",

@@ -1,0 +1,154 @@
+"""Receiving the body of a success (contract 14.4, 14.6): what has it watched, and where it is read."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING, Any, Protocol
+
+from requests import PreparedRequest, Response
+from requests.structures import CaseInsensitiveDict
+
+from ..wire.body import WatchedBody, watch
+from ..wire.digests import DIGEST_FIELDS, Checks, expected_digests
+from .continuing import KEPT, Continuation, InHand, KeptPart, Refused, hold_whole
+from .held_response import complete, is_left_for_hooks
+from .resuming import Resumable, resumable
+
+if TYPE_CHECKING:
+    from ..config.retry_config import RetryConfig
+    from ..config.retry_options import OperationOptions
+
+VALIDATORS = frozenset({"etag", "last-modified"})
+NOTABLE = frozenset({"content-encoding", *VALIDATORS, *DIGEST_FIELDS})
+"""The header fields, in lower case, for which a body is more than bytes to be read."""
+
+is_plain = NOTABLE.isdisjoint
+"""Tells from the names of a response's header fields, in lower case, whether :func:`receive` would only read."""
+
+WITHOUT_BODY = frozenset({204, 205, 304})
+LONG = 65_536
+"""A shorter body that breaks off inside an attempt is begun anew: asking for its rest would save nothing."""
+
+
+class Sender(Protocol):
+    """The adapter as seen from here."""
+
+    retry_config: RetryConfig
+
+    def go_on(
+        self,
+        request: PreparedRequest,
+        rest: InHand,
+        error: Exception,
+        /,
+        *,
+        timeout: Any,
+        options: OperationOptions | None,
+        **how: Any,
+    ) -> Response:
+        """Ask for the rest of a body."""
+        ...
+
+
+def receive(
+    adapter: Sender,
+    response: Response,
+    request: PreparedRequest,
+    options: OperationOptions | None,
+    *,
+    preload: bool,
+    heard: Callable[[WatchedBody], None] | None = None,
+    **how: Any,
+) -> None:
+    """Have the body of a success watched where there is reason to, and read it where that is wanted.
+
+    :param adapter: sends again where a body in the caller's hands breaks off.
+    :param response: its status is below 400, and nothing of its body was read.
+    :param request: that was sent.
+    :param options: of the ``retry_options`` blocks around the operation, or None.
+    :param preload: read the body now.
+    :param heard: is told of each part that comes, or None.
+    :param how: the time-out and the other arguments of ``send``.
+    :raises Exception: for a body that is not whole, or not the one that was sent.
+    """
+    names = _names(response)
+    has_body = request.method != "HEAD" and response.status_code not in WITHOUT_BODY
+    checks = _checks(response, names, _option(adapter, options, "verify_digests")) if has_body else None
+    plan: Resumable | str | None = None
+    if has_body and not VALIDATORS.isdisjoint(names) and _option(adapter, options, "resume"):
+        plan = resumable(request, response)
+    is_kept = preload and _is_long(plan)
+    body = watch(response, checks) if checks or heard or is_kept or (plan and not preload) else None
+    if body is not None:
+        body.heard = heard
+    if preload:
+        _read(response, request, body is not None, plan if is_kept else None, checks)
+    elif body is not None and isinstance(plan, Resumable):
+        body.mend = Continuation(functools.partial(adapter.go_on, options=options, **how), request, response, plan)
+    elif body is not None and plan is not None and response.status_code == 200:
+        body.mend = Refused(str(plan))
+
+
+def _read(
+    response: Response,
+    request: PreparedRequest,
+    is_watched: bool,
+    plan: Resumable | str | None,
+    checks: Checks | None,
+) -> None:
+    """Read a body inside the attempt; keep the part that came, if the rest may be asked for later.
+
+    :param plan: how it may be continued, if that is worth while.
+    """
+    if not is_watched:
+        complete(response, request)
+    elif checks or not is_left_for_hooks(response, request):
+        # A body with a digest is not left unread for hooks: its end may be wrong.
+        kept = KeptPart(plan if isinstance(plan, Resumable) else None)
+        setattr(response, KEPT, kept)
+        kept.read_on(response)
+        hold_whole(response, kept)
+
+
+def _is_long(plan: Resumable | str | None) -> bool:
+    return isinstance(plan, Resumable) and (plan.end is None or plan.end - plan.start > LONG)
+
+
+def _option(adapter: Sender, options: OperationOptions | None, name: str) -> bool:
+    """Return an option of the operation's, or else that of the adapter."""
+    chosen = None if options is None else getattr(options, name)
+    return bool(getattr(adapter.retry_config, name) if chosen is None else chosen)
+
+
+def _names(response: Response) -> Collection[str]:
+    """Return the names of the header fields in lower case."""
+    headers: Any = response.headers
+    names: Collection[str] = getattr(headers, "_store", None) or frozenset(map(str.lower, headers))
+    return names
+
+
+def _checks(response: Response, names: Collection[str], is_wanted: bool) -> Checks | None:
+    """Return the checks of the digests that were sent; None if there are none, or if they are switched off."""
+    if not is_wanted or not 200 <= response.status_code < 300 or DIGEST_FIELDS.isdisjoint(names):
+        return None
+    headers = CaseInsensitiveDict(response.headers)  # somebody may have given it others
+    return Checks(expected_digests(headers, response.status_code)) or None
+
+
+def unless_of_odd_headers(
+    error: Exception, adapter: Sender, response: Response | None, request: PreparedRequest, **how: Any
+) -> Exception | None:
+    """Return the error of an attempt; but receive the body if the error is that :data:`is_plain` could not be asked.
+
+    So it is where somebody gave the response headers of another class than that of requests.
+
+    :param how: the other arguments of :func:`receive`.
+    """
+    if response is None or not isinstance(error, AttributeError) or hasattr(response.headers, "_store"):
+        return error
+    try:
+        receive(adapter, response, request, None, **how)
+    except Exception as found:
+        return found
+    return None

@@ -1,0 +1,156 @@
+"""The rules for continuing a body that broke off (contract 14.6): which may be, how it is asked for, what fits.
+
+Pure. Positions in a body begin with 0; those in a representation are the ones that ranges speak of.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from requests import PreparedRequest, Response
+
+from ..pacing.server_hints import parse_http_date
+
+PARTIAL = 206
+STRONG_AFTER = 60.0
+"""A date counts as a strong validator if the answer was made so many seconds later (RFC 9110 8.8.2.2)."""
+
+_ETAG = re.compile(r'"[\x21\x23-\x7e\x80-\xff]*"')
+_RANGE = re.compile(r"bytes=(?:[0-9]{1,18}-[0-9]{0,18}|-[0-9]{1,18})", re.IGNORECASE)
+_CONTENT_RANGE = re.compile(r"bytes ([0-9]{1,18})-([0-9]{1,18})/(?:([0-9]{1,18})|\*)", re.IGNORECASE)
+
+
+class ContentRange(NamedTuple):
+    """A parsed Content-Range.
+
+    :param first: the position of the first byte.
+    :param end: the position after the last byte.
+    :param total: the length of the whole representation; None if it is not known.
+    """
+
+    first: int
+    end: int
+    total: int | None
+
+
+class Piece(NamedTuple):
+    """A continuation that fits.
+
+    :param until: the position in the body after its last byte.
+    :param total: the length of the body.
+    """
+
+    until: int
+    total: int
+
+
+class Resumable(NamedTuple):
+    """A body that may be continued.
+
+    :param field: the header field of its validator, in lower case.
+    :param validator: the field's value.
+    :param coding: its content coding, as the server wrote it.
+    :param start: the position of its first byte in the representation; more than 0 only for a caller's own range.
+    :param end: the position after its last byte; None if it is the end of a representation of unknown length.
+    :param total: the length of the representation; None if it is not known.
+    """
+
+    field: str
+    validator: str
+    coding: str
+    start: int = 0
+    end: int | None = None
+    total: int | None = None
+
+    def request_from(self, request: PreparedRequest, received: int) -> PreparedRequest:
+        """Return a copy of a request that asks for the rest alone, and for it only while the version is the same.
+
+        :param request: the one that the body answers.
+        :param received: the bytes of the body that came.
+        """
+        last = "" if self.end is None or self.end == self.total else str(self.end - 1)
+        copy = request.copy()
+        copy.headers["Range"] = f"bytes={self.start + received}-{last}"
+        copy.headers["If-Range"] = self.validator
+        return copy
+
+    def fit(self, response: Response, received: int) -> Piece | str:
+        """Return what of the body an answer brings; or, in a phrase, why it does not fit.
+
+        :param response: the answer to :meth:`request_from`.
+        :param received: as there.
+        """
+        if response.status_code != PARTIAL:
+            return f"the server answered with {response.status_code} where the rest was asked for"
+        found = content_range(response)
+        if found is None:
+            return "the server sent no usable Content-Range"
+        total = found.total if self.total is None else self.total
+        end = total if self.end is None else self.end
+        if end is None or total is None or found.total not in (None, total):
+            return "the length of the whole has changed, or is not known"
+        if found.first != self.start + received or found.end > end:
+            return "the server sent another range than was asked for"
+        if response.headers.get(self.field, "").strip() != self.validator:
+            return f"the {self.field} has changed"
+        if response.headers.get("content-encoding", "").strip().lower() != self.coding:
+            return "the content coding has changed"
+        if response.headers.get("content-length", str(found.end - found.first)).strip() != str(found.end - found.first):
+            return "Content-Length and Content-Range of the rest contradict each other"
+        return Piece(found.end - self.start, end - self.start)
+
+
+def resumable(request: PreparedRequest, response: Response) -> Resumable | str:
+    """Return how a body may be continued; or, in a phrase, why it may not.
+
+    :param request: the one that was sent.
+    :param response: its answer, of which nothing was read yet.
+    """
+    if request.method != "GET" or response.status_code not in (200, PARTIAL):
+        return "only an answer of 200 or 206 to a GET can be continued"
+    if "none" in response.headers.get("accept-ranges", "").lower():
+        return "the server refuses ranges"
+    validator = _validator(response)
+    if isinstance(validator, str):
+        return validator
+    coding = response.headers.get("content-encoding", "").strip().lower()
+    own = request.headers.get("Range")
+    if response.status_code == 200:
+        length = _length(response)
+        return Resumable(*validator, coding, 0, length, length)
+    found = content_range(response)
+    if not isinstance(own, str) or found is None or _RANGE.fullmatch(own.strip()) is None:
+        return "a part of several ranges, or one that was not asked for, cannot be continued"
+    return Resumable(*validator, coding, found.first, found.end, found.total)
+
+
+def content_range(response: Response) -> ContentRange | None:
+    """Return the Content-Range of an answer; None if there is no valid one."""
+    match = _CONTENT_RANGE.fullmatch(response.headers.get("content-range", "").strip())
+    if match is None:
+        return None
+    first, end, total = int(match[1]), int(match[2]) + 1, None if match[3] is None else int(match[3])
+    return ContentRange(first, end, total) if first < end and (total is None or end <= total) else None
+
+
+def _validator(response: Response) -> tuple[str, str] | str:
+    """Return the field and the value of a strong validator; or, in a phrase, why there is none."""
+    tag = response.headers.get("etag")
+    if tag is not None:
+        # A client with an entity tag must not put a date into If-Range (RFC 9110 13.1.5).
+        return ("etag", tag.strip()) if _ETAG.fullmatch(tag.strip()) else "its ETag is weak or malformed"
+    changed, made = (parse_http_date(response.headers.get(name, "").strip()) for name in ("last-modified", "date"))
+    if changed is None or made is None:
+        return "the server sent no validator"
+    if made - changed < STRONG_AFTER:
+        return "its Last-Modified is too young to be a strong validator"
+    return "last-modified", response.headers["last-modified"].strip()
+
+
+def _length(response: Response) -> int | None:
+    """Return the length of a whole body as the head announces it."""
+    if "transfer-encoding" in response.headers:
+        return None
+    text = response.headers.get("content-length", "").strip()
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None

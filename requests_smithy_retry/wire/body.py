@@ -1,0 +1,346 @@
+"""A body that is watched while it is read (contract 14.6): counted, checked against digests, and continued.
+
+A :class:`WatchedBody` stands between urllib3's response and that of ``http.client``. Only bodies of which something is
+to be known have one. Positions are those of the encoded body, without chunk framing.
+"""
+
+from __future__ import annotations
+
+import http.client
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+import urllib3
+import urllib3.exceptions as uex
+from requests import Response
+
+from ..interruptions import is_interruption
+from .digests import Checks, DigestError, DigestMismatch
+
+PART = 65_536
+"""The most bytes of one read where the reader did not say how many."""
+
+_CRLF = b"\r\n"
+T = TypeVar("T")
+
+
+class WatchedResponse(urllib3.HTTPResponse):
+    """The urllib3 response of a watched body."""
+
+    def stream(self, amt: int | None = PART, decode_content: bool | None = None) -> Iterator[bytes]:  # type: ignore[override]
+        """Read as ever; this is how ``requests`` reads.
+
+        :raises DigestMismatch: after the last byte, if the body does not match a digest.
+        """
+        try:
+            yield from super().stream(amt, decode_content)
+        except DigestError as error:
+            raise DigestMismatch(error) from error
+
+
+class WatchedBody:
+    """The encoded body of one response, over one connection after another.
+
+    :param raw: the urllib3 response, which reads from this object. The reference to it is weak: a cycle would keep
+        sockets open until the next garbage collection.
+    :param checks: of the digests that were sent with it, or None.
+    """
+
+    def __init__(self, raw: Any, checks: Checks | None) -> None:
+        self._raw = weakref.ref(raw)
+        self._current: Any = raw._fp
+        self._checks = checks
+        self._ahead = b""
+        self._announced = 0
+        self._has_trailer = False
+        self._is_over = False
+        self._failure: Exception | None = None
+        self.total: int | None = getattr(raw._fp, "length", None)
+        """The length of the encoded body; None while the server has not told."""
+        self._until = self.total
+        self.received: int = 0
+        """The bytes that came so far, over all connections."""
+        self.began_at: int = 0
+        """The position of the first byte that the current connection brought."""
+        self.pieces: int = 1
+        """The number of connections that the body came over."""
+        self.is_broken: bool = False
+        """The current connection broke off within the body."""
+        self.mend: Callable[[WatchedBody, Exception], None] | None = None
+        """Has the body continue over another connection, or raises what its reader shall get."""
+        self.heard: Callable[[WatchedBody], None] | None = None
+        """Is told after each part that came."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_current":  # of a copy, which has nothing yet
+            raise AttributeError(name)
+        return getattr(self._current, name)
+
+    @property
+    def fp(self) -> Any:
+        """The chunks as urllib3 reads them, each as long as the server sent it; None once the body is over."""
+        if self._is_over and not self._has_trailer:
+            return None
+        raw = self._raw()
+        return _ChunkLines(self) if raw is not None and raw.chunked else self._current.fp
+
+    def isclosed(self) -> bool:
+        """Return True once the end was read, and so the digests were checked."""
+        return self._is_over and self._failure is None
+
+    @property
+    def closed(self) -> bool:
+        """As :meth:`isclosed`."""
+        return self.isclosed()
+
+    def close(self) -> None:
+        """Close the current connection's response."""
+        self._is_over, self._failure = True, None
+        self._current.close()
+
+    @property
+    def pool(self) -> Any:
+        """The pool of its connections."""
+        return getattr(self._raw(), "_pool", None)
+
+    def read(self, amt: int | None = None) -> bytes:
+        """Read so many bytes, or all; fewer only at the end, or before an error, which the next read raises."""
+        if amt is None or amt < 0:
+            return b"".join(iter(self.read1, b""))
+        parts: list[bytes] = []
+        left = amt
+        while left > 0:
+            try:
+                part = self._receive(left) if not parts else self._more(left)
+            except DigestError as error:
+                if not parts:
+                    raise
+                self._failure = error.with_traceback(None)
+                break
+            if not part:
+                break
+            parts.append(part)
+            left -= len(part)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def read1(self, amt: int | None = None) -> bytes:
+        """Read what one ``recv`` brings, at most so many bytes."""
+        if amt == 0:
+            return b""
+        data = self._receive(PART if amt is None or amt < 0 else amt)
+        if self.received == self.total and not self._ahead and not self._is_over:
+            self._mended(lambda: self._from_wire(PART))  # urllib3 does not read on: here is the end
+        return data
+
+    def _safe_read(self, amt: int) -> bytes:
+        """Read exactly so many bytes of a chunk, or its end."""
+        if self._announced == 0:
+            return _CRLF
+        parts: list[bytes] = []
+        left = amt
+        try:
+            while left > 0:
+                part = self._receive(left)
+                if not part:
+                    raise uex.IncompleteRead(self.received, left)
+                parts.append(part)
+                left -= len(part)
+        except BaseException:
+            self._ahead = b"".join(parts) + self._ahead  # for whoever goes on reading once the body is mended
+            raise
+        self._announced -= amt
+        return b"".join(parts)
+
+    def chunk_line(self) -> bytes:
+        """Return the line of the next chunk, and at the end those of the last one."""
+        if self._is_over and not self._ahead:
+            self._has_trailer = False
+            return _CRLF
+        self._announced = self._mended(self._next_chunk)
+        self._has_trailer = self._announced == 0
+        return b"%x\r\n" % self._announced
+
+    def take_over(self, other: Any, until: int, total: int) -> None:
+        """Go on with the body of another response, whose first byte is the next one of this body.
+
+        :param other: its urllib3 response, which is good for nothing afterwards.
+        :param until: the position after its last byte.
+        :param total: the length of this body.
+        """
+        raw = self._raw()
+        assert raw is not None  # somebody is reading it
+        self.let_go()
+        for name in ("_connection", "_pool", "_sock_shutdown"):
+            if hasattr(raw, name):
+                setattr(raw, name, getattr(other, name))
+        before = raw._original_response
+        raw._original_response = self._current = other._fp
+        # The cookies of the first head are the body's: requests looks for them here.
+        self._current.msg = before.msg
+        self._current.had_chunk = True
+        other._connection = other._fp = None  # what was read over it is told by the rest
+        self._is_over = self.is_broken = False
+        self._until, self.total = until, total
+        self.began_at = self.received
+        self.pieces += 1
+
+    def let_go(self) -> None:
+        """Close the connection that broke off, and give its place back to the pool."""
+        raw: Any = self._raw()
+        self._current.close()
+        connection = getattr(raw, "_connection", None)
+        if connection is not None:
+            connection.close()
+            raw.release_conn()
+
+    def prove(self) -> None:
+        """Receive the first bytes of a continuation, to be read later.
+
+        :raises Exception: if none comes.
+        """
+        self._ahead += self._from_wire(PART)
+
+    def _receive(self, most: int) -> bytes:
+        """Return up to so many bytes; none only at the end. Where the wire breaks off, go on over another one."""
+        if self._is_over and self._failure is None and not self._ahead:
+            return b""
+        return self._mended(lambda: self._from_here(most))
+
+    def _from_here(self, most: int) -> bytes:
+        if not self._ahead:
+            return self._from_wire(most)
+        data, self._ahead = self._ahead[:most], self._ahead[most:]
+        return data
+
+    def _more(self, most: int) -> bytes:
+        """As :meth:`_receive`, but a break is kept for the next call: what came before it is handed over first."""
+        if self._ahead or self._is_over:
+            return self._receive(most)
+        try:
+            return self._from_wire(most)
+        except (OSError, http.client.HTTPException) as error:
+            if is_interruption(error):
+                raise
+            self._failure = error.with_traceback(None)
+            return b""
+
+    def _mended(self, read: Callable[[], T]) -> T:
+        while True:
+            try:
+                if self._failure is not None:
+                    self._raise_failure()
+                return read()
+            except (OSError, http.client.HTTPException) as error:  # noqa: PERF203 - it goes on elsewhere
+                if is_interruption(error):
+                    raise
+                if self.total is not None and self.received >= self.total:
+                    self.let_go()  # all of it came, though not the end of its framing
+                    continue
+                self.is_broken = True
+                if self.mend is None:
+                    raise
+                self.mend(self, error)
+
+    def _raise_failure(self) -> None:
+        failure, self._failure = self._failure, None
+        assert failure is not None
+        try:
+            raise failure
+        finally:
+            del failure  # its traceback refers to this frame
+
+    def _from_wire(self, most: int) -> bytes:
+        current = self._current
+        data: bytes = getattr(current, "read1", current.read)(most)
+        if not data:
+            self._end()
+            return data
+        self.received += len(data)
+        if self._until is not None and self.received > self._until:
+            raise uex.ProtocolError(f"the server sent more than the {self._until} bytes that it announced")
+        if self._checks:
+            self._checks.update(data)
+        if getattr(current, "length", None) == 0:
+            current.close()  # read1 leaves that to the next call before Python 3.13
+        if self.heard is not None:
+            self.heard(self)
+        return data
+
+    def _next_chunk(self) -> int:
+        """Return the size of the next chunk; 0 at the end. After a continuation the chunks are our own."""
+        current = self._current
+        if self._ahead:
+            return len(self._ahead)
+        if current.chunked and not current.isclosed():
+            size: int | None = current._get_chunk_left()
+            if size is not None and size < 0:
+                raise http.client.IncompleteRead(b"")
+        else:
+            size = None if current.isclosed() else min(PART, (self.total or 0) - self.received)
+        if not size:
+            self._end()
+        return size or 0
+
+    def _end(self) -> None:
+        """Take note that the current connection brings no more.
+
+        :raises http.client.IncompleteRead: if there is more of the body.
+        :raises DigestError: if the body does not match a digest.
+        """
+        missing = getattr(self._current, "length", None) or 0
+        if self.total is not None:
+            missing = self.total - self.received
+        if missing > 0:
+            self._current.close()
+            raise uex.IncompleteRead(self.received, missing)
+        self._is_over = True
+        wrong = self._checks.mismatch() if self._checks else None
+        if wrong is not None:
+            raise DigestError(f"the body of {self.received} bytes does not match its {wrong.field} ({wrong.algorithm})")
+
+
+class _ChunkLines:
+    """The lines between the chunks of a body, for urllib3.
+
+    :param body: the watched body.
+    """
+
+    __slots__ = ("_body",)
+
+    def __init__(self, body: WatchedBody) -> None:
+        self._body = body
+
+    def readline(self, size: int = -1, /) -> bytes:  # noqa: ARG002
+        """Return the next line."""
+        return self._body.chunk_line()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._body._current.fp, name)
+
+
+def watch(response: Response, checks: Checks | None = None) -> WatchedBody | None:
+    """Have a body watched from now on, of which nothing was read yet; return None if it cannot be.
+
+    The bodies of stand-ins for urllib3's responses cannot.
+    """
+    raw: Any = response.raw
+    below = getattr(raw, "_fp", None)
+    is_ours = raw.__class__ is urllib3.HTTPResponse and below is not None
+    if not is_ours or (raw.chunked and not isinstance(below, http.client.HTTPResponse)):
+        return None
+    body = raw._fp = WatchedBody(raw, checks)
+    raw.__class__ = WatchedResponse
+    return body
+
+
+def bytes_received(response: Response | None) -> int | None:
+    """Return the encoded bytes of a body that came over its last connection; None where they were not counted."""
+    body = watched_body(response)
+    return None if body is None else body.received - body.began_at
+
+
+def watched_body(response: Response | None) -> WatchedBody | None:
+    """Return the watched body of a response; None if it has none."""
+    body = getattr(getattr(response, "raw", None), "_fp", None)
+    return body if isinstance(body, WatchedBody) else None

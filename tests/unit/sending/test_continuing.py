@@ -1,0 +1,535 @@
+"""Bodies that break off and go on, on real sockets: inside an attempt, and in the caller's hands."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import re
+import shutil
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import requests
+import urllib3.exceptions
+
+from requests_smithy_retry import RetryListener, StopReason, retry_history, retry_options
+from requests_smithy_retry.observing.history import MAX_KEPT
+from requests_smithy_retry.sending.continuing import joined
+from requests_smithy_retry.testing import (
+    Behaviour,
+    CutBody,
+    FaultServer,
+    RecordedRequest,
+    Reply,
+    Stall,
+)
+from tests.unit.wire.support import nothing_left, session
+
+BODY = b"".join(b"%06d the quick brown fox\n" % number for number in range(12_000))
+TAG = '"v1"'
+
+
+class Shelf:
+    """A server with one file, whose connections break off.
+
+    :param cuts: after how many bytes of the body each answer breaks off; after that, none does.
+    :param body: the file.
+    :param rest: makes the answer to a request for the rest, given the right one; None: the right one.
+    """
+
+    def __init__(
+        self,
+        *cuts: int,
+        body: bytes = BODY,
+        framing: Any = "length",
+        headers: dict[str, str] | None = None,
+        rest: Callable[[RecordedRequest, Reply], Behaviour] | None = None,
+        then: Any = "close",
+    ) -> None:
+        self.cuts = list(cuts)
+        self.body = body
+        self.framing = framing
+        self.headers = {"ETag": TAG} if headers is None else headers
+        self.rest = rest
+        self.then = then
+        self.asked: list[str | None] = []
+        self._lock = threading.Lock()
+
+    def __call__(self, request: RecordedRequest) -> Behaviour:
+        asked = request.header("Range")
+        with self._lock:
+            self.asked.append(asked)
+            cut = self.cuts.pop(0) if self.cuts else None
+        reply = Reply(200, self.headers, self.body, framing=self.framing)
+        found = None if asked is None else re.fullmatch(r"bytes=(\d+)-(\d*)", asked)
+        if found is not None:
+            first, end = int(found[1]), int(found[2] or len(self.body) - 1) + 1
+            headers = {**self.headers, "Content-Range": f"bytes {first}-{end - 1}/{len(self.body)}"}
+            reply = Reply(206, headers, self.body[first:end])
+            if self.rest is not None and request.header("If-Range"):
+                return self.rest(request, reply)
+        return reply if cut is None else CutBody(reply, at=cut, then=self.then)
+
+
+WAYS: dict[str, Callable[[requests.Response], bytes]] = {
+    "iter_content": lambda response: b"".join(response.iter_content(7000)),
+    "iter_lines": lambda response: b"".join(line + b"\n" for line in response.iter_lines()),
+    "content": lambda response: response.content,
+    "raw.read": lambda response: response.raw.read(),
+    "raw.read(n)": lambda response: b"".join(iter(lambda: response.raw.read(10_000), b"")),
+    "raw.stream": lambda response: b"".join(response.raw.stream(10_000)),
+    "copyfileobj": lambda response: copied(response),
+}
+
+
+def copied(response: requests.Response) -> bytes:
+    file = io.BytesIO()
+    shutil.copyfileobj(response.raw, file)
+    return file.getvalue()
+
+
+def error_of(call: Callable[[], Any]) -> Any:
+    """What a call raises, or None."""
+    try:
+        call()
+    except Exception as error:
+        return error
+    return None
+
+
+@pytest.mark.parametrize("then", ["close", "reset"])
+@pytest.mark.parametrize("framing", ["length", "chunked"])
+@pytest.mark.parametrize("way", WAYS)
+def test_a_stream_goes_on_where_it_broke_off(way: str, framing: str, then: str) -> None:
+    """However the caller reads, the body is whole, and each byte was asked for once."""
+    shelf = Shelf(100_000, 50_000, 10, framing=framing, then=then)
+    with FaultServer(shelf) as server, session() as made:
+        response = made.get(server.url, stream=True, timeout=5)
+        assert BODY == WAYS[way](response)
+    starts = [int(asked.removeprefix("bytes=").removesuffix("-")) for asked in shelf.asked if asked]
+    assert 3 == len(starts)
+    assert sorted(starts) == starts
+    assert 200 == response.status_code
+    assert TAG == response.headers["ETag"]
+
+
+@pytest.mark.parametrize("framing", ["length", "chunked"])
+def test_a_body_inside_an_attempt_goes_on_in_the_next(framing: str) -> None:
+    """Without ``stream`` the next attempt asks for the rest, and the caller gets the first answer's response."""
+    shelf = Shelf(100_000, 50_000, framing=framing)
+    with FaultServer(shelf) as server, session(max_attempts=3) as made:
+        response = made.get(server.url, timeout=5)
+    assert BODY == response.content
+    assert 200 == response.status_code
+    history = retry_history(response)
+    assert ["ChunkedEncodingError", "ChunkedEncodingError", None] == [item.error for item in history.attempts]
+    assert len(BODY) == sum(item.received for item in history.attempts)
+    assert [None, "bytes=", "bytes="] == [asked and asked[:6] for asked in shelf.asked]
+
+
+def test_a_short_body_inside_an_attempt_is_begun_anew() -> None:
+    """Of a body of 64 KiB or less, asking for the rest would save nothing."""
+    shelf = Shelf(10, body=BODY[:60_000])
+    with FaultServer(shelf) as server, session() as made:
+        assert BODY[:60_000] == made.get(server.url, timeout=5).content
+    assert [None, None] == shelf.asked
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_coded_body_goes_on_before_it_is_decoded(stream: bool) -> None:
+    """The position is that of the coded body, and the decoder goes on as if nothing had happened."""
+    import random
+
+    plain = random.Random(1).randbytes(200_000)
+    coded = gzip.compress(plain)
+    shelf = Shelf(90_001, 40_003, body=coded, headers={"ETag": TAG, "Content-Encoding": "gzip"})
+    with FaultServer(shelf) as server, session() as made:
+        assert plain == made.get(server.url, stream=stream, timeout=5).content
+    assert 3 == len(shelf.asked)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_callers_own_range_goes_on_within_it(stream: bool) -> None:
+    """A 206 to the caller's own Range is continued up to the end of that range."""
+    shelf = Shelf(20_000)
+    with FaultServer(shelf) as server, session() as made:
+        response = made.get(server.url, headers={"Range": "bytes=1000-150999"}, stream=stream, timeout=5)
+        assert BODY[1000:151_000] == response.content
+    assert 206 == response.status_code
+    assert ["bytes=1000-150999", "bytes=21000-150999"] == shelf.asked
+
+
+MISFITS: dict[str, Callable[[RecordedRequest, Reply], Behaviour]] = {
+    "200": lambda _, reply: Reply(200, {"ETag": '"v2"'}, b"another version" * 10_000),
+    "another ETag": lambda _, reply: replace(reply, headers=[*reply.headers[1:], ("ETag", '"v2"')]),
+    "no ETag": lambda _, reply: replace(reply, headers=reply.headers[1:]),
+    "another range": lambda _, reply: Reply(206, {"ETag": TAG, "Content-Range": "bytes 0-9/20"}, b"0123456789"),
+    "multipart": lambda _, reply: Reply(206, {"ETag": TAG, "Content-Type": "multipart/byteranges"}, b"--x"),
+    "416": lambda _, reply: Reply(416),
+    "redirect": lambda _, reply: Reply(302, {"Location": "http://127.0.0.1:9/elsewhere"}),
+    "404": lambda _, reply: Reply(404, body=b"gone"),
+    "503": lambda _, reply: Reply(503),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("misfit", MISFITS)
+def test_nothing_is_put_together_that_does_not_fit(misfit: str, way: str) -> None:
+    """The caller of a stream gets the original error, with the position and the reason in its text."""
+    shelf = Shelf(100_000, rest=MISFITS[misfit])
+    with FaultServer(shelf) as server, session(max_attempts=2) as made:
+        response = made.get(server.url, stream=True, timeout=5)
+        error = error_of(lambda: WAYS[way](response))
+    usual = requests.exceptions.ChunkedEncodingError
+    expected = usual if way in ("iter_content", "iter_lines", "content") else urllib3.exceptions.ProtocolError
+    assert expected is type(error)
+    assert f"at byte 100000 of {len(BODY)}; not continued: " in str(error)
+    history = retry_history(error)
+    assert "ChunkedEncodingError" == history.attempts[0].error
+    assert history == retry_history(response)
+
+
+@pytest.mark.parametrize("misfit", ["another ETag", "no ETag", "another range", "multipart", "416"])
+def test_an_attempt_whose_rest_does_not_fit_is_followed_by_one_for_the_whole(misfit: str) -> None:
+    """Without ``stream`` a wrong part is a failure, and the next attempt asks for the whole."""
+    shelf = Shelf(100_000, rest=MISFITS[misfit])
+    with FaultServer(shelf) as server, session(max_attempts=3) as made:
+        assert BODY == made.get(server.url, timeout=5).content
+    assert [None, "bytes=100000-", None] == shelf.asked
+
+
+@pytest.mark.parametrize(
+    ("misfit", "status", "body"), [("200", 200, b"another version" * 10_000), ("404", 404, b"gone")]
+)
+def test_an_answer_of_its_own_is_the_callers(misfit: str, status: int, body: bytes) -> None:
+    """Without ``stream`` nothing was handed over, so another version, or a failure, is the answer."""
+    with FaultServer(Shelf(100_000, rest=MISFITS[misfit])) as server, session() as made:
+        response = made.get(server.url, timeout=5)
+    assert (status, body) == (response.status_code, response.content)
+
+
+def test_the_rest_is_still_asked_for_after_another_failure() -> None:
+    """A 503, or an answer that never comes, between two attempts for the rest loses nothing of what came."""
+    turns = iter((Reply(503), CutBody(Reply(500, body=b"12345")), None))
+
+    def rest(_: RecordedRequest, reply: Reply) -> Behaviour:
+        return next(turns) or reply
+
+    for stream in (False, True):
+        turns = iter((Reply(503), CutBody(Reply(500, body=b"12345")), None))
+        shelf = Shelf(100_000, rest=rest)
+        with FaultServer(shelf) as server, session(max_attempts=5) as made:
+            assert BODY == made.get(server.url, stream=stream, timeout=5).content
+        assert [None, *["bytes=100000-"] * 3] == shelf.asked
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_rest_without_a_byte_is_a_failure(stream: bool) -> None:
+    """Answers that break off right after their head are counted as attempts: nothing goes on for ever."""
+    shelf = Shelf(100_000, rest=lambda _, reply: CutBody(reply, at=0))
+    with FaultServer(shelf) as server, session(max_attempts=4) as made:
+        error = error_of(lambda: made.get(server.url, stream=stream, timeout=5).content)
+    assert isinstance(error, requests.exceptions.ChunkedEncodingError)
+    assert 4 == len(shelf.asked)
+    assert StopReason.MAX_ATTEMPTS is retry_history(error).stop_reason
+
+
+@pytest.mark.parametrize(
+    ("headers", "why"),
+    [
+        ({"ETag": 'W/"v1"'}, "its ETag is weak or malformed"),
+        ({"ETag": TAG, "Accept-Ranges": "none"}, "the server refuses ranges"),
+        ({"Last-Modified": "Sun, 06 Nov 1994 08:49:37 GMT"}, "the server sent no validator"),
+    ],
+)
+def test_a_stream_that_may_not_go_on_says_why(headers: dict[str, str], why: str) -> None:
+    """Without a strong validator, the original error has the position and the reason."""
+    shelf = Shelf(100_000, headers=headers)
+    with FaultServer(shelf) as server, session() as made:
+        error = error_of(lambda: made.get(server.url, stream=True, timeout=5).content)
+    assert f"at byte 100000 of {len(BODY)}; not continued: {why}" in str(error)
+    assert 1 == len(shelf.asked)
+
+
+@pytest.mark.parametrize("how", ["adapter", "block", "environment", "disabled"])
+@pytest.mark.parametrize("stream", [False, True])
+def test_it_can_be_switched_off(stream: bool, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With ``resume=False`` a stream ends with the error, and an attempt is begun anew."""
+    if how == "environment":
+        monkeypatch.setenv("SMITHY_RETRY_RESUME", "no")
+    options = {"adapter": {"resume": False}, "disabled": {"enabled": False}}.get(how, {})
+    block = {"resume": False} if how == "block" else {}
+    shelf = Shelf(100_000)
+    with FaultServer(shelf) as server, session(**options) as made, retry_options(**block):
+        error = error_of(lambda: made.get(server.url, stream=stream, timeout=5).content)
+    if how != "disabled":  # plain urllib3 1.26 does not notice the cut
+        assert (error is None) == (not stream)
+    assert {None} == set(shelf.asked)
+
+
+def test_a_stall_breaks_off_and_goes_on() -> None:
+    """With ``stall_timeout`` a body that brings nothing for so long goes on over another connection."""
+    for stream in (False, True):
+        stalls = [True]
+
+        def act(request: RecordedRequest, stalls: list[bool] = stalls, shelf: Shelf = Shelf()) -> Behaviour:  # noqa: B008
+            reply = shelf(request)
+            return CutBody(reply, at=100_000, then="stall") if stalls and stalls.pop() else reply
+
+        with FaultServer(act) as server, session(stall_timeout=0.2) as made:
+            assert BODY == made.get(server.url, stream=stream, timeout=60).content
+
+
+def test_a_stall_without_a_validator_is_an_error() -> None:
+    """With ``stall_timeout``, a stream that cannot be continued ends with the exception of a read timeout."""
+    reply = CutBody(Reply(body=BODY), at=100_000, then="stall")
+    for timeouts in ({"stall_timeout": 0.2}, {"stall_timeout": 60, "timeout": 0.2}):
+        with FaultServer(default=reply) as server, session(operation_timeout=60, **timeouts) as made:
+            error = error_of(lambda: made.get(server.url, stream=True).content)
+        assert requests.exceptions.ConnectionError is type(error)
+
+
+def test_a_stall_with_a_weak_validator_says_where() -> None:
+    """The error of a stream that stalls and cannot go on is that of a read timeout, with the position."""
+    reply = CutBody(Reply(headers={"ETag": 'W/"v1"'}, body=BODY), at=100_000, then="stall")
+    with FaultServer(default=reply) as server, session(stall_timeout=0.2) as made:
+        error = error_of(lambda: made.get(server.url, stream=True, timeout=60).content)
+    assert requests.exceptions.ConnectionError is type(error)
+    assert "at byte 100000" in str(error)
+
+
+def test_a_stall_before_the_head_of_the_rest_is_a_failed_attempt() -> None:
+    """The usual time-outs hold for the answers that bring the rest."""
+    turns = [True]
+    shelf = Shelf(100_000, rest=lambda _, reply: Stall(reply=reply) if turns and turns.pop() else reply)
+    with FaultServer(shelf) as server, session() as made:
+        assert BODY == made.get(server.url, stream=True, timeout=0.5).content
+    assert 3 == len(shelf.asked)
+
+
+def test_a_listener_hears_of_the_progress() -> None:
+    """Each part that comes is told with what came so far, the length, and how often the body was continued."""
+    heard: list[tuple[int, int | None, int]] = []
+
+    class Bar(RetryListener):
+        def body_progress(self, event: Any) -> None:
+            heard.append((event.received, event.total, event.resumes))
+
+    for stream in (False, True):
+        heard.clear()
+        with FaultServer(Shelf(100_000, 50_000)) as server, session(listeners=[Bar()]) as made:
+            assert BODY == made.get(server.url, stream=stream, timeout=5).content
+        assert sorted(heard) == heard
+        assert (len(BODY), len(BODY), 2) == heard[-1]
+
+
+def test_a_listener_hears_of_bodies_without_a_validator() -> None:
+    """Bodies that cannot be continued are told of as well."""
+    heard = []
+
+    class Bar:
+        def body_progress(self, event: Any) -> None:
+            heard.append(event.received)
+
+    with FaultServer(default=Reply(body=b"abc", framing="chunked")) as server, session(listeners=[Bar()]) as made:
+        assert b"abc" == made.get(server.url, timeout=5).content
+    assert [3] == heard
+
+
+def test_a_listeners_bug_is_the_callers() -> None:
+    """What a listener raises as a body goes on reaches who reads the body."""
+
+    class Bug(RetryListener):
+        def retry_scheduled(self, event: Any) -> None:
+            raise LookupError("a bug")
+
+    with FaultServer(Shelf(100_000)) as server, session(listeners=[Bug()]) as made:
+        response = made.get(server.url, stream=True, timeout=5)
+        assert LookupError is type(error_of(lambda: response.content))
+
+
+def test_the_history_has_every_piece() -> None:
+    """The response of a stream knows each piece: how it ended, what it brought, and how long it waited."""
+    with FaultServer(Shelf(100_000, 50_000)) as server, session(max_attempts=2) as made:
+        response = made.get(server.url, stream=True, timeout=5)
+        assert BODY == response.content
+    history = retry_history(response)
+    assert [1, 2, 3] == [item.number for item in history.attempts]
+    assert [100_000, 50_000, None] == [item.received for item in history.attempts]
+    assert ["ChunkedEncodingError", "ChunkedEncodingError", "206"] == [item.ending for item in history.attempts]
+    assert StopReason.SUCCESS is history.stop_reason
+
+
+def test_a_long_history_keeps_its_ends() -> None:
+    """Of more pieces than are kept, the first and the last ones are."""
+    with FaultServer(Shelf(100_000)) as server, session() as made:
+        response = made.get(server.url, stream=True, timeout=5)
+        assert BODY == response.content
+    history = piece = retry_history(response)
+    for _ in range(2 * MAX_KEPT):
+        history = joined(history, piece)
+    assert MAX_KEPT == len(history.attempts)
+    assert (1, 2 * MAX_KEPT + 2) == (history.attempts[0].number, history.attempts[-1].number)
+
+
+def test_a_continued_body_counts_as_a_success() -> None:
+    """A continuation that brought bytes gives its tokens back, so that a bad link does not use the quota up."""
+    with FaultServer(Shelf(*[1000] * 60, body=BODY[:70_000])) as server, session(quota=20, max_attempts=2) as made:
+        assert BODY[:70_000] == made.get(server.url, stream=True, timeout=5).content
+
+
+def test_an_empty_quota_ends_a_stream() -> None:
+    """Where the quota pays for no continuation, the original error is raised."""
+    with FaultServer(Shelf(100_000)) as server, session(quota=1) as made:
+        error = error_of(lambda: made.get(server.url, stream=True, timeout=5).content)
+    assert "not continued" in str(error)
+    assert StopReason.QUOTA_EXCEEDED is retry_history(error).stop_reason
+
+
+def test_cookies_headers_and_auth_are_those_of_the_first_answer() -> None:
+    """Cookies are the first answer's, once; the rest is asked for with the same credentials."""
+
+    def rest(request: RecordedRequest, reply: Reply) -> Behaviour:
+        return replace(reply, headers=[*reply.headers, ("Set-Cookie", "second=2"), ("X-Which", "second")])
+
+    for stream in (False, True):
+        shelf = Shelf(100_000, headers={"ETag": TAG, "Set-Cookie": "first=1", "X-Which": "first"}, rest=rest)
+        with FaultServer(shelf) as server, session() as made:
+            response = made.get(server.url, stream=stream, timeout=5, auth=("user", "password"))
+            assert BODY == response.content
+            assert {"first": "1"} == response.cookies.get_dict()
+            assert {"first": "1"} == made.cookies.get_dict()
+        assert "first" == response.headers["X-Which"]
+        assert 1 == len({request.header("Authorization") for request in server.requests})
+        assert "Range" not in response.request.headers
+
+
+def test_a_body_behind_a_redirect_goes_on_where_it_is() -> None:
+    """The rest is asked for at the address that the body came from; ``response.history`` is as it was."""
+    shelf = Shelf(100_000)
+
+    def act(request: RecordedRequest) -> Behaviour:
+        return Reply(302, {"Location": "/b"}) if request.path == "/" else shelf(request)
+
+    for stream in (False, True):
+        with FaultServer(act) as server, session() as made:
+            response = made.get(server.url, stream=stream, timeout=5)
+            assert BODY == response.content
+        assert ["/b"] * (len(server.requests) - 1) == [request.path for request in server.requests[1:]]
+        assert [302] == [step.status_code for step in response.history]
+
+
+def test_position_and_close_are_as_ever() -> None:
+    """``tell`` counts the bytes that were read, ``close`` closes, and a part may be read and the rest left."""
+    with FaultServer(Shelf(100_000)) as server, session() as made:
+        with made.get(server.url, stream=True, timeout=5) as response:
+            assert BODY[:150_000] == response.raw.read(150_000) + response.raw.read(150_000 - response.raw.tell())
+            assert 150_000 == response.raw.tell()
+        assert response.raw.closed
+
+
+LEAVING: dict[str, Callable[[requests.Response], Any]] = {
+    "read": lambda response: response.content,
+    "part": lambda response: response.raw.read(150_000),
+    "close": lambda response: (response.raw.read(150_000), response.close()),
+    "generator": lambda response: next(response.iter_content(150_000)),
+    "unread": lambda response: None,
+}
+
+
+@pytest.mark.parametrize("framing", ["length", "chunked"])
+@pytest.mark.parametrize("way", LEAVING)
+@pytest.mark.parametrize("misfit", [None, "200", "503", "another range"])
+def test_nothing_is_left(misfit: str | None, way: str, framing: str) -> None:
+    """However a stream is left, no socket is open once the response is gone, with no help from the collector."""
+
+    def call() -> None:
+        shelf = Shelf(100_000, framing=framing, rest=MISFITS[misfit] if misfit else None)
+        with FaultServer(shelf) as server, session(max_attempts=2) as made:
+            response = made.get(server.url, stream=True, timeout=5)
+            error_of(lambda: LEAVING[way](response))
+
+    with nothing_left():
+        call()
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_the_connection_of_the_rest_is_used_again(stream: bool) -> None:
+    """The connection that brought the end goes back to its pool."""
+    with FaultServer(Shelf(100_000)) as server, session() as made:
+        for _ in range(2):
+            assert BODY == made.get(server.url, stream=stream, timeout=5).content
+    assert [0, 1, 1] == [request.connection_id for request in server.requests]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_digest_is_of_the_whole(stream: bool) -> None:
+    """A body that was continued is checked as a whole; one that does not match is begun anew inside an attempt."""
+    import base64
+    import hashlib
+
+    digest = base64.b64encode(hashlib.md5(BODY).digest()).decode()
+    headers = {"ETag": TAG, "Content-MD5": digest}
+    with FaultServer(Shelf(100_000, headers=headers)) as server, session() as made:
+        assert BODY == made.get(server.url, stream=stream, timeout=5).content
+
+    lies = [True]
+
+    def lie(_: RecordedRequest, reply: Reply) -> Behaviour:
+        return replace(reply, body=b"?" + reply.body[1:]) if lies and lies.pop() else reply
+
+    shelf = Shelf(100_000, headers=headers, rest=lie)
+    with FaultServer(shelf) as server, session() as made:
+        error = error_of(lambda: made.get(server.url, stream=stream, timeout=5).content)
+    assert (stream and "DigestMismatch") or "NoneType" == type(error).__name__
+    assert [None, "bytes=100000-", None][: 2 if stream else 3] == shelf.asked
+
+
+def test_deadlines_hold_for_the_rest() -> None:
+    """A block's deadline ends a stream that would have to go on after it."""
+    shelf = Shelf(100_000, rest=lambda _, reply: Stall(reply=reply))
+    with FaultServer(shelf) as server, session(max_attempts=100) as made, retry_options(deadline=0.5):
+        error = error_of(lambda: made.get(server.url, stream=True, timeout=60).content)
+    assert "not continued" in str(error)
+    assert StopReason.DEADLINE is retry_history(error).stop_reason
+
+
+def test_hooks_get_a_body_that_goes_on() -> None:
+    """With hooks, a body of up to 1 MiB that is whole is left unread; one that breaks off is continued."""
+    seen: list[bytes] = []
+    hooks = {"response": lambda response, **_: seen.append(response.content)}
+    shelf = Shelf(100_000)
+    with FaultServer(shelf) as server, session() as made:
+        for _ in range(2):
+            assert BODY == made.get(server.url, hooks=hooks, timeout=5).content
+    assert [BODY, BODY] == seen
+    assert [None, "bytes=100000-", None] == shelf.asked
+
+
+def test_more_than_was_announced_is_an_error() -> None:
+    """A rest that goes on after its end is not believed."""
+
+    def rest(_: RecordedRequest, reply: Reply) -> Behaviour:
+        return Reply(206, reply.headers, reply.body + b"more", framing="chunked")
+
+    with FaultServer(Shelf(100_000, rest=rest)) as server, session() as made:
+        error = error_of(lambda: made.get(server.url, stream=True, timeout=5).content)
+    assert "more than the" in str(error)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_rest_may_come_in_chunks_or_in_shorter_parts(way: str) -> None:
+    """A server may send the rest chunked, or less of it than was asked for."""
+
+    def rest(request: RecordedRequest, reply: Reply) -> Behaviour:
+        first = len(BODY) - len(reply.body)
+        part = reply.body[:70_000]
+        headers = {"ETag": TAG, "Content-Range": f"bytes {first}-{first + len(part) - 1}/{len(BODY)}"}
+        return Reply(206, headers, part, framing="chunked" if first % 2 else "length")
+
+    for framing in ("length", "chunked"):
+        with FaultServer(Shelf(99_999, framing=framing, rest=rest)) as server, session(max_attempts=2) as made:
+            assert BODY == WAYS[way](made.get(server.url, stream=True, timeout=5))

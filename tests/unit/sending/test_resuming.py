@@ -1,0 +1,171 @@
+"""The rules for continuing a body: which may be, how the rest is asked for, and what fits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import requests
+from hypothesis import given
+from hypothesis import strategies as st
+
+from requests_smithy_retry.sending.resuming import Piece, Resumable, content_range, resumable
+from tests.support import prepare
+
+OLD, DATE = "Sun, 06 Nov 1994 08:48:37 GMT", "Sun, 06 Nov 1994 08:49:37 GMT"
+YOUNG = "Sun, 06 Nov 1994 08:48:38 GMT"
+
+
+def answer(status: int = 200, **headers: str) -> requests.Response:
+    """A response with a head and nothing else."""
+    response = requests.Response()
+    response.status_code = status
+    response.headers.update({name.replace("_", "-"): value for name, value in headers.items()})
+    return response
+
+
+@pytest.mark.parametrize(
+    ("headers", "expected"),
+    [
+        ({"etag": '"v1"', "content_length": "10"}, Resumable("etag", '"v1"', "", 0, 10, 10)),
+        ({"etag": ' "v1" ', "content_length": "10"}, Resumable("etag", '"v1"', "", 0, 10, 10)),
+        ({"etag": '""', "transfer_encoding": "chunked", "content_length": "3"}, Resumable("etag", '""', "")),
+        ({"etag": '"v1"', "content_encoding": "GZip"}, Resumable("etag", '"v1"', "gzip")),
+        ({"etag": '"v1"', "content_length": "+5"}, Resumable("etag", '"v1"', "")),
+        ({"etag": '"v1"', "accept_ranges": "bytes"}, Resumable("etag", '"v1"', "")),
+        ({"last_modified": OLD, "date": DATE}, Resumable("last-modified", OLD, "")),
+        ({"etag": '"v1"', "last_modified": OLD, "date": DATE}, Resumable("etag", '"v1"', "")),
+    ],
+)
+def test_a_whole_body_with_a_strong_validator_may_be_continued(headers: dict[str, str], expected: Resumable) -> None:
+    """A plain 200 with a strong ETag, or with an old enough Last-Modified and no ETag."""
+    assert expected == resumable(prepare(), answer(**headers))
+
+
+@pytest.mark.parametrize(
+    ("method", "status", "headers", "why"),
+    [
+        ("POST", 200, {"etag": '"v1"'}, "200 or 206 to a GET"),
+        ("HEAD", 200, {"etag": '"v1"'}, "200 or 206 to a GET"),
+        ("GET", 203, {"etag": '"v1"'}, "200 or 206 to a GET"),
+        ("GET", 200, {"etag": '"v1"', "accept_ranges": "none"}, "refuses ranges"),
+        ("GET", 200, {"etag": 'W/"v1"'}, "weak or malformed"),
+        ("GET", 200, {"etag": "v1"}, "weak or malformed"),
+        ("GET", 200, {"etag": '"a", "b"'}, "weak or malformed"),
+        ("GET", 200, {"etag": 'W/"v1"', "last_modified": OLD, "date": DATE}, "weak or malformed"),
+        ("GET", 200, {}, "no validator"),
+        ("GET", 200, {"last_modified": OLD}, "no validator"),
+        ("GET", 200, {"last_modified": "yesterday", "date": DATE}, "no validator"),
+        ("GET", 200, {"last_modified": YOUNG, "date": DATE}, "too young"),
+        ("GET", 206, {"etag": '"v1"', "content_range": "bytes 0-9/20"}, "not asked for"),
+    ],
+)
+def test_what_may_not_be_continued(method: str, status: int, headers: dict[str, str], why: str) -> None:
+    """Each reason has its phrase."""
+    found = resumable(prepare(method), answer(status, **headers))
+    assert isinstance(found, str)
+    assert why in found
+
+
+@pytest.mark.parametrize(
+    ("own", "content", "expected"),
+    [
+        ("bytes=5-9", "bytes 5-9/20", (5, 10, 20)),
+        ("bytes=5-", "bytes 5-19/20", (5, 20, 20)),
+        ("bytes=-5", "bytes 15-19/20", (15, 20, 20)),
+        ("bytes=5-9", "bytes 5-9/*", (5, 10, None)),
+        ("bytes=5-9,12-", "bytes 5-9/20", None),
+        ("bytes=5-9", "bytes 5-4/20", None),
+        ("bytes=5-9", "bytes 5-20/20", None),
+        ("bytes=5-9", "items 5-9/20", None),
+        ("bytes=5-9", "", None),
+        (b"bytes=5-9", "bytes 5-9/20", None),
+    ],
+)
+def test_a_callers_own_range_may_be_continued(own: Any, content: str, expected: Any) -> None:
+    """A single range that the caller asked for, as the server gave it."""
+    found = resumable(prepare(headers={"Range": own}), answer(206, etag='"v1"', content_range=content))
+    assert expected == (None if isinstance(found, str) else (found.start, found.end, found.total))
+
+
+WHOLE = Resumable("etag", '"v1"', "", 0, 20, 20)
+UNKNOWN = Resumable("etag", '"v1"', "")
+PART = Resumable("etag", '"v1"', "", 5, 15, 20)
+OF_UNKNOWN = Resumable("etag", '"v1"', "", 5, 15, None)
+
+
+@pytest.mark.parametrize(
+    ("plan", "received", "expected"),
+    [(WHOLE, 7, "bytes=7-"), (UNKNOWN, 0, "bytes=0-"), (PART, 3, "bytes=8-14"), (OF_UNKNOWN, 3, "bytes=8-14")],
+)
+def test_the_rest_is_asked_for_under_if_range(plan: Resumable, received: int, expected: str) -> None:
+    """The copy asks from the first byte that is missing, and the caller's request stays as it was."""
+    request = prepare(headers={"Range": "bytes=5-14", "X-Own": "1", "If-Range": '"other"'})
+    rest = plan.request_from(request, received)
+    assert (expected, '"v1"', "1") == (rest.headers["Range"], rest.headers["If-Range"], rest.headers["X-Own"])
+    assert ("bytes=5-14", '"other"') == (request.headers["Range"], request.headers["If-Range"])
+
+
+@pytest.mark.parametrize(
+    ("plan", "content", "headers", "expected"),
+    [
+        (WHOLE, "bytes 7-19/20", {}, Piece(20, 20)),
+        (WHOLE, "bytes 7-19/20", {"content_length": "13"}, Piece(20, 20)),
+        (WHOLE, "bytes 7-12/20", {}, Piece(13, 20)),
+        (WHOLE, "bytes 7-19/*", {}, Piece(20, 20)),
+        (UNKNOWN, "bytes 7-19/20", {}, Piece(20, 20)),
+        (PART, "bytes 12-14/20", {}, Piece(10, 10)),
+        (OF_UNKNOWN, "bytes 12-14/20", {}, Piece(10, 10)),
+        (UNKNOWN, "bytes 7-19/*", {}, "length of the whole"),
+        (WHOLE, "bytes 7-19/21", {}, "length of the whole"),
+        (WHOLE, "bytes 6-19/20", {}, "another range"),
+        (WHOLE, "bytes 8-19/20", {}, "another range"),
+        (PART, "bytes 12-19/20", {}, "another range"),
+        (WHOLE, "bytes 7-19/20", {"content_length": "20"}, "contradict"),
+        (WHOLE, "bytes 7-19/20", {"etag": '"v2"'}, "etag has changed"),
+        (WHOLE, "bytes 7-19/20", {"etag": 'W/"v1"'}, "etag has changed"),
+        (WHOLE, "bytes 7-19/20", {"etag": ""}, "etag has changed"),
+        (WHOLE, "bytes 7-19/20", {"content_encoding": "gzip"}, "coding has changed"),
+        (WHOLE, "", {}, "no usable Content-Range"),
+        (WHOLE, "bytes 7-19/20, bytes 7-19/20", {}, "no usable Content-Range"),
+    ],
+)
+def test_only_the_rest_of_the_same_version_fits(
+    plan: Resumable, content: str, headers: dict[str, str], expected: Any
+) -> None:
+    """A part fits that begins where the body broke off, has its validator, coding and length, and ends within it."""
+    found = plan.fit(answer(206, **{"etag": '"v1"', "content_range": content, **headers}), 7)
+    assert found == expected or (isinstance(expected, str) and expected in str(found))
+
+
+@pytest.mark.parametrize("status", [200, 302, 304, 404, 416, 503])
+def test_no_other_status_fits(status: int) -> None:
+    """Whatever the server answers but 206, it is not the rest."""
+    assert str(status) in str(WHOLE.fit(answer(status, etag='"v1"', content_range="bytes 7-19/20"), 7))
+
+
+def test_a_date_is_held_to_as_an_entity_tag_is() -> None:
+    """Under a Last-Modified the rest has to have the same one."""
+    plan = Resumable("last-modified", OLD, "", 0, 20, 20)
+    assert Piece(20, 20) == plan.fit(answer(206, last_modified=OLD, content_range="bytes 7-19/20"), 7)
+    assert isinstance(plan.fit(answer(206, last_modified=DATE, content_range="bytes 7-19/20"), 7), str)
+
+
+@given(st.text(max_size=40))
+def test_no_content_range_raises(text: str) -> None:
+    """Whatever a server sends, it is a range or none."""
+    found = content_range(answer(206, content_range=text))
+    assert found is None or found.first < found.end
+
+
+@given(st.integers(0, 30), st.integers(0, 30), st.integers(0, 30) | st.none(), st.integers(0, 19))
+def test_whatever_fits_goes_on_exactly_where_the_body_broke_off(
+    first: int, last: int, total: int | None, received: int
+) -> None:
+    """The first byte of a piece that fits is the next one of the body, and its last one lies within it."""
+    content = f"bytes {first}-{last}/{'*' if total is None else total}"
+    for plan in (WHOLE, UNKNOWN, PART, OF_UNKNOWN):
+        found = plan.fit(answer(206, etag='"v1"', content_range=content), received)
+        if isinstance(found, Piece):
+            assert (first, last + 1) == (plan.start + received, plan.start + found.until)
+            assert received < found.until <= found.total
