@@ -159,10 +159,10 @@ assert time.monotonic() - begun < 100
                 assert gunicorn.stderr is not None
                 listening = (re.search(r"Listening at: (http://[\d.:]+)", line) for line in gunicorn.stderr)
                 address = next(found[1] for found in listening if found)
-                assert "200" == requests.get(address, timeout=30).text
+                assert "200" == requests.get(address, timeout=300).text
             finally:
                 gunicorn.send_signal(signal.SIGTERM)
-                said = gunicorn.communicate(timeout=30)[1]
+                said = gunicorn.communicate(timeout=300)[1]
             assert ("Warning" in said, 2) == (False, len(server.requests))
 
 
@@ -210,7 +210,7 @@ def result(task, path):
     # The broker of files loses a message that it reads while it is written: no answer is no failure of the task.
     for _ in range(3):
         try:
-            return getattr(worker_tasks, task).delay(sys.argv[1] + path).get(timeout=40, interval=0.02)
+            return getattr(worker_tasks, task).delay(sys.argv[1] + path).get(timeout=300, interval=0.02)
         except TimeoutError:
             continue
         except Exception as error:
