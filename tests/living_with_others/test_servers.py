@@ -36,7 +36,7 @@ def block_with(text: str) -> str:
     return found
 
 
-def run(*command: str, cwd: Path, seconds: float = 60, **environment: str) -> str:
+def run(*command: str, cwd: Path, seconds: float = 600, **environment: str) -> str:
     """What a Python program of its own prints."""
     whole = [sys.executable, *command]
     done = subprocess.run(whole, cwd=cwd, env=environ(**environment), capture_output=True, text=True, timeout=seconds)
@@ -251,7 +251,7 @@ class TestCelery:
         script = {"/once": [Reply(503)], "/stall": Stall(), "/body": Stall("body"), "/down": Reply(503)}
         with FaultServer(script) as server:
             assert ["succeeded at attempt 2 of 3", "ReadTimeout", "SoftTimeLimitExceeded", "HTTPError"] == json.loads(
-                run("-c", CALLS, server.url, cwd=worker, seconds=280)
+                run("-c", CALLS, server.url, cwd=worker, seconds=600)
             )
             paths = [request.path for request in server.requests]
         assert {"/once": 2, "/stall": 1, "/body": 1, "/down": 9} == dict(Counter(paths))
