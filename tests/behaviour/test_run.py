@@ -55,7 +55,7 @@ def python(folder, *arguments):
     environ = {**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(run_module.__file__))}
     environ.pop("COVERAGE_PROCESS_START", None)
     return subprocess.run(
-        [sys.executable, *arguments], cwd=folder, env=environ, capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, *arguments], cwd=folder, env=environ, capture_output=True, text=True, timeout=600, check=False
     )
 
 
@@ -114,7 +114,7 @@ def test_a_signal_ends_the_program_as_under_python(folder):
     with subprocess.Popen(command, cwd=folder, env=environ, stdout=subprocess.PIPE) as process:
         assert b"ready\n" == process.stdout.readline()
         process.send_signal(signal.SIGTERM)
-        assert -signal.SIGTERM == process.wait(timeout=30)
+        assert -signal.SIGTERM == process.wait(timeout=600)
 
 
 def test_the_program_has_retries_by_the_environment(folder, monkeypatch):

@@ -70,7 +70,7 @@ def test_a_program_with_an_sdk_has_retries_through_run_and_environment(name, pro
 
         def run(**more):
             return subprocess.run(
-                command, cwd=tmp_path, env={**environ, **more}, capture_output=True, text=True, timeout=60, check=False
+                command, cwd=tmp_path, env={**environ, **more}, capture_output=True, text=True, timeout=600, check=False
             )
 
         done = run()

@@ -36,7 +36,7 @@ def block_with(text: str) -> str:
     return found
 
 
-def run(*command: str, cwd: Path, seconds: float = 60, **environment: str) -> str:
+def run(*command: str, cwd: Path, seconds: float = 600, **environment: str) -> str:
     """Run a Python program in a process of its own, and return its output."""
     whole = [sys.executable, *command]
     done = subprocess.run(whole, cwd=cwd, env=environ(**environment), capture_output=True, text=True, timeout=seconds)
@@ -159,10 +159,10 @@ assert time.monotonic() - begun < 100
                 assert gunicorn.stderr is not None
                 listening = (re.search(r"Listening at: (http://[\d.:]+)", line) for line in gunicorn.stderr)
                 address = next(found[1] for found in listening if found)
-                assert "200" == requests.get(address, timeout=30).text
+                assert "200" == requests.get(address, timeout=300).text
             finally:
                 gunicorn.send_signal(signal.SIGTERM)
-                said = gunicorn.communicate(timeout=30)[1]
+                said = gunicorn.communicate(timeout=300)[1]
             assert ("Warning" in said, 2) == (False, len(server.requests))
 
 
@@ -210,7 +210,7 @@ def result(task, path):
     # The broker of files loses a message that it reads while it is written: no answer is no failure of the task.
     for _ in range(3):
         try:
-            return getattr(worker_tasks, task).delay(sys.argv[1] + path).get(timeout=40, interval=0.02)
+            return getattr(worker_tasks, task).delay(sys.argv[1] + path).get(timeout=300, interval=0.02)
         except TimeoutError:
             continue
         except Exception as error:
@@ -251,7 +251,7 @@ class TestCelery:
         script = {"/once": [Reply(503)], "/stall": Stall(), "/body": Stall("body"), "/down": Reply(503)}
         with FaultServer(script) as server:
             assert ["succeeded at attempt 2 of 3", "ReadTimeout", "SoftTimeLimitExceeded", "HTTPError"] == json.loads(
-                run("-c", CALLS, server.url, cwd=worker, seconds=280)
+                run("-c", CALLS, server.url, cwd=worker, seconds=600)
             )
             paths = [request.path for request in server.requests]
         assert {"/once": 2, "/stall": 1, "/body": 1, "/down": 9} == dict(Counter(paths))

@@ -23,7 +23,7 @@ def counts_of(tmp_path):
         file = tmp_path / "figures.json"
         only = [argument for name in names for argument in ("--only", name)]
         command = [sys.executable, str(SCRIPT), "--quick", *only, "--json", str(file)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=800, check=False)
         assert done.returncode == 0, done.stderr
         return json.loads(file.read_text())["counts"]
 
