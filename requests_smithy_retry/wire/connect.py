@@ -25,6 +25,7 @@ _create_connection = urllib3_connection.create_connection
 # `tuple.__new__` saves the frame of a named tuple's own constructor, for every connection.
 _peer: Any = tuple.__new__
 _how: Any = tuple.__new__
+_UNKNOWN: Peer | None = None
 
 
 class Connect:
@@ -53,7 +54,7 @@ class Connect:
         connection: Any = self._connection()
         assert connection is not None  # it is being called through the connection itself
         connection.__dict__.pop("send", None)
-        self._forget_peer()
+        self.peer = _UNKNOWN
         is_first = this_thread.connecting is None
         if is_first:
             this_thread.connecting, this_thread.peer = True, None
@@ -70,9 +71,6 @@ class Connect:
         self._send = self._send or sending(connection)
         self._send.arrive(self.peer)
         connection.send = self._send
-
-    def _forget_peer(self) -> None:
-        self.peer = None
 
     def _open(self) -> Any:
         """Open the socket as the connection's own ``_new_conn`` does, but by the attempt's deadline.
@@ -99,7 +97,7 @@ class Connect:
             return opener(connection)
         timeout: Any = connection.timeout
         if timeout.__class__ is object:  # the default of the socket module, in urllib3 1.26
-            timeout = Timeout.resolve_default_timeout(timeout)
+            timeout = Timeout.resolve_default_timeout(timeout)  # type: ignore[arg-type]
         how = _how(How, (timeout, connection.source_address, connection.socket_options or ()))
         try:
             found = _addresses(connection)
