@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from benchmark_not_best import not_best
-from benchmark_results import HARM, MISSING, PARTS, late, load, result, worst
+from benchmark_results import HARM, MISSING, OURS, PARTS, late, load, result, worst
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -262,6 +262,52 @@ def adaptive() -> str:
     return _table(["", "attempts that were throttled", "used of the allowed rate"], rows)
 
 
+def addresses() -> str:
+    """Tabulate names with sick addresses."""
+    found = result("addresses")
+    if found is None:
+        return MISSING
+    rows = found["rows"]
+    clients = [name for name, cell in rows[0].items() if isinstance(cell, dict)]
+    usual = {row["addresses"]: row for row in rows if not row["sick"]}
+
+    def added(row: dict[str, Any], name: str, key: str) -> str:
+        return f"{(row[name][key] - usual[row['addresses']][name][key]) * 1e3:+.0f}"
+
+    sick = [row for row in rows if row["sick"]]
+    captions = {
+        row_id: f"{row['method']}, {row['sick']} of {row['addresses']} {row['kind']}" for row_id, row in enumerate(sick)
+    }
+    success = [[captions[at], *(f"{row[name]['success']:.0%}" for name in clients)] for at, row in enumerate(sick)]
+    times = [
+        [
+            captions[at],
+            *(added(row, name, "first") for name in clients),
+            added(row, OURS, "later"),
+            f"{row[OURS]['hits']:.1f}",
+        ]
+        for at, row in enumerate(sick)
+    ]
+    crowd = [[kind, f"{part:.2%}"] for kind, part in found["clients"].items()]
+    costs = [[count, _spread(cost, "{:.3f}", "q1", "q3")] for count, cost in found["new connection"].items()]
+    return "\n\n".join(
+        (
+            _table(["operations that succeed", *clients], success),
+            _table(
+                [
+                    "p99 over the healthy case, ms",
+                    *(f"first, {name}" for name in clients),
+                    "later, ours",
+                    "requests to a sick address in a long session, ours",
+                ],
+                times,
+            ),
+            _table(["200 clients, one sick address of four", "operations that succeed"], crowd),
+            _table(["addresses of the name", "CPU time over a new connection, ratio to plain (quartiles)"], costs),
+        )
+    )
+
+
 def footprint() -> str:
     """Tabulate the cost of importing, of a scope, and of many origins to a send."""
     found = result("footprint")
@@ -306,6 +352,7 @@ BLOCKS = {
     "outages": outages,
     "simulation": simulation,
     "adaptive": adaptive,
+    "addresses": addresses,
     "footprint": footprint,
     "outage-caption": outage_caption,
     "outage-success": outage_success,

@@ -71,7 +71,8 @@ class AddressMemory:
 
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
-        self._faults: dict[str, dict[str, Fault]] = {}
+        self.faults: dict[str, dict[str, Fault]] = {}
+        """By origin and address; empty while all is well."""
         self._next_sweep = 0.0
         self._pools: set[weakref.ref[Any]] = set()
 
@@ -82,7 +83,7 @@ class AddressMemory:
         :param addresses: its addresses, as the resolver has them.
         :param tried: pairs of origin and address that the operation has tried already.
         """
-        if len(addresses) < 2 or not (tried or origin in self._faults):
+        if len(addresses) < 2 or not (tried or origin in self.faults):
             return addresses
         return sorted(addresses, key=self._badness(origin, addresses, tried))
 
@@ -90,7 +91,7 @@ class AddressMemory:
         self, origin: str, address: str, addresses: Sequence[str], tried: Collection[tuple[str, str]] = ()
     ) -> bool:
         """Return True if another of the origin's addresses is better. The parameters are those of :meth:`in_order`."""
-        if len(addresses) < 2 or not (tried or origin in self._faults):
+        if len(addresses) < 2 or not (tried or origin in self.faults):
             return False
         badness = self._badness(origin, addresses, tried)
         return badness(address) > min(map(badness, addresses))
@@ -99,7 +100,7 @@ class AddressMemory:
         self, origin: str, addresses: Sequence[str], tried: Collection[tuple[str, str]]
     ) -> Callable[[str], tuple[bool, bool, bool]]:
         """Return a key to sort by: whether an address is dead, was tried, and answers badly."""
-        dead, bad = _avoided(self._faults.get(origin, {}), addresses, self.clock.now())
+        dead, bad = _avoided(self.faults.get(origin, {}), addresses, self.clock.now())
 
         def key(address: str) -> tuple[bool, bool, bool]:
             return address in dead, (origin, address) in tried, address in bad
@@ -108,14 +109,14 @@ class AddressMemory:
 
     def begin_probe(self, origin: str, address: str) -> None:
         """Take note that a connection to an address is begun: of those whose period is over, others leave it alone."""
-        faults = self._faults.get(origin, {})
+        faults = self.faults.get(origin, {})
         fault, now = faults.get(address), self.clock.now()
         if fault is not None and fault.until <= now:
             faults[address] = fault._replace(until=now + fault.period, probed=True)
 
     def is_known(self, origin: str, address: str) -> bool:
         """Return True if an address has failed and not answered well since."""
-        return address in self._faults.get(origin, ())
+        return address in self.faults.get(origin, ())
 
     def failed(self, origin: str, address: str, why: str, *, answers: bool = False) -> None:
         """Take note that an address failed. Failures of requests that were under way together count once.
@@ -126,7 +127,7 @@ class AddressMemory:
         :param answers: it answered, but with 5xx.
         """
         self._sweep()
-        faults = self._faults.setdefault(origin, {})
+        faults = self.faults.setdefault(origin, {})
         fault, now = faults.pop(address, None), self.clock.now()
         period = FIRST_PERIOD
         if fault is not None and fault.until > now and not fault.probed:
@@ -136,7 +137,7 @@ class AddressMemory:
                 period = min(2 * fault.period, LONGEST_PERIOD)
             faults[address] = Fault(now + period, period, why, answers)
         _shorten(faults, MOST_ADDRESSES)
-        _shorten(self._faults, MOST_ORIGINS)
+        _shorten(self.faults, MOST_ORIGINS)
         for reference in self._pools.copy():
             pool = reference()
             if pool is not None:
@@ -144,17 +145,17 @@ class AddressMemory:
 
     def succeeded(self, origin: str, address: str) -> None:
         """Take note that an address answered well."""
-        faults = self._faults.get(origin, {})
+        faults = self.faults.get(origin, {})
         faults.pop(address, None)
         if not faults:
-            self._faults.pop(origin, None)
+            self.faults.pop(origin, None)
 
     @property
     def is_empty(self) -> bool:
         """No failure is remembered."""
-        if self._faults:
+        if self.faults:
             self._sweep()
-        return not self._faults
+        return not self.faults
 
     def _sweep(self) -> None:
         """Forget what is old; look no more often than once in :data:`FIRST_PERIOD`."""
@@ -162,12 +163,12 @@ class AddressMemory:
         if now < self._next_sweep:
             return
         self._next_sweep = now + FIRST_PERIOD
-        for origin, faults in list(self._faults.items()):
+        for origin, faults in list(self.faults.items()):
             for address, fault in list(faults.items()):
                 if now > fault.until + FORGOTTEN_AFTER:
                     faults.pop(address, None)
             if not faults:
-                self._faults.pop(origin, None)
+                self.faults.pop(origin, None)
 
     def watch(self, pool: Any) -> None:
         """Have a pool check the connections that it keeps, from the first failure on.
@@ -175,7 +176,7 @@ class AddressMemory:
         :param pool: has ``check_kept_connections``; the reference to it is weak.
         """
         self._pools.add(weakref.ref(pool, self._pools.discard))
-        if self._faults:
+        if self.faults:
             pool.check_kept_connections(self)
 
     def snapshot(self) -> tuple[AddressFault, ...]:
@@ -183,7 +184,7 @@ class AddressMemory:
         now = self.clock.now()
         return tuple(
             AddressFault(origin, address, fault.why, max(0.0, fault.until - now), fault.period)
-            for origin, faults in list(self._faults.items())
+            for origin, faults in list(self.faults.items())
             for address, fault in list(faults.items())
             if now <= fault.until + FORGOTTEN_AFTER
         )

@@ -16,13 +16,18 @@ from urllib3.util import connection as urllib3_connection
 from ..interruptions import is_interruption
 from .addresses import AddressMemory, Peer
 from .proxies import bound_handshake, open_otherwise
-from .racing import Candidate, How, Race, candidates
+from .racing import How, Race, address_text, candidates, open_socket
 from .resolving import resolve
 from .response import RESPONSE_CLASS, ProbeResponse
 from .state import this_thread
 from .upload import Sending, sending
 
 _create_connection = urllib3_connection.create_connection
+
+# `tuple.__new__` saves the frame of a named tuple's own constructor, for every connection.
+_peer: Any = tuple.__new__
+_how: Any = tuple.__new__
+_UNKNOWN: Peer | None = None
 
 
 class Connect:
@@ -51,53 +56,54 @@ class Connect:
         connection: Any = self._connection()
         assert connection is not None  # it is being called through the connection itself
         connection.__dict__.pop("send", None)
+        self.peer = _UNKNOWN
         is_first = this_thread.connecting is None
         if is_first:
             this_thread.connecting, this_thread.peer = True, None
-        self._connect(connection, is_first)
+        if this_thread.plain and this_thread.deadline is None:
+            type(connection).connect(connection)
+        else:
+            connection._new_conn = self._open
+            try:
+                type(connection).connect(connection)
+            finally:
+                del connection._new_conn
         if is_first:
             this_thread.connecting = self.peer or False
         self._send = self._send or sending(connection)
         self._send.arrive(self.peer)
         connection.send = self._send
 
-    def _connect(self, connection: Any, is_first: bool) -> None:
-        self.peer = None
-        if this_thread.plain and this_thread.deadline is None:
-            type(connection).connect(connection)
-            return
-        connection._new_conn = lambda: self._open(connection, is_first)
-        try:
-            type(connection).connect(connection)
-        finally:
-            del connection._new_conn
-
-    def _open(self, connection: Any, is_first: bool) -> Any:
+    def _open(self) -> Any:
         """Open the socket as the connection's own ``_new_conn`` does, but by the attempt's deadline.
 
         :raises urllib3.exceptions.ConnectTimeoutError: if no address answered in time.
         """
+        connection: Any = self._connection()
         try:
-            if this_thread.deadline is not None:
-                connection.timeout = this_thread.seconds(connection.timeout)
-            sock = self._opened(connection)
-            if this_thread.deadline is not None:
-                _bound(connection, sock)
+            if this_thread.deadline is None:
+                return self._opened(connection)
+            connection.timeout = this_thread.seconds(connection.timeout)
+            return _bound(connection, self._opened(connection))
         except TimeoutError as error:
             message = f"Connection to {connection.host} timed out. (connect timeout={connection.timeout})"
             raise uex.ConnectTimeoutError(connection, message) from error
         finally:
-            if is_first:
+            if this_thread.connecting is True:
                 this_thread.peer = self.peer
-        return sock
 
     def _opened(self, connection: Any) -> Any:
         opener = type(connection)._new_conn
         if opener is not HTTPConnection._new_conn or urllib3_connection.create_connection is not _create_connection:
             # A SOCKS proxy, or a patched way to connect: it gets one timeout, not one per address.
             return open_otherwise(connection, opener)
+        timeout: Any = connection.timeout
+        if timeout.__class__ is object:  # the default of the socket module, in urllib3 1.26
+            timeout = Timeout.resolve_default_timeout(timeout)  # type: ignore[arg-type]
+        how = _how(How, (timeout, connection.source_address, connection.socket_options or ()))
         try:
-            sock = self._connected(connection, candidates(_addresses(connection)))
+            found = _addresses(connection)
+            sock = self._alone(connection, found[0], how) if len(found) == 1 else self._race(connection, found, how)
         except TimeoutError:
             raise
         except OSError as error:
@@ -107,43 +113,53 @@ class Connect:
         sys.audit("http.client.connect", connection, connection.host, connection.port)
         return sock
 
-    def _connected(self, connection: Any, ahead: list[Candidate]) -> Any:
-        """Connect to one of the addresses, those that failed lately last, and remember what failed on the way."""
-        memory, origin = self._memory, f"{connection.host}:{connection.port}"
-        names = tuple(candidate.name for candidate in ahead)
-        if len(ahead) > 1:
-            ahead = [ahead[names.index(name)] for name in memory.in_order(origin, names, this_thread.tried)]
-            memory.begin_probe(origin, ahead[0].name)
-        timeout = Timeout.resolve_default_timeout(connection.timeout)
-        race = Race(ahead, How(timeout, connection.source_address, connection.socket_options or ()))
+    def _alone(self, connection: Any, info: Any, how: How) -> Any:
+        """Connect to the only address, of which there is nothing to remember."""
+        family, _, proto, _, sockaddr = info
+        connection.response_class, sock = RESPONSE_CLASS, None
         try:
-            sock, (name, *_) = race.run()
-            self.peer = Peer(memory, origin, name, names, memory.clock.now())
+            sock = open_socket(family, proto, sockaddr, this_thread.seconds(how.timeout), how)
         finally:
-            if race.failed:
-                self._remember(race.failed, origin, names)
-        is_known = memory.is_known(origin, name)
-        connection.response_class = functools.partial(ProbeResponse, self.peer) if is_known else RESPONSE_CLASS
-        sock.settimeout(timeout)
+            origin, name, memory = f"{connection._dns_host}:{connection.port}", address_text(sockaddr), self._memory
+            self.peer = _peer(Peer, (memory, origin, name, (name,), memory.clock.now()))
         return sock
 
-    def _remember(self, failed: dict[str, str], origin: str, names: tuple[str, ...]) -> None:
-        """Take note of the addresses that failed. A name's only address has nothing to be remembered for."""
+    def _race(self, connection: Any, found: list[Any], how: How) -> Any:
+        """Connect to one of the addresses, those that failed lately last, and remember what failed on the way."""
+        memory, ahead, origin = self._memory, candidates(found), f"{connection._dns_host}:{connection.port}"
+        names = tuple([candidate[0] for candidate in ahead])
+        if memory.faults or this_thread.tried:
+            ahead = [ahead[names.index(name)] for name in memory.in_order(origin, names, this_thread.tried)]
+            memory.begin_probe(origin, ahead[0].name)
+        race = Race(ahead, how)
+        try:
+            sock, (name, *_) = race.run()
+            self.peer = _peer(Peer, (memory, origin, name, names, memory.clock.now()))
+        finally:
+            if race.failed:
+                self._remember(race.failed, origin)
+        is_known = memory.faults and memory.is_known(origin, name)
+        connection.response_class = functools.partial(ProbeResponse, self.peer) if is_known else RESPONSE_CLASS
+        sock.settimeout(how.timeout)
+        return sock
+
+    def _remember(self, failed: dict[str, str], origin: str) -> None:
+        """Take note of the addresses that failed."""
         if self.peer is None:
             self.peer = Peer(self._memory, origin, ", ".join(failed), (), 0.0)
-        if len(names) > 1:
-            for name, why in failed.items():
-                self._memory.failed(origin, name, why)
+        for name, why in failed.items():
+            self._memory.failed(origin, name, why)
 
 
-def _bound(connection: Any, sock: Any) -> None:
-    """Have the time that is left bound the tunnel and the handshake, as the socket's timeout."""
+def _bound(connection: Any, sock: Any) -> Any:
+    """Have the time that is left bound the tunnel and the handshake, as the socket's timeout; return the socket."""
     try:
         sock.settimeout(this_thread.seconds(connection.timeout))
         bound_handshake(connection, sock)
     except BaseException:
         sock.close()  # the connection does not own it yet
         raise
+    return sock
 
 
 def _addresses(connection: Any) -> list[Any]:

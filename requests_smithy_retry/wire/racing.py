@@ -10,10 +10,10 @@ first address that does not.
 
 from __future__ import annotations
 
+import itertools
 import os
 import selectors
 import socket
-from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -27,6 +27,8 @@ LATER_DELAY = 0.01
 """The seconds between later waves."""
 
 _now = SYSTEM_CLOCK.now
+# `tuple.__new__` saves the frame of a named tuple's own constructor, for every connection.
+_candidate: Any = tuple.__new__
 
 
 class Candidate(NamedTuple):
@@ -72,17 +74,14 @@ def candidates(found: Iterable[Any]) -> list[Candidate]:
     """
     families: dict[int, dict[str, Candidate]] = {}
     for family, _, proto, _, sockaddr in found:
-        name = address_text(sockaddr)
-        families.setdefault(family, {}).setdefault(name, Candidate(name, family, proto, sockaddr))
+        name = sockaddr[0] if len(sockaddr) == 2 else address_text(sockaddr)
+        members = families.setdefault(family, {})
+        if name not in members:
+            members[name] = _candidate(Candidate, (name, family, proto, sockaddr))
     if len(families) == 1:
-        return list(families.popitem()[1].values())
-    queues, ordered = deque(deque(members.values()) for members in families.values()), []
-    while queues:
-        queue = queues.popleft()
-        ordered.append(queue.popleft())
-        if queue:
-            queues.append(queue)
-    return ordered
+        return list(members.values())
+    rows = itertools.zip_longest(*[members.values() for members in families.values()])
+    return [candidate for row in rows for candidate in row if candidate is not None]
 
 
 def address_text(sockaddr: Sequence[Any]) -> str:
@@ -90,6 +89,29 @@ def address_text(sockaddr: Sequence[Any]) -> str:
     host = str(sockaddr[0])
     scope = sockaddr[3] if len(sockaddr) == 4 and "%" not in host else 0
     return f"{host}%{scope}" if scope else host
+
+
+def open_socket(family: int, proto: int, sockaddr: Any, seconds: float | None, how: How) -> Any:
+    """Return a connected socket.
+
+    :param seconds: how long to wait for the connection; None for no limit.
+    """
+    sock = socket.socket(family, socket.SOCK_STREAM, proto)
+    try:
+        _connect(sock, sockaddr, seconds, how)
+    except BaseException:
+        sock.close()
+        raise
+    return sock
+
+
+def _connect(sock: Any, sockaddr: Any, seconds: float | None, how: How) -> None:
+    for option in how.options:
+        sock.setsockopt(*option)
+    sock.settimeout(seconds)
+    if how.source_address:
+        sock.bind(how.source_address)
+    sock.connect(sockaddr)
 
 
 def can_stagger(source_address: Any) -> bool:
@@ -113,12 +135,13 @@ class Race:
     :param how: how to make sockets.
     """
 
+    _error: OSError | None = None
+
     def __init__(self, addresses: Sequence[Candidate], how: How) -> None:
-        self._ahead = deque(addresses)
+        self._ahead = [*addresses]
         self._how = how
-        self._staggers = len(addresses) > 1 and can_stagger(how.source_address)
+        self._staggers = can_stagger(how.source_address)
         self._pending: dict[Any, _Pending] = {}
-        self._error: OSError | None = None
         self.failed: dict[str, str] = {}
         """Each address that failed or was outrun, and the name of its exception. Complete once the race is over."""
 
@@ -128,37 +151,35 @@ class Race:
         :raises OSError: the last failure, where every address failed; ``TimeoutError`` once the deadline has passed.
         """
         try:
-            return self._one_by_one() or self._side_by_side()
+            while self._ahead and not self._pending:
+                # Until one connects, or one does not answer soon.
+                candidate = self._ahead.pop(0)
+                most = this_thread.seconds(self._how.timeout)
+                sock = self._begin(candidate, self._patience(most), most)
+                if sock is not None:
+                    return sock, candidate
+            return self._side_by_side()
         except OSError:
             self._outrun(began_by=_now() - FIRST_DELAY)
             raise
         finally:
             for sock in self._pending:
                 sock.close()
-            self._error = None  # its traceback refers to this race
-
-    def _one_by_one(self) -> tuple[Any, Candidate] | None:
-        """Try addresses in turn until one connects, or one does not answer soon; None: see the others."""
-        while self._ahead and not self._pending:
-            candidate = self._ahead.popleft()
-            most = this_thread.seconds(self._how.timeout)
-            sock = self._begin(candidate, self._patience(most), most)
-            if sock is not None:
-                return sock, candidate
-        return None
+            if self.failed:
+                self._error = None  # its traceback refers to this race
 
     def _patience(self, most: float | None) -> float | None:
         """Return the time after which the next address is tried, in seconds.
 
         :param most: the time that this address has, in seconds; None for no limit.
         """
-        left = this_thread.seconds(None)  # None without a deadline
         if not self._ahead:
             return most
+        left = None if this_thread.deadline is None else this_thread.seconds(None)
         if not self._staggers:
             return most if left is None else left / (len(self._ahead) + 1)
         delay = FIRST_DELAY if left is None else min(FIRST_DELAY, left / 4)
-        return delay if most is None else min(delay, most)
+        return delay if most is None or delay < most else most
 
     def _side_by_side(self) -> tuple[Any, Candidate]:
         """Wait for the first address, and try the others beside it."""
@@ -184,7 +205,7 @@ class Race:
         """Begin attempts until so many are under way, or no address is left; return one that connects at once."""
         before = len(self._pending)
         while self._ahead and len(self._pending) < before + size:
-            candidate, known = self._ahead.popleft(), set(self._pending)
+            candidate, known = self._ahead.pop(0), set(self._pending)
             sock = self._begin(candidate, 0.0, this_thread.seconds(self._how.timeout))
             if sock is not None:
                 self._outrun(began_by=_now())
@@ -223,15 +244,10 @@ class Race:
         :param seconds: how long to wait for the connection; None for no limit.
         :param most: the time that the address has in all, in seconds; None for no limit.
         """
-        began, sock, how = _now(), None, self._how
+        began, sock = _now(), None
         try:
             sock = socket.socket(candidate.family, socket.SOCK_STREAM, candidate.proto)
-            for option in how.options:
-                sock.setsockopt(*option)
-            sock.settimeout(seconds)
-            if how.source_address:
-                sock.bind(how.source_address)
-            sock.connect(candidate.sockaddr)
+            _connect(sock, candidate.sockaddr, seconds, self._how)
         except OSError as error:
             if sock is not None and self._is_under_way(error, seconds, most):
                 self._pending[sock] = _Pending(candidate, began, None if most is None else began + most)
