@@ -207,7 +207,7 @@ def build() -> str:
         lambda: ["\n## Faults of the wire, as `requests` raises them\n"],
         lambda: ["| outcome | verdict | GET | POST | why not |", head],
         lambda: exception_rows(iter(wrapped().items())),
-        lambda: ["\n## Every exception class by itself\n", "A wrapper is judged by its cause; here it has none.\n"],
+        lambda: ["\n## Every exception class by itself\n", "A wrapper is judged by its cause; here it has no cause.\n"],
         lambda: ["| class | verdict | GET | POST | why not |", head],
         lambda: exception_rows((f"`{name}`", sample(cls)) for name, cls in exception_classes()),
     ]

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     )
     from .classifiers.aws import AwsErrorCodeClassifier
     from .classifiers.fold import Classification, Vote, classify
+    from .classifiers.in_body import ErrorInBodyClassifier
     from .classifiers.modeled import ModeledAsRetryableClassifier
     from .classifiers.outcome import ErrorRetryInfo, HasFault, Outcome, ResponseError, RetryContext
     from .classifiers.statuses import HttpStatusCodeClassifier, IdempotencyKeyClassifier
@@ -64,6 +65,7 @@ __all__ = [
     "Classification",
     "ClientRateLimiter",
     "Clock",
+    "ErrorInBodyClassifier",
     "ErrorKind",
     "ErrorRetryInfo",
     "ExponentialRetryBackoffStrategy",
@@ -141,6 +143,7 @@ _HOMES = {
     ),
     "classifiers.aws": ("AwsErrorCodeClassifier",),
     "classifiers.fold": ("Classification", "Vote", "classify"),
+    "classifiers.in_body": ("ErrorInBodyClassifier",),
     "classifiers.modeled": ("ModeledAsRetryableClassifier",),
     "classifiers.outcome": ("ErrorRetryInfo", "HasFault", "Outcome", "ResponseError", "RetryContext"),
     "classifiers.statuses": ("HttpStatusCodeClassifier", "IdempotencyKeyClassifier"),

@@ -25,6 +25,7 @@ from .config.urllib3_retry import SOURCE, TRANSLATED, UNLIMITED, OptionsRetry
 from .errors import RetryConfigError
 from .observing.events import SDK_HEADERS, Listeners
 from .sending.copies import CopiedAfresh
+from .sending.credentials import Credentials
 from .sending.nested_retries import refuse_own_max_retries
 from .sending.send_loop import SendLoop, is_within_send
 from .strategies.first_tries import BusyBesides, nothing_known
@@ -159,6 +160,8 @@ class RetryAdapter(CopiedAfresh, SendLoop):
         self._by_origin = not self._has_own_scopes() and is_built_in(strategy, "bucket", "limiter")
         hooks = strategy.hooks if isinstance(strategy, SimpleRetryStrategy) else None
         self._hook_at = hooks.get if hooks is not None and self._by_origin else nothing_known
+        renew = config.on_unauthorized
+        self.credentials: Credentials | None = None if renew is None else Credentials(renew, self.clock)
         items = (SDK_HEADERS, *config.listeners) if config.sdk_headers else config.listeners
         self.listeners: Any = Listeners(items) if items else None
         self._hears_attempts = self.listeners is not None and self.listeners.hears_attempts

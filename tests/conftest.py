@@ -1,4 +1,4 @@
-"""What holds for every test: nobody sleeps for real unless marked ``real_time``, and the environment is clean."""
+"""Rules for every test: it sleeps for real only if marked ``real_time``, and the environment is clean."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ except ImportError:  # a bare environment runs the tests that do without
 else:
     # A loaded machine is slow at drawing as well; how long an example takes is not what these tests are about.
     hypothesis.settings.register_profile(
-        "suite", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+        "suite", max_examples=50, deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
     )
     hypothesis.settings.load_profile("suite")
 

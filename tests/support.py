@@ -41,7 +41,7 @@ NOT_THE_DEFAULT = {"config", "quota", "quota_url", "retry_spec", "strategy"}
 
 
 def scripted(*script: Any, **options: Any) -> ScriptedAdapter:
-    """As in the kit, but with the published bucket, which waits for nobody: most tests are about something else."""
+    """Make the kit's scripted adapter, but with the published bucket, which never makes an operation wait."""
     if options.get("mode") != "simple" and NOT_THE_DEFAULT.isdisjoint(options):
         options["quota"] = 500
     return testing.scripted(*script, **options)

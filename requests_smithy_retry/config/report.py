@@ -92,7 +92,7 @@ def worst_case(config: RetryConfig) -> WorstCase:
         return WorstCase(1, 0.0, 0.0, None)
     if waits_for_service(config):
         return WorstCase(None, *(_bounded(None, config.operation_timeout) for _ in range(3)))
-    attempts = config.max_attempts
+    attempts = config.max_attempts + (config.on_unauthorized is not None)
     limit, each = config.operation_timeout, config.operation_attempt_timeout
     backoff, sleep = _in_floats(lambda: _longest(config, 0.0, 0.0)), _in_floats(lambda: _longest_sleep(config))
     wall = None if each is None or sleep is None else _in_floats(lambda: attempts * each + sleep)

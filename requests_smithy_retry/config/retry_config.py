@@ -198,6 +198,13 @@ class RetryConfig:
     idempotency_key: bool | Callable[..., str] = option(
         False, types.idempotency_key, "mint a key where one is needed", adapter_only=True, not_from_environment=True
     )
+    on_unauthorized: Callable[[Response], Mapping[str, str] | None] | None = option(
+        None,
+        types.function,
+        "given a 401, returns the headers to send it again with, or None",
+        adapter_only=True,
+        not_from_environment=True,
+    )
     raise_on_status: bool = option(
         False, types.boolean, "raise RetryError instead of returning the last bad response", adapter_only=True
     )
@@ -439,6 +446,7 @@ class RetryOptions(TypedDict, total=False):
     retry_status_codes: Collection[int]
     idempotency_header: str
     idempotency_key: bool | Callable[..., str]
+    on_unauthorized: Callable[[Response], Mapping[str, str] | None] | None
     raise_on_status: bool
     scope: Callable[[PreparedRequest], str] | None
     enabled: bool

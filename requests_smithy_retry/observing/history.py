@@ -117,7 +117,9 @@ class RetryHistory:
         for item in self.attempts:
             if item.line_why:
                 lines.append(wait_text(self.scope, item.line_wait, item.line_why))
+            renewed = "with new credentials " if item.delay_source == "on_unauthorized" else ""
             wait = f"after {item.delay:.3g} s ({item.delay_source}) " if item.delay else ""
+            wait = renewed or wait
             wait += f"and {item.permit_wait:.3g} s for a permit " if item.permit_wait else ""
             wait += f"and {item.gate_wait:.3g} s for a rate limit ({item.gate_source}) " if item.gate_wait else ""
             took = "" if item.duration is None else f" in {item.duration:.3g} s"

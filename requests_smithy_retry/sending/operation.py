@@ -39,6 +39,7 @@ from ..strategies.foreign import StrategyPort
 from ..strategies.protocol import LoopToken, StandardRetryToken, delay_of
 from ..wire.timeouts import read_part
 from .caller_errors import is_raised, not_sent_error, status_error
+from .credentials import UNAUTHORIZED
 from .nested_retries import warn_of_nesting
 from .replay import RequestFacts
 from .time_limits import TimeLimits
@@ -48,6 +49,10 @@ if TYPE_CHECKING:
     from ..config.retry_config import RetryConfig
     from .attempt import Attempt
     from .send_loop import SendLoop
+
+
+RENEWED = "on_unauthorized"
+"""The source of an attempt that is made because the credentials were renewed."""
 
 
 class Retry(NamedTuple):
@@ -118,6 +123,8 @@ class Operation:
         self.limits: TimeLimits = limits or TimeLimits(self.config, self.options, self.clock)
         self.sees_successes: bool = self.port.sees_successes or any(map(sees_successes, self.options.classifiers))
         self.number: int = 0
+        self.has_renewed: bool = False
+        """The program was asked for new credentials."""
         self._began: float | None = None
         if observed is None and adapter.listeners is not None:
             observed = ObservedOperation(adapter, request, options)
@@ -155,6 +162,30 @@ class Operation:
         if self.observed is None:
             return self.facts.to_send
         return self.observed.begin(self.number + 1, self.facts.to_send)
+
+    def renew_credentials(self, made: Attempt) -> Retry | None:
+        """Have the program renew the credentials after a 401, once; return None where the attempt is to be judged.
+
+        The connection is let go before the program is asked: it may send requests of its own.
+
+        :param made: the attempt, examined.
+        :raises Exception: an exception of the program's function.
+        """
+        credentials, response = self.adapter.credentials, made.response
+        if credentials is None or made.error is not None or response is None or response.status_code != UNAUTHORIZED:
+            return None
+        if self.has_renewed or self.token is None:
+            return None
+        self.has_renewed = True
+        if not self.facts.body.rewind(unwritten=made.unwritten) or not made.let_go(self.limits, keep=True):
+            return None
+        left = None if self.limits.deadline is None else self.limits.deadline.left()
+        headers = credentials.after(response, self.scope, made.started, left)
+        if headers is None or self.limits.forbids(0.0):
+            return None
+        self.facts.send_with(headers)
+        self.number += 1
+        return Retry(self.token, 0.0, RENEWED)
 
     def judge(self, made: Attempt) -> Retry | Stop:
         """Decide what follows an attempt.
@@ -194,7 +225,7 @@ class Operation:
         """Ask the strategy."""
         if self.number == 1 and not made.is_success:
             warn_of_nesting(self.adapter, self.request, made.response if made.error is None else None)
-        if self.number == 1:
+        if self._began is None:
             self._began = made.started
         context = RetryContext(
             self._outcome(made),
@@ -280,15 +311,17 @@ class Operation:
             gate = gates.of(self.scope)
             if gate is not None:
                 gate.lost()
-        elif made.is_success:
+            return
+        verdict = decision.classification
+        action = NO_ACTION if verdict is None else verdict.action
+        throttled = verdict is not None and verdict.is_throttling
+        if made.is_success and not throttled:
             gates.first_look(self.scope, response.headers)
         else:
-            verdict = decision.classification
-            action = NO_ACTION if verdict is None else verdict.action
             gates.failed(
                 self.scope,
                 response.headers,
-                throttled=verdict is not None and verdict.is_throttling,
+                throttled=throttled,
                 floor=action.reason.retry_after if isinstance(action, RetryIndicated) else None,
                 longest=self.config.max_retry_after,
             )
@@ -300,6 +333,8 @@ class Operation:
         :param decision: the decision about it.
         """
         token = decision.token if isinstance(decision, Retry) else None
+        if token is not None and decision == (token, 0.0, RENEWED, None):
+            token = StandardRetryToken(issuer=self, delay_source=RENEWED)  # nothing was paid for this one
         verdict, wait = decision.classification, decision.wait
         self.record.note(made.response, made.error, made.started, self.waited, verdict, token, wait, made.address)
         if isinstance(decision, Retry):

@@ -434,6 +434,12 @@ class RequestFacts:
             request.headers[header] = key
         return request
 
+    def send_with(self, headers: Mapping[str, str]) -> None:
+        """Send other headers from now on; the caller's request stays as it is."""
+        if self.to_send is self.request:
+            self.to_send = self.request.copy()
+        self.to_send.headers.update(headers)
+
     def resend(self, *, unwritten: bool) -> ResendFacts:
         """Return the facts that decide if it may be sent again after a failure. Rewinds a body that can be replayed.
 

@@ -23,6 +23,7 @@ from ..strategies.protocol import RetryStrategy, rest_until_permitted
 from ..wire.decoding import verify_whole
 from ..wire.state import this_thread
 from .attempt import Attempt
+from .credentials import Credentials
 from .held_response import NO_HOOKS, complete
 from .nested_retries import recognise
 from .operation import Operation, Retry, Stop
@@ -49,6 +50,7 @@ class SendLoop(HTTPAdapter):
     _shut: Collection[Any]
     _unusual: Collection[Any] | bool
     _has_limits: bool
+    credentials: Credentials | None
     _hook_at: Callable[[str], FirstTryHook | None]
     _by_origin: bool
 
@@ -208,7 +210,7 @@ class SendLoop(HTTPAdapter):
         """Decide what follows an attempt, write it down, and let go of what is not handed over."""
         try:
             made.examine(operation.request, operation.limits, preload=operation.preload)
-            decision = operation.judge(made)
+            decision = operation.renew_credentials(made) or operation.judge(made)
             if isinstance(decision, Stop) and made.read_rest(operation.limits):
                 decision = operation.judge_anew(made, decision)
             made.blame(operation.tried)

@@ -20,7 +20,7 @@ from .racing import Candidate, How, Race, candidates
 from .resolving import resolve
 from .response import RESPONSE_CLASS, ProbeResponse
 from .state import this_thread
-from .upload import sending
+from .upload import Sending, sending
 
 _create_connection = urllib3_connection.create_connection
 
@@ -37,11 +37,12 @@ class Connect:
     :param memory: remembers which addresses failed.
     """
 
-    __slots__ = ("_connection", "_memory", "peer")
+    __slots__ = ("_connection", "_memory", "_send", "peer")
 
     def __init__(self, connection: HTTPConnection, memory: AddressMemory) -> None:
         self._connection = weakref.ref(connection)
         self._memory = memory
+        self._send: Sending | None = None
         self.peer: Peer | None = None
         """The far end; None if it is not connected yet, or not by us."""
 
@@ -56,7 +57,9 @@ class Connect:
         self._connect(connection, is_first)
         if is_first:
             this_thread.connecting = self.peer or False
-        connection.send = sending(connection, self.peer)
+        self._send = self._send or sending(connection)
+        self._send.arrive(self.peer)
+        connection.send = self._send
 
     def _connect(self, connection: Any, is_first: bool) -> None:
         self.peer = None

@@ -35,8 +35,8 @@ class KeptConnections:
         self._max_idle = max_idle
         self._now = now
         self._kept: list[tuple[float, Any]] = []
-        self._lock = threading.Lock()
-        self._put_back = threading.Condition(self._lock)
+        self.mutex = threading.Lock()  # by the name that it has in the standard library
+        self._put_back = threading.Condition(self.mutex)
         self._waiters = 0
         self.qsize: Callable[[], int] = self._kept.__len__
 
@@ -54,7 +54,7 @@ class KeptConnections:
 
         :raises queue.Full: if there is no room.
         """
-        with self._lock:
+        with self.mutex:
             if 0 < self.maxsize <= len(self._kept):
                 raise queue.Full
             # One step: a signal's handler may raise between two.
@@ -69,7 +69,7 @@ class KeptConnections:
         :param timeout: how long, in seconds; None: until there is one.
         :raises queue.Empty: if there is none, or none in time.
         """
-        with self._lock:
+        with self.mutex:
             if not self._kept and not (block and self._wait(timeout)):
                 raise queue.Empty
             since, connection = self._kept.pop()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from urllib3.connection import HTTPConnection
 
@@ -17,14 +17,25 @@ PIECE = 16_384
 """The size of a TLS record, to each of which urllib3's ``sendall`` over pyOpenSSL applies its timeout."""
 
 
-def sending(connection: HTTPConnection, peer: Peer | None = None) -> Callable[[Any], None]:
-    """Return a ``send`` for one connection, with a weak reference to it: a cycle would keep sockets open.
+class Sending(Protocol):
+    """The ``send`` of one connection."""
 
-    :param connection: the connection.
-    :param peer: its far end; None if it is not known.
-    """
+    def __call__(self, data: Any) -> None:
+        """Send, within the attempt's deadline."""
+        ...
+
+    def arrive(self, peer: Peer | None) -> None:
+        """Take note of the connection's far end; None if it is not known.
+
+        A connection that was closed may connect within ``send``, which then has to know the new one.
+        """
+        ...
+
+
+def sending(connection: HTTPConnection) -> Sending:
+    """Return a ``send`` for one connection, with a weak reference to it: a cycle would keep sockets open."""
     reference, plain = weakref.ref(connection), type(connection).send
-    reached = peer or False
+    reached: Peer | bool = False
 
     def send(data: Any) -> None:
         # The first step of an attempt over a kept connection is a head: the socket's buffer is empty, and the socket
@@ -35,7 +46,13 @@ def sending(connection: HTTPConnection, peer: Peer | None = None) -> Callable[[A
             _send_in_time(plain, reference(), data)
         this_thread.connecting = reached  # also over a connection that was kept alive
 
-    return send
+    def arrive(peer: Peer | None) -> None:
+        nonlocal reached
+        reached = peer or False
+
+    sender: Any = send
+    sender.arrive = arrive
+    return sender  # type: ignore[no-any-return]
 
 
 def _send_in_time(plain: Callable[[Any, Any], None], connection: Any, data: Any) -> None:

@@ -96,7 +96,7 @@ def test_the_union_is_closed(base: type) -> None:
 
 
 def test_there_is_no_bare_action() -> None:
-    """It would be a fourth verdict, which wipes out the one before."""
+    """A bare ``RetryAction()`` would be a fourth verdict, so it is refused."""
     with pytest.raises(TypeError, match=r"closed union: make one with RetryAction\.no_action_indicated"):
         RetryAction()
 
@@ -121,7 +121,7 @@ def test_a_floor_that_is_no_number_of_seconds_is_refused(after: Any) -> None:
 
 
 def test_an_explicit_delay_must_be_given() -> None:
-    """None is no delay."""
+    """An explicit delay of None is refused."""
     with pytest.raises(ValueError, match=r"^retry_after=None: "):
         RetryAction.retryable_error_with_explicit_delay(ErrorKind.TRANSIENT, None)
 
@@ -139,6 +139,6 @@ def test_verdicts_are_made_of_their_own_parts() -> None:
     [RetryAction.no_action_indicated(), RetryAction.client_error(), RetryAction.retry_forbidden("why")],
 )
 def test_a_verdict_survives_copies(action: RetryAction) -> None:
-    """It is equal to its original."""
+    """A copy and an unpickled verdict are equal to the original."""
     for other in (copy.copy(action), copy.deepcopy(action), pickle.loads(pickle.dumps(action))):
         assert action == other

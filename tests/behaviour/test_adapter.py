@@ -98,7 +98,7 @@ def test_other_values_of_max_retries_are_refused(value):
 
 @pytest.mark.parametrize("value", [0, False, 3])
 def test_max_retries_beside_max_attempts_is_an_error(value):
-    """Both name the same number, so only one may."""
+    """``max_retries`` and ``max_attempts`` name the same number, so only one may be given."""
     with pytest.raises(RetryConfigError, match="only one of max_retries and max_attempts"):
         RetryAdapter(max_retries=value, max_attempts=2)
 
@@ -209,7 +209,7 @@ def test_a_post_is_retried_where_the_server_said_it_was_not_applied(status):
 
 @pytest.mark.parametrize("step", [500, 503, reset_error(), read_timeout(), Reply(200, cut=True)])
 def test_a_post_that_may_have_been_applied_is_sent_once(step):
-    """After anything else a POST is not sent again, and the stop reason says why."""
+    """A POST is not sent again after any other failure, and the stop reason says why."""
     adapter = scripted(step)
     try:
         outcome = send(adapter, "POST", data="a")
@@ -236,7 +236,7 @@ def test_a_post_of_which_nothing_was_written_is_sent_again():
     ],
 )
 def test_a_post_may_be_vouched_for(options, headers):
-    """By ``allowed_methods``, or by an idempotency key under the configured name."""
+    """A POST is sent again if ``allowed_methods`` has it, or with an idempotency key under the configured name."""
     adapter = scripted(503, 200, **options)
     assert 200 == send(adapter, "POST", data="a", headers=headers).status_code
 
@@ -308,7 +308,7 @@ def raise_chained(request):
     ids=repr,
 )
 def test_a_fault_of_the_request_passes_through_at_once(error):
-    """Nothing is retried and nobody is asked where the request itself is at fault."""
+    """An error that the request itself causes is raised at once, without a retry."""
     adapter = scripted(error)
     with pytest.raises(type(error)) as caught:
         send(adapter)
@@ -357,7 +357,7 @@ def test_an_unread_body_is_handed_on_unread(options, stream):
 
 
 def test_a_discarded_answer_is_released_before_the_wait():
-    """While a wait lasts no response is open."""
+    """No response is open during a wait."""
     open_then = []
 
     class Watching(FakeClock):
@@ -372,7 +372,7 @@ def test_a_discarded_answer_is_released_before_the_wait():
 
 
 def test_max_attempts_of_one_never_retries():
-    """One attempt is one attempt."""
+    """With ``max_attempts=1`` a failure is not retried."""
     adapter = scripted(503, max_attempts=1)
     assert 503 == send(adapter).status_code
 
@@ -540,7 +540,7 @@ def test_a_foreign_strategy_decides():
 
 
 def test_a_foreign_strategy_gives_up_in_its_own_words():
-    """Its refusal ends the operation with the last outcome, and its sentence is the reason."""
+    """The refusal of a foreign strategy ends the operation with the last outcome, and its sentence is the reason."""
     adapter = scripted(503, 503, 503, strategy=Counting())
     response = send(adapter)
     history = retry_history(response)
@@ -593,7 +593,7 @@ def test_the_guides_strategy_propagates_the_last_exception():
 
 
 def test_a_foreign_strategys_own_exception_comes_through():
-    """Only the error that it was shown is a refusal."""
+    """A foreign strategy's own exception propagates; only the error that it was shown counts as a refusal."""
 
     class Broken(Guide):
         def refresh_retry_token_for_retry(self, *, token_to_renew, error):
@@ -877,7 +877,7 @@ class RetryingByHand(RetryAdapter, ByHand):
 @pytest.mark.parametrize("content", [None, b"", b"here"])
 @pytest.mark.parametrize("options", [{}, {"operation_timeout": 5}, {"preload_content": False}], ids=str)
 def test_a_response_that_was_made_by_hand_comes_as_it_is(content, options):
-    """Without anything to read, or with a body that was read already; under a deadline, too."""
+    """A response made by hand, with no body or with one that was read already, is returned as it is."""
     adapter = RetryingByHand(clock=FakeClock(), **options)
     adapter.content = content
     response = send(adapter)
@@ -895,7 +895,7 @@ class Local(RetryAdapter):
 
 
 def test_an_adapter_may_make_no_pools():
-    """It can be made, configured, copied and sent through."""
+    """An adapter without pools can be made, configured, copied and sent through."""
     adapter = Local(max_attempts=2)
     adapter.max_retries = 4
     for made in (adapter, copy.copy(adapter), pickle.loads(pickle.dumps(adapter))):

@@ -213,7 +213,7 @@ MODEL = SmithyModel.from_dict(
     ids=",".join,
 )
 def test_every_protocol_pickles_it(options, protocol):
-    """Those of old, too: the adapter has its options and starts full, and so has that of a session."""
+    """With every pickle protocol, the adapter keeps its options and their sources, and so does that of a session."""
     adapter = RetryAdapter(**options)
     other = pickle.loads(pickle.dumps(adapter, protocol))
     assert type(adapter.strategy) is type(other.strategy)

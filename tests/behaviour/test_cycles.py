@@ -125,7 +125,7 @@ def get(url: str, **how: Any) -> Callable[[requests.Session], None]:
 @pytest.mark.parametrize("script", SCRIPTS)
 @pytest.mark.parametrize("mode", ["standard", "adaptive", "deadline", "listeners"])
 def test_a_dropped_session_leaves_no_connection(mode: str, script: str, connections: Any) -> None:
-    """As it is with a plain adapter."""
+    """A dropped session with our adapter closes its connection, as one with a plain adapter does."""
     with FaultServer(SCRIPTS[script]) as server:
         for _ in range(3):
             server.script(SCRIPTS[script])
@@ -137,7 +137,7 @@ def test_a_dropped_session_leaves_no_connection(mode: str, script: str, connecti
 @pytest.mark.usefixtures("no_collector")
 @pytest.mark.parametrize("mode", MODES)
 def test_fifty_dropped_sessions_leave_nothing(mode: str, connections: Any) -> None:
-    """Neither connections nor adapters."""
+    """Fifty dropped sessions leave neither connections nor adapters."""
     adapters = []
     with FaultServer([OK]) as server:
         for _ in range(50):
@@ -168,7 +168,7 @@ def test_a_dropped_copy_leaves_nothing(again: Callable[[Any], Any], connections:
 @pytest.mark.usefixtures("no_collector")
 @pytest.mark.parametrize("mode", MODES)
 def test_a_dropped_session_leaves_no_connection_to_its_proxy(mode: str, connections: Any) -> None:
-    """Through a proxy there are two managers of pools."""
+    """A session with a proxy, which has two managers of pools, leaves no connection when it is dropped."""
     with FaultServer([Reply(503), OK]) as proxy:
         session = made(**MODES[mode])
         get("http://example.test/", proxies={"http": proxy.url})(session)

@@ -53,7 +53,7 @@ def interrupt(*_: Any, **__: Any) -> int:
 
 @pytest.mark.parametrize("error", RAISED)
 def test_what_a_signals_handler_raises_ends_the_operation(handled: Any, error: type[Exception]) -> None:
-    """Its type does not matter: the alarm has fired, and nobody else would end a second attempt."""
+    """An exception of a signal's handler ends the operation, whatever its type: the alarm will not fire again."""
     handled(raising(error))
     adapter = scripted(interrupt, 200)
     with pytest.raises(error) as caught:
@@ -117,7 +117,7 @@ def test_an_alarm_ends_the_operation_where_it_is_waiting(
 
 
 def test_no_classifier_is_asked_about_an_interruption(handled: Any) -> None:
-    """Not even one that has everything retried."""
+    """No classifier is asked about an interruption, not even one that has everything retried."""
     handled(raising(Limit))
     always = classifier(lambda outcome, previous: RetryAction.retryable_error())
     with pytest.raises(Limit):
@@ -184,7 +184,7 @@ def reset_after_an_unknown_enum_member(*_: Any, **__: Any) -> int:
 def test_an_error_of_the_system_without_any_handler_is_retried(
     monkeypatch: pytest.MonkeyPatch, failure: Any, default: Any
 ) -> None:
-    """Neither the members of an enum that stand for the default actions, nor Python's own handler, are a program's."""
+    """Neither an enum member for a default action nor Python's own handler is a handler of the program."""
     monkeypatch.setattr(signal, "getsignal", lambda _: default)
     adapter = scripted(failure, 200)
     assert 200 == send(adapter).status_code
@@ -236,7 +236,7 @@ def test_an_interruption_while_connecting_is_not_taken_for_an_address_that_fails
 def test_an_interrupted_timeout_of_connecting_is_final(
     handled: Any, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
 ) -> None:
-    """With a deadline it is wrapped as a timeout of connecting is, and known all the same."""
+    """An interruption that is wrapped as a time-out of connecting, as it is with a deadline, is recognized."""
     handled(raising(error))
     with FaultServer() as server, session(operation_timeout=60) as client:
         monkeypatch.setattr(socket.socket, "connect", interrupt)
@@ -296,7 +296,7 @@ def test_no_interruption_leaves_a_mark_on_its_thread(options: dict[str, Any], sc
 
 @pytest.mark.parametrize("kind", [Limit, Stop])
 def test_an_interruption_gives_the_connection_back(kind: type[BaseException]) -> None:
-    """Between head and body too, where nobody but the attempt knows of the response."""
+    """An interruption gives the connection back, even between head and body, when only the attempt has the response."""
     for options in ({}, {"operation_timeout": 5}):
         with (
             FaultServer([Reply(200, body=b"whole")]) as server,
@@ -314,7 +314,7 @@ def test_an_interruption_gives_the_connection_back(kind: type[BaseException]) ->
     ],
 )
 def test_an_interruption_while_an_attempt_is_judged_gives_its_connection_back(function: str, status: int) -> None:
-    """Nobody else knows of the response by then."""
+    """An interruption while an attempt is judged gives back the connection, of which only the attempt knows by then."""
 
     def chosen(name: str, file: str) -> bool:
         files = ("operation.py", "send_loop.py", "attempt.py")
@@ -328,7 +328,7 @@ def test_an_interruption_while_an_attempt_is_judged_gives_its_connection_back(fu
 
 @pytest.mark.parametrize("status", [200, 404, 503])
 def test_an_exception_between_a_head_and_its_body_is_not_lost(status: int) -> None:
-    """It may be a handler's; the body that is read afterwards is no reason to forget it."""
+    """An exception between head and body may be a handler's, so reading the body does not clear it."""
 
     class Interrupted(ScriptedTransport):
         def send(self, *args: Any, **how: Any) -> Any:
@@ -358,7 +358,7 @@ def test_an_exception_between_a_head_and_its_body_is_not_lost(status: int) -> No
 
 
 def test_options_outside_are_in_force_after_an_interruption() -> None:
-    """Where retries are switched off, too."""
+    """An interrupted send restores the options of the block around it, even with retries switched off."""
     with FaultServer() as server, session(enabled=False) as client, retry_options(max_attempts=2):
         interrupted_at(lambda name, _: name == "build_response", lambda: client.get(server.url))
         assert 200 == client.get(server.url).status_code

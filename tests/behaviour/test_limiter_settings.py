@@ -14,7 +14,7 @@ MOST = sys.float_info.max
 
 
 def test_the_defaults_are_the_published_constants():
-    """Each constant of the vectors' ``meta``."""
+    """The defaults are the constants in the vectors' ``meta``."""
     constants = adaptive_vectors()["meta"]["constants"]
     settings = RateLimiterSettings()
     assert {

@@ -39,7 +39,7 @@ def test_each_attempt_each_retry_and_giving_up_have_their_level(caplog: pytest.L
 
 
 def test_the_lines_of_an_attempt_and_of_a_retry(caplog: pytest.LogCaptureFixture) -> None:
-    """They name method, origin with its port, path, what came and how long it takes."""
+    """The lines name the method, the origin with its port, the path, the outcome and the duration."""
     with caplog.at_level(logging.DEBUG, "requests_smithy_retry"):
         send(503, 200)
     attempt, retry, _ = [re.sub(r"\d\.\d{3} s", "T", record.getMessage()) for record in caplog.records]
@@ -80,7 +80,7 @@ def test_extras_say_the_same_as_the_message(caplog: pytest.LogCaptureFixture) ->
 
 
 def test_nothing_is_logged_below_the_level_that_is_set(caplog: pytest.LogCaptureFixture) -> None:
-    """With the logger at ERROR nobody formats a record."""
+    """With the logger at ERROR no record is formatted."""
     with caplog.at_level(logging.ERROR, "requests_smithy_retry"):
         send(503, 503, 503)
     assert levels(caplog) == []

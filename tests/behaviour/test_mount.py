@@ -53,6 +53,6 @@ def test_a_bad_option_mounts_nothing():
 
 
 def test_a_model_without_an_endpoint_needs_a_url_to_mount_at():
-    """Both schemes are no endpoint."""
+    """A model without an endpoint cannot be mounted at both schemes."""
     with pytest.raises(RetryConfigError, match=r"^models=.*at=url"):
         mount(requests.Session(), models=[SmithyModel.from_dict({"smithy": "2.0", "shapes": {}})])

@@ -122,7 +122,7 @@ def test_events_carry_what_the_history_says() -> None:
 
 
 def test_a_first_try_success_has_a_record_when_asked() -> None:
-    """Its event makes one from what it has."""
+    """The event of a first-try success makes a record from its own data."""
     log = Remembering()
     response = send(scripted(200, listeners=[log]))
     (after,) = log.events["AfterAttempt"]
@@ -245,7 +245,7 @@ def test_a_cut_body_is_told_as_the_attempts_failure() -> None:
 
 
 def test_an_operation_that_was_never_sent_is_given_up_at_attempt_0() -> None:
-    """Where no permit comes in time, there is an end without an attempt."""
+    """If no permit comes in time, the operation gives up without an attempt."""
 
     class Stingy(StandardRetryStrategy):
         def send_permit(self, *, token: Any, deadline: float | None, waited: float) -> None:

@@ -128,7 +128,7 @@ def instrumented(telemetry: Telemetry) -> Iterator[None]:
 
 @pytest.mark.usefixtures("instrumented")
 def test_it_works_beside_the_instrumentation_of_requests(telemetry: Telemetry) -> None:
-    """Its span covers the call and ours are its children; what is sent names the attempt's span."""
+    """The span of requests' instrumentation is the parent of ours; the request carries the attempt's span."""
     adapter = scripted(503, 200, listeners=[telemetry.listener])
     session_with(adapter).get("https://api.example.com/things")
     *attempts, call = telemetry.spans
@@ -159,7 +159,7 @@ def test_metrics_count_what_happened(telemetry: Telemetry) -> None:
 
 
 def test_giving_up_is_on_the_callers_span(telemetry: Telemetry) -> None:
-    """With its reason and its sentence."""
+    """The caller's span has the reason and the sentence of giving up."""
     with telemetry.tracer_provider.get_tracer("caller").start_as_current_span("caller"):
         send(scripted(503, listeners=[telemetry.listener], quota=TokenBucket(0)))
     (event,) = telemetry.spans[-1].events
@@ -196,7 +196,7 @@ def test_waits_for_a_service_are_told(telemetry: Telemetry) -> None:
 
 
 def test_an_unknown_method_is_other(telemetry: Telemetry) -> None:
-    """It is no label and no span name; the conventions put it into an attribute of its own."""
+    """An unknown method is neither a label nor a span name; the conventions put it into an attribute of its own."""
     send(scripted(200, listeners=[telemetry.listener]), "BREW")
     (span,) = telemetry.spans
     assert ("HTTP", "_OTHER", "BREW") == (

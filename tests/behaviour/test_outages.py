@@ -73,7 +73,7 @@ def test_an_outage_is_waited_out_while_it_is_young() -> None:
 
 
 def test_raise_on_status_raises_when_patience_is_over() -> None:
-    """As with every retry that was wanted and could not be had."""
+    """With ``raise_on_status`` the end of patience raises, as every refused retry does."""
     adapter, _ = service((0.0, 60.0), raise_on_status=True)
     for _ in range(2):
         with pytest.raises(requests.exceptions.RetryError) as caught:
@@ -153,7 +153,7 @@ def unresolved() -> Any:
 
 
 def test_a_post_waits_while_connections_are_refused() -> None:
-    """Nothing was sent, so nothing was done."""
+    """A POST that met a refused connection was never sent, so it waits."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # and nobody listens
         adapter = RetryAdapter(clock=FakeClock(), jitter="none")
@@ -171,7 +171,7 @@ def test_what_may_have_been_applied_is_not_sent_again() -> None:
 
 
 def test_a_name_that_never_resolved_is_given_up_after_two_seconds() -> None:
-    """It is misspelt; one that did resolve may be away for a moment."""
+    """A name that never resolved is misspelt; one that did resolve may be away for a moment."""
     adapter = scripted(*[unresolved()] * 50)
     with pytest.raises(requests.ConnectionError) as caught:
         send(adapter)
@@ -205,6 +205,7 @@ def test_a_client_whose_first_attempt_always_fails_succeeds_every_time() -> None
     assert [200] * 20 == statuses(20)
 
 
+@pytest.mark.once
 def test_a_crawler_that_met_dead_hosts_still_retries_on_healthy_ones() -> None:
     """A scope untouched for ten minutes is as good as new."""
     clock = FakeClock()
@@ -216,8 +217,9 @@ def test_a_crawler_that_met_dead_hosts_still_retries_on_healthy_ones() -> None:
     assert [200] * 3 == [send(adapter, url=f"http://well-{number}/").status_code for number in range(3)]
 
 
+@pytest.mark.once
 def test_a_crawler_with_the_default_retries_on_healthy_hosts_at_once() -> None:
-    """It waited for each of 1,024 dead hosts; those it met first are forgotten by then."""
+    """After 1,024 dead hosts, each of which it waited for, healthy hosts get their retries at once."""
     clock = FakeClock()
     adapter = scripted(clock=clock)
     for number in range(1024):
@@ -274,7 +276,7 @@ def test_a_waiter_holds_no_connection() -> None:
 
 
 def test_a_response_that_is_too_long_to_let_go_does_not_wait() -> None:
-    """It is still to be read, so its operation ends with it."""
+    """A response that is still to be read is handed over without waiting for the service."""
     body = b"x" * 200_000
     with FaultServer(default=Reply(503, body=body)) as server:
         adapter = RetryAdapter(clock=FakeClock(), jitter="none")
@@ -288,7 +290,7 @@ def test_a_response_that_is_too_long_to_let_go_does_not_wait() -> None:
 
 
 def test_the_snapshot_shows_who_waits_and_since_when() -> None:
-    """While the line is there, and afterwards."""
+    """The snapshot shows the waiter and the outage while the line exists, and neither afterwards."""
     adapter, of = service((0.0, 2.0))
     seen: list[tuple[int, Any]] = []
     usual = of.clock.sleep
@@ -316,7 +318,7 @@ def test_two_adapters_on_one_bucket_have_one_line() -> None:
 
 
 def test_who_waits_at_one_adapter_is_let_go_by_a_success_at_another() -> None:
-    """If they have one bucket, and so one line."""
+    """Two adapters with one bucket have one line, so a success at one lets a waiter at the other go."""
     bucket, clock = PayoffTokenBucket(), FakeClock()
     one = scripted(*[503] * 3, 200, quota=bucket, clock=clock)
     other = scripted(200, quota=bucket, clock=clock)
@@ -333,7 +335,7 @@ def test_who_waits_at_one_adapter_is_let_go_by_a_success_at_another() -> None:
 
 
 def test_a_shared_quota_has_a_line_too() -> None:
-    """With the published prices, from one place; who finds it empty waits."""
+    """A shared quota has the published capacity, and an operation that finds it empty waits."""
     adapter, of = service((0.0, 3.0), quota_url="memory://")
     assert 200 == send(adapter).status_code
     assert 3.0 <= of.clock.now()

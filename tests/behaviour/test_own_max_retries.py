@@ -95,7 +95,7 @@ class TestReading:
         ],
     )
     def test_without_one_it_says_the_options_in_force(self, options, expected):
-        """In urllib3's words; the same one each time."""
+        """``max_retries`` shows the options in force in urllib3's terms, and is the same object each time."""
         adapter = RetryAdapter(**options)
         retry = adapter.max_retries
         assert expected == {name: getattr(retry, name) for name in expected}
@@ -103,13 +103,13 @@ class TestReading:
         assert retry is adapter.max_retries
 
     def test_two_adapters_never_share_one(self):
-        """Neither those with options nor those with numbers, nor a copy and its original."""
+        """No two adapters share one, neither those with options or numbers nor a copy and its original."""
         adapters = [RetryAdapter(), RetryAdapter(), RetryAdapter(max_retries=2), RetryAdapter(max_retries=Retry(2))]
         adapters += [copy.copy(adapter) for adapter in adapters] + [copy.deepcopy(adapters[3])]
         assert len(adapters) == len({id(adapter.max_retries) for adapter in adapters})
 
     def test_reading_changes_nothing(self):
-        """Not even what an adapter does in a first try."""
+        """Reading ``max_retries`` changes nothing, not even the fast path of a first try."""
         adapter = scripted()
         adapter.max_retries.history  # noqa: B018
         assert (3, 1) == (sent(adapter), sent(adapter, 200))
@@ -140,7 +140,7 @@ class TestReading:
         assert (2, None) == (retry.total, reference())
 
     def test_it_works_beneath_a_plain_adapter(self):
-        """Where it is what it says."""
+        """Our ``max_retries`` works in a plain adapter as it says."""
         with FaultServer([Reply(503), Reply(200)]) as server:
             plain = HTTPAdapter(max_retries=RetryAdapter(initial_backoff=0).max_retries)
             assert 200 == session_with(plain).get(server.url).status_code
@@ -168,7 +168,7 @@ class TestChangesInPlace:
         "given", [{"allowed_methods": None}, {"max_retries": Retry(2, status_forcelist=[503, 429])}]
     )
     def test_a_method_that_is_taken_out_is_not_sent_again(self, given):
-        """As urllib3 has it: not after a 429 either."""
+        """A method that is taken out is not sent again, not even after a 429, as with urllib3."""
         adapter = scripted(**copy.deepcopy(given))
         adapter.max_retries.allowed_methods = None
         assert 3 == sent(adapter, method="POST")
@@ -180,14 +180,14 @@ class TestChangesInPlace:
     )
     @pytest.mark.parametrize("status", [202, 418])
     def test_listed_statuses_count_below_400_too(self, given, status):
-        """Though the first try would have been a success."""
+        """A listed status below 400 is retried, although it would be a success otherwise."""
         adapter = scripted(**copy.deepcopy(given))
         adapter.max_retries.status_forcelist = [status]
         assert (3, 1) == (sent(adapter, status), sent(adapter, 500))
 
     @pytest.mark.parametrize("given", [{}, {"max_retries": Retry(2, status_forcelist=[503])}])
     def test_statuses_may_be_taken_away(self, given):
-        """None lists nothing, as an empty collection does."""
+        """A list of None, like an empty collection, lists no status."""
         adapter = scripted(**copy.deepcopy(given))
         for statuses in (None, [], ()):
             adapter.max_retries.status_forcelist = statuses
@@ -223,7 +223,7 @@ class TestChangesInPlace:
         assert [5, 0.05] == adapter.clock.sleeps
 
     def test_what_stands_beside_the_retry_stays(self):
-        """Only what was changed is taken up."""
+        """A change of the ``Retry`` leaves the options that were given beside it."""
         adapter = scripted(max_retries=Retry(1, status_forcelist=[503]), raise_on_status=False, timeout=9)
         adapter.max_retries.total = 2
         adapter.script = [503] * 3
@@ -238,7 +238,7 @@ class TestChangesInPlace:
         assert RetryAdapter(max_attempts=1, jitter="none", quota=500).retry_config == adapter.retry_config
 
     def test_one_kind_of_failure_may_be_counted(self):
-        """Beside our own rules."""
+        """A count for one kind of failure is added to our own rules."""
         adapter = scripted()
         adapter.max_retries.status = 1
         assert 2 == sent(adapter)
@@ -246,7 +246,7 @@ class TestChangesInPlace:
         assert (3, 1) == (sent(adapter), sent(adapter, 413, headers={"Retry-After": "0"}))
 
     def test_what_was_switched_on_in_place_is_switched_off_again(self):
-        """Nothing of a total stays behind."""
+        """After a change in place is undone, nothing of it is left."""
         adapter = scripted(max_retries=Retry(0))
         assert 1 == sent(adapter)
         adapter.max_retries.total, adapter.max_retries.status_forcelist = 3, [503]
@@ -256,7 +256,7 @@ class TestChangesInPlace:
 
     @pytest.mark.parametrize("mode", ["standard", "adaptive"])
     def test_spent_quota_stays_spent(self, mode):
-        """However often a program sets another total."""
+        """A new total, however often it is set, does not refill the quota."""
         adapter = scripted(quota=28, max_attempts=2, mode=mode, max_permit_wait=None)
         assert [2, 2, 1] == [sent(adapter), sent(adapter), sent(adapter)]
         for total in (2, 3):
@@ -266,7 +266,7 @@ class TestChangesInPlace:
             assert 1 == sent(adapter)
 
     def test_what_cannot_be_translated_is_refused_when_it_is_sent(self):
-        """By its name; nothing is sent."""
+        """A change that cannot be translated is refused by name, and nothing is sent."""
         adapter = scripted(200)
         adapter.max_retries.increment = lambda *_, **__: None  # type: ignore[method-assign]
         with pytest.raises(RetryConfigError, match="overrides increment"):
@@ -274,7 +274,7 @@ class TestChangesInPlace:
         assert [] == adapter.sent
 
     def test_a_change_while_others_send(self):
-        """Each send goes by the old policy or by the new one."""
+        """A send during a change goes by the old policy or by the new one."""
         adapter = RetryAdapter(initial_backoff=0, quota=None)
         counts, stop = set(), threading.Event()
 
@@ -328,7 +328,7 @@ class TestChangesInPlace:
 class TestAssigning:
     @pytest.mark.parametrize("options", [{}, {"max_retries": 2}, {"max_retries": Retry(2, status_forcelist=[503])}])
     def test_unittests_mock_may_patch_it(self, options):
-        """Afterwards it is what it was, spent quota included."""
+        """After unittest.mock's patch, ``max_retries`` is what it was, spent quota included."""
         adapter = scripted(**options)
         config, strategy, retry = adapter.retry_config, adapter.strategy, adapter.max_retries
         with mock.patch.object(adapter, "max_retries", 0):
@@ -344,7 +344,7 @@ class TestAssigning:
     )
     @pytest.mark.filterwarnings("ignore:Using an empty collection:FutureWarning")
     def test_a_copy_put_in_its_place_changes_nothing(self, duplicate, options):
-        """Not even our own rules, which urllib3 has no words for."""
+        """A copy assigned in its place changes nothing, not even our own rules, which urllib3 cannot express."""
         adapter = scripted(**options)
         before, attempts = adapter.retry_config, sent(adapter)
         adapter.max_retries = duplicate(adapter.max_retries)
@@ -370,14 +370,14 @@ class TestAssigning:
         assert (3, config) == (sent(adapter), adapter.retry_config)
 
     def test_one_adapter_takes_anothers(self):
-        """Its policy, and a change made to it before."""
+        """An adapter that is given another's ``max_retries`` has its policy, earlier changes included."""
         adapter, other = scripted(max_attempts=4), scripted()
         adapter.max_retries.raise_on_status = True
         other.max_retries = copy.copy(adapter.max_retries)
         assert (4, True) == (sent(other), other.retry_config.raise_on_status)
 
     def test_a_subclass_with_its_own_methods_is_refused(self):
-        """By name; what was there stays."""
+        """A subclass with its own methods is refused by name, and the earlier value stays."""
         adapter = scripted(max_retries=Retry(1, status_forcelist=[503]))
         before = adapter.max_retries
         with pytest.raises(RetryConfigError, match="Counting overrides increment"):
@@ -387,7 +387,7 @@ class TestAssigning:
 
     @pytest.mark.parametrize("strategy", [StandardRetryStrategy(), AdaptiveRetryStrategy()])
     def test_beside_a_given_strategy_it_is_refused(self, strategy):
-        """In the constructor and when assigned; the error names both."""
+        """Beside a given strategy ``max_retries`` is refused, when made and when assigned; the error names both."""
         expected = r"max_retries=2 \(from code\): .*strategy=<\w+ max_attempts=3>: only one of the two is allowed"
         with pytest.raises(RetryConfigError, match=expected):
             RetryAdapter(max_retries=2, strategy=strategy)
@@ -398,7 +398,7 @@ class TestAssigning:
 
     @pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda item: pickle.loads(pickle.dumps(item))])
     def test_a_copied_adapter_has_its_own(self, duplicate):
-        """With what was changed in place, and without what is changed later."""
+        """A copied adapter has the changes made in place before the copy, and not those made later."""
         adapter = RetryAdapter(max_retries=Named(2, purpose="x"))
         adapter.max_retries.total = 4
         other = duplicate(adapter)
@@ -409,7 +409,7 @@ class TestAssigning:
         assert (6, 7, 1) == (again.max_retries.total, again.strategy.max_attempts, adapter.max_retries.total)
 
     def test_before_the_constructor_it_says_nothing(self):
-        """As with HTTPAdapter, whose constructor then sets its own."""
+        """A value that is set before the constructor is replaced by it, as with HTTPAdapter."""
 
         class Early(RetryAdapter):
             def __init__(self) -> None:
@@ -433,12 +433,12 @@ class TestAssigning:
         assert 1 == pickle.loads(pickle.dumps(RetryAdapter(max_retries=1))).max_retries.total
 
     def test_before_the_constructor_it_is_an_attribute_that_nobody_set(self):
-        """As with HTTPAdapter."""
+        """Before the constructor, reading ``max_retries`` raises AttributeError, as with HTTPAdapter."""
         with pytest.raises(AttributeError, match="no attribute 'max_retries'"):
             assert RetryAdapter.__new__(RetryAdapter).max_retries
 
     def test_a_mix_in_behind_us_may_assign_it(self):
-        """In its own constructor."""
+        """A mix-in behind us may assign ``max_retries`` in its own constructor."""
 
         class Behind(HTTPAdapter):
             def __init__(self, *args: Any, **options: Any) -> None:
@@ -498,7 +498,7 @@ class TestWhatUrllib3IsGiven:
         assert {(0, False)} == set(given)
 
     def test_responses_does_not_retry_beneath_us(self):
-        """It plays the part of urllib3, and asks the adapter for its max_retries."""
+        """The responses library retries nothing by itself, so only our two retries are sent."""
         adapter = RetryAdapter(
             max_retries=Retry(2, status_forcelist=[503], raise_on_status=False), initial_backoff=0, quota=500
         )
@@ -535,7 +535,7 @@ class TestWhatUrllib3IsGiven:
         assert left[0] is left[1] is adapter.max_retries
 
     def test_an_answer_of_somebody_elses_making_is_left_alone(self):
-        """It may have no place for a Retry, or one of its own."""
+        """A foreign raw response may have no place for a Retry, or one of its own, and is left alone."""
 
         class Other(RetryAdapter):
             def build_response(self, request: Any, raw: Any) -> Any:

@@ -60,7 +60,7 @@ def test_its_classifiers_can_be_replaced_and_its_last_word_overridden() -> None:
 
 
 def test_the_words_of_the_two_designs() -> None:
-    """Each error type has a reason, and comes back from it."""
+    """Each error type has a reason, and the reason leads back to it."""
     assert {error_type: reason_of(error_type) for error_type in RetryErrorType} == {
         RetryErrorType.ServerSide: RetryReason(ErrorKind.SERVER),
         RetryErrorType.ClientSide: RetryReason(ErrorKind.CLIENT),
@@ -77,7 +77,7 @@ def test_the_words_of_the_two_designs() -> None:
 
 
 def test_a_result_is_a_value_or_an_exception() -> None:
-    """None is a value."""
+    """A result of None is a value."""
     assert Result().is_success
     assert not Result(error=RuntimeError()).is_success
 

@@ -74,7 +74,7 @@ def strategy_on(clock: FakeClock, **options: Any) -> StandardRetryStrategy:
     ],
 )
 def test_each_reason_has_its_price_and_its_pace(reason: RetryErrorType, left: int, delay: float) -> None:
-    """As the strategy has them; a success gives the price back."""
+    """Each reason has the strategy's price and pace; a success gives the price back."""
     clock = FakeClock()
     strategy = strategy_on(clock)
     seen = []
@@ -126,7 +126,7 @@ def test_a_block_of_retry_options_around_the_loop_holds(options: Any, reason: St
 
 
 def test_the_earlier_of_two_deadlines_holds() -> None:
-    """That of the call, or that of the block around it."""
+    """The deadline of the call or that of the block around it holds, whichever is earlier."""
     for max_time, deadline in ((15, 100), (100, 15)):
         clock = FakeClock()
         strategy = strategy_on(clock, initial_backoff=10, max_backoff=10, max_attempts=9)
@@ -155,7 +155,7 @@ class Busy(Exception):
 
 
 def test_the_floor_of_an_error_of_the_older_design_is_kept() -> None:
-    """It has no ``is_timeout_error``."""
+    """An error of the older design, without ``is_timeout_error``, keeps its floor."""
     clock = FakeClock()
     assert retry(StandardRetryPolicy(), block_of(Busy(), "done"), strategy=strategy_on(clock), clock=clock) == "done"
     assert clock.sleeps == [7.0]
@@ -178,7 +178,7 @@ def test_the_limiter_gives_leave_before_each_try() -> None:
 
 
 def test_without_leave_in_time_there_is_no_try() -> None:
-    """Neither a first one, nor a further one; then the last outcome is handed on."""
+    """Without a permit in time there is neither a first nor a further try, and the last outcome is handed over."""
     clock = FakeClock()
     strategy = AdaptiveRetryStrategy(clock=clock, throttling_backoff=0, max_permit_wait=0)
     with pytest.raises(Throttled):
@@ -199,7 +199,7 @@ def test_a_timeout_has_a_price_of_its_own_before_2_1() -> None:
 
 
 def test_tries_count_as_in_the_adapter() -> None:
-    """While nobody succeeds, a try counts for none but the first; a service that comes back is waited for."""
+    """While no operation succeeds, only the first failed try counts, so a service that comes back is waited for."""
     clock = FakeClock()
     strategy = strategy_on(clock, quota="payoff")
 
@@ -218,7 +218,7 @@ def test_tries_count_as_in_the_adapter() -> None:
 
 
 def test_values_that_are_not_the_wanted_one_count() -> None:
-    """Nothing failed: the block polls, as often as attempts are left."""
+    """An unwanted value is not a failure: the loop polls until the attempts run out."""
     clock = FakeClock()
     with retry_options(max_attempts=2), pytest.raises(RetryFailure) as caught:
         retry(Until("done"), block_of(1, 2), strategy=strategy_on(clock, quota="payoff"), clock=clock)
@@ -238,7 +238,7 @@ def test_the_last_exception_comes_through_when_attempts_run_out() -> None:
 
 
 def test_a_value_that_was_not_the_wanted_one_ends_in_a_failure_that_carries_it() -> None:
-    """With the strategy's reason."""
+    """The failure carries the last value and the strategy's reason."""
     clock = FakeClock()
     with pytest.raises(RetryFailure) as caught:
         retry(Until("done"), block_of(1, 2, 3), strategy=strategy_on(clock), clock=clock)
@@ -257,7 +257,7 @@ def test_terminate_and_fail_raises_at_once() -> None:
 
 
 def test_terminate_and_succeed_with_an_exception_gives_none() -> None:
-    """As when something is waited for until it is not found."""
+    """A policy can wait until something is not found: success with an exception gives None."""
 
     class Gone:
         def evaluate(self, result: Result[Any], /) -> RetryDirective:
@@ -355,7 +355,7 @@ def test_a_strategy_whose_own_classifiers_are_silent_does_what_the_policy_says()
 
 
 def test_ctrl_c_is_not_judged() -> None:
-    """It passes through, and the token is dropped."""
+    """Ctrl-C propagates, and the token is dropped."""
     with pytest.raises(KeyboardInterrupt):
         retry(Until("done"), block_of(KeyboardInterrupt()), strategy=strategy_on(FakeClock()), clock=FakeClock())
 
@@ -363,7 +363,7 @@ def test_ctrl_c_is_not_judged() -> None:
 @pytest.mark.parametrize("first", ["success", "failure", "schedule"])
 @pytest.mark.parametrize("second", ["success", "failure", "schedule"])
 def test_a_token_is_good_for_one_call(first: str, second: str) -> None:
-    """Of any of its three methods."""
+    """After a call of any of its three methods, a token refuses further calls."""
     token = acquire_token(strategy_on(FakeClock()), "scope")
 
     def call(which: str) -> Any:

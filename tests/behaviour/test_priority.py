@@ -27,7 +27,7 @@ def test_the_defaults_are_in_the_order_of_the_contract() -> None:
 
 @pytest.mark.parametrize("index", range(5))
 def test_before_and_after_lie_next_to_the_priority_they_were_made_from(index: int) -> None:
-    """Nothing that was there lies between a priority and what was made relative to it."""
+    """Nothing that was there before lies between a priority and one that was made relative to it."""
     here = DEFAULTS[index]
     before, after = Priority.run_before(here), Priority.run_after(here)
     assert before < here < after
@@ -54,7 +54,7 @@ def test_the_same_derivation_gives_the_same_priority() -> None:
 
 
 def test_a_priority_is_opaque() -> None:
-    """It cannot be compared with a number, nor changed, nor made from one."""
+    """A priority cannot be compared with a number, changed, or made from one."""
     here = Priority.default()
     assert here != 4
     with pytest.raises(TypeError):

@@ -55,7 +55,7 @@ def test_the_gauge_is_read_when_it_is_scraped(registry: CollectorRegistry) -> No
 
 
 def test_waits_for_a_service_are_counted(registry: CollectorRegistry) -> None:
-    """Those that ended well and those in vain; giving up has its reason, and a gauge shows who waits now."""
+    """Waits are counted by their end, successful or not; giving up has its reason, and a gauge shows the waiters."""
     clock, seen = FakeClock(), []
 
     def answer(_: Any) -> int:

@@ -80,7 +80,7 @@ def test_no_empty_upload_is_ever_sent(make, fault):
 
 
 def test_a_generator_is_sent_after_a_refused_connection():
-    """Nothing was read of it, so it is whole: it goes out when the service is there."""
+    """Nothing was read from the generator, so it is whole, and goes out when the service is there."""
     with refusing_port() as port:
         pass
     server = None

@@ -174,7 +174,7 @@ def test_run_returns_the_status(arguments, status, folder, monkeypatch, own_proc
 
 
 def test_a_bad_policy_is_told_in_one_line(folder, monkeypatch, own_process, capsys):
-    """As every command tells it; the program does not start."""
+    """A bad policy is reported in one line, as by every command, and the program does not start."""
     monkeypatch.setenv("SMITHY_RETRY_MAX_ATTEMPTS", "many")
     monkeypatch.chdir(folder)
     assert 2 == run_module.run(["program.py", "x"])
@@ -282,16 +282,17 @@ def test_a_module_of_the_programs_own_may_be_called_requests(folder):
 
 
 def test_only_the_requests_that_has_sessions_gets_the_adapter(own_process):
-    """Of two modules of that name the other one changes nothing."""
+    """Another module named ``requests``, without sessions, does not get the adapter."""
     run_module._install(types.ModuleType("requests"))
     assert type(requests.Session().get_adapter(URL)) is requests.adapters.HTTPAdapter
     run_module._install(requests)
     assert type(requests.Session().get_adapter(URL)) is RetryAdapter
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("first", ["adapter", "observing.history", "policy", "testing"])
 def test_a_program_may_import_us_first(first, folder):
-    """It has what it asks for, and its sessions have retries."""
+    """A program may import our modules first; its sessions have retries all the same."""
     (folder / "first.py").write_text(
         f"import requests_smithy_retry.{first} as first, requests, sys\n"
         "print(first.__name__, type(requests.Session().get_adapter('https://')).__name__)"
@@ -316,7 +317,7 @@ def test_the_path_is_that_of_python(program, folder):
 
 
 def test_a_folder_without_a_main_is_told_as_python_tells_it(folder):
-    """With the same status."""
+    """A folder without ``__main__`` leads to Python's own message and exit status."""
     (folder / "empty").mkdir()
     plain, ours = python(folder, "empty"), python(folder, "-m", "requests_smithy_retry", "run", "empty")
     assert (1, plain.returncode) == (ours.returncode, 1)

@@ -83,7 +83,7 @@ def test_a_strategy_that_does_not_say_has_no_max() -> None:
 
 
 def test_a_signing_listener_sees_the_headers() -> None:
-    """They are set before the user's listeners are asked, so that a signature can cover them."""
+    """The headers are set before the user's listeners are asked, so that a signature can cover them."""
     seen: list[str] = []
 
     class Signer(RetryListener):
@@ -95,7 +95,7 @@ def test_a_signing_listener_sees_the_headers() -> None:
 
 
 def test_without_the_option_there_are_none() -> None:
-    """They are sent on request only."""
+    """The headers are sent only if the option asks for them."""
     adapter = scripted(200)
     send(adapter)
     assert {} == adapter.sent[0].headers

@@ -22,7 +22,7 @@ def test_a_token_never_changes():
 
 
 def test_the_protocol_is_checked_at_run_time():
-    """By its two attributes."""
+    """``isinstance`` checks for the two attributes of the protocol."""
     assert isinstance(StandardRetryToken(issuer=None), RetryToken)
     assert not isinstance(object(), RetryToken)
 
@@ -52,7 +52,7 @@ def test_another_strategys_token_is_refused_and_stays_good():
 
 
 def test_a_token_that_was_only_looked_at_is_good_again():
-    """Once."""
+    """A token that was only looked at can be redeemed once more, but not twice."""
     issuer = object()
     token = StandardRetryToken(issuer=issuer)
     token.redeem(issuer)
@@ -93,7 +93,7 @@ def test_its_representation_keeps_out_what_is_long():
 
 
 def test_a_token_that_knows_nothing_says_so():
-    """Of quota, verdict and time: None, not something that looks like a value."""
+    """Quota, verdict and time that a token does not know are None, not values."""
     token = StandardRetryToken(issuer=None)
     assert "backoff" == token.delay_source
     unknown = ("token_scope", "previous_delay", "quota_before", "quota_after", "quota_source", "classification")
@@ -101,7 +101,7 @@ def test_a_token_that_knows_nothing_says_so():
 
 
 def test_a_token_shows_what_a_reader_can_use():
-    """Not the objects that it refers to, nor its mark."""
+    """The repr shows neither the objects that a token refers to nor its mark."""
     shown = repr(StandardRetryToken(issuer=object(), retry_count=1))
     assert "retry_count=1" in shown
     assert not [

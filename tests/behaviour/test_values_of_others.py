@@ -60,7 +60,7 @@ class Foreign:
 
 
 class PermitOfNever(Foreign):
-    """Its limiter never gives leave, and does not look at the deadline."""
+    """A foreign strategy whose limiter never gives a permit, and does not look at the deadline."""
 
     class Wait:
         def rest(self, clock: Any) -> None:

@@ -85,14 +85,14 @@ def test_giving_up_says_how_long_was_waited_in_vain() -> None:
 
 
 def test_the_history_tells_each_wait() -> None:
-    """One line a wait, between the attempts."""
+    """The history has one line for each wait, between the attempts."""
     lines = retry_history(send(down_for(3))).explain().splitlines()
     assert WAITED in lines
     assert "succeeded at attempt 5" == lines[-1]
 
 
 def test_a_throttled_attempt_is_told_before_the_wait_too() -> None:
-    """At the moment of the answer."""
+    """Listeners hear of throttling at the moment of the answer, before the wait."""
     told = Told()
     clock = FakeClock()
     reply = Reply(429, {"Retry-After": "0"})
@@ -108,7 +108,7 @@ def records(caplog: pytest.LogCaptureFixture, level: int, seconds: float) -> lis
 
 
 def test_the_log_says_that_somebody_waits_and_for_how_long_it_was(caplog: pytest.LogCaptureFixture) -> None:
-    """At INFO: where a program hangs, the last record says for whom it waits."""
+    """The INFO log names the service that is waited for, so that the last record of a hanging program tells it."""
     assert [
         f"retry 1 of GET {THINGS} in 0.050 s (backoff): attempt 1 ended with 503",
         f"retry 2 of GET {THINGS} in 0.100 s (backoff): attempt 2 ended with 503",
@@ -143,7 +143,7 @@ def test_no_secret_of_a_scope_is_in_a_record(caplog: pytest.LogCaptureFixture) -
 
 
 def test_a_listeners_bug_before_the_wait_reaches_the_caller_and_nobody_is_left_in_line() -> None:
-    """As anywhere else."""
+    """An exception of a listener reaches the caller, and no waiter is left in line."""
 
     class Broken(RetryListener):
         def after_attempt(self, event: Any) -> None:
@@ -158,7 +158,7 @@ def test_a_listeners_bug_before_the_wait_reaches_the_caller_and_nobody_is_left_i
 
 
 def test_a_wait_in_a_foreign_strategy_is_told_as_far_as_it_is_known() -> None:
-    """One that asks the standard one: the attempt is told before the wait, and nothing is told twice."""
+    """A foreign strategy that asks the standard one: the attempt is told before the wait, and nothing is told twice."""
 
     class Wrapper:
         def __init__(self, clock: FakeClock) -> None:

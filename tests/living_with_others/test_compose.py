@@ -127,7 +127,7 @@ class TestRequestsCache:
             assert 2 == len(server.requests)
 
     def test_a_failure_is_not_stored(self, session):
-        """After the last attempt, the next call asks anew."""
+        """A failure is not stored, so the next call asks the server again."""
         with FaultServer([Reply(503)] * 3 + [Reply(200, body=b"well")]) as server:
             assert [503, 200] == [session.get(server.url).status_code for _ in range(2)]
 
@@ -141,7 +141,7 @@ class TestRequestsCache:
             assert (b"old", True, 4) == (stale.content, stale.from_cache, len(server.requests))
 
     def test_install_reaches_it(self):
-        """Its session is a ``requests.Session``."""
+        """A ``CachedSession`` is a ``requests.Session``, so ``install`` reaches it."""
         requests_cache = pytest.importorskip("requests_cache")
         install()
         try:
@@ -152,7 +152,7 @@ class TestRequestsCache:
 
     @pytest.mark.parametrize("ours_first", [True, False])
     def test_both_can_be_installed(self, ours_first):
-        """In either order; nothing of either is left when they were taken back."""
+        """Both can be installed in either order, and nothing of either is left once they are uninstalled."""
         requests_cache = pytest.importorskip("requests_cache")
         plain = requests.Session, requests.Session.__init__
         steps = [lambda: install(initial_backoff=0), lambda: requests_cache.install_cache(backend="memory")]
@@ -196,7 +196,7 @@ class TestRequestsRatelimiter:
             return session.get(server.url).elapsed.total_seconds()
 
     def test_a_permit_that_is_not_there_in_time(self, kinds):
-        """It is a time-out of requests, and retried."""
+        """A permit that does not come in time is a time-out of requests, and is retried."""
         _, behind, _ = kinds
         with FaultServer() as server:
             session = session_with(behind(per_minute=1, max_delay=0.01, initial_backoff=0, patience=0))
@@ -233,7 +233,7 @@ class TestToolbelt:
     @pytest.mark.parametrize("first", [True, False])
     @pytest.mark.parametrize("name", ["socket_options.TCPKeepAliveAdapter", "ssl.SSLAdapter"])
     def test_its_other_adapters_mix_in(self, name, first):
-        """On either side, with our options."""
+        """The toolbelt's adapters can be mixed in on either side, with our options."""
         module, _, attribute = name.partition(".")
         theirs = getattr(pytest.importorskip(f"requests_toolbelt.adapters.{module}"), attribute)
         kind = type("Mixed", (RetryAdapter, theirs) if first else (theirs, RetryAdapter), {})
@@ -271,7 +271,7 @@ class TestAdaptersWithArgumentsOfTheirOwn:
         assert 7 == NarrowRetryAdapter(address="here", pool_connections=7)._pool_connections
 
     def test_an_argument_that_it_does_not_know_is_still_refused(self):
-        """Nothing is dropped in silence."""
+        """An unknown argument raises ``TypeError`` instead of being dropped in silence."""
         with pytest.raises(TypeError, match="pool_maxsize"):
             NarrowRetryAdapter(address="here", pool_maxsize=7)
 
@@ -300,7 +300,7 @@ class TestOAuthlib:
         assert len({second, third, fourth}) == 3
 
     def test_a_token_request_is_sent_again_if_you_say_so(self, monkeypatch):
-        """It is a POST."""
+        """A token request is a POST, so it is sent again only if it is declared idempotent."""
         library = pytest.importorskip("requests_oauthlib")
         errors = pytest.importorskip("oauthlib.oauth2.rfc6749.errors")
         monkeypatch.setenv("OAUTHLIB_INSECURE_TRANSPORT", "1")
@@ -325,7 +325,7 @@ class TestRequestsNtlm:
 
     @pytest.mark.parametrize("options", [{}, {"operation_timeout": 9}], ids=repr)
     def test_the_three_steps_take_one_connection(self, options: dict[str, Any]) -> None:
-        """Its hook looks at the socket of the first 401, and what it authenticates is the connection."""
+        """The hook looks at the socket of the first 401, and authenticates that very connection."""
         library = pytest.importorskip("requests_ntlm")
         challenge = Reply(401, {"WWW-Authenticate": f"NTLM {self.CHALLENGE}"}, b"go on")
         script = [Reply(503), Reply(401, {"WWW-Authenticate": "NTLM"}, b"who?"), challenge, Reply(body=b"in")]

@@ -30,7 +30,7 @@ class Numbered(AuthBase):
 
 
 class SignEachAttempt(RetryListener):
-    """As on the page."""
+    """The listener of the page."""
 
     def __init__(self, auth: Any) -> None:
         self.auth = auth
@@ -70,7 +70,7 @@ def test_mounted_at_an_endpoint_it_signs_nothing_elsewhere():
 
 
 def test_aws4auth_signs_a_file_for_each_attempt():
-    """It reads the file, from where it stood; the next attempt's copy starts from the file again."""
+    """The library reads the file from where it stood; the next attempt's copy starts from there again."""
     library = pytest.importorskip("requests_aws4auth")
     auth = library.AWS4Auth("key", "secret", "eu-west-1", "execute-api")
     body = io.BytesIO(b"not this: this")
@@ -82,7 +82,7 @@ def test_aws4auth_signs_a_file_for_each_attempt():
 
 
 def test_a_post_is_sent_again_for_throttling_or_on_request():
-    """Not after a 503, as it may have been applied."""
+    """A POST is not sent again after a 503, as it may have been applied."""
     with FaultServer([Reply(503), THROTTLED, Reply(200), Reply(503), Reply(200), Reply(503), Reply(200)]) as server:
         assert StopReason.NOT_RESENDABLE is retry_history(session().post(server.url)).stop_reason
         assert 200 == session().post(server.url).status_code

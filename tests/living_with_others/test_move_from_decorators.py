@@ -139,7 +139,7 @@ class TestWhatIsSentAgain:
 
 @by_each
 def test_a_decorator_around_the_adapter(decorator):
-    """Both multiply, and nobody warns."""
+    """The attempts of both multiply, without a warning."""
     with FaultServer(default=Reply(503)) as server, warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(requests.HTTPError):
@@ -208,13 +208,13 @@ class TestWaits:
         assert [1, 3, 5, 6, 6] == expected == adapter.clock.sleeps
 
     def test_backoffs_default(self):
-        """Its factor is 1 and it has no cap."""
+        """The default of backoff has a factor of 1 and no cap."""
         expected = self.backoffs(backoff.expo())
         assert [1, 2, 4, 8, 16] == expected == self.ours(initial_backoff=1, max_backoff=3600)
         assert [0.05, 0.1, 0.2, 0.4, 0.8] == self.ours()
 
     def test_stamina(self):
-        """Its sequence without jitter is ours, scaled down here because it cannot be asked without waiting."""
+        """The sequence of stamina without jitter is ours, scaled down here because its waits are real."""
         waits = []
         stamina.instrumentation.set_on_retry_hooks([lambda details: waits.append(details.wait_for)])
         call = stamina.retry(on=ZeroDivisionError, attempts=6, wait_initial=0.001, wait_max=0.006, wait_jitter=0)

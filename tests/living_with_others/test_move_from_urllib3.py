@@ -51,7 +51,7 @@ def ours(max_retries: Any) -> RetryAdapter:
 class TestANumber:
     @pytest.mark.parametrize("status", [408, 425, 429, 500, 502, 503, 504])
     def test_it_is_our_own_policy(self, status):
-        """Not that of ``Retry(3)``, which is urllib3's."""
+        """A number means our own policy, not that of ``Retry(3)``, which is urllib3's."""
         adapters = HTTPAdapter(max_retries=3), ours(Retry(3)), ours(3)
         assert [1, 1, 4] == [counted(adapter, Reply(status)) for adapter in adapters]
         post = 4 if status in (408, 425, 429) else 1
@@ -66,7 +66,7 @@ class TestANumber:
 class TestDifferences:
     @pytest.mark.parametrize("retry", [Retry(False), Retry(3, connect=False)])
     def test_false_lets_urllib3s_own_exception_through(self, retry):
-        """Here it is one of requests."""
+        """With False, urllib3 raises its own exception; here it is a requests.ConnectionError."""
         with refusing_port() as port:
             for adapter, expected in ((HTTPAdapter(max_retries=retry), NewConnectionError), (ours(retry), IOError)):
                 with pytest.raises(expected) as caught:
@@ -74,7 +74,7 @@ class TestDifferences:
         assert type(caught.value) is requests.ConnectionError
 
     def test_methods_in_lower_case(self):
-        """They match nothing in urllib3."""
+        """Methods in lower case match nothing in urllib3, and match here."""
         retry = Retry(2, status_forcelist=[503], allowed_methods=["get"])
         assert (1, 3) == (counted(HTTPAdapter(max_retries=retry), Reply(503)), counted(ours(retry), Reply(503)))
 
@@ -88,7 +88,7 @@ class TestDifferences:
         assert 3 == counted(ours(single), Reply(503))
 
     def test_an_untrusted_certificate(self):
-        """One handshake, not four."""
+        """An untrusted certificate costs one handshake here, and four with urllib3's retries."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         trustme.CA().issue_cert("127.0.0.1").configure_cert(context)
         handshakes = []

@@ -61,7 +61,7 @@ def test_python_gitlab_has_retries_through_install():
 @pytest.mark.once
 @pytest.mark.parametrize(("name", "program", "answer", "output"), PROGRAMS, ids=[row[0] for row in PROGRAMS])
 def test_a_program_with_an_sdk_has_retries_through_run_and_environment(name, program, answer, output, tmp_path):
-    """Not a line of the program is changed: run gives it retries, variables say how many, and switch them off."""
+    """The program is unchanged: run gives it retries, and variables set their number or switch them off."""
     (tmp_path / "program.py").write_text(program)
     root = os.path.dirname(os.path.dirname(requests_smithy_retry.__file__))
     environ = {**os.environ, "PYTHONPATH": root, "SMITHY_RETRY_MAX_ATTEMPTS": "4", "SMITHY_RETRY_MAX_BACKOFF": "10ms"}

@@ -49,7 +49,7 @@ def seen_by_hooks(adapter: HTTPAdapter, url: str, method: str = "GET", **options
 @pytest.mark.parametrize("framing", ["length", "chunked", "close"])
 @pytest.mark.parametrize("status", [200, 206, 302, 400, 401, 407, 503])
 def test_a_hook_finds_the_socket_and_an_unread_body(status: int, framing: str, options: dict[str, Any]) -> None:
-    """As with a plain adapter, also where the connection is kept and where it is not."""
+    """A hook finds the same socket and unread body as with a plain adapter, whether the connection is kept or not."""
     reply = Reply(status, {"Location": "/there"}, WHY, framing=framing)
     with FaultServer(reply) as server:
         plain = seen_by_hooks(HTTPAdapter(), server.url, allow_redirects=False)
@@ -70,7 +70,7 @@ def test_a_hook_finds_the_socket_and_an_unread_body(status: int, framing: str, o
     ids=["gzip", "unknown coding", "empty", "long"],
 )
 def test_a_body_of_up_to_1_mib_is_left_unread(status: int, headers: dict[str, str], body: bytes, sent: bytes) -> None:
-    """It is at hand to its end, so that reading it later cannot fail."""
+    """A body of up to 1 MiB is at hand to its end, so that reading it later cannot fail."""
     with FaultServer(Reply(status, headers, sent)) as server:
         found = seen_by_hooks(RetryAdapter(), server.url)
     assert found == [(status, ("127.0.0.1", server.port), True, False), status, body, []]
@@ -86,7 +86,7 @@ def test_a_longer_body_is_read_in_its_attempt(status: int) -> None:
 @pytest.mark.parametrize("status", [200, 401])
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
 def test_a_body_that_is_cut_never_reaches_a_hook(status: int, method: str) -> None:
-    """It is the attempt's failure, hooks or none; and HEAD has no body to be cut."""
+    """A cut body is the attempt's failure, with hooks or without; the response to HEAD has no body to cut."""
     with FaultServer([CutBody(Reply(status, body=WHY)), Reply(body=b"fine")]) as server:
         found = seen_by_hooks(RetryAdapter(initial_backoff=0), server.url, method)
     if method == "GET":
@@ -118,7 +118,7 @@ def test_a_hook_s_second_request_takes_the_connection_of_the_first() -> None:
 def test_a_classifier_that_looks_at_the_body_costs_no_place_of_the_pool(
     reads: str, verdict: RetryAction | None, expected: bytes
 ) -> None:
-    """It may look at the prefix, which leaves the body unread, or read all of it."""
+    """A classifier may look at the prefix, which leaves the body unread, or read all of it."""
 
     @classifier
     def looks(outcome: Outcome, previous: RetryAction) -> RetryAction | None:
@@ -140,7 +140,7 @@ def test_a_classifier_that_looks_at_the_body_costs_no_place_of_the_pool(
 def test_a_redirect_is_followed_whatever_its_body(
     broken: str, hooks: dict[str, Callable[..., Any]], method: str
 ) -> None:
-    """Nobody wants it, as requests itself finds; the server has acted, so that asking again would be wrong."""
+    """A redirect's body is not needed, and the server has acted, so a cut one does not lead to another attempt."""
     to = {"Location": "/there"}
     reply: Any = {
         "cut": CutBody(Reply(303, to, WHY)),

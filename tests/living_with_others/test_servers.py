@@ -67,7 +67,7 @@ class TestGevent:
         pytest.importorskip("gevent")
 
     def test_the_pages_block(self, tmp_path, tls):
-        """It runs as it stands, but for the address; each greenlet's request is retried."""
+        """The page's code runs unchanged except for the address; each greenlet's request is retried."""
         context, authority = tls
         with FaultServer([Reply(503)] * 3, tls=context) as server:
             program = block_with("gevent.spawn").replace("https://api.example.com", server.url)
@@ -247,7 +247,7 @@ class TestCelery:
             (own_directory() / f"{name}.quota").unlink(missing_ok=True)
 
     def test_in_a_worker(self, worker):
-        """It retries, keeps a deadline, passes on the soft limit in the middle of a body; a task's retries multiply."""
+        """In a worker the adapter retries, keeps a deadline and passes the soft limit on; a task's retries multiply."""
         script = {"/once": [Reply(503)], "/stall": Stall(), "/body": Stall("body"), "/down": Reply(503)}
         with FaultServer(script) as server:
             assert ["succeeded at attempt 2 of 3", "ReadTimeout", "SoftTimeLimitExceeded", "HTTPError"] == json.loads(

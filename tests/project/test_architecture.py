@@ -250,7 +250,7 @@ def test_a_public_name_is_documented(name, item):
 
 
 def test_the_version_is_one():
-    """It has three numbers at least."""
+    """The version begins with three numbers."""
     assert re.fullmatch(r"\d+\.\d+\.\d+\S*", requests_smithy_retry.__version__)
 
 

@@ -41,14 +41,14 @@ def results(tmp_path, monkeypatch):
 
 
 def test_every_block_is_on_the_page_and_every_block_of_the_page_is_made():
-    """None is forgotten on either side."""
+    """No block is missing on the page, and no block of the page is missing in the code."""
     assert sorted({*benchmark_tables.BLOCKS} - {*benchmark_tables.README}) == sorted(
         re.findall(r"<!-- generated: (.+) -->", PAGE.read_text())
     )
 
 
 def test_every_picture_of_the_page_is_there_in_both_formats():
-    """As the page shows and links them."""
+    """Every picture that the page shows or links exists."""
     named = re.findall(r"\(([a-z-]+\.(?:png|svg))\)", PAGE.read_text())
     assert named
     assert [] == [name for name in named if not (PAGE.parent / name).exists()]
@@ -68,7 +68,7 @@ def test_a_block_without_results_says_so(results, make):
 
 
 def test_the_readmes_sentences_have_the_figures_of_the_results():
-    """Those that are committed."""
+    """The README's sentences have the figures of the committed results."""
     assert "`RetryAdapter()` 1." in benchmark_tables.outage_caption()
     (restart,) = re.findall(r"`RetryAdapter\(\)` brings (\d+) % of", benchmark_tables.outage_success())
     assert int(restart) >= 95
@@ -101,7 +101,7 @@ def test_a_fault_that_somebody_else_rides_out_is_listed(results):
 
 
 def outage_row(**changed):
-    """One row in one trouble."""
+    """Return one row in one trouble."""
     figures = ("amplification", "bound", "success", "success after", "peak", "recovery", "held", "latency")
     row = {**dict.fromkeys(figures, SPREAD), "late": 0.0, "no thread": 0.0, "valid": True}
     return {**row, **{name.replace("_", " "): value for name, value in changed.items()}}
@@ -123,7 +123,7 @@ def at(median):
 
 
 def test_an_invalid_episode_is_named(results):
-    """With how late it was, and so is one that ran out of threads."""
+    """A late episode is named with its lateness, and so is one that ran out of threads."""
     results("outages", outages(default=outage_row(late=0.2, valid=False, no_thread=0.25), **{"no retry": outage_row()}))
     shown = benchmark_tables.outages()
     assert "| default | 2.00 (1.00 to 3.00); 2.00 |" in shown
@@ -136,7 +136,7 @@ def test_an_invalid_episode_is_named(results):
     ("own", "usual", "told"), [(2.0, 2.0, "0"), (5.0, 2.0, "3"), (0.0, 2.0, "0"), (15.0, 2.0, "over 13")]
 )
 def test_lateness_is_what_the_service_needs_beyond_what_it_needs_without_retries(results, own, usual, told):
-    """In seconds, or the whole time that was looked at."""
+    """Lateness is in seconds, or "over" the whole time that was observed."""
     rows = {"no retry": outage_row(recovery=at(usual)), "default": outage_row(recovery=at(own))}
     assert told == benchmark_results.late(outages(**rows), "hole", "default")
 
@@ -152,7 +152,7 @@ def test_a_row_that_was_not_played_in_a_trouble_has_a_dash(results):
 
 
 def test_an_outage_in_which_another_policy_succeeds_more_often_is_listed(results):
-    """By more than five points of the median."""
+    """A difference of more than five points of the median is listed."""
 
     def row(success):
         return outage_row(success=at(success), success_after=at(99.0))

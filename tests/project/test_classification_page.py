@@ -36,7 +36,7 @@ def test_the_page_is_up_to_date(page: Any) -> None:
 
 @pytest.mark.parametrize("module", [requests.exceptions, urllib3.exceptions])
 def test_every_exception_class_is_on_it(module: Any) -> None:
-    """Those of this environment's version; a name that is only another name of a class counts once."""
+    """The page has the classes of this environment's versions; an alias of a class counts once."""
     text = PAGE.read_text(encoding="utf-8")
     for cls in vars(module).values():
         if inspect.isclass(cls) and issubclass(cls, Exception) and cls.__module__ == module.__name__:
@@ -44,7 +44,7 @@ def test_every_exception_class_is_on_it(module: Any) -> None:
 
 
 def test_a_class_without_a_sample_is_an_error(page: Any) -> None:
-    """It would be missing from the page in silence."""
+    """A class without a sample would be missing from the page in silence, so it is an error."""
 
     class Odd(Exception):
         def __init__(self, *, only: int) -> None:

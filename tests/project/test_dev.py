@@ -35,7 +35,7 @@ def commands(dev, monkeypatch):
 
 @pytest.mark.parametrize("arguments", [[], ["dance"]])
 def test_bad_usage_names_the_commands(dev, arguments, capsys):
-    """Without a command it knows, it says which there are."""
+    """A missing or unknown command leads to the list of commands."""
     assert 2 == dev.main(arguments)
     assert "demo|test" in capsys.readouterr().err
 
@@ -100,7 +100,7 @@ def test_root_adds_what_is_missing(dev, commands, monkeypatch):
 
 
 def test_others_are_told_what_is_missing(dev, commands, monkeypatch):
-    """Who is not root is told what to install."""
+    """A user who is not root is told what to install."""
     seen, failing = commands
     failing += ["-m venv", "-m virtualenv"]
     monkeypatch.setattr(os, "geteuid", lambda: 1000, raising=False)

@@ -24,7 +24,7 @@ FEW_NEED = {
 
 
 def imported_names(block: list[ast.stmt]) -> dict[str, tuple[str, ...]]:
-    """By module, the names that the ``from .module import`` lines of a block import."""
+    """Return the names that the ``from .module import`` lines of a block import, by module."""
     nodes = [node for node in block if isinstance(node, ast.ImportFrom) and node.level]
     return {str(node.module): tuple(alias.name for alias in node.names) for node in nodes}
 
@@ -83,7 +83,7 @@ def test_importing_the_package_loads_little():
 
 
 def test_mounting_loads_what_the_default_mode_needs():
-    """Not what few need: models, the other modes, settings of AWS, and the like."""
+    """Modules that few programs need, such as models, the other modes and AWS settings, are not loaded."""
     loaded = loaded_by("from requests_smithy_retry import mount\nmount(requests.Session())")
     assert {"_HOME.adapter", "_HOME.sending.operation", "_HOME.strategies.standard"} <= loaded
     assert set() == loaded & FEW_NEED

@@ -71,7 +71,7 @@ def test_a_config_error_names_everything():
     ],
 )
 def test_a_config_error_shows_no_password(option, value, shown):
-    """Of what looks like a URL it has a known scheme at most; an object may say what of it can be shown."""
+    """A value that looks like a URL is shown with a known scheme at most; an object may define what can be shown."""
     error = RetryConfigError(option, value, "code", "nothing is allowed")
     assert (shown, f"{option}={shown!r} (from code): nothing is allowed") == (error.value, str(error))
 

@@ -32,7 +32,7 @@ ROUNDS = 3
 @pytest.mark.real_time
 @pytest.mark.parametrize("name", deadline_overshoot.STALLS)
 def test_no_stall_outlives_its_deadline(name: str) -> None:
-    """Not by half a second on a busy machine (the command itself has a limit of 50 ms), and nothing is left."""
+    """No stall exceeds its deadline by half a second (50 ms in the command itself), and nothing is left."""
     for _ in range(ROUNDS):
         overshoot, ended, left = deadline_overshoot.measure(deadline_overshoot.STALLS[name], 0.15)
         assert ended in ("ConnectTimeout", "ReadTimeout", "HTTPError")

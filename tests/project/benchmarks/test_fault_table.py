@@ -44,14 +44,14 @@ def test_a_cell_is_judged_from_what_both_ends_say(fault, told, accepted, outcome
 
 
 def test_the_worst_outcome_is_shown():
-    """With how often it came, where it did not always come."""
+    """The worst outcome is shown with its frequency, unless it occurred in every round."""
     assert "intact" == fault_table.shown([INTACT] * 3)
     assert "error 1 of 3" == fault_table.shown([INTACT, ERROR, INTACT])
     assert "hang 1 of 3" == fault_table.shown([HANG, WRONG, TWICE])
 
 
 def test_every_fault_says_what_a_careful_client_can_come_to():
-    """One of the outcomes, and never a hang or a request that is applied twice."""
+    """The best outcome of a fault is never a hang or a request that is applied twice."""
     assert set(OUTCOMES) - {HANG, TWICE} >= {fault.best for fault in FAULTS.values()}
 
 
@@ -94,7 +94,7 @@ def test_a_server_that_was_down_comes_up_on_the_same_port():
 
 @pytest.mark.real_time
 def test_the_measurement_has_every_cell_of_every_round():
-    """With how each client is set up."""
+    """Every client is in the result with its set-up, and every cell has every round."""
     found = fault_table.measure(["503 once"], ["requests", "ours"], 2)
     assert {"requests": [ERROR] * 2, "ours": [INTACT] * 2} == {
         client: each["outcomes"] for client, each in found["cells"]["503 once"].items()

@@ -33,7 +33,7 @@ def test_an_adaptive_scope_costs_at_most_three_kibibytes(scope_cost, successes, 
 @pytest.mark.once
 @pytest.mark.parametrize("retried", [False, True])
 def test_a_standard_scope_costs_at_most_one_and_a_half_kibibytes(scope_cost, retried):
-    """Its bucket, and after a failure its line; what requests itself remembers of 300 URLs is in the figure."""
+    """The figure has the bucket, the line after a failure, and what requests itself remembers of 300 URLs."""
     assert scope_cost.scope_bytes(300, {}, 5, retried=retried) <= (1664 if retried else 1408)
 
 

@@ -13,6 +13,7 @@ from benchmarks.simulation.outages import KINDS, figures, outage
 from benchmarks.simulation.patience import Stamina, Tenacity, patient
 from benchmarks.simulation.policies import POLICIES
 
+pytestmark = pytest.mark.once
 MANY = {
     "default": patient(),
     "patient": patient(deadline=20.0),
@@ -30,7 +31,7 @@ def figure(name: str, **task) -> float:
 @pytest.mark.parametrize("policy", MANY)
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_operation_ends_once(kind, policy):
-    """As many end as begin; the attempts of all are those that the server saw."""
+    """As many operations end as begin; the attempts of all are those that the server saw."""
     done = simulate(outage(kind, 8.0), MANY[policy], clients=4, load=8, capacity=12, seed=1)
     assert len(done.operations) == done.begun > 0
     assert sum(each.attempts for each in done.operations) == len(done.attempts)
@@ -41,7 +42,7 @@ def test_every_operation_ends_once(kind, policy):
     [(10, "refused", 3.0, 99), (10, "hole", 3.0, 99), (200, "refused", 1.0, 90)],
 )
 def test_a_plain_session_bridges_a_short_outage(clients, kind, seconds, least):
-    """Where the AWS quota brings 0 to 8 % of refused ones."""
+    """Most operations succeed in an outage of 1 or 3 s; with the AWS quota 0 to 8 % of refused ones do."""
     assert figure("success", clients=clients, scenario=kind, seconds=seconds) > least
 
 
@@ -67,7 +68,7 @@ def test_errors_are_retried_as_without_a_quota_or_better(scenario, least):
 
 
 def test_an_hour_of_health_changes_nothing():
-    """It holds what it holds after a minute."""
+    """After a long time of health, a client sends as much in an outage as after none."""
     sent = [
         figure("amplification", scenario="refused", clients=50, load=20.0, warm_up=warm_up) for warm_up in (0.0, 300.0)
     ]
@@ -75,7 +76,7 @@ def test_an_hour_of_health_changes_nothing():
 
 
 def test_the_ceiling_is_what_could_live_beyond_the_end():
-    """Without retries nobody does."""
+    """The ceiling counts operations that could end after the outage; without retries no operation does."""
     scenario = outage("refused", 3.0)
     done = simulate(scenario, POLICIES["no retry"], clients=4, load=8, capacity=12, seed=1)
     found = figures(done, scenario, clients=4, load=8, capacity=12, patience=1.0)
@@ -99,7 +100,7 @@ def test_each_table_can_be_made_of_its_runs():
 
 
 def test_the_command_prints_and_writes(tmp_path, capsys, monkeypatch):
-    """One table, in little time."""
+    """The command prints a table and writes it as JSON."""
     task = {"clients": 2, "scenario": "refused", "seconds": 1.0, "policy": "default", "patience": 0.0, "load": 2.0}
     monkeypatch.setattr("benchmarks.outage_tables.everything", lambda *_, **__: {"short": [task]})
     file = tmp_path / "tables.json"

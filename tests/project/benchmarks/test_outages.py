@@ -22,7 +22,7 @@ CALM = Episode("no retry", "hole, 10 s")
 
 
 def test_every_policy_meets_the_same_arrivals():
-    """They depend on the seed, the trouble and the load alone."""
+    """The arrivals depend on the seed, the trouble and the load alone."""
     assert arrivals(CALM) == arrivals(replace(CALM, policy="default", clients=400))
     assert arrivals(CALM) != arrivals(replace(CALM, seed=2))
 
@@ -71,7 +71,7 @@ def test_figures_are_those_of_the_trouble_and_of_the_time_after_it():
 
 
 def test_threads_are_held_by_what_was_begun_and_is_not_done():
-    """Only the part that lies in the trouble counts; what never ended is held to its end."""
+    """Only the part of an operation in the trouble counts; one that never ended is held to the end of the trouble."""
     episode = replace(CALM, before=1.0, lasts=2.0)
     begun = {0.5: (0.5, 0), 1.5: (2.0, 1), 2.5: (2.5, 2), 3.5: (3.5, 0)}
     done = [Done(0.5, 0.5, 2.0, True), Done(2.5, 2.5, 2.6, False), Done(3.5, 3.5, 9.0, False)]
@@ -79,7 +79,7 @@ def test_threads_are_held_by_what_was_begun_and_is_not_done():
 
 
 def test_the_bound_is_two_retries_of_each_client_that_has_operations():
-    """Of those that begin in the trouble."""
+    """The bound counts the clients whose operations begin in the trouble."""
     begun = {0.5: (0.5, 9), 6.5: (6.5, 1), 7.0: (7.0, 1), 8.0: (8.0, 2), 9.0: (9.0, 1)}
     assert 2.0 == bound(CALM, begun)
     assert 1.0 == bound(CALM, {})
@@ -95,7 +95,7 @@ def test_latency_is_that_of_health():
 
 @pytest.mark.parametrize(("late", "valid"), [(0.1, True), (0.11, False)])
 def test_an_episode_whose_load_generator_was_late_is_invalid(late, valid):
-    """One late round is enough."""
+    """One round with a late load generator makes the result invalid."""
     early = {**dict.fromkeys(outage_loopback.SHOWN, 1.0), "late": 0.0, "no thread": 0.0}
     assert valid is outage_loopback._summary([early, {**early, "late": late}])["valid"]
 
@@ -159,5 +159,5 @@ def test_a_short_run_of_the_picture():
 
 
 def test_an_episode_travels_as_json():
-    """As the child process gets it."""
+    """An episode can be sent to the child process as JSON."""
     assert Episode(**json.loads(json.dumps(asdict(CALM)))) == CALM

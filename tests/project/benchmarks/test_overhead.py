@@ -43,7 +43,7 @@ LIMITS = {
 
 
 def test_a_first_try_success_costs_no_more_than_promised(counts_of):
-    """In each set-up that people run in production; the counts are exact, so a busy machine changes nothing."""
+    """The promise holds in each set-up that people run in production; the counts are exact, even on a busy machine."""
     counts = counts_of(*LIMITS)
     costs = {name: counts[name]["bytecodes"]["median"] for name in LIMITS}
     assert {} == {name: cost for name, cost in costs.items() if not 0 < cost <= LIMITS[name]}

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.once
 
 
 def test_every_picture_is_drawn_in_both_formats_and_twice_the_same(tmp_path):
-    """From the results that are committed."""
+    """The pictures of the committed results come in both formats, and are the same when drawn again."""
     folders = [tmp_path / "one", tmp_path / "two"]
     for folder in folders:
         folder.mkdir()

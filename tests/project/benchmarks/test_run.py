@@ -90,7 +90,7 @@ def test_a_part_that_fails_is_named(tmp_path, monkeypatch, capsys, fake, problem
 
 
 def test_the_machine_is_described_without_its_name_or_a_path(monkeypatch):
-    """Only what figures depend on."""
+    """The description has only the facts that figures depend on."""
     monkeypatch.setattr(platform, "node", lambda: "the-hosts-name")
     found = machine.describe()
     assert ["processor", "cores", "system", "python", "packages"] == list(found)
@@ -100,6 +100,6 @@ def test_the_machine_is_described_without_its_name_or_a_path(monkeypatch):
 
 
 def test_the_results_name_no_path_of_a_machine():
-    """Those that are committed."""
+    """The committed results contain no path of a machine."""
     files = list((BENCHMARKS / "results").glob("*.json"))
     assert [] == [file.name for file in files if re.search(r"/(home|tmp|root|Users|usr)/", file.read_text())]

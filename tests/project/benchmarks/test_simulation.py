@@ -27,7 +27,7 @@ def small(scenario: str, policy: str, seed: int = 1):
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_every_operation_ends_once(scenario, policy):
-    """As many end as begin, none before it began, and the attempts of all are those that the server saw."""
+    """As many operations end as begin, none before it began; the attempts of all are those that the server saw."""
     run = small(scenario, policy)
     assert len(run.operations) == run.begun > 0
     assert sum(done.attempts for done in run.operations) == len(run.attempts)
@@ -96,7 +96,7 @@ def test_recovery_is_the_end_of_the_last_bad_second():
 
 
 def test_a_warm_up_comes_before_the_scenarios_time():
-    """Its operations have negative times and count nowhere; the trouble is where it was."""
+    """Operations of the warm-up have negative times and do not count; the trouble begins at the same time."""
     options = {"clients": 4, "load": 8, "capacity": 12, "seed": 1}
     run = simulate(SCENARIOS["black hole"], POLICIES["no retry"], warm_up=100.0, **options)
     before = [done for done in run.operations if done.began < 0]
@@ -123,7 +123,7 @@ def test_in_a_warm_up_everything_is_as_in_the_first_minute(scenario):
 
 
 def test_time_moves_with_the_events_alone():
-    """In order of time, then of scheduling; a past time is now; and nobody may sleep."""
+    """Events come in order of time, then of scheduling; a past time means now; sleeping raises."""
     loop, seen = Loop(), []
     loop.at(2.0, lambda: seen.append(("late", loop.clock.now())))
     loop.at(1.0, lambda: (seen.append(("early", loop.clock.now())), loop.at(0.5, seen.append, "past")))
@@ -134,7 +134,7 @@ def test_time_moves_with_the_events_alone():
 
 
 def test_the_budgets_refuse_what_they_should():
-    """That of gRPC at half of its tokens; the ratio's when ten operations have not earned a retry."""
+    """The budget of gRPC refuses at half of its tokens, the ratio's when ten operations have not earned a retry."""
     loop = Loop()
     grpc = GrpcThrottling(loop.clock, random.Random(1))
     assert [grpc.failed([1], "error") is not None for _ in range(6)] == [True] * 4 + [False] * 2
@@ -144,7 +144,7 @@ def test_the_budgets_refuse_what_they_should():
 
 
 def test_one_command_prints_the_table_and_writes_json(tmp_path, capsys):
-    """For the policies and scenarios that were named."""
+    """The command runs the policies and scenarios that were named."""
     file = tmp_path / "figures.json"
     arguments = ["--quick", "--clients", "2", "--scenario", "errors 1 %", "--policy", "no retry", "--json", str(file)]
     assert main(arguments) == 0

@@ -49,7 +49,7 @@ def test_every_code_in_every_protocol(protocol: str, code: str) -> None:
 
 @pytest.mark.parametrize("status", [200, 204, 302, 399])
 def test_nothing_below_400_is_looked_at(status: int) -> None:
-    """Neither header nor body."""
+    """A response below 400 is not searched for a code, neither in its headers nor in its body."""
     outcome = failed(status, b'{"code":"SlowDown"}', x_amzn_errortype="SlowDown", x_amz_retry_after="1500")
     assert AwsErrorCodeClassifier().classify_retry(outcome, NOTHING) == NOTHING
     assert AwsErrorCodeClassifier().classify_retry(outcome, RetryAction.transient_error()) == NOTHING
@@ -103,7 +103,7 @@ def test_an_unread_body_is_left_unread() -> None:
 
 
 def test_the_caller_still_sees_the_whole_body() -> None:
-    """However long it is."""
+    """The caller gets the whole body, although it was searched for a code."""
     body = b'{"__type":"Other"}' + b" " * 200_000
     assert send(scripted(Reply(400, body=body))).content == body
 
@@ -135,7 +135,7 @@ def test_a_throttling_code_is_priced_and_paced_as_throttling() -> None:
     ("hint", "floor", "source"), [("1500", 1.5, "x-amz-retry-after"), ("soon", None, None), (None, None, None)]
 )
 def test_a_transient_code_takes_the_hint_along(hint: Any, floor: Any, source: Any) -> None:
-    """Where it is well-formed."""
+    """A well-formed ``x-amz-retry-after`` becomes the verdict's floor."""
     headers = {} if hint is None else {"x_amz_retry_after": hint}
     outcome = failed(400, x_amzn_errortype="RequestTimeout", **headers)
     expected = RetryAction.retry_indicated(RetryReason(ErrorKind.TRANSIENT, floor, source))

@@ -188,7 +188,7 @@ def test_the_worst_bodies_cost_little(body: bytes) -> None:
 
 @pytest.mark.parametrize("start", [b"\x0b", b"\x0c", b"X", b"\xa0"])
 def test_only_white_space_may_stand_before_the_body(start):
-    """That of JSON and XML: blank, tab and the ends of a line."""
+    """Only the white space of JSON and XML may stand there: blank, tab and the ends of a line."""
     for body in (b'{"code": "SlowDown"}', b"<Error><Code>SlowDown</Code></Error>"):
         assert code_in_body(start + body) is None
         assert code_in_body(b" \t\r\n" + body) == "SlowDown"

@@ -73,7 +73,7 @@ def test_the_last_opinion_counts_and_forbidden_ends(verdicts: list[Any], expecte
 
 
 def test_each_classifier_is_told_the_verdict_so_far() -> None:
-    """It sees what the fold has come to, not what its neighbour said."""
+    """A classifier sees the verdict so far, not only its neighbour's opinion."""
     told = []
 
     def listen(outcome: Outcome, previous: RetryAction) -> None:
@@ -93,7 +93,7 @@ def test_something_else_than_a_verdict_is_a_bug() -> None:
 
 
 def test_an_exception_of_a_classifier_comes_through() -> None:
-    """With the connection released, and without a send after it."""
+    """The exception propagates, the connection is released, and nothing more is sent."""
 
     def broken(outcome: Outcome) -> None:
         raise ZeroDivisionError("a bug")
@@ -105,7 +105,7 @@ def test_an_exception_of_a_classifier_comes_through() -> None:
 
 
 def test_a_classifier_cannot_refuse_in_the_strategys_place() -> None:
-    """Its ``RetryError`` is a bug like any other exception, and comes through under another name."""
+    """A classifier's ``RetryError`` is a bug like any other exception, and propagates under another name."""
 
     def failing(outcome: Outcome) -> None:
         raise RetryError("from a loop of its own")
@@ -165,14 +165,14 @@ LOCKED = classifier(
     ids=["adapter", "strategy"],
 )
 def test_classifiers_are_added_on_the_strategy_or_by_the_adapters_option(adapter: Any) -> None:
-    """Beside the defaults, which go on as before."""
+    """Classifiers are added to the defaults, which go on as before."""
     assert send(adapter).status_code == 200
     adapter.script = [503, 423, 200]
     assert send(adapter).status_code == 200
 
 
 def test_classifiers_are_added_for_one_operation() -> None:
-    """For the block alone; blocks nest and add up."""
+    """Classifiers of a block hold for that block alone; blocks nest and add up."""
     adapter = scripted(423, 418, 200, 423)
     teapot = classifier(lambda outcome: RetryAction.server_error() if outcome.status == 418 else None)
     with retry_options(classifiers=[LOCKED]), retry_options(classifiers=[teapot]):
@@ -204,7 +204,7 @@ def test_the_set_of_classifiers_is_replaced_for_one_operation() -> None:
 
 
 def test_a_user_classifier_overrules_all_defaults_but_not_the_resend_rule() -> None:
-    """It runs after them; the resend rule runs after it."""
+    """A user's classifier runs after the defaults, and the resend rule after it."""
     adapter = scripted(503, classifiers=[saying(FORBIDDEN)])
     assert retry_history(send(adapter)).why == "no"
     adapter = scripted(500, classifiers=[saying(TRANSIENT, priority=_far_after())])
@@ -281,7 +281,7 @@ def test_a_foreign_strategy_cannot_send_a_polled_post_again() -> None:
 
 
 def test_an_error_inside_a_success_can_be_forbidden_for_a_foreign_strategy() -> None:
-    """It is then handed on, and not recorded as a success."""
+    """A success that a classifier forbids to retry is handed over, and not recorded as a success."""
     strategy = Foreign()
     adapter = scripted(200, strategy=strategy, classifiers=[saying(FORBIDDEN, sees_successes=True)])
     assert retry_history(send(adapter)).stop_reason is StopReason.FORBIDDEN
@@ -289,7 +289,7 @@ def test_an_error_inside_a_success_can_be_forbidden_for_a_foreign_strategy() -> 
 
 
 def test_a_foreign_strategys_fold_is_that_of_the_operation() -> None:
-    """In order of priority, and replaced where the operation says so."""
+    """A foreign strategy's error carries the operation's verdict: by priority, and with replaced defaults."""
     strategy = Foreign()
     adapter = scripted(503, 503, 200, strategy=strategy)
     early = saying(FORBIDDEN, "early", priority=RetryClassifierPriority.run_before(RetryClassifierPriority.default()))
@@ -317,7 +317,7 @@ def test_successes_are_not_classified_where_nobody_asked() -> None:
 
 
 def test_an_operation_is_classified_once() -> None:
-    """One fold for each failed attempt, by whatever path."""
+    """Each failed attempt is classified once, on every path."""
     seen = []
     counting = classifier(lambda outcome: seen.append(outcome.attempt))
     send(scripted(503, 503, 503, classifiers=[counting]))
@@ -364,7 +364,7 @@ def test_an_exception_that_carries_a_response_is_judged_by_it_when_driven_by_han
 
 @pytest.mark.parametrize("verdict", VERDICTS)
 def test_throttling_is_told_from_all_other_verdicts(verdict: RetryAction) -> None:
-    """Only a retry that is indicated because of throttling counts; without votes, nobody said anything."""
+    """Only a retry that is indicated because of throttling counts as throttling."""
     classification = Classification(verdict)
     assert classification.is_throttling is (verdict == RetryAction.throttling_error())
     assert classification.votes == ()
@@ -372,7 +372,7 @@ def test_throttling_is_told_from_all_other_verdicts(verdict: RetryAction) -> Non
 
 @pytest.mark.parametrize("said", [None, "gold", 3])
 def test_somebody_elses_token_may_use_the_name_for_something_of_its_own(said: object) -> None:
-    """Only a classification is taken for one."""
+    """A token's attribute of that name counts only if it is a ``Classification``."""
     assert classification_of(SimpleNamespace(classification=said)) is None
     assert classification_of(object()) is None
     verdict = Classification(RetryAction.transient_error())

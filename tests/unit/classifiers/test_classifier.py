@@ -34,7 +34,7 @@ AFTER = RetryClassifierPriority.run_after(RetryClassifierPriority.default())
 
 
 def test_a_function_of_the_outcome_is_a_classifier_in_one_line() -> None:
-    """Its name is the function's, and it runs after all defaults."""
+    """The classifier has the function's name, and runs after all defaults."""
     made = classifier(lambda outcome: RetryAction.server_error())
     assert made.classify_retry(Outcome(), NOTHING) == RetryAction.server_error()
     assert (made.name, made.priority, made.sees_successes) == ("<lambda>", RetryClassifierPriority.default(), False)
@@ -42,7 +42,7 @@ def test_a_function_of_the_outcome_is_a_classifier_in_one_line() -> None:
 
 
 def test_a_function_of_two_arguments_gets_the_verdict_so_far() -> None:
-    """It may refine what was said before; called as a function, it is told that nothing was."""
+    """The function may refine the earlier verdict; called directly, it gets "no action"."""
 
     @classifier(name="an echo", priority=AFTER, sees_successes=True)
     def echo(outcome: Outcome, previous: RetryAction) -> RetryAction:
@@ -159,7 +159,7 @@ def test_classifiers_are_sorted_by_priority_and_then_by_addition() -> None:
 
 
 class EarlyByMethod:
-    """As the RFC's example has it: its priority is a method."""
+    """A classifier whose priority is a method, as in the RFC's example."""
 
     name = "early"
 
@@ -203,12 +203,12 @@ def test_a_priority_that_is_none_is_refused(make: Any) -> None:
     ],
 )
 def test_what_can_be_used_as_a_classifier(item: Any, verdict: bool) -> None:
-    """It needs a name and a method; a bare function is made one with ``classifier``."""
+    """A classifier needs a name and a method; a bare function is made one with ``classifier``."""
     assert is_classifier(item) is verdict
 
 
 def test_a_classifier_without_an_opinion_may_return_none() -> None:
-    """None and "no action" are the same verdict."""
+    """A verdict of None means "no action"."""
     assert isinstance(NOTHING, NoActionIndicated)
 
 
@@ -233,6 +233,6 @@ def test_the_verdict_so_far_may_be_taken_by_its_name_alone() -> None:
     ids=["another keyword", "both", "a third", "none"],
 )
 def test_a_function_that_cannot_be_asked_is_refused_at_once(function: Any, why: str) -> None:
-    """Not at the first failure of a request."""
+    """``classifier`` refuses such a function when it is made, not at the first failure of a request."""
     with pytest.raises(TypeError, match=rf"{why}; a function of \(outcome\) or \(outcome, previous\) is allowed$"):
         classifier(function)

@@ -17,7 +17,7 @@ NAMES = [
 
 
 def test_the_set_is_in_the_order_of_the_contract() -> None:
-    """From the widest net to the narrowest; the model is there only where one was given."""
+    """The defaults go from the widest net to the narrowest; the model is there only if one was given."""
     assert [item.name for item in default_classifiers()] == [name for name in NAMES if "Smithy" not in name]
     full = default_classifiers(RetryConfig(models=[MODEL]))
     assert [item.name for item in full] == NAMES
@@ -25,7 +25,7 @@ def test_the_set_is_in_the_order_of_the_contract() -> None:
 
 
 def test_the_set_is_made_as_the_config_wants_it() -> None:
-    """Its statuses, parser and models are the config's."""
+    """The built-in classifiers have the config's statuses, parser and models."""
 
     def parse(response: object) -> None:
         return None

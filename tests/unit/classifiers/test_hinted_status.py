@@ -23,7 +23,7 @@ NOTHING = RetryAction.no_action_indicated()
     ],
 )
 def test_a_chosen_status_is_retried_where_there_is_a_hint(status: int, hinted: bool, expected: RetryAction) -> None:
-    """Both are needed; 429 is throttling."""
+    """Both the status and the hint are needed; 429 is throttling."""
     outcome = outcome_of(status)
     outcome.response.headers.update({"retry-after": "soon"} if hinted else {})
     assert HintedStatusClassifier([413, 429]).classify_retry(outcome, NOTHING) == expected

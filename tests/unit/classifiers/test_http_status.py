@@ -41,7 +41,7 @@ def test_an_exception_has_no_status() -> None:
 
 
 def test_the_codes_are_configurable() -> None:
-    """In place of the defaults, an empty collection too; 429 stays throttling."""
+    """The given codes replace the defaults, even if there are none; 429 stays throttling."""
     chosen = HttpStatusCodeClassifier.new_from_codes({418, 429})
     assert chosen.classify_retry(outcome_of(418), NOTHING) == RetryAction.transient_error()
     assert chosen.classify_retry(outcome_of(429), NOTHING) == RetryAction.throttling_error()
@@ -52,7 +52,7 @@ def test_the_codes_are_configurable() -> None:
 
 
 def test_a_status_below_400_can_be_among_them() -> None:
-    """It is connected to something: 202 is then polled, and otherwise successes are not looked at."""
+    """A listed 202 is polled; without such a status the classifier does not look at successes."""
     assert HttpStatusCodeClassifier().sees_successes is False
     adapter = scripted(202, 202, 200, retry_status_codes={202})
     response = send(adapter)
@@ -67,7 +67,7 @@ def test_successes_are_looked_at_only_where_one_was_chosen(codes: object, expect
 
 
 def test_codes_that_are_none_are_refused_by_the_name_of_the_class() -> None:
-    """As the source of the bad value."""
+    """The error names the class as the source of the bad value."""
     with pytest.raises(RetryConfigError, match=r"\(from HttpStatusCodeClassifier\)"):
         HttpStatusCodeClassifier({9})
 

@@ -26,7 +26,7 @@ REUSED = RetryAction.retry_forbidden("the idempotency key was used with another 
     ],
 )
 def test_409_and_422_mean_something_with_a_key_alone(status: int, keyed: bool, expected: RetryAction) -> None:
-    """Nothing else does."""
+    """With a key, 409 is transient and 422 forbids a retry; the classifier has no opinion on anything else."""
     outcome = dataclasses.replace(outcome_of(status), resend=ResendFacts("POST", keyed=keyed))
     assert IdempotencyKeyClassifier().classify_retry(outcome, NOTHING) == expected
 

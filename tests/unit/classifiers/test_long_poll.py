@@ -36,7 +36,7 @@ MODEL = SmithyModel.from_dict(
     ],
 )
 def test_the_delay_is_waited_before_the_outcome_is_handed_on(failure: Any, waited: float) -> None:
-    """With an empty quota, attempts left, and the caller's word that it is a long poll."""
+    """A long poll that finds the quota empty waits out its delay, and then hands over the outcome."""
     adapter = scripted(failure, quota=0)
     with retry_options(long_poll=True):
         response = send(adapter)
@@ -100,7 +100,7 @@ def test_other_operations_are_not_delayed() -> None:
 
 
 def test_a_model_marks_its_long_polls() -> None:
-    """Where the caller says nothing; the caller's word goes before it."""
+    """An operation that the model marks waits, unless the caller says that it is not a long poll."""
     adapter = scripted(503, 503, 503, quota=0, models=[MODEL.for_endpoint(URL)])
     send(adapter, "GET", f"{URL}/get")
     assert adapter.clock.sleeps == []
@@ -137,7 +137,7 @@ def test_no_connection_is_held_while_it_waits() -> None:
 
 @pytest.mark.parametrize("deadline", [0.01, 0.05])
 def test_the_wait_is_bounded_by_the_deadline(deadline: float) -> None:
-    """One that would pass it is not begun: then time is the reason, and there is no delay."""
+    """A wait that would pass the deadline is not begun: time is the reason, and there is no delay."""
     clock = FakeClock()
     strategy = StandardRetryStrategy(quota=0, jitter="none", clock=clock)
     error: Any = reset_error()

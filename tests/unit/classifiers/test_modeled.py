@@ -93,7 +93,7 @@ def test_an_error_that_is_not_safe_forbids(fault: Any) -> None:
 
 
 def test_the_protocols_are_checked_at_run_time() -> None:
-    """By their attributes; an error that lacks one of them is no ErrorRetryInfo."""
+    """``isinstance`` goes by the attributes: an error that lacks one of them is no ErrorRetryInfo."""
     assert isinstance(Info(True), ErrorRetryInfo)
     assert isinstance(Info(True), HasFault)
     assert isinstance(Faulty(None), HasFault)
@@ -110,7 +110,7 @@ class Bare(Exception, ErrorRetryInfo):
 
 
 class Older(Exception):
-    """As the smithy-python design had it, before timeouts were told apart."""
+    """An error of the older smithy-python design, before time-outs were told apart."""
 
     is_retry_safe: bool | None = True
     retry_after: float | None = 2.0
@@ -144,7 +144,7 @@ def test_what_an_error_leaves_unsaid_has_its_default(error: Any, expected: Retry
 
 
 def test_the_error_parser_makes_an_error_from_a_response() -> None:
-    """It is asked about failures alone, and may know nothing."""
+    """The parser is asked about failures alone, and may return None."""
     asked = []
 
     def parse(response: Any) -> Exception | None:
@@ -219,7 +219,7 @@ def test_a_floor_may_be_any_number_of_seconds(after: object, floor: float | None
 
 
 def test_a_parser_that_returns_no_exception_is_a_bug() -> None:
-    """It comes through, as with a classifier that returns no verdict."""
+    """Such a bug raises, as does a classifier that returns no verdict."""
     with pytest.raises(TypeError, match=r"^error_parser returned {'code': 7}: an exception or None is allowed$"):
         send(scripted(400, error_parser=lambda response: {"code": 7}))
 

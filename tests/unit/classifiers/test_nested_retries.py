@@ -134,7 +134,7 @@ class Foreign:
         raise RetryError("no", stop_reason=StopReason.STRATEGY_REFUSED)
 
     def record_success(self, *, token):
-        """Nothing is kept."""
+        """Do nothing."""
 
 
 def warnings_of(act):
@@ -185,7 +185,7 @@ def test_the_warning_of_a_urllib3_retry_counts_its_requests(options, product):
 
 @pytest.mark.parametrize("raw", [None, io.BytesIO(), HTTPResponse(io.BytesIO(), preload_content=False)])
 def test_a_response_need_not_know_of_retries(raw):
-    """Other adapters make theirs of anything."""
+    """A response of another adapter may have any kind of ``raw``."""
 
     class Beneath(ScriptedTransport):
         def send(self, request, **more):
@@ -208,7 +208,7 @@ def test_an_exception_has_no_retries_of_urllib3():
 
 @pytest.mark.parametrize("differs", [{"method": "PUT"}, {"url": f"{URL}/other"}, {}])
 def test_another_request_within_a_send_is_not_nested(differs):
-    """It differs by its method or by its URL; or it is the same, and so is the adapter."""
+    """A request with another method or URL, or through the same adapter, is a send of its own."""
 
     class Beneath(ScriptedTransport):
         def send(self, request, **more):
@@ -223,7 +223,7 @@ def test_another_request_within_a_send_is_not_nested(differs):
 
 
 def test_each_nesting_is_warned_about():
-    """Once for each pair that is inside one another."""
+    """The warning comes once for each pair of nested adapters."""
     pair = around(scripted(*[503] * 20, max_attempts=2), max_attempts=2)
     other = around(scripted(*[503] * 20, max_attempts=3), max_attempts=2)
     assert len(warnings_of(lambda: [send(pair), send(other), send(pair), send(other)])) == 2

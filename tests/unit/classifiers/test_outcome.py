@@ -43,7 +43,7 @@ def test_status_and_success(outcome: Outcome, status: int | None, success: bool)
 
 @pytest.mark.parametrize(("status", "fault"), [(399, None), (400, "client"), (499, "client"), (500, "server")])
 def test_the_carrier_of_a_response_implements_both_protocols(status: int, fault: str | None) -> None:
-    """For strategies that know nothing of HTTP."""
+    """The carrier tells a strategy that does not know HTTP who is at fault, and whether to retry."""
     outcome = outcome_of(status)
     assert outcome.response is not None
     outcome.response.request = request = prepare()
@@ -56,14 +56,14 @@ def test_the_carrier_of_a_response_implements_both_protocols(status: int, fault:
 
 
 def test_the_carrier_of_a_response_says_nothing_before_the_classifiers_did() -> None:
-    """It has what an error that knows nothing of itself would have."""
+    """Before the classifiers are asked, the carrier has the values of an error without modelled facts."""
     error = ResponseError(outcome_of(503).response, RetryContext(outcome_of(503)))
     assert (error.is_retry_safe, error.retry_after) == (None, None)
     assert (error.is_throttling_error, error.is_timeout_error) == (False, False)
 
 
 def test_an_exception_of_somebodys_code_is_its_own_outcome() -> None:
-    """Unless it carries a response that can be judged; one that was not read stays unread."""
+    """An exception is its own outcome, unless it carries a response; one that was not read stays unread."""
     plain, other = OSError(), RuntimeError()
     assert context_of(plain) == RetryContext(Outcome(error=plain), deadline=None, options=None)
     assert context_of(plain).outcome.attempt == 1
@@ -96,7 +96,7 @@ def test_what_counts_as_a_response_that_an_exception_carries(response: dict[str,
 
 
 def test_a_body_is_not_shown_with_its_outcome() -> None:
-    """Nothing of a body gets into a log by way of an outcome."""
+    """No part of a body gets into a log through the repr of an outcome."""
     assert "secret" not in repr(Outcome(peeked=b"secret"))
 
 
@@ -123,7 +123,7 @@ def test_the_beginning_of_a_body() -> None:
 
 
 def test_an_error_is_made_to_say_what_the_classifiers_said() -> None:
-    """Unless it has its own say."""
+    """An exception gets the verdict as attributes, unless it has modelled facts of its own."""
 
     def told(action: RetryAction) -> tuple[Any, ...]:
         error: Any = OSError()
@@ -147,13 +147,13 @@ def test_an_error_is_made_to_say_what_the_classifiers_said() -> None:
 
 @dataclass(frozen=True)
 class Frozen(Exception):
-    """One on which nothing can be set."""
+    """An exception whose attributes cannot be set."""
 
     code: int = 1
 
 
 class Computed(Exception):
-    """It works its floor out by itself."""
+    """An exception that computes its floor."""
 
     @property
     def retry_after(self) -> float:

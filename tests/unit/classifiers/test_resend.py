@@ -75,14 +75,14 @@ def test_a_body_that_is_gone_is_never_sent_again() -> None:
 
 
 def test_the_reason_says_why() -> None:
-    """In words for the stop reason."""
+    """The ruling has a sentence for the stop reason."""
     assert resend_ruling(POST, 500, TRANSIENT).why == "POST is not idempotent and the server may have applied it"
     declared = resend_ruling(ResendFacts("GET", vouched=False), 500, TRANSIENT)
     assert declared.why == "GET was declared not to be idempotent and the server may have applied it"
 
 
 def test_as_a_classifier_the_rule_only_forbids_what_was_indicated() -> None:
-    """It has no opinion where there is no HTTP request, nor where no retry was indicated."""
+    """The rule has no opinion without an HTTP request, nor where no retry was indicated."""
     nothing = RetryAction.no_action_indicated()
     assert RESEND_RULE.classify_retry(Outcome(), TRANSIENT) == nothing
     assert RESEND_RULE.classify_retry(Outcome(resend=POST), nothing) == nothing
@@ -93,7 +93,7 @@ def test_as_a_classifier_the_rule_only_forbids_what_was_indicated() -> None:
 @pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE", "get"])
 @pytest.mark.parametrize("failure", [503, read_timeout, reset_error], ids=["503", "timeout", "reset"])
 def test_idempotent_methods_are_sent_again(method: str, failure: Any) -> None:
-    """Those of RFC 9110 9.2.2, after any transient failure."""
+    """The idempotent methods of RFC 9110 9.2.2 are sent again after any transient failure."""
     adapter = scripted(failure if failure == 503 else failure(), 200)
     assert send(adapter, method).status_code == 200
 
@@ -142,7 +142,7 @@ def test_the_caller_says_so_for_a_request_either_way() -> None:
 
 
 def test_the_allowed_methods_are_an_option() -> None:
-    """None means all, an empty collection none."""
+    """``allowed_methods`` of None allows all methods, an empty collection no method."""
     assert send(scripted(500, 200, allowed_methods=None), "POST").status_code == 200
     assert send(scripted(500, 200, allowed_methods=["post"]), "POST").status_code == 200
     refused = send(scripted(500, allowed_methods=[]), "GET")
@@ -169,14 +169,14 @@ def test_a_success_that_is_to_be_polled_obeys_the_rule_as_well() -> None:
 
 
 def test_histories_name_the_rule() -> None:
-    """Its vote is among those of the attempt."""
+    """The rule's vote is among those of the attempt."""
     history = retry_history(send(scripted(500), "POST"))
     assert [vote.classifier for vote in history.attempts[0].votes][-1] == "resend rule"
 
 
 @pytest.mark.parametrize("method", ["LIST", "PROPFIND", "REPORT", "SEARCH", "search"])
 def test_methods_that_only_read_are_sent_again(method: str) -> None:
-    """Of Vault, WebDAV and CalDAV; a translated ``Retry`` has its own set."""
+    """The reading methods of Vault, WebDAV and CalDAV are sent again; a translated ``Retry`` has its own set."""
     assert send(scripted(500, 200), method).status_code == 200
     assert send(scripted(reset_error(), 200), method).status_code == 200
     assert send(scripted(500, 200, max_retries=Retry(1, status_forcelist=[500])), method).status_code == 500
@@ -184,5 +184,5 @@ def test_methods_that_only_read_are_sent_again(method: str) -> None:
 
 @pytest.mark.parametrize("method", ["PROPPATCH", "MKCOL", "COPY", "MOVE", "LOCK"])
 def test_methods_that_write_are_not(method: str) -> None:
-    """Nobody said that they may be."""
+    """Methods of WebDAV that write are not sent again, because no option allows it."""
     assert send(scripted(500), method).status_code == 500

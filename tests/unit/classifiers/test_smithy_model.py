@@ -71,7 +71,7 @@ def test_an_error_without_the_trait_is_no_opinion() -> None:
 
 
 def test_the_error_parser_overrules_the_model() -> None:
-    """It is the user's own word."""
+    """The user's error parser has the last word over the model."""
 
     class No(Exception):
         is_retry_safe = False
@@ -123,7 +123,7 @@ def test_the_model_knows_what_may_be_sent_again(method: str, path: str, data: st
     ],
 )
 def test_a_model_speaks_for_its_endpoint_alone(url: str) -> None:
-    """Neither its errors nor its operations count elsewhere."""
+    """Neither the errors nor the operations of a model count at another endpoint."""
     history = retry_history(send(modelled(coded("Busy", 500)), "POST", url))
     assert history.stop_reason is StopReason.NOT_RESENDABLE
     assert send(modelled(coded("Busy", 400)), "GET", url).status_code == 400
@@ -136,7 +136,7 @@ def test_the_caller_outdoes_the_model() -> None:
 
 
 def test_a_body_that_is_a_file_or_a_generator_is_not_read_for_its_token() -> None:
-    """It is sent whole, and unlocks nothing."""
+    """A body that is a file or a generator is sent whole, and its token does not allow a retry."""
     adapter = modelled(500)
     send(adapter, "POST", f"{URL}/make", data=(part for part in [b'{"token": ', b'"t"}']))
     assert adapter.sent[0].body == b'{"token": "t"}'

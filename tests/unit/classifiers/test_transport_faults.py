@@ -108,7 +108,7 @@ def test_a_pool_that_was_empty_for_somebody_else_says_nothing() -> None:
 
 
 def test_a_refused_connection_is_no_timeout() -> None:
-    """Although urllib3 derives its class from that of a connect timeout; a resolved name that times out is one."""
+    """urllib3 derives the class from a connect time-out, but only a real time-out counts as one."""
     assert not is_timeout(uex.NewConnectionError(NONE, "refused"))
     refused = rex.ConnectionError(uex.MaxRetryError(NONE, "/", uex.NewConnectionError(NONE, "refused")))
     assert not is_timeout(refused)
@@ -116,14 +116,14 @@ def test_a_refused_connection_is_no_timeout() -> None:
 
 
 def test_the_wrapper_of_urllib3_alone_is_judged_by_what_it_wraps() -> None:
-    """Who drives a strategy around urllib3 meets it."""
+    """A strategy that is driven around urllib3 meets its ``MaxRetryError``, which is judged by its reason."""
     assert is_transient(uex.MaxRetryError(NONE, "/", uex.NewConnectionError(NONE, "refused")))
     assert not is_transient(uex.MaxRetryError(NONE, "/", uex.ResponseError("too many 500 error responses")))
     assert not is_transient(uex.MaxRetryError(NONE, "/"))
 
 
 def test_an_invalid_header_is_the_far_ends_fault_only_if_urllib3_found_it() -> None:
-    """In the response, that is."""
+    """An invalid header that urllib3 found is one of the response."""
     assert is_request_fault(rex.InvalidHeader("bad"))
     assert is_transient(rex.InvalidHeader(uex.InvalidHeader("two lengths")))
     assert not is_transient(rex.InvalidHeader("bad"))
@@ -137,7 +137,7 @@ def test_an_invalid_url_inside_a_connection_error_is_the_requests_fault() -> Non
 
 
 def test_a_subclass_of_oserror_is_no_missing_file() -> None:
-    """Only a bare OSError is what requests raises for a missing CA bundle."""
+    """Only a bare OSError means that a CA bundle is missing, because requests raises that."""
     assert is_request_fault(OSError("no such bundle"))
     assert not is_request_fault(ConnectionResetError())
     assert not is_request_fault(rex.RequestException())
@@ -157,7 +157,7 @@ def test_causes_are_found_by_structure_and_bounded() -> None:
 
 
 def test_frames_are_forgotten_as_far_as_errors_are_looked_at() -> None:
-    """Of an error, and of what it arose from; a chain of thousands is not followed to its end."""
+    """The frames of an error and of its contexts are dropped, up to a limit."""
     first = latest = RuntimeError("0")
     for number in range(100):
         try:
@@ -187,14 +187,14 @@ def test_what_is_wrong_with_the_request_is_never_retried(fault: type[Exception])
 
 
 def test_a_cause_that_stands_twice_hides_none_after_it() -> None:
-    """Each is met once, in order."""
+    """Each cause is listed once, in order."""
     one, other = ValueError("one"), ValueError("other")
     error = RuntimeError(one, one, other)
     assert list(causes(error)) == [error, one, other]
 
 
 def test_the_frames_of_all_causes_are_forgotten() -> None:
-    """Not of the outermost alone."""
+    """The frames of inner causes are dropped, too, not only those of the outermost error."""
     try:
         raise ValueError("inner")
     except ValueError as caught:

@@ -50,7 +50,7 @@ def test_a_missing_extra_is_told_in_one_sentence(missing, without, capsys):
 
 
 def test_run_needs_no_extra_and_help_tells_of_it(without, capsys):
-    """It takes what is not its own for a program's, so it is no command like the others; the help ends with it."""
+    """``run`` works without the extra's library, and stands in the help although it is no command like the others."""
     assert "requests-smithy-retry run app.py" in outcome(lambda: main(["--help"]), capsys)[1]
     without("click")
     status, out, err = outcome(lambda: main(["run"]), capsys)
@@ -137,7 +137,7 @@ def test_a_full_disk_is_told_in_one_sentence():
 
 @pytest.mark.parametrize(("number", "kind"), [(errno.ENOSPC, SystemExit), (errno.ENOENT, FileNotFoundError)])
 def test_another_error_of_the_system_is_a_bug(number, kind, monkeypatch):
-    """It comes through with its traceback."""
+    """An error of the system other than a full disk is raised with its traceback."""
     monkeypatch.setattr(LazyGroup, "main", lambda *_, **__: raises(OSError(number, "oops")))
     with pytest.raises(kind):
         run([])

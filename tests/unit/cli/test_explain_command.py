@@ -72,7 +72,7 @@ def test_the_verdict_is_the_adapters_own(arguments: list[str], verdict: str, is_
     ],
 )
 def test_the_delays_are_a_span(arguments: list[str], expected: list[tuple[float, float]]) -> None:
-    """For each retry that the quota pays for, the least and the most that is waited."""
+    """For each retry that the quota pays for, the least and the most seconds are given."""
     assert expected == spans(*arguments)
 
 
@@ -86,7 +86,7 @@ def test_the_delays_are_a_span(arguments: list[str], expected: list[tuple[float,
     ],
 )
 def test_with_the_default_it_says_that_an_outage_is_waited_out(arguments: list[str], until: str, end: str) -> None:
-    """By whom it is let go, and how long it waits at most; the end says for how long it was in vain."""
+    """The answer says what ends the wait and how long it can be; the end says how long the wait was in vain."""
     said = answer("--status", "503", *arguments)
     assert f"waits until another request succeeds, and asks by itself now and then, until {until}" in said["then"]
     assert end in said["why"]

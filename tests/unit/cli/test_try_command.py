@@ -41,7 +41,7 @@ def test_it_tells_each_attempt(server: FaultServer) -> None:
 
 
 def test_it_tells_what_was_waited_for_the_service(server: FaultServer) -> None:
-    """As a person would say it, and the time without the wait."""
+    """The wait for the service has a line of its own, in plain words."""
     server.script([Reply(503)] * 3)
     lines = run(server.url).output.splitlines()
     (told,) = [line for line in lines if "waited" in line]
@@ -87,7 +87,7 @@ def test_it_sends_what_it_is_told(server: FaultServer) -> None:
 
 
 def test_a_url_that_is_none_cannot_be_retried() -> None:
-    """It never came to an attempt."""
+    """A text that is not a URL fails before any attempt."""
     result = run("nonsense")
     assert (result.exit_code, "MissingSchema" in result.output) == (3, True), result.output
 

@@ -102,7 +102,7 @@ def test_legacy_means_standard_with_a_warning():
 
 
 def test_what_is_overruled_is_not_looked_at(aws_file):
-    """Neither a bad value nor a legacy mode matters where code, SMITHY_RETRY_* or a variable before it has spoken."""
+    """Neither a bad value nor legacy mode matters if code, SMITHY_RETRY_* or an earlier variable sets the option."""
     environ = {"AWS_CONFIG_FILE": aws_file, "AWS_RETRY_MODE": "legacy"}
     with warnings.catch_warnings():
         warnings.simplefilter("error")

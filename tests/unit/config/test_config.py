@@ -50,7 +50,7 @@ def test_an_error_names_option_value_source_and_what_is_allowed(make, source):
 
 @pytest.mark.parametrize("make", [lambda: RetryConfig(nope=1), lambda: RetryConfig().replace(max_atempts=1)])
 def test_an_unknown_option_is_a_type_error(make):
-    """As with any function, a keyword that there is not is a TypeError."""
+    """An unknown keyword is a TypeError, as with any function."""
     with pytest.raises(TypeError):
         make()
 
@@ -66,7 +66,7 @@ def test_each_value_knows_its_source():
 
 
 def test_a_given_backoff_beats_that_of_the_specification():
-    """Each by itself; 0 is a value."""
+    """Each of the two backoffs can be given by itself, and 0 is a value."""
     config = RetryConfig(retry_spec="2.0", initial_backoff=0)
     assert (0, 1.0) == (config.transient_base, config.throttling_base)
     config = RetryConfig(throttling_backoff=3)
@@ -74,12 +74,12 @@ def test_a_given_backoff_beats_that_of_the_specification():
 
 
 def test_the_worst_case_is_that_of_this_config():
-    """Its attempts, and not those of the default."""
+    """The worst case has the attempts of this config, not those of the default."""
     assert 7 == RetryConfig(max_attempts=7, patience=0).worst_case().attempts
 
 
 def test_replacing_keeps_the_other_values_and_sources():
-    """Only what is named changes, value and source; nothing named gives the same config."""
+    """``replace`` changes the named options, value and source; without a name it returns the same config."""
     config = RetryConfig(max_attempts=5)
     other = config.replace_from({"quota": "elsewhere"}, quota=None)
     assert (5, None, "code", "elsewhere") == (
@@ -101,7 +101,7 @@ def test_without_takes_back_what_one_source_said():
 
 
 def test_equal_values_make_equal_configs():
-    """Where a value came from does not count in a comparison, nor in the hash."""
+    """The source of a value does not count in a comparison, nor in the hash."""
     assert RetryConfig() == RetryConfig(max_attempts=3)
     assert hash(RetryConfig()) == hash(RetryConfig(max_attempts=3))
     assert RetryConfig() != RetryConfig(max_attempts=4)
@@ -122,7 +122,7 @@ def test_repr_shows_what_was_set_and_where():
 
 
 def test_explain_is_a_table_of_everything():
-    """One line per option: name, effective value, source."""
+    """The table has one line per option: name, effective value, source."""
     lines = RetryConfig(retry_spec="2.0", allowed_methods=()).explain().splitlines()
     assert ["option", *OPTIONS] == [line.split()[0] for line in lines]
     rows = {line.split()[0]: line.split(None, 1)[1] for line in lines}

@@ -73,7 +73,7 @@ def test_options_that_contradict_each_other_are_refused(options, why):
 
 @pytest.mark.parametrize(("options", "why"), REFUSED)
 def test_neither_does_the_second_one_come_in_later(options, why):
-    """One in the constructor and the other one in replace() is no way round, whichever comes first."""
+    """The second of two contradictory options is refused in ``replace`` as well, whichever comes first."""
     (first, second) = options.items()
     for now, later in ((first, second), (second, first)):
         with pytest.raises(RetryConfigError, match=why):
@@ -122,6 +122,7 @@ SAMPLES: dict[str, list[Any]] = {
     "idempotency_header": ["X-Key"],
     "idempotency_key": [True, str],
     "scope": [str],
+    "on_unauthorized": [len, None],
     "classifiers": [()],
     "error_parser": [len, None],
     "listeners": [()],
@@ -156,7 +157,7 @@ TEXTS = [(variable, text) for variable, name in VARIABLES.items() for text in ma
 @pytest.mark.parametrize("code", CODE, ids=",".join)
 @pytest.mark.usefixtures("_empty_environment")
 def test_no_variable_stops_a_program_that_says_the_opposite(code, monkeypatch):
-    """Each option in code meets each variable: it keeps its value, and what it voids does nothing."""
+    """For each option in code and each variable, the option keeps its value, and a void variable does nothing."""
     asked_for = RetryAdapter(**code).retry_config
     names = [name for name in OPTIONS if asked_for.source(name) in ("code", "max_retries")]
     for variable, text in TEXTS:
@@ -206,7 +207,7 @@ def test_code_that_comes_later_voids_a_variable():
 
 
 def test_two_variables_that_contradict_each_other_are_refused():
-    """Who set both is told that one of them would do nothing."""
+    """The error for two contradictory variables says that one of them would do nothing."""
     environ = {"SMITHY_RETRY_PATIENCE": "9", "SMITHY_RETRY_QUOTA": "100"}
     with pytest.raises(RetryConfigError, match=NO_LINE) as caught:
         resolve(RetryConfig(), environ)

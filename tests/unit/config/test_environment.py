@@ -146,7 +146,7 @@ def test_an_adapter_reads_the_environment_when_it_is_made(monkeypatch):
 
 
 def test_a_strategy_keeps_its_own_policy(monkeypatch):
-    """Beside a given strategy the environment says only what is the adapter's, the kill switch among it."""
+    """Beside a given strategy the environment sets only options of the adapter, the kill switch among them."""
     monkeypatch.setenv("SMITHY_RETRY_MAX_ATTEMPTS", "7")
     monkeypatch.setenv("SMITHY_RETRY_TIMEOUT", "2")
     adapter = RetryAdapter(strategy=SimpleRetryStrategy(max_attempts=2))
@@ -165,7 +165,7 @@ def test_beside_a_strategy_its_variables_are_not_looked_at(monkeypatch):
 
 
 def test_an_adapter_warns_of_a_variable_that_sets_nothing(monkeypatch):
-    """When it is made."""
+    """The adapter's constructor warns of an unknown variable with our prefix."""
     monkeypatch.setenv("SMITHY_RETRY_MAX_ATEMPTS", "5")
     with pytest.warns(RetryConfigWarning, match="SMITHY_RETRY_MAX_ATEMPTS sets nothing"):
         RetryAdapter()

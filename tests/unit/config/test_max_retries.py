@@ -26,7 +26,7 @@ from requests_smithy_retry.config.urllib3_retry import UNLIMITED
     ],
 )
 def test_numbers_of_retries(value: Any, expected: dict[str, Any]) -> None:
-    """One attempt more than retries; None is urllib3's three retries, not nothing."""
+    """A number of retries gives one attempt more; None is urllib3's three retries, not zero."""
     assert translate(value) == expected
 
 
@@ -34,13 +34,13 @@ def test_numbers_of_retries(value: Any, expected: dict[str, Any]) -> None:
 def test_none_goes_by_the_default_that_there_is(
     monkeypatch: pytest.MonkeyPatch, total: int | None, attempts: int
 ) -> None:
-    """Who changed ``Retry.DEFAULT`` gets its retries, as with ``HTTPAdapter``."""
+    """A program that changed ``Retry.DEFAULT`` gets its retries, as with ``HTTPAdapter``."""
     monkeypatch.setattr(Retry, "DEFAULT", Retry(total))
     assert translate(None) == {"max_attempts": attempts}
 
 
 def test_a_retry_is_translated() -> None:
-    """By its own rules."""
+    """A ``Retry`` is translated by its own module."""
     assert translate(Retry(total=4))["max_attempts"] == 5
 
 
@@ -67,7 +67,7 @@ def test_another_assignment_takes_the_place_of_the_first() -> None:
 
 
 def test_a_config_says_that_it_came_from_max_retries() -> None:
-    """For each option that it asked for."""
+    """Each option that ``max_retries`` sets has it as its source."""
     config = with_translated(RetryConfig(jitter="none"), {"max_attempts": 5, "raise_on_status": True})
     assert ["max_retries", "max_retries", "code"] == [
         config.source(name) for name in ("max_attempts", "raise_on_status", "jitter")
@@ -75,10 +75,10 @@ def test_a_config_says_that_it_came_from_max_retries() -> None:
 
 
 def test_urllib3_is_told_to_retry_nothing() -> None:
-    """Not even a read."""
+    """urllib3 is given a ``Retry`` without any retries, not even after a failed read."""
     assert (INNER_RETRY.total, INNER_RETRY.read) == (0, False)
 
 
 def test_not_given_says_so() -> None:
-    """In signatures, too."""
+    """The default for "not given" has a readable repr, for signatures."""
     assert repr(UNSET) == "<not given>"

@@ -40,7 +40,7 @@ def most():
 
 
 def test_a_block_sets_options_and_takes_them_back():
-    """They hold in the block alone, also when it ends with an exception."""
+    """The options hold in the block alone, also when it ends with an exception."""
     with retry_options(max_attempts=2) as options:
         assert (2, 2) == (most(), options.max_attempts)
     with pytest.raises(KeyError), retry_options(max_attempts=2):
@@ -49,7 +49,7 @@ def test_a_block_sets_options_and_takes_them_back():
 
 
 def test_a_block_sets_what_it_is_given_and_nothing_else():
-    """Each option is in force as it was given; what is not given is left to the adapter's configuration."""
+    """Each option is in force as it was given; the others are left to the adapter's configuration."""
     given = {
         "max_attempts": 2,
         "classifiers": (first,),
@@ -128,7 +128,7 @@ async def numbers_in_time():
 
 @pytest.mark.parametrize("function", [numbers, numbers_in_time])
 def test_a_generator_is_refused(function):
-    """Its body runs between other people's code, where the options must not hold."""
+    """A generator's body runs between other code, where the options must not hold."""
     with pytest.raises(TypeError) as caught:
         retry_options(max_attempts=2)(function)
     assert f"retry_options cannot decorate the generator {function.__name__}: use a with block in it" == str(
@@ -206,7 +206,7 @@ def test_a_block_that_is_left_in_a_copied_context_holds_there_no_longer():
 
 
 def test_a_fixture_may_be_entered_and_left_in_tasks_of_its_own():
-    """As pytest-asyncio and web frameworks do it; an exception comes through, and nothing is left in force."""
+    """Fixtures of pytest-asyncio enter and leave blocks in different tasks; nothing is left in force."""
 
     async def fixture():
         with retry_options(max_attempts=1):
@@ -251,7 +251,7 @@ def test_the_deadline_of_a_closed_generator_is_gone():
 
 
 def test_of_a_shared_block_it_cannot_be_told_which_one_is_left():
-    """One that is open in two contexts and is left in a third one stays in force in both, and nothing is raised."""
+    """A block open in two contexts and left in a third one stays in force in both, and nothing is raised."""
     shared = retry_options(max_attempts=2)
 
     def pages():
@@ -323,14 +323,14 @@ def test_other_options_are_refused(name, message):
     ],
 )
 def test_bad_values_are_refused_at_once(name, value, allowed):
-    """Not when the block is entered: a decorated function fails where it is written; the error names everything."""
+    """The call refuses a bad value, before a block is entered or a function runs; the error names everything."""
     with pytest.raises(RetryConfigError) as caught:
         retry_options(**{name: value})
     assert f"{name}={value!r} (from retry_options): {allowed}" == str(caught.value)
 
 
 def test_repr_shows_what_it_sets():
-    """Only what was given."""
+    """The repr has only the options that were given."""
     assert "retry_options(max_attempts=2, enabled=False)" == repr(retry_options(max_attempts=2, enabled=False))
 
 

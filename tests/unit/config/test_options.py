@@ -18,7 +18,7 @@ from requests_smithy_retry.config.retry_config import (
 
 @pytest.mark.parametrize("name", OPTIONS)
 def test_each_option_says_what_it_allows_and_refuses_the_rest(name: str) -> None:
-    """In one phrase, which its error has beside name, value and source; its meaning is one line."""
+    """Each option states its allowed values in one phrase, which its error repeats, and its meaning in one line."""
     option = OPTIONS[name]
     assert option.name == name
     assert option.meaning
@@ -59,6 +59,7 @@ DEFAULTS = {
     "retry_status_codes": frozenset({408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529}),
     "idempotency_header": "Idempotency-Key",
     "idempotency_key": False,
+    "on_unauthorized": None,
     "raise_on_status": False,
     "scope": None,
     "enabled": True,
@@ -75,7 +76,7 @@ DEFAULTS = {
 
 
 def test_the_defaults_are_the_promised_ones() -> None:
-    """Those of the contract, and nothing that nobody asked for."""
+    """The options and their defaults are those of the contract, and no others."""
     defaults = {name: option.default for name, option in OPTIONS.items()}
     assert defaults == DEFAULTS
     assert {name: type(value) for name, value in defaults.items()} == {
@@ -85,16 +86,16 @@ def test_the_defaults_are_the_promised_ones() -> None:
 
 
 def test_some_options_cannot_be_set_by_the_environment() -> None:
-    """Those that take objects, and whether to read it at all; it can set all others."""
+    """Options that take objects, and the one that says whether to read the environment, have no variable."""
     objects = {name for name, option in OPTIONS.items() if option.not_from_environment}
     assert objects == {
         *("rate_limiter", "idempotency_key", "scope", "classifiers", "error_parser", "listeners", "models"),
-        *("urllib3_rules", "trust_env"),
+        *("urllib3_rules", "trust_env", "on_unauthorized"),
     }
 
 
 def test_the_reference_page_says_what_the_table_says() -> None:
-    """One row for each option, in the same order, with what is allowed and what it is for."""
+    """The page has one row for each option, in the same order, with its allowed values and its purpose."""
     lines = (Path(__file__).resolve().parents[3] / "docs/reference/options.md").read_text("utf-8").splitlines()
     rows = [line.strip("| ").split(" | ") for line in lines if line.count(" | ") == 3][2:]
     assert [(row[0], row[2], row[3]) for row in rows] == [

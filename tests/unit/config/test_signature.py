@@ -20,7 +20,7 @@ def test_the_signature_begins_as_that_of_the_plain_adapter() -> None:
 
 
 def test_each_option_is_in_it_with_its_default() -> None:
-    """So ``help()``, and who asks for the names that are taken, find them."""
+    """The signature has each option with its default, so that ``help()`` and tools find them."""
     shown = inspect.signature(RetryAdapter).parameters
     assert {name: option.default for name, option in OPTIONS.items()} == {name: shown[name].default for name in OPTIONS}
     assert "float" == shown["max_backoff"].annotation

@@ -32,12 +32,12 @@ def test_seconds_may_have_a_unit(text, seconds):
 
 @pytest.mark.parametrize("text", ["2 days", "2 2", "m", "1e400 h", "-1 s"])
 def test_what_is_no_time_is_refused(text):
-    """With what is allowed."""
+    """The error says what is allowed."""
     with pytest.raises(RetryConfigError, match="a finite number of seconds above 0 or None is allowed"):
         parse_text("operation_timeout", text, "test")
 
 
 def test_an_item_of_digits_may_be_a_text():
-    """Where texts are what is asked for: a method's name may be anything."""
+    """Digits stay a text among methods, and become a number among status codes."""
     assert {"GET", "123"} == parse_text("allowed_methods", "GET, 123", "test")
     assert {418, 503} == parse_text("retry_status_codes", "418,503", "test")

@@ -107,7 +107,7 @@ def test_the_rest_becomes_rules(options, expected):
     ],
 )
 def test_statuses_with_a_hint_are_retried_where_urllib3_does(options, expected):
-    """It does so where there is a total that is not 0."""
+    """urllib3 retries hinted statuses if the total is set and not 0."""
     assert expected == translated(**options).urllib3_rules.hinted_status_codes
 
 
@@ -147,7 +147,7 @@ def test_backoff_jitter_is_added_within_the_cap():
     ],
 )
 def test_what_cannot_be_honoured_is_listed(options, phrase):
-    """One warning names it, and points at the line that made the adapter."""
+    """One warning lists it, and points at the line that made the adapter."""
     retry = Retry(3, **options)
     with pytest.warns(RetryConfigWarning) as caught:
         RetryAdapter(max_retries=retry)
@@ -155,7 +155,7 @@ def test_what_cannot_be_honoured_is_listed(options, phrase):
 
 
 def test_code_without_a_name_is_warned_too():
-    """Such as what ``exec`` runs in a namespace of its own."""
+    """Code without a module name, such as that of ``exec`` in a namespace of its own, gets the warning, too."""
     with pytest.warns(RetryConfigWarning, match="redirect=2") as caught:
         exec("make(max_retries=retry)", {"make": RetryAdapter, "retry": Retry(3, redirect=2)})
     assert ["<string>"] == [warning.filename for warning in caught]
@@ -224,12 +224,12 @@ def test_a_subclass_with_other_defaults_is_translated():
 
 
 def test_a_subclass_that_makes_instances_in_its_own_way_is_translated():
-    """Such methods decide nothing about a retry."""
+    """Methods that make instances do not decide about retries, so the subclass is translated."""
     assert 6 == RetryAdapter(max_retries=Renewing(5)).retry_config.max_attempts
 
 
 def test_a_subclass_without_retries_is_as_good_as_the_default():
-    """It raises for no status either."""
+    """A subclass without retries does not raise for a status, so it equals ``Retry(0, read=False)``."""
     assert translate_retry(Patient(0)) == translate_retry(Retry(0, read=False)) == {"max_attempts": 1}
 
 
@@ -300,7 +300,7 @@ def test_assigning_translates_and_takes_the_last_one_back():
 
 @pytest.mark.parametrize("statuses", ["503", b"503", ["503"]])
 def test_statuses_as_text_are_refused(statuses):
-    """They never match in urllib3; the error names the option and what is wrong with it."""
+    """A status as text never matches in urllib3; the error names the option."""
     with pytest.raises(RetryConfigError, match=r"^(status_forcelist|retry_status_codes)="):
         translated(3, status_forcelist=statuses)
 
@@ -382,7 +382,7 @@ def test_where_the_same_faults_end_differently(script, options, method, theirs, 
 
 @pytest.mark.real_time
 def test_an_unsent_post_is_retried_as_urllib3_does():
-    """Where no connection is made, the method does not matter; connect counts."""
+    """If no connection is made, the method does not matter, and ``connect`` counts."""
     with refusing_port() as port:
         adapter = RetryAdapter(max_retries=Retry(5, connect=1), clock=FakeClock())
         request = requests.Request("POST", f"http://127.0.0.1:{port}/", data=b"x").prepare()

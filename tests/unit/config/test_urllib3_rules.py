@@ -93,7 +93,7 @@ def test_a_failure_past_its_limit_says_so() -> None:
     [(None, True), (Urllib3Rules(), True), (Urllib3Rules(respect_retry_after=False), False)],
 )
 def test_hints_are_heeded(rules: Urllib3Rules | None, expected: bool) -> None:
-    """Unless a Retry says no."""
+    """Hints are heeded, unless a ``Retry`` forbids it."""
     assert expected is heeds_hints(rules)
 
 
@@ -103,7 +103,7 @@ def backoff(**options: Any) -> ExponentialRetryBackoffStrategy:
 
 @pytest.mark.parametrize("rules", [None, Urllib3Rules(), Urllib3Rules(backoff_jitter=0)])
 def test_without_jitter_a_backoff_stays_what_it_is(rules: Urllib3Rules | None) -> None:
-    """Nothing is put around it."""
+    """Without ``backoff_jitter`` the backoff is not wrapped."""
     plain = backoff()
     assert plain is with_jitter(plain, rules)
 
@@ -117,7 +117,7 @@ def test_jitter_comes_on_top_within_the_longest_delay(retry: int, delay: float) 
 
 
 def test_jitter_upon_a_backoff_that_goes_by_the_delay_before() -> None:
-    """That one is told of it."""
+    """The previous delay reaches the backoff under the jitter."""
     inner = backoff(backoff_scale_value=1, max_backoff=100, jitter_type="decorrelated")
     jittered = JitteredBackoff(inner, jitter=2)
     assert inner.compute_next_backoff_delay(2, 9.0) + 1 == jittered.compute_next_backoff_delay(2, 9.0)

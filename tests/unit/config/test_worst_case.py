@@ -34,6 +34,7 @@ JITTERED = {"urllib3_rules": Urllib3Rules(backoff_jitter=2.0)}
     [
         ({"quota": 500}, WorstCase(3, 3.0, 240.0, None)),
         ({"pacing": "announced"}, WorstCase(3, 3.0, 360.0, None)),
+        ({"on_unauthorized": len, "operation_attempt_timeout": 10}, WorstCase(4, 3.0, 240.0, 280.0)),
         ({"pacing": "announced", "max_attempts": 1, "max_retry_after": 7}, WorstCase(1, 0, 7, None)),
         ({"pacing": "announced", "urllib3_rules": UNHINTED}, WorstCase(3, 5.0, 5.0, None)),
         ({"pacing": "announced", "on_empty": "wait", "refill_rate": 1}, WorstCase(3, None, None, None)),
@@ -114,7 +115,7 @@ def test_unlimited_attempts_are_summed_at_once():
 
 @pytest.mark.parametrize("attempts", [1000, 3000])
 def test_delays_may_double_as_often_as_a_float_holds(attempts):
-    """From the smallest number to the largest cap; the bound is the sum of what is computed."""
+    """The bound is the sum of the computed delays, from the smallest float to the largest cap."""
     config = RetryConfig(
         max_attempts=attempts, initial_backoff=5e-324, throttling_backoff=0, max_backoff=1e300, quota=500
     )
@@ -128,7 +129,7 @@ BOUND = st.sampled_from([None, 2.0, 5.0, 30.0])
 
 @classifier
 def asks_for_more(outcome, previous):
-    """As an SDK's own classifier may: it wants the longest wait that is granted to anybody."""
+    """Ask, as an SDK's own classifier may, for the longest wait that is ever granted."""
     if outcome.response is None:
         return None
     seconds = float(outcome.response.headers["X-Longest"])
@@ -177,7 +178,7 @@ NO_MATTER = {
         "idempotency_header",
         "idempotency_key",
     ),
-    *("raise_on_status", "scope", "listeners", "sdk_headers", "trust_env", "aws_config"),
+    *("on_unauthorized", "raise_on_status", "scope", "listeners", "sdk_headers", "trust_env", "aws_config"),
 }
 """The options that change whether there is a retry, or nothing about time: the bound has to hold whatever they say."""
 
@@ -254,7 +255,7 @@ FOCUSES = {
 
 
 @pytest.mark.parametrize("focus", FOCUSES)
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(options=POLICIES, failures=FAILURES, asks=st.booleans(), draw=st.sampled_from([0.0, 0.5, 1 - 2**-53]))
 def test_no_operation_comes_to_more(focus, options, failures, asks, draw):
     """The worst case bounds the operation for any policy, any answers of the server and any jitter."""
@@ -290,7 +291,7 @@ REACHABLE = {
 """Not drawn here: what ends an operation earlier, or makes it wait for others."""
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(options=POLICIES)
 def test_the_worst_server_comes_to_just_that(options):
     """The bound is the least one: a server that does its worst reaches it in attempts, sleep and wall time."""

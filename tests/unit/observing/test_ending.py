@@ -38,7 +38,7 @@ def test_a_bad_status_is_raised_only_where_a_retry_was_wanted(status: int, reaso
 
 
 def test_the_error_of_a_bad_status_tells_its_story() -> None:
-    """It says why there is no retry, and has the response, the request and the history."""
+    """The error says why there is no retry, and has the response, the request and the history."""
     response, history = answer(503), ended(503, StopReason.QUOTA_EXCEEDED)
     error = status_error(response, history)
     assert isinstance(error, requests.exceptions.RetryError)
@@ -76,7 +76,7 @@ def test_the_error_of_a_bad_status_says_what_urllib3_says() -> None:
 
 
 def test_the_error_of_what_was_not_sent_tells_its_story() -> None:
-    """It is one that is safe to retry, and has the request and the history."""
+    """The error is safe to retry, and has the request and the history."""
     request, history = prepare(), RetryHistory("x", (), StopReason.RATE_LIMITED, "no permit in time")
     error = not_sent_error(request, history)
     assert isinstance(error, requests.exceptions.ConnectTimeout)

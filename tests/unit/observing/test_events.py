@@ -11,7 +11,7 @@ from requests_smithy_retry.observing import events
 
 FIELDS: dict[Any, tuple[str, ...]] = {
     BeforeAttempt: ("operation", "number"),
-    AfterAttempt: ("operation", "number", "response", "error", "duration", "noted"),
+    AfterAttempt: ("operation", "number", "response", "error", "duration", "noted", "address"),
     RetryScheduled: ("operation", "number", "delay", "delay_source", "record", "line_wait", "line_why"),
     Throttled: ("operation", "number", "record"),
     GaveUp: ("operation", "number", "history"),
@@ -21,7 +21,7 @@ FIELDS: dict[Any, tuple[str, ...]] = {
 
 @pytest.mark.parametrize("kind", FIELDS)
 def test_an_event_cannot_be_changed(kind: Any) -> None:
-    """Neither a field can be set nor another attribute added."""
+    """Neither can a field be set nor another attribute added."""
     event = kind(*range(len(FIELDS[kind])))
     for name in (*FIELDS[kind], "other"):
         with pytest.raises(AttributeError):

@@ -38,7 +38,7 @@ def in_child(check) -> int:
 
 
 def test_every_holder_renews_its_lock_in_the_child_alone():
-    """Once per fork."""
+    """A holder renews its lock once per fork, in the child alone."""
     holder = Holder()
     renew_lock_after_fork(holder)
     assert in_child(lambda: holder.renewed == 1) == 0
@@ -57,7 +57,7 @@ def test_a_holder_is_not_kept_alive():
 
 @pytest.mark.parametrize("on_empty", ["fail", "wait"])
 def test_a_bucket_whose_lock_was_held_works_in_the_child(on_empty):
-    """It keeps what it had."""
+    """A bucket keeps its level in the child, even if its lock was held."""
     bucket = TokenBucket(10, on_empty=on_empty)
     bucket.acquire(3)
     with bucket._lock:

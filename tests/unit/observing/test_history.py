@@ -100,14 +100,14 @@ def test_a_first_try_success_has_a_history_too():
 
 @pytest.mark.parametrize(("elapsed", "duration"), [(0, None), (0.25, 0.25)])
 def test_how_long_a_first_try_success_took_is_what_the_session_measured(elapsed, duration):
-    """Without a session nobody did."""
+    """The duration is the session's ``elapsed``; a response without a session has no duration."""
     response = send(scripted(200))
     response.elapsed = timedelta(seconds=elapsed)
     assert duration == retry_history(response).attempts[0].duration
 
 
 def test_a_first_try_success_that_another_adapter_took_for_its_own_has_a_history():
-    """Such an adapter, which wraps ours, has no clock, scope or strategy; the machine's clock and the URL remain."""
+    """A response of an adapter that wraps ours has its history by the machine's clock and the URL."""
     response = send(scripted(200, clock=SYSTEM_CLOCK, scope=lambda request: "mine", max_attempts=4))
     response.connection = requests.adapters.HTTPAdapter()
     history = retry_history(response)
@@ -132,7 +132,7 @@ def test_what_did_not_come_from_an_adapter_has_none():
 
 
 def test_the_votes_are_those_of_the_classifiers():
-    """Each classifier's word is in the record, in the order of asking."""
+    """Each classifier's vote is in the record, in the order of asking."""
 
     @classifier
     def mine(outcome):
@@ -287,7 +287,7 @@ ACTIONS = (
 
 
 def test_votes_are_told_one_after_the_other() -> None:
-    """Whose, and what was said; one that forbade it without a word has the words of the stop reason."""
+    """Each vote has the classifier's name; one that forbids without a word has the words of the stop reason."""
     votes = tuple(Vote(name, action) for name, (action, _) in zip("ABCD", ACTIONS, strict=True))
     history = RetryHistory(None, (attempt(votes=votes),), StopReason.FORBIDDEN, "I say so")
     told = "A: transient, B: no opinion, C: forbidden (a classifier forbade a retry), D: forbidden (I say so)"
@@ -357,7 +357,7 @@ def test_an_attempt_that_ended_now_began_as_long_ago_as_it_took(status: int | No
 
 
 def test_without_a_duration_none_is_shown() -> None:
-    """Where nobody measured, nothing is made up."""
+    """An attempt whose duration is not known is told without one."""
     history = RetryHistory(None, (AttemptRecord(1, 0.0, None, 200),), StopReason.SUCCESS, "it succeeded")
     assert history.explain() == "attempt 1: 200\nsucceeded at attempt 1"
 
@@ -456,7 +456,7 @@ def test_a_delete_that_finds_nothing_says_who_may_have_deleted_it(lost, status, 
     ids=repr,
 )
 def test_nobody_else_may_have_deleted_it(script, method, attempt):
-    """Not an attempt that the server did not act on, nor one that came to nothing else."""
+    """Only an attempt on which the server acted, and which ended in nothing else, may have deleted it."""
     history = retry_history(send(scripted(*script), method))
     assert attempt == history.deleted_by
     assert (attempt is not None) == ("may have deleted it" in history.sentence)

@@ -138,7 +138,7 @@ class OnlyLater:
 def test_a_listener_without_an_ear_for_attempts_hears_of_all_else(
     script: tuple[int, ...], expected: list[tuple[str, int]], options: dict[str, Any]
 ) -> None:
-    """Nothing is made for it until an attempt has failed; then it is told as any other."""
+    """A listener without methods for attempts gets no event before a failure, and the others as usual."""
     listener = OnlyLater()
     send(scripted(*script, listeners=[listener], max_attempts=2, **options))
     assert expected == listener.told
@@ -150,7 +150,7 @@ def test_what_is_not_overridden_is_not_called() -> None:
 
 
 def test_the_base_class_does_nothing() -> None:
-    """Its methods can be called by subclasses through super()."""
+    """The methods of the base class can be called by subclasses through super()."""
     for name in EVENTS:
         assert getattr(RetryListener(), name)(None) is None
 
@@ -165,7 +165,7 @@ def test_what_hears_nothing_is_no_listener(value: object) -> None:
 
 @pytest.mark.parametrize("value", [OnlyAfter(), "ab", b"ab", None, 3])
 def test_listeners_are_a_collection(value: Any) -> None:
-    """One listener alone is a mistake that is named."""
+    """A listener that is not in a collection is refused by name."""
     with pytest.raises(RetryConfigError, match=r"listeners=.*a collection of listeners is allowed"):
         RetryConfig(listeners=value)
 
@@ -198,7 +198,7 @@ def test_a_listener_survives_pickling_where_it_can() -> None:
 
 
 def test_redirects_are_operations_of_their_own() -> None:
-    """Each hop is told as one operation (the contract's terms)."""
+    """Each hop is told as an operation of its own (the contract's terms)."""
     log = Log()
     adapter = scripted(Reply(302, {"Location": "/there"}), 200, listeners=[log])
     response = session_with(adapter).get("https://api.example.com/here")

@@ -54,7 +54,7 @@ def test_a_hundred_values_are_told_apart_by_default() -> None:
     ],
 )
 def test_known_methods_are_told_apart(method: str | None, expected: str) -> None:
-    """Those of RFC 9110, PATCH (RFC 5789) and QUERY; anything else could be anything."""
+    """The methods of RFC 9110, PATCH (RFC 5789) and QUERY are labels; any other method is not."""
     request = prepare()
     request.method = method
     assert expected == Labels().method(ObservedOperation(RetryAdapter(), request, None))
@@ -72,7 +72,7 @@ def test_a_status_is_told_if_it_is_one(status: int, expected: str) -> None:
 
 
 def test_the_least_of_a_scope_is_shown() -> None:
-    """Where two strategies have the same scope, the emptier bucket is what matters."""
+    """If two strategies have the same scope, the gauge shows the emptier bucket."""
     levels = QuotaLevels()
     kept = [spent("https://a:443", quota=500), spent("https://a:443", quota=100), spent("https://b:8443", quota=500)]
     for strategy in kept:
@@ -105,7 +105,7 @@ def test_the_least_is_shown_also_where_no_other_scope_would_be(first: float) -> 
 
 
 def test_a_shared_bucket_is_shown_as_such() -> None:
-    """It has no scope."""
+    """A shared bucket has no scope, so the gauge shows it as "shared"."""
     levels = QuotaLevels()
     strategy = StandardRetryStrategy(quota=TokenBucket(100))
     levels.observe(operation(strategy))
@@ -113,7 +113,7 @@ def test_a_shared_bucket_is_shown_as_such() -> None:
 
 
 def test_who_waits_is_added_up_and_counted_once_where_a_bucket_is_shared() -> None:
-    """Of a quota in front of which nobody can wait, nothing is shown."""
+    """A quota without a line has no number of waiters."""
 
     class Waiting:
         def __init__(self, scope: str | None, count: int) -> None:
@@ -172,7 +172,7 @@ def test_a_strategy_that_shows_nothing_is_left_out() -> None:
 
 @pytest.mark.parametrize("kind", ["no hash", "no weak reference"])
 def test_any_strategy_goes_with_metrics(kind: str) -> None:
-    """One with an equality of its own, as dataclasses have, has no hash; one with slots cannot be watched."""
+    """A strategy without a hash, as of a dataclass, or with slots and no weak references, can be observed."""
 
     class Three:
         __slots__ = ()

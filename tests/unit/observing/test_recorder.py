@@ -79,7 +79,7 @@ def test_an_attempt_is_written_down_with_all_that_is_known_of_it() -> None:
 
 
 def test_listeners_and_logs_are_told_everything(caplog: pytest.LogCaptureFixture) -> None:
-    """Each end with its outcome, each retry with its delay and where that came from, and the end of all."""
+    """Listeners get each attempt with its outcome, each retry with its delay and source, and the end."""
     told = Told()
     record = recorder(told)
     answer, cut = response(503), ValueError("cut")
@@ -111,14 +111,14 @@ def test_listeners_and_logs_are_told_everything(caplog: pytest.LogCaptureFixture
 
 
 def test_an_error_hides_the_response() -> None:
-    """Where the body broke off, the status says nothing."""
+    """The record of an attempt whose body broke off has the error, and no status."""
     record = recorder()
     record.note(response(200), ValueError("cut"), 10.0, (0.0, "backoff"), None, None)
     assert [(None, "ValueError")] == [(item.status, item.error) for item in record.attempts]
 
 
 def test_a_wait_for_a_permit_belongs_to_one_attempt() -> None:
-    """It is written down with the attempt that waited, and not with the next one."""
+    """The wait for a permit is recorded with the attempt that waited, not with the next one."""
     record = recorder()
     record.note(response(503), None, 10.0, (0.0, "backoff"), None, None)
     record.permit_wait = 0.5

@@ -20,7 +20,7 @@ retries = st.one_of(st.integers(), st.sampled_from([0, 1, 1023, 1024, 1025, 1026
 @pytest.mark.once
 @given(st.sampled_from(Jitter), seconds, seconds, unit, retries, st.one_of(st.none(), seconds))
 def test_a_delay_is_from_0_to_the_cap(jitter, base, cap, drawn, retry, previous):
-    """For any int, jitter, base and draw a delay is a number from 0 to the cap; none before the first retry."""
+    """For any int, jitter, base and draw a delay is from 0 to the cap, and 0 before the first retry."""
     backoff = ExponentialRetryBackoffStrategy(
         backoff_scale_value=base, max_backoff=cap, jitter_type=jitter, random=lambda: drawn
     )
@@ -124,7 +124,7 @@ class TwoArguments:
 
 @pytest.mark.parametrize(("backoff", "expected"), [(OneArgument(), [1.0, 2.0, 3.0]), (TwoArguments(), [1.0, 3.0, 9.0])])
 def test_strategies_of_ones_own(backoff, expected):
-    """One-argument strategies work as they are; the other kind gets the previous delay of its operation."""
+    """A strategy of one argument works as it is; one of two gets the previous delay of its operation."""
     strategy = StandardRetryStrategy(backoff_strategy=backoff, max_attempts=4, quota=500)
     for _ in range(2):
         adapter = scripted(503, 503, 503, 200, strategy=strategy)
@@ -133,7 +133,7 @@ def test_strategies_of_ones_own(backoff, expected):
 
 
 def test_an_empty_strategy_is_a_strategy():
-    """One that has a length, of 0 as it happens, is used all the same."""
+    """A backoff strategy whose length is 0 is used all the same."""
 
     class Empty(list, OneArgument):
         """A list of what it was asked, say."""
@@ -144,7 +144,7 @@ def test_an_empty_strategy_is_a_strategy():
 
 
 def test_a_callable_without_a_signature_takes_one_argument():
-    """Where nobody can tell, the protocol's single argument is given."""
+    """A callable without a signature is called with the protocol's single argument."""
 
     class Opaque:
         compute_next_backoff_delay = type("C", (), {"__signature__": "no signature"})()

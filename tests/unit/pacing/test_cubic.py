@@ -16,7 +16,7 @@ RATES = st.floats(0.5, 10_000)
 
 @pytest.mark.parametrize("case", SUCCESS["cases"], ids=lambda case: f"at {case['timestamp']}")
 def test_the_rate_after_successes_is_the_published_one(case):
-    """Each row of the published table."""
+    """The rate agrees with each row of the published table."""
     rate = rate_after_success(
         case["timestamp"], last_max_rate=GIVEN["last_max_rate"], last_throttle=GIVEN["last_throttle_time"]
     )
@@ -31,7 +31,7 @@ def test_the_time_to_recover_is_the_published_one():
 
 
 def test_throttling_leaves_beta_of_the_rate():
-    """With the default and with another beta, as published; the curve begins where throttling left off."""
+    """The rate drops to beta of the measured one, and the curve begins there."""
     _, second, third = BETAS["rows"]
     assert rate_after_throttling(second["current_rate"]) == pytest.approx(second["new_rate"])
     assert rate_after_throttling(third["current_rate"], beta=third["beta"]) == pytest.approx(third["new_rate"])
@@ -54,7 +54,7 @@ def test_the_curve_is_below_at_and_above_the_old_rate(rate, share):
 
 @given(RATES, st.floats(0, 100), st.floats(0, 100))
 def test_the_curve_never_falls(rate, one, other):
-    """Later is never slower."""
+    """The rate never falls with time."""
     early, late = sorted((one, other))
     assert rate_after_success(early, last_max_rate=rate, last_throttle=0.0) <= rate_after_success(
         late, last_max_rate=rate, last_throttle=0.0
@@ -69,6 +69,6 @@ def test_scale_is_connected():
 
 
 def test_another_scale_moves_the_whole_curve():
-    """It passes the old rate at the time to recover of that scale."""
+    """With another scale the curve passes the old rate at that scale's time to recover."""
     there = recovery_time(10, scale=4)
     assert rate_after_success(there, last_max_rate=10, last_throttle=0, scale=4) == pytest.approx(10)

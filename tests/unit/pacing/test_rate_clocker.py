@@ -57,7 +57,7 @@ def test_counted_responses_count_in_their_interval():
 
 @given(st.lists(st.floats(0, 100), min_size=1, max_size=50))
 def test_the_rate_is_never_negative_nor_above_what_one_interval_could_hold(times):
-    """However responses fall, the rate stays between 0 and all of them in one interval."""
+    """For any sequence of responses, the rate stays between 0 and all of them in one interval."""
     clocker = RateClocker(0.0)
     for now in sorted(times):
         assert 0 <= clocker.record(now) <= len(times) / 0.5
@@ -70,7 +70,7 @@ def test_the_rate_is_never_negative_nor_above_what_one_interval_could_hold(times
 )
 @example(0.0, 0.1, [0.6, 4.1, 4.3])
 def test_what_comes_before_the_end_of_an_interval_belongs_to_it(made, interval, times):
-    """However that end is rounded: a response before it is as well counted as recorded."""
+    """However the end of an interval is rounded, counting a response before it is the same as recording it."""
     one, other = RateClocker(made, interval=interval), RateClocker(made, interval=interval)
     for now in sorted(made + each for each in times):
         recorded = one.record(now)

@@ -76,7 +76,7 @@ def test_no_permit_is_needed_before_the_server_throttles(limiter):
 
 
 def test_throttling_drops_the_rate_to_seven_tenths_of_what_was_measured(clock):
-    """At 10 attempts a second."""
+    """At 10 attempts a second, throttling drops the rate to about 7."""
     view = throttled_at(10, clock).snapshot()
     assert view.last_max_rate == view.measured_rate == pytest.approx(10, rel=0.2)
     assert view.fill_rate == pytest.approx(0.7 * view.last_max_rate)
@@ -93,7 +93,7 @@ def test_a_second_throttling_starts_from_the_lower_of_measured_and_allowed(clock
 
 
 def test_a_second_throttling_after_a_calm_time_starts_from_what_was_measured(clock):
-    """Where the client went slower than it was allowed to."""
+    """A client that sent less than it was allowed to starts from the rate it had."""
     limiter = throttled_at(20, clock)
     allowed = limiter.snapshot().fill_rate
     clock.advance(10)
@@ -134,7 +134,7 @@ def test_the_numbers_of_the_measuring_are_connected(clock, numbers):
 
 
 def test_a_new_limiter_is_in_use_and_has_no_past(clock):
-    """It was not given up, was last used when it was made, and needs no permits."""
+    """A new limiter is not retired, was last used when it was made, and needs no permits."""
     clock.advance(7)
     limiter = ClientRateLimiter(clock=clock)
     assert (limiter.retired, limiter.used_at, limiter.enabled) == (False, 7, False)
@@ -151,14 +151,14 @@ def test_permits_come_in_while_nobody_asks(clock):
 
 
 def test_a_wait_shows_its_seconds_alone(limiter):
-    """Not the limiter behind it."""
+    """The repr of a wait shows its seconds, not the limiter behind it."""
     limiter.record_response(throttled=True)
     wait = limiter.try_acquire()
     assert repr(wait) == f"PermitWait(seconds={wait.seconds!r})"
 
 
 def test_a_shallow_copy_is_on_the_same_clock(limiter, clock):
-    """So that a test's clock drives both."""
+    """A copy is on the original's clock, so that a test's clock drives both."""
     assert copy.copy(limiter).clock is clock
 
 
@@ -279,7 +279,7 @@ def test_looking_in_between_changes_nothing(clock):
 
 @pytest.mark.parametrize("interval", [0.1, 0.3, 0.001, 1e-6, 5e-324])
 def test_an_interval_that_binary_floats_do_not_hold_comes_to_the_same_end(clock, interval):
-    """On a clock in tenths, where an interval's rounded end is at a response: none is counted twice."""
+    """With an interval whose rounded end is at a response, no response is counted twice."""
     one, other = (ClientRateLimiter(RateLimiterSettings(interval=interval), clock=clock) for _ in range(2))
     for number in range(200):
         clock.advance(number / 10 - clock.now())
@@ -403,7 +403,7 @@ def test_a_changed_rate_wakes_all_who_wait():
 
 
 def test_one_that_stops_waiting_leaves_the_others_where_they_are_woken():
-    """They all wait on one condition, which goes with the last of them."""
+    """All waiters share one condition, which is dropped with the last of them."""
     limiter = ClientRateLimiter(RateLimiterSettings(min_fill_rate=1 / 60))
     limiter.record_response(throttled=True)
     first, second = limiter.try_acquire(), limiter.try_acquire()
@@ -422,7 +422,7 @@ def test_one_that_stops_waiting_leaves_the_others_where_they_are_woken():
 
 
 def test_it_may_be_forgotten_while_it_only_measures_or_long_after_throttling(limiter, clock):
-    """In between, a new limiter would let the client loose."""
+    """Soon after throttling a limiter is not spare, because a new one would let the client go too fast."""
     assert limiter.is_spare
     limiter.record_response(throttled=True)
     assert not limiter.is_spare
@@ -432,7 +432,7 @@ def test_it_may_be_forgotten_while_it_only_measures_or_long_after_throttling(lim
 
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda item: pickle.loads(pickle.dumps(item))])
 def test_a_copy_keeps_the_numbers_and_has_no_past(copied):
-    """With a lock of its own, also while the original's is held."""
+    """A copy has a lock of its own, and can be made while the original's is held."""
     limiter = ClientRateLimiter(RateLimiterSettings(beta=0.5))
     limiter.record_response(throttled=True)
     with limiter._lock:

@@ -63,7 +63,7 @@ class RedisServer:
         threading.Thread(target=self.process.stdout.read, daemon=True).start()
 
     def url(self, query: str = "") -> str:
-        """Its URL."""
+        """Return the server's URL."""
         return f"redis://127.0.0.1:{self.port}/0{query}"
 
     def client(self):
@@ -210,7 +210,7 @@ class SpoilingProxy:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def url(self, query: str = "") -> str:
-        """Its URL."""
+        """Return the proxy's URL."""
         return f"redis://127.0.0.1:{self.port}/0{query}"
 
     def _accept(self) -> None:

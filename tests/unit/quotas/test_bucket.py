@@ -35,7 +35,7 @@ def test_the_default_capacity_is_500():
 @pytest.mark.parametrize("method", ["acquire", "release", "reward", "write_off"])
 @pytest.mark.parametrize("on_empty", ["fail", "wait"])
 def test_what_is_no_amount_is_neither_taken_nor_given(method, amount, on_empty):
-    """It would overfill the bucket, or spoil it for good; the error says what is allowed."""
+    """An amount that would overfill the bucket, or spoil it for good, is refused; the error says what is allowed."""
     bucket = TokenBucket(10, initial=5, on_empty=on_empty)
     allowed = f"^amount={re.escape(safe_repr(amount))}: a finite number of tokens, 0 or more, is allowed$"
     with pytest.raises(ValueError, match=allowed):
@@ -44,7 +44,7 @@ def test_what_is_no_amount_is_neither_taken_nor_given(method, amount, on_empty):
 
 
 def test_what_exceeds_the_capacity_is_dropped():
-    """By a return, by a reward and by the refill."""
+    """Tokens above the capacity are dropped, whether from a return, a reward or the refill."""
     clock = FakeClock()
     bucket = TokenBucket(10, initial=9, refill_rate=1, clock=clock)
     bucket.release(5)
@@ -68,7 +68,7 @@ def test_a_full_bucket_is_given_nothing_and_takes_no_lock(method):
 
 @pytest.mark.parametrize("method", ["release", "reward"])
 def test_what_is_given_back_is_there(method):
-    """In a bucket that nobody waits on the two are the same."""
+    """In a bucket without waiters, ``release`` and ``reward`` are the same."""
     bucket = TokenBucket(10, initial=0)
     getattr(bucket, method)(4)
     assert bucket.available == 4
@@ -124,7 +124,7 @@ def test_without_a_refill_the_clock_is_not_asked():
 
 
 def test_a_shallow_copy_is_on_the_same_clock():
-    """So that a test's clock drives both."""
+    """A copy is on the original's clock, so that a test's clock drives both."""
     clock = FakeClock()
     assert copy.copy(TokenBucket(10, clock=clock)).clock is clock
 
@@ -137,7 +137,7 @@ def test_looking_takes_no_lock_where_nothing_refills():
 
 
 def test_what_is_returned_is_no_longer_out():
-    """After a return nobody waits for it once more: who wants more than there is, is refused at once."""
+    """Returned tokens are not awaited once more: an operation that needs more than there is, is refused at once."""
     clock = FakeClock()
     bucket = TokenBucket(10, on_empty="wait", clock=clock)
     assert bucket.acquire(10)
@@ -202,7 +202,7 @@ def test_a_number_out_of_range_is_refused_by_name(arguments, allowed):
 
 
 def test_it_may_begin_with_anything_up_to_full():
-    """Both ends included; a snapshot says so, and that the bucket is in memory."""
+    """A bucket may begin with any level from 0 to its capacity; its snapshot says so, and that it is in memory."""
     held = [TokenBucket(20, initial=initial).snapshot() for initial in (0, 7, 20)]
     assert [TokenBucketSnapshot(20, initial, "memory") for initial in (0, 7, 20)] == held
 
@@ -220,7 +220,7 @@ COPIES = [copy.copy, copy.deepcopy, lambda item: pickle.loads(pickle.dumps(item)
 @pytest.mark.parametrize("copied", COPIES)
 @pytest.mark.parametrize("on_empty", ["fail", "wait"])
 def test_a_copy_keeps_the_configuration_and_is_full(copied, on_empty):
-    """With a lock of its own."""
+    """A copy has the configuration, all tokens and a lock of its own."""
     bucket = TokenBucket(20, initial=3, refill_rate=0.5, on_empty=on_empty)
     other = copied(bucket)
     assert (other.capacity, other.refill_rate, other.on_empty) == (20, 0.5, on_empty)
@@ -238,7 +238,7 @@ class NamedBucket(TokenBucket):
 
 @pytest.mark.parametrize("copied", [*COPIES, lambda item: pickle.loads(pickle.dumps(item, protocol=0))])
 def test_a_subclass_with_a_constructor_and_attributes_of_its_own_is_copied(copied):
-    """By itself and in an adapter's options; the copy keeps its attributes, and is full."""
+    """A copy of a subclass's bucket keeps its attributes, and is full."""
     bucket = NamedBucket("mine")
     bucket.note = "set later"
     bucket.acquire(60)
@@ -322,7 +322,7 @@ class Broken(Exception):
 
 
 def test_128_threads_of_operations_leave_a_strategys_bucket_right():
-    """Each fails once, then succeeds: what its retry took comes back, and at the end the bucket is full."""
+    """Each operation fails once, then succeeds: its tokens come back, and at the end the bucket is full."""
     strategy = StandardRetryStrategy(clock=FakeClock(), quota=500)
     refused: list[Exception] = []
 

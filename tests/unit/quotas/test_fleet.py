@@ -154,12 +154,12 @@ class TestGiveBacksAtExit:
         assert self.level_after(redis_server, TAKES + "sys.exit()") == 420
 
     def test_of_a_connection_that_was_lost_meanwhile(self, redis_server: RedisServer) -> None:
-        """It connects once more for that."""
+        """After a lost connection, the process connects once more to give back."""
         code = TAKES + "bucket._link._drop_client()"
         assert self.level_after(redis_server, code) == 460
 
     def test_of_a_child_of_multiprocessing(self, redis_server: RedisServer) -> None:
-        """Such a child ends without atexit."""
+        """A child of multiprocessing ends without atexit, and gives back all the same."""
         code = """
 import multiprocessing, sys
 from requests_smithy_retry.quotas.redis import RedisTokenBucket
@@ -177,7 +177,7 @@ if __name__ == "__main__":
         assert self.level_after(redis_server, code) == 420
 
     def test_a_child_does_not_give_back_what_its_parent_took(self, redis_server: RedisServer) -> None:
-        """After a fork, what was gathered is the parent's to give: it arrives once."""
+        """After a fork, returns that were gathered before are the parent's: they arrive once."""
         code = TAKES + "\nif os.fork() == 0: sys.exit()\nos.wait()"
         assert self.level_after(redis_server, code) == 460
 

@@ -20,12 +20,12 @@ class Scene:
         self.woken: list[Waiter] = []
 
     def fail(self, terms: Terms = PLAIN, standing: Standing | None = None, *, throttled: bool = False):
-        """One attempt fails, of a new operation unless its standing is given."""
+        """Fail one attempt, of a new operation unless its standing is given."""
         standing = Standing(self.now) if standing is None else standing
         return self.line.failed(standing, terms, self.now, firsts=self.firsts, throttled=throttled)
 
     def join(self, terms: Terms = PLAIN, standing: Standing | None = None, *, earliest: float = 0.0):
-        """One fails and stands in line; the waiter, or why not."""
+        """Fail one attempt and join the line; return the waiter, or the reason for the refusal."""
         counted = self.fail(terms, standing)
         assert isinstance(counted, Standing)
         waiter = Waiter(counted, terms, self.now, earliest, lambda: self.woken.append(waiter))
@@ -54,7 +54,7 @@ def until(seen: Go | Wait | Refused) -> float:
 
 
 def test_an_attempt_that_fails_while_nobody_succeeds_counts_for_none_but_the_first():
-    """However often it fails."""
+    """While no operation succeeds, only the first failed attempt of an operation counts, however often it fails."""
     scene = Scene()
     standing = scene.fail()
     for _ in range(20):
@@ -74,7 +74,7 @@ def test_what_fails_while_others_succeed_fails_after_max_attempts(most):
 
 
 def test_a_first_try_success_that_was_only_counted_is_a_success_too():
-    """Nobody told the line of it."""
+    """A success that was only counted, and not told to the line, ends the grace as well."""
     scene = Scene()
     standing = scene.fail()
     scene.firsts += 1
@@ -83,7 +83,7 @@ def test_a_first_try_success_that_was_only_counted_is_a_success_too():
 
 @pytest.mark.parametrize(("age", "counted"), [(9.9, 1), (10.0, 2), (60.0, 2)])
 def test_a_throttled_attempt_counts_for_none_but_the_first_while_it_may_wait(age, counted):
-    """Others succeed, as they do where a server lets some through; after twice its patience it counts as any."""
+    """Throttled attempts do not count while others succeed, until the operation is twice its patience old."""
     scene = Scene()
     standing = scene.fail(throttled=True)
     scene.now = age
@@ -114,12 +114,12 @@ def test_one_attempt_is_one_attempt_also_where_it_was_throttled():
     ],
 )
 def test_how_long_an_operation_waits(terms, began, down_since, leaves):
-    """Until the deadline; without one until the outage is as old as patience, and twice that in all."""
+    """Without a deadline, an operation waits until the outage is as old as patience, or for twice that in all."""
     assert leaves == Waiter(Standing(began), terms, began, 0.0, bool).leaves_at(down_since)
 
 
 def test_a_plain_operation_is_refused_at_once_when_the_outage_is_as_old_as_patience():
-    """It fails as fast as without retries; one with a deadline still waits."""
+    """Such an operation fails as fast as without retries; one with a deadline still waits."""
     scene = Scene()
     first = scene.join()
     assert isinstance(first, Waiter)
@@ -165,7 +165,7 @@ def test_in_a_hiccup_a_success_lets_two_go():
 
 @pytest.mark.parametrize(("age", "usual", "gone"), [(0.9, 0.1, 2), (1.1, 0.1, 0), (1.5, 1.0, 2), (2.5, 1.0, 0)])
 def test_an_outage_is_a_gap_of_a_second_and_of_two_usual_ones(age, usual, gone):
-    """After one, a success lets 0.4 of a waiter go, not two."""
+    """After a shorter gap a success lets two waiters go, after an outage only 0.4."""
     scene = Scene(age=100.0, firsts=round(100 / usual))
     for _ in range(5):
         scene.join(Terms(deadline=200.0))
@@ -188,7 +188,7 @@ def test_after_an_outage_each_success_lets_two_fifths_of_a_waiter_go():
 
 
 def test_recovery_is_slow_until_the_backlog_is_drained():
-    """For 2.5 times as long as the outage was, or as anybody would have waited; then two go for each success."""
+    """The recovery lasts 2.5 times as long as the outage, or as the longest wait; then two go for each success."""
     scene = Scene(age=100.0, firsts=1000)
     for _ in range(9):
         scene.join(Terms(deadline=120.0))
@@ -206,7 +206,7 @@ def test_recovery_is_slow_until_the_backlog_is_drained():
     ("latency", "timeout", "gone"), [(0.0, 1.0, 2), (0.5, None, 2), (0.5, 1.0, 0), (1.0, 1.0, 0), (5.0, 1.0, 0)]
 )
 def test_a_slow_success_lets_fewer_go(latency, timeout, gone):
-    """By the square of what is left of the time-out: at half of it a quarter, at all of it nobody."""
+    """The credit is the square of the rest of the time-out: a quarter at half of it, nothing at all of it."""
     scene = Scene(age=100.0, firsts=1000)
     for _ in range(5):
         scene.join()
@@ -230,7 +230,7 @@ def test_the_line_is_served_in_the_order_in_which_operations_began():
 
 
 def test_who_has_not_two_latencies_left_is_passed_over():
-    """It would be let go in vain."""
+    """A waiter with less than two latencies to its deadline would go in vain, so the next one goes."""
     scene = Scene(age=100.0, firsts=1000)
     late, other = scene.join(Terms(deadline=101.0)), scene.join(Terms(deadline=200.0))
     scene.succeed(latency=0.6)
@@ -239,7 +239,7 @@ def test_who_has_not_two_latencies_left_is_passed_over():
 
 
 def test_a_released_waiter_says_what_it_waited_for():
-    """In words for a history; its retry costs no token."""
+    """A released waiter has the reason in words for a history, and its retry costs no token."""
     scene = Scene(age=100.0, firsts=1000)
     waiter = scene.join()
     scene.now += 0.8
@@ -265,7 +265,7 @@ def test_throttling_slows_recovery_down():
 
 
 def test_nobody_is_let_go_before_the_server_said():
-    """Others are, meanwhile; at that moment it goes with what credit is left."""
+    """A waiter with a server's hint goes at that moment, not before; others go meanwhile."""
     scene = Scene(age=100.0, firsts=1000)
     hinted, other = scene.join(earliest=103.0), scene.join()
     scene.succeed()
@@ -329,7 +329,7 @@ def test_the_gap_doubles_with_each_question_in_vain_and_starts_anew_with_a_succe
 
 
 def test_those_who_wait_ask_in_turn():
-    """Who asked in vain goes back to its place, but asks again only after everybody else did."""
+    """A waiter that asked in vain keeps its place, but asks again only after all others."""
     scene, order = Scene(age=100.0, firsts=10_000), []
     terms = Terms(patience=1000.0)
     waiters = {name: scene.join(terms, Standing(99.9 + number / 100)) for number, name in enumerate("abc")}
@@ -342,7 +342,7 @@ def test_those_who_wait_ask_in_turn():
 
 
 def test_a_first_attempt_of_anybody_puts_the_question_off():
-    """First attempts are the probes."""
+    """A first attempt, of any operation, is a probe, and so puts the next question off."""
     scene = Scene(age=100.0, firsts=10_000)
     waiter = scene.join()
     scene.now = 100.4
@@ -354,7 +354,7 @@ def test_a_first_attempt_of_anybody_puts_the_question_off():
 
 
 def test_who_leaves_wakes_the_next_to_ask():
-    """Otherwise nobody would ask."""
+    """A waiter that leaves wakes the next one, which then asks."""
     scene = Scene(age=100.0, firsts=10_000)
     first, second = scene.join(), scene.join()
     scene.line.leave(first, 100.0)
@@ -414,7 +414,7 @@ def test_a_clock_that_jumps_ahead_ends_waits_and_nothing_else(jump):
 
 @given(st.data())
 def test_no_order_of_events_strands_anybody(data):
-    """Each waiter always knows a moment to look again, and is gone by the time that it allows; who asks is in line."""
+    """Each waiter always knows when to look again, and leaves in time; one that asks is in line."""
     scene = Scene(age=data.draw(st.floats(0, 1000)), firsts=data.draw(st.integers(0, 1000)), room=8)
     standings, limits = [], {}
     for _ in range(data.draw(st.integers(1, 40))):

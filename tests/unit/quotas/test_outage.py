@@ -13,13 +13,13 @@ def new_outage() -> Outage:
 
 
 def test_a_place_that_answers_is_always_asked() -> None:
-    """Without a failure there is nothing to hold back."""
+    """A place that has not failed is always asked."""
     outage = new_outage()
     assert [outage.may_ask(0), outage.may_ask(0), outage.fallen_open, outage.failures] == [True, True, False, 0]
 
 
 def test_a_place_that_is_out_is_asked_once_per_interval() -> None:
-    """In an outage nobody asks for retry_interval seconds, and then one caller does."""
+    """During an outage, one caller per retry_interval asks."""
     outage = new_outage()
     for _ in range(FAILURES_IN_A_ROW):
         outage.note_failure(100, "TimeoutError")
@@ -35,7 +35,7 @@ def test_a_place_that_is_out_is_asked_once_per_interval() -> None:
 
 
 def test_a_few_failures_are_no_outage() -> None:
-    """Only several in a row are; an answer between them begins the count anew."""
+    """Only several failures in a row are an outage; an answer begins the count anew."""
     outage = new_outage()
     for _ in range(5):
         for _ in range(FAILURES_IN_A_ROW - 1):
@@ -45,7 +45,7 @@ def test_a_few_failures_are_no_outage() -> None:
 
 
 def test_an_answer_ends_the_outage(caplog: pytest.LogCaptureFixture) -> None:
-    """With an answer everybody asks again, and that is logged once."""
+    """After an answer every caller asks again, which is logged once."""
     outage = new_outage()
     for _ in range(FAILURES_IN_A_ROW):
         outage.note_failure(100, "TimeoutError")
@@ -60,7 +60,7 @@ def test_an_answer_ends_the_outage(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_failures_are_counted_each_and_logged_once_per_interval(caplog: pytest.LogCaptureFixture) -> None:
-    """Of three failures within log_interval one is logged; the next after it tells the count."""
+    """Of several failures within log_interval the first is logged; the next record tells the count."""
     outage = new_outage()
     for now in (0, 1, 9.9, 10):
         outage.note_failure(now, "TimeoutError")

@@ -74,7 +74,7 @@ def test_the_bucket_pays_while_nobody_waits_and_gets_it_back():
 
 
 def test_who_has_a_deadline_leaves_the_last_token_to_those_who_have_none():
-    """Its second retry can wait."""
+    """The second retry of an operation with a deadline waits instead of taking the last token."""
     clock = FakeClock()
     quota = PatientQuota(clock=clock)
     patient = fail(quota, Terms(deadline=3.0))
@@ -97,7 +97,7 @@ def test_on_a_fake_clock_waiting_takes_no_time():
 
 
 def test_a_dead_service_holds_a_plain_operation_a_tenth_of_a_second():
-    """On average over ten minutes, in which nobody else waits for it either; first attempts go on."""
+    """Over ten minutes without other waiters, an operation waits less than 0.1 s on average."""
     clock = FakeClock()
     quota, attempts, operations = PatientQuota(clock=clock), 0, 0
     waited = 0.0
@@ -145,7 +145,7 @@ def test_a_client_whose_first_attempt_always_fails_succeeds_every_time(terms, pa
 
 @pytest.mark.parametrize("terms", [Terms(deadline=9.0), Terms(patience=9.0)])
 def test_a_restart_of_three_seconds_is_ridden_out(terms):
-    """By a client with one operation at a time, too: it asks by itself, more seldom if it saw no success yet."""
+    """A client with one operation at a time asks by itself, and is back within a second after the restart."""
     clock = FakeClock()
     quota, standing = emptied(clock, terms)
     while clock.now() < 3:
@@ -171,7 +171,7 @@ def test_what_cannot_be_let_go_is_not_waited_with():
 
 
 def test_the_lock_is_free_while_the_response_is_let_go_and_while_somebody_waits():
-    """Neither a slow drain nor a waiter stops anybody else."""
+    """Neither the release of a response nor a waiter holds the lock."""
     director = Director()
     quota, standing = emptied(director)
     free = []
@@ -187,7 +187,7 @@ def test_the_lock_is_free_while_the_response_is_let_go_and_while_somebody_waits(
 
 
 def test_a_success_wakes_the_first_in_line_at_that_moment():
-    """Not when it would have looked by itself."""
+    """A success wakes the first in line at once, before it would have looked by itself."""
     director, said = Director(), []
     quota, standing = emptied(director)
     for _ in range(100):
@@ -252,7 +252,7 @@ def test_who_is_interrupted_when_let_go_passes_it_on():
 
 
 def test_the_scope_is_named_while_somebody_waits():
-    """So first attempts that begin meanwhile can say that they do; in health there is nothing to look at."""
+    """The scope is in the set while an operation waits, so that first attempts report to the line."""
     director, lines = Director(), set()
     quota, standing = emptied(director, name="https://a.example:443", lines=lines)
     assert set() == lines
@@ -309,7 +309,7 @@ def test_a_retired_scope_says_so():
 
 
 def test_a_client_that_saw_a_success_asks_sooner():
-    """It knows how often it asks, and that the service was there: after 0.5, 1.5 and 3.5 s."""
+    """A client that saw a success asks after 0.5, 1.5 and 3.5 s, because it knows its own rate."""
     clock = FakeClock()
     quota = PatientQuota(clock=clock)
     quota.first_try((0.0, None))
@@ -323,7 +323,7 @@ def test_a_client_that_saw_a_success_asks_sooner():
 
 
 def test_a_client_with_hardly_any_operations_makes_its_last_retry_late():
-    """Nobody else comes by while it waits: a restart of three seconds is bridged by three fifths of its patience."""
+    """A client that few others would help waits three fifths of its patience before its last retry."""
     clock = FakeClock()
     quota = PatientQuota(clock=clock)
     for _ in range(5):
@@ -335,7 +335,7 @@ def test_a_client_with_hardly_any_operations_makes_its_last_retry_late():
 
 
 def test_nobody_makes_more_retries_past_its_patience_however_much_was_earned():
-    """Its own two it makes, whatever their delay; more of them do not outlast ten seconds."""
+    """An operation makes its own two retries, whatever their delay; further ones end with its patience."""
     clock = FakeClock()
     bucket = PayoffTokenBucket()
     bucket.release(30)
@@ -350,7 +350,7 @@ def test_nobody_makes_more_retries_past_its_patience_however_much_was_earned():
 
 
 def test_a_name_that_never_resolved_is_given_up_soon():
-    """It is misspelt; one that did resolve is waited for as any outage is."""
+    """A name that never resolved is misspelt; one that did resolve is waited for as any outage is."""
     waited = []
     for known in (False, True):
         clock = FakeClock()
@@ -375,7 +375,7 @@ def test_the_price_of_a_retry_that_was_not_made_comes_back():
 
 
 def test_first_tries_are_paid_into_a_counted_quota_before_something_is_taken():
-    """At once for all of them, so that what other processes share is asked only in trouble."""
+    """The rewards of first tries are paid in one sum before tokens are taken, so a shared bucket is asked only then."""
     bucket = TokenBucket(100, initial=20)
     quota = PatientQuota(CountedQuota(bucket, reward=2.0), clock=FakeClock())
     for _ in range(5):
@@ -403,7 +403,7 @@ def test_a_scope_untouched_for_minutes_is_as_good_as_new(failures, later, is_spa
 
 
 def test_what_was_repaired_is_spare():
-    """Nobody waits and nothing is missing."""
+    """A quota is spare if no operation waits on it and no token is missing."""
     quota = PatientQuota(clock=FakeClock())
     quota.succeeded(fail(quota).standing, PLAIN)
     assert quota.is_spare()
@@ -415,7 +415,7 @@ def test_what_was_repaired_is_spare():
 
 
 def test_a_line_stands_in_front_of_any_bucket():
-    """It pays its prices while nobody waits, and gets back what was spent; a waiter's retry costs nothing."""
+    """The bucket pays its price while no operation waits, and gets it back; a waiter's retry costs nothing."""
     clock, shared = FakeClock(), TokenBucket(28)
     quota = PatientQuota(CountedQuota(shared), clock=clock)
     first = fail(quota, price=14)
@@ -431,7 +431,7 @@ def test_a_line_stands_in_front_of_any_bucket():
 
 @pytest.mark.parametrize(("bucket", "held"), [(PayoffTokenBucket(), 0.0), (CountedQuota(TokenBucket(2)), 2.0)])
 def test_a_success_that_lets_somebody_go_makes_no_room_but_returns_what_others_share(bucket, held):
-    """Who waits has the benefit of it; a bucket that processes share would miss the tokens for good."""
+    """A success that lets a waiter go adds nothing to a private bucket, but returns tokens to a shared one."""
     director = Director()
     quota = PatientQuota(bucket, clock=director)
     standing = fail(quota, standing=fail(quota).standing).standing
@@ -443,7 +443,7 @@ def test_a_success_that_lets_somebody_go_makes_no_room_but_returns_what_others_s
 
 
 def test_who_has_a_deadline_leaves_another_bucket_one_retry_too():
-    """Twice the price must be there."""
+    """An operation with a deadline waits unless twice the price is there."""
     shared = TokenBucket(20)
     quota = PatientQuota(CountedQuota(shared), clock=FakeClock())
     assert fail(quota, Terms(deadline=60.0), price=14).waited > 0
@@ -451,7 +451,7 @@ def test_who_has_a_deadline_leaves_another_bucket_one_retry_too():
 
 
 def test_another_bucket_is_not_renewed():
-    """Others may have spent what is missing."""
+    """A foreign bucket is not filled up with time, since others may have spent it."""
     clock, shared = FakeClock(), TokenBucket(14)
     quota = PatientQuota(CountedQuota(shared), clock=clock)
     fail(quota, price=14)
@@ -460,7 +460,7 @@ def test_another_bucket_is_not_renewed():
 
 
 def test_two_adapters_on_one_bucket_never_spend_more_than_it_holds():
-    """Each has a line of its own in front of the same tokens."""
+    """Each adapter has a line of its own in front of the same tokens."""
     bucket, clock = PayoffTokenBucket(), FakeClock()
     one, two = PatientQuota(bucket, clock=clock), PatientQuota(bucket, clock=clock)
     assert ["", ""] == [fail(one).why, fail(two).why]
@@ -475,7 +475,7 @@ def test_two_adapters_on_one_bucket_never_spend_more_than_it_holds():
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 def test_a_child_begins_without_waiters_and_its_parent_keeps_its_own():
-    """Even when another thread held the lock."""
+    """The child's line is empty and the parent's is not, even if another thread held the lock."""
     director = Director()
     quota, standing = emptied(director)
     director.start(quota.failed, standing, PLAIN, Failure())

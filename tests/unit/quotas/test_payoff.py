@@ -67,7 +67,7 @@ def test_a_million_random_steps_agree_with_the_rule():
     [(0, 0, 2.0), (1, 0, 1.0), (2, 0, 0.0), (2, 1, 2.0), (1, 1000, 2.0), (0, 1, 2.0)],
 )
 def test_one_first_try_success_fills_it_to_the_room_of_one_operation(spent, first_tries, held):
-    """However little was left; never beyond."""
+    """A first-try success fills the bucket up to two tokens, however few are left, and never beyond."""
     bucket = PayoffTokenBucket()
     assert [True] * spent == [bucket.take() for _ in range(spent)]
     for _ in range(first_tries):
@@ -88,7 +88,7 @@ def test_what_paid_fades_with_each_first_try_success():
 
 
 def test_the_last_token_goes_to_one_only():
-    """Of many threads that want it at once."""
+    """Of many threads that want the last token at once, one gets it."""
     bucket, got = PayoffTokenBucket(), []
     start = threading.Barrier(8)
 
@@ -106,7 +106,7 @@ def test_the_last_token_goes_to_one_only():
 
 
 def test_a_spare_token_is_left_to_others():
-    """Who can wait asks for two and takes one."""
+    """With ``spare=1`` a token is taken only if two are there."""
     bucket = PayoffTokenBucket()
     assert [True, False, True, False] == [
         bucket.take(spare=1),
@@ -136,7 +136,7 @@ def test_no_first_try_success_is_lost_between_threads():
 
 
 def test_it_is_a_retry_quota():
-    """It can be passed to strategies to be shared."""
+    """The bucket can be passed to strategies, which then share it."""
     bucket = PayoffTokenBucket()
     assert isinstance(bucket, RetryQuota)
     assert bucket.acquire(1.5)
@@ -157,7 +157,7 @@ def test_no_amount_below_nothing_is_taken_or_given(method, amount):
 
 
 def test_renewing_it_takes_nothing_away():
-    """It holds what a new one holds, or more."""
+    """A renewed bucket holds what a new one holds, or more."""
     bucket = PayoffTokenBucket()
     bucket.acquire(2)
     bucket.renew()
@@ -169,7 +169,7 @@ def test_renewing_it_takes_nothing_away():
 
 @pytest.mark.parametrize("twin", [copy.copy, copy.deepcopy, lambda bucket: pickle.loads(pickle.dumps(bucket))])
 def test_a_copy_begins_anew(twin):
-    """Nothing of what was spent goes along."""
+    """A copy is full, whatever was spent of the original."""
     bucket = PayoffTokenBucket()
     bucket.take()
     other = twin(bucket)

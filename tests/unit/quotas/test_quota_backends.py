@@ -40,7 +40,7 @@ def shm_url() -> Iterator[str]:
 
 class TestTheFactory:
     def test_memory_gives_each_scope_a_bucket_of_this_process(self) -> None:
-        """As without a URL."""
+        """Each scope has a bucket in this process's memory, as without a URL."""
         make = quota_factory("memory://", capacity=28, refill_rate=2)
         one, two = make("a"), make("b")
         assert (type(one), one.capacity, one.refill_rate, one is two) == (TokenBucket, 28, 2, False)
@@ -70,7 +70,7 @@ class TestTheFactory:
         ],
     )
     def test_a_bad_url_is_a_configuration_error_without_secrets(self, url: str, allowed: str) -> None:
-        """It is found when the adapter is made, not when the first retry is due."""
+        """The error comes when the adapter is made, not when the first retry is due."""
         with pytest.raises(RetryConfigError, match=r"^quota_url=") as error:
             quota_factory(url)
         assert allowed in str(error.value)
@@ -79,7 +79,7 @@ class TestTheFactory:
         assert error.value.__context__ is None
 
     def test_only_a_bucket_of_this_process_waits(self, shm_url: str) -> None:
-        """Nobody tells a waiter what other processes gave back, so a shared quota refuses the option."""
+        """A shared quota refuses ``on_empty="wait"``, because a waiter would not learn of other processes' returns."""
         assert quota_factory("memory://", on_empty="wait")("a").on_empty == "wait"
         for url in (shm_url, DEAD):
             with pytest.raises(RetryConfigError, match="that processes share does not wait"):
@@ -159,14 +159,14 @@ class TestTheStrategy:
             assert other.bucket("a").available == 8
 
     def test_a_first_try_success_asks_nobody(self) -> None:
-        """While this process knows of nothing spent, a success connects to nothing."""
+        """While this process knows of no spent token, a success connects to nothing."""
         adapter = scripted(200, 200, quota_url=DEAD, quota=500)
         for _ in range(2):
             send(adapter)
         assert [bool] == [hook.first_try for hook in adapter.strategy.hooks.values()]
 
     def test_a_process_that_was_refused_helps_to_refill(self, shm_url: str) -> None:
-        """Others spent the bucket: this process learns it from its first refusal, and then rewards successes."""
+        """Other processes spent the bucket: this one learns it from its first refusal, and then rewards successes."""
         others = StandardRetryStrategy(quota_url=shm_url, quota=14)
         others.bucket(SCOPE).acquire(14)
         adapter = scripted(503, 200, 200, quota_url=shm_url, quota=14)
@@ -186,7 +186,7 @@ class TestTheStrategy:
 @pytest.mark.real_time
 class TestWhatCanBeSeen:
     def test_the_history_says_which_bucket_paid(self, shm_url: str, caplog: pytest.LogCaptureFixture) -> None:
-        """Beside what it held before and after; a bucket that is this process's own is "memory"."""
+        """The history names the source of the tokens; a bucket of this process is "memory"."""
         for url, source in (
             (None, "memory"),
             ("memory://", "memory"),
@@ -207,7 +207,7 @@ class TestWhatCanBeSeen:
             )
 
     def test_the_secret_is_nowhere(self, caplog: pytest.LogCaptureFixture) -> None:
-        """Not in the config, the adapter, the strategy, their snapshots, the history, the exception or the log."""
+        """The secret is in no config, adapter, strategy, snapshot, history, exception or log."""
         with caplog.at_level(logging.DEBUG):
             adapter = scripted(reset_error(), reset_error(), reset_error(), quota_url=DEAD, quota=500)
             with pytest.raises(requests.ConnectionError) as error:

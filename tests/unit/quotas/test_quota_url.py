@@ -123,7 +123,7 @@ def test_a_url_for_another_option_is_not_shown_either() -> None:
 
 
 def test_another_option_is_shown_though_there_is_a_url_in_it() -> None:
-    """Only where a quota's URL may stand is a value withheld that is no text."""
+    """A value that contains a URL is shown, unless the option is one where a quota's URL may stand."""
     with pytest.raises(RetryConfigError, match=r"allowed_methods=\['http://example\.com'\]"):
         RetryConfig(allowed_methods=["http://example.com"])
 
@@ -146,7 +146,7 @@ def test_urls_compare_and_pickle_with_their_secrets() -> None:
 
 
 def test_settings_can_be_taken_out() -> None:
-    """Who connects gets the URL with its secrets, and without the settings that are not for it."""
+    """``without`` gives the URL with its secrets, and without the named settings, for the code that connects."""
     url = QuotaUrl("unix:///run/redis.sock?budget=1&db=2&password=a%26b")
     assert url.without({"budget"}) == "unix:///run/redis.sock?db=2&password=a%26b"
     assert url.without({"budget", "db", "password"}) == "unix:///run/redis.sock"

@@ -157,7 +157,7 @@ class TestTheBucket:
         assert bucket.available == 5
 
     def test_a_bucket_of_a_strategy_is_not_copied_alone(self, redis_server: RedisServer) -> None:
-        """It shares its connections, so its copy would be half a thing; the error says what to do."""
+        """The bucket shares its connections, so a copy alone is refused; the error says what to do."""
         bucket = RedisTokenBucket(link_to(redis_server.url()), "a", capacity=5, refill_rate=0)
         with pytest.raises(TypeError, match="copy the strategy instead"):
             pickle.dumps(bucket)
@@ -171,7 +171,7 @@ class TestTheBucket:
 
     @pytest.mark.parametrize(("option", "value"), [("capacity", -1), ("refill_rate", float("inf"))])
     def test_numbers_out_of_range_are_refused(self, option: str, value: float) -> None:
-        """As by the bucket in memory."""
+        """Numbers out of range are refused, as by the bucket in memory."""
         with pytest.raises(ValueError, match=option):
             RedisTokenBucket("redis://localhost", **{option: value})
 
@@ -237,7 +237,7 @@ class TestTheUrl:
 
 class TestWithoutAnAnswer:
     def test_a_server_that_is_gone(self, own_redis_server: RedisServer, caplog: pytest.LogCaptureFixture) -> None:
-        """Nobody listens: the local bucket answers within the budget, and the log says so once."""
+        """If no server listens, the local bucket answers within the budget, and the log says so once."""
         own_redis_server.kill()
         bucket = RedisTokenBucket(own_redis_server.url("?local_capacity=20"))
         took = [seconds_of(lambda: bucket.acquire(14)) for _ in range(3)]
@@ -376,7 +376,7 @@ class TestWithoutAnAnswer:
         assert (bucket.source, bucket.available, proxy.connections) == ("redis", 472, 2)
 
     def test_a_give_back_on_a_closed_connection_is_not_lost(self, proxy: SpoilingProxy) -> None:
-        """It goes out on a new one."""
+        """A return that meets a closed connection goes out on a new one."""
         bucket = RedisTokenBucket(proxy.url(PATIENT))
         bucket.acquire(100)
         proxy.hang_up()

@@ -24,7 +24,7 @@ def test_a_bucket_at_another_node_is_found(redis_cluster: RedisCluster) -> None:
 
 
 def test_buckets_of_all_nodes_over_one_link(redis_cluster: RedisCluster) -> None:
-    """Each scope has its slot; what many threads ask and give back goes to the right nodes."""
+    """Each scope has its slot; the takes and returns of many threads go to the right nodes."""
     names = [uuid.uuid4().hex for _ in range(30)]
     handle = link_to(redis_cluster.nodes[0].url(PATIENT))
     buckets = [RedisTokenBucket(handle, name, capacity=100, refill_rate=0) for name in names]
@@ -36,7 +36,7 @@ def test_buckets_of_all_nodes_over_one_link(redis_cluster: RedisCluster) -> None
 
 
 def test_a_strategy_shares_its_scopes(redis_cluster: RedisCluster) -> None:
-    """As with a single server: quota_url is all there is to say."""
+    """As with a single server, quota_url is all there is to configure."""
     prefix = uuid.uuid4().hex
     one, two = (
         StandardRetryStrategy(quota_url=node.url(f"{PATIENT}&prefix={prefix}"), quota=28)

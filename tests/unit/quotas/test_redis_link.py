@@ -126,7 +126,7 @@ def test_what_comes_late_is_told_from_what_does_not_come() -> None:
 
 
 def test_a_key_that_moved_is_told_from_other_errors() -> None:
-    """By the class, or, as redis-py 5 has it, by the server's first word."""
+    """A moved key is recognized by the error's class or, with redis-py 5, by the server's first word."""
     response_error = redis_error("ResponseError")
     moved = [redis_error("MovedError")("7 host:1"), redis_error("AskError")("7 host:1")]
     moved += [response_error("MOVED 7 host:1"), response_error("ASK 7 host:1")]
@@ -163,7 +163,7 @@ class TestWhoWaits:
         assert (one.level, server.connects, link.outage.failures) == (0, 1, 0)
 
     def test_one_late_call_costs_one_call(self) -> None:
-        """Who waited for the budget leaves; what was taken for it comes back, and the next is answered."""
+        """A call that waited for the budget leaves; tokens taken for it come back, and the next call is answered."""
         server, one = Server(), account()
         link = server.link(budget=0.01)
         server.gate.clear()
@@ -175,7 +175,7 @@ class TestWhoWaits:
         assert (one.level, one.pending, link.outage.fallen_open) == (486, 0, False)
 
     def test_one_that_was_answered_in_time_speaks_for_the_server(self) -> None:
-        """It was late for the impatient alone: nothing is held against it."""
+        """A caller that left early does not count as a failure, if others were answered in time."""
         server, one = Server(), account()
         link = server.link()
         server.gate.clear()
@@ -222,7 +222,7 @@ class TestWhoWaits:
         assert (first >= 0.2, failures) == (True, [0, 1])
 
     def test_an_operations_own_deadline_is_no_failure_of_the_server(self) -> None:
-        """Neither one that was past before, nor one that ends the wait."""
+        """An operation's deadline, in the past or during the wait, is not counted as a failure."""
         server, one = Server(), account()
         link = server.link()
         server.gate.clear()
@@ -253,7 +253,7 @@ class TestWhoWaits:
         assert (1 <= waited < 1.1, link.outage.failures) == (True, 0)
 
     def test_a_question_that_was_not_sent_yet_is_withdrawn(self) -> None:
-        """Who left is not asked for."""
+        """A question whose caller left before it was sent is not sent."""
         server, one, two = Server(), account(1), account(2)
         link = server.link(budget=0.01)
         server.gate.clear()
@@ -264,7 +264,7 @@ class TestWhoWaits:
         assert "2.0" not in [take for run in server.runs for take in run[2:]]
 
     def test_what_was_refused_to_one_who_left_does_not_come_back(self) -> None:
-        """Nothing was taken for it."""
+        """No tokens come back for a question that the server refused after its caller had left."""
         server, one = Server(), account()
         link = server.link(budget=0.01)
         server.gate.clear()
@@ -358,7 +358,7 @@ class TestFailures:
         assert (link.outage.failures, link.outage.fallen_open) == (1, False)
 
     def test_what_a_server_may_have_booked_late_comes_back(self) -> None:
-        """It has given, and taken: so what it took is owed."""
+        """After a time-out the server has booked the return and, it may be, the take, so the take is given back."""
         server, one = Server(), account()
         link = server.link()
         link.take(one, 100)
@@ -367,7 +367,7 @@ class TestFailures:
         assert (link.take(one, 14), one.pending) == (None, 14)
 
     def test_one_bad_bucket_is_no_failure_of_the_server(self) -> None:
-        """Where others in the same run were answered, only its callers go by themselves."""
+        """If other buckets in the same run were answered, an error of one does not count against the server."""
         server, good, bad = Server(), account(1), account(2)
         link = server.link()
         run = server.run
@@ -400,7 +400,7 @@ class Shifted:
 
 class TestGivingBack:
     def test_it_goes_out_after_an_interval_by_itself(self) -> None:
-        """Nobody needs to ask or to succeed again."""
+        """The return goes out by itself, without another question or success."""
         server, one = Server(), account()
         link = server.link(flush_interval=0.02)
         link.take(one, 100)
@@ -463,7 +463,7 @@ class TestGivingBack:
         assert (server.levels, link._is_idle()) == ({one.key: 410}, True)
 
     def test_a_flush_without_a_server_is_a_failure_like_any_other(self) -> None:
-        """It raises nothing, and it tries once."""
+        """The failed flush counts one failure, raises nothing, and keeps the tokens to give back."""
         server, one = Server(), account()
         link = server.link()
         link.take(one, 100)

@@ -38,7 +38,7 @@ def test_all_or_nothing(redis_server: RedisServer) -> None:
 
 @pytest.mark.real_time
 def test_what_is_given_back_counts_before_what_is_taken(redis_server: RedisServer) -> None:
-    """One run gives and takes; what exceeds the capacity is dropped, and a full bucket is not kept."""
+    """One run gives back first and then takes; tokens above the capacity are dropped, and a full bucket is not kept."""
     run(redis_server, 0, 90)
     assert run(redis_server, 20, 30) == Reply(0, (True,))
     assert run(redis_server, 500, 1) == Reply(99, (True,))
@@ -55,7 +55,7 @@ def test_a_refused_take_keeps_what_was_given(redis_server: RedisServer) -> None:
 
 @pytest.mark.real_time
 def test_one_run_takes_for_many(redis_server: RedisServer) -> None:
-    """Each amount in turn, whole or not at all: what one did not get another may."""
+    """Each amount in turn is taken whole or not at all, so a later, smaller one may be granted."""
     values = arguments(100, 0, 5, 60, [60, 60, 0, 30, 10])
     found = reply_of(redis_server.command("EVAL", SCRIPT, "1", "q:{a}", *values), 5)
     assert found == Reply(0, (True, False, True, True, True))
@@ -63,7 +63,7 @@ def test_one_run_takes_for_many(redis_server: RedisServer) -> None:
 
 @pytest.mark.real_time
 def test_a_bucket_has_a_time_to_live(redis_server: RedisServer) -> None:
-    """Each use renews it."""
+    """Each use of a bucket renews its time to live."""
     run(redis_server, 0, 10, ttl=60)
     assert 59_000 < redis_server.command("PTTL", "q:{a}") <= 60_000
 

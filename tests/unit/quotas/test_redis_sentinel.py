@@ -59,7 +59,7 @@ def test_login_and_options_go_to_the_right_servers() -> None:
 
 
 def test_a_sentinels_url_shows_no_secret() -> None:
-    """Its place has the hosts and the service."""
+    """The place of a sentinel's URL has the hosts and the service, without the secret."""
     config = RetryConfig(quota_url="redis+sentinel://app:secret@s1,[::1]:7/svc?sentinel_password=secret")
     assert str(config.quota_url) == "redis+sentinel://s1:26379,[::1]:7/svc"
     assert "secret" not in repr(config)

@@ -86,7 +86,7 @@ def test_the_longest_unused_full_bucket_goes_first():
 
 
 def test_a_spent_bucket_stays_while_it_is_used():
-    """Where all are spent, the newcomers share one more, so that new hosts bring no new quota."""
+    """If all buckets are spent, the newcomers share one more, so that new hosts bring no new quota."""
     table = buckets(2)
     for scope in "ab":
         table.get(scope).acquire(1)
@@ -144,7 +144,7 @@ def test_what_is_used_past_the_table_is_not_forgotten():
 
 
 def test_what_newcomers_share_is_not_forgotten_while_one_of_them_uses_it():
-    """However long that takes."""
+    """The newcomers' bucket stays while one of them uses it, however long that takes."""
     clock = FakeClock()
     table = ScopeTable(lambda: TokenBucket(10), lambda _: False, 1, clock=clock)
     table.get("a")
@@ -189,7 +189,7 @@ def test_a_use_ends_also_where_the_block_fails():
 
 
 def test_what_goes_may_be_chosen_by_an_age_of_its_own_and_is_told():
-    """Not the table's order but ``used_at`` decides."""
+    """``used_at`` decides which item is given up, not the table's order, and ``retire`` is told."""
     gone = []
     ages = {"a": 3.0, "b": 1.0, "c": 2.0}
     made = iter("abcd")
@@ -203,7 +203,7 @@ def test_what_goes_may_be_chosen_by_an_age_of_its_own_and_is_told():
 
 
 def test_a_newcomer_looks_at_a_few_items_however_many_are_kept():
-    """Those that were looked at in vain go to the end, so that the spare one is found by one of the next newcomers."""
+    """Items that were looked at in vain go to the end, so that one of the next newcomers finds the spare one."""
     looks: list[str] = []
     spare: set[str] = set()
 
@@ -357,7 +357,7 @@ def test_a_fork_within_a_use_forgets_who_used_what():
 
 @pytest.mark.parametrize("used_at", [None, lambda item: 7.0])
 def test_nothing_is_remembered_of_a_scope_that_was_given_up(used_at):
-    """However many come and go; and where nobody tells when an item was used, nothing is remembered at all."""
+    """The table remembers no scope that was given up; without ``used_at`` it remembers nothing at all."""
     table = ScopeTable(object, lambda item: True, 3, used_at=used_at)
     for number in range(20):
         table.get(str(number))

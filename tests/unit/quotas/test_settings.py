@@ -53,7 +53,7 @@ def test_a_setting_out_of_range_is_refused(name: str, value: object, allowed: st
     ],
 )
 def test_the_ends_of_a_range_are_in_it(name: str, value: object) -> None:
-    """Nothing is rounded or raised to something more usual."""
+    """The ends of a range are accepted as they are, without rounding."""
     assert getattr(RedisSettings(**{name: value}), name) == value
 
 
@@ -80,7 +80,7 @@ def test_a_setting_that_is_not_named_has_a_default() -> None:
 def test_the_local_bucket_is_no_larger_than_the_default_quota_unless_told(
     capacity: float, local: float | None, size: float
 ) -> None:
-    """Without a word, the local bucket holds what the shared one does, and at most 500."""
+    """By default, the local bucket holds as many tokens as the shared one, and at most 500."""
     assert SharedQuotaSettings(local_capacity=local).local_bucket_size(capacity) == size
 
 

@@ -70,7 +70,7 @@ def test_what_others_can_use_is_refused(directory: Path) -> None:
 
 
 def test_a_link_is_refused(directory: Path) -> None:
-    """Nobody is made to write somewhere else."""
+    """A symbolic link is refused, so that no process can be made to write elsewhere."""
     (directory / "test.quota").symlink_to(directory / "elsewhere")
     with pytest.raises(OSError, match=r"test\.quota"):
         new_file(directory)
@@ -90,7 +90,7 @@ def test_a_link_is_refused(directory: Path) -> None:
 def test_a_damaged_or_older_file_is_replaced_loudly(
     directory: Path, content: bytes, how: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It is said in the log and by a warning; who has the old one mapped keeps it."""
+    """The log and a warning tell of it; processes that have the old file mapped keep it."""
     path = directory / "test.quota"
     path.write_bytes(content)
     path.chmod(0o600)
@@ -119,7 +119,7 @@ def test_a_full_memory_is_refused_when_the_file_is_made(directory: Path, monkeyp
 
 
 def test_a_file_that_an_older_version_left_without_pages_gets_them(directory: Path) -> None:
-    """It was made by its size alone, and ended the process when the memory was full at the next write."""
+    """Such a file has its size but no pages, and would end the process at a write while the memory is full."""
     path = directory / "test.quota"
     path.write_bytes(HEADER)
     path.chmod(0o600)
@@ -181,7 +181,7 @@ def test_two_open_files_exclude_each_other(directory: Path) -> None:
 
 
 def test_a_lock_is_had_as_soon_as_it_is_free(directory: Path) -> None:
-    """Who waits within the budget gets it."""
+    """A lock that becomes free within the budget is taken."""
     one, two = new_file(directory), new_file(directory)
     one.lock(0.02)
     threading.Timer(0.05, one.unlock).start()
@@ -200,7 +200,7 @@ def test_closing_another_open_file_frees_nothing(directory: Path) -> None:
 
 
 def test_threads_exclude_each_other(directory: Path) -> None:
-    """They share the open file, so its lock does not keep them apart; the thread lock does, within the budget."""
+    """Threads share the open file, so its lock does not keep them apart; the thread lock does, within the budget."""
     file = new_file(directory)
     file.lock(0.02)
     failures: list[Exception] = []
@@ -228,7 +228,7 @@ def test_a_thread_that_runs_late_is_waited_for(directory: Path) -> None:
 
 
 def test_a_lock_is_waited_for_in_parts_of_time_that_this_process_has(directory: Path) -> None:
-    """On a machine where each pause takes three times as long, the holder has no time either: the wait is longer."""
+    """If each pause takes three times as long, so does the wait, because the holder has no time to run either."""
 
     class Starved(FakeClock):
         pauses = 0.0
@@ -317,7 +317,7 @@ def test_after_a_fork_the_file_is_opened_when_it_is_needed(directory: Path) -> N
 
 
 def test_a_file_that_was_replaced_is_left(directory: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Who removes the file splits the quota for a second at most."""
+    """A user who removes the file splits the quota for a second at most."""
     file = new_file(directory)
     file.path.unlink()
     other = new_file(directory)
@@ -332,7 +332,7 @@ def test_a_file_that_was_replaced_is_left(directory: Path, caplog: pytest.LogCap
 
 @pytest.mark.parametrize("held", [True, False])
 def test_a_file_that_is_in_place_is_kept(directory: Path, held: bool) -> None:
-    """So is one that another thread is using just now."""
+    """A file in place is kept, and so is one that another thread is using just now."""
     file = new_file(directory)
     memory = file.memory
     if held:
@@ -355,7 +355,7 @@ def test_a_file_that_is_locked_for_good_cannot_be_opened(directory: Path) -> Non
 
 
 def test_a_file_replaced_while_it_is_opened_is_opened_again(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Between opening and locking, another process may have replaced it."""
+    """Another process may replace the file between opening and locking, so it is opened again."""
     real = shared_file.wait_for_lock
     replaced: list[bool] = []
 

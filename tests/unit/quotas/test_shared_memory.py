@@ -129,14 +129,14 @@ def test_copies_are_handles_of_the_same_bucket(directory: Path) -> None:
 
 @pytest.mark.parametrize("name", ["", "a/b", "../a", "a b", "x" * 65])
 def test_a_bad_name_is_refused(name: str) -> None:
-    """It becomes a file's name."""
+    """A name becomes a file's name, so other characters are refused."""
     with pytest.raises(ValueError, match=r"^name="):
         SharedMemoryTokenBucket(name)
 
 
 @pytest.mark.parametrize(("option", "value"), [("capacity", -1), ("refill_rate", float("inf"))])
 def test_numbers_out_of_range_are_refused(directory: Path, option: str, value: float) -> None:
-    """As by the bucket in memory."""
+    """Numbers out of range are refused, as by the bucket in memory."""
     with pytest.raises(ValueError, match=option):
         new_bucket(directory, **{option: value})
 
@@ -168,7 +168,7 @@ class TestWithoutTheLock:
         assert bucket.available == 410
 
     def test_one_late_call_costs_one_call(self, directory: Path) -> None:
-        """Only the take that did not get the lock is the local bucket's; what it took goes back there."""
+        """Only the take that did not get the lock uses the local bucket, and its tokens go back there."""
         bucket, holder = new_bucket(directory, settings=SharedQuotaSettings(local_capacity=20)), new_bucket(directory)
         bucket.acquire(100)
         holder._file.lock(1)
@@ -193,7 +193,7 @@ class TestWithoutTheLock:
         assert (bucket.acquire(1), bucket.source, bucket.failures) == (True, "shared memory", 0)
 
     def test_threads_that_wait_in_line_are_late_together(self, directory: Path) -> None:
-        """Who stands behind a thread that waited in vain for another process does not wait again."""
+        """A thread behind one that waited in vain for another process does not wait again."""
         bucket, holder = new_bucket(directory, settings=SharedQuotaSettings(budget=0.2)), new_bucket(directory)
         bucket.acquire(0)
         holder._file.lock(1)
@@ -206,7 +206,7 @@ class TestWithoutTheLock:
         holder._file.unlock()
 
     def test_a_file_that_cannot_be_opened_again(self, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """After a fork, or when the file was replaced: fall open."""
+        """If the file cannot be opened again, after a fork or when it was replaced, the bucket falls open."""
         bucket = new_bucket(directory)
         bucket.acquire(1)
         bucket._file.close()
@@ -329,7 +329,7 @@ class TestRoom:
         assert (newcomer.available, spent.available) == (41, 49)
 
     def test_latecomers_share_one_bucket(self, directory: Path) -> None:
-        """Where every place holds a spent bucket, newcomers spend from one together."""
+        """If every place holds a spent bucket, newcomers spend from one together."""
         memory = SharedMemory("test", directory=directory)
 
         def bucket(scope: int) -> SharedMemoryTokenBucket:
@@ -375,7 +375,7 @@ print(sum(codes), bucket.available, bucket.failures)
 
 
 def test_the_default_directory_is_shared_by_a_users_processes() -> None:
-    """Without a directory, another process with the same name meets us."""
+    """Without a directory, a process of the same user finds the bucket by its name."""
     name = f"test-{os.getpid()}-{threading.get_ident()}"
     bucket = SharedMemoryTokenBucket(name, capacity=20)
     try:

@@ -58,7 +58,7 @@ def test_the_layout() -> None:
 
 
 def test_a_file_is_one_for_all_that_run_this_version() -> None:
-    """Its first bytes say what it is, of which version, and how it is laid out; a scope has the same key everywhere."""
+    """The file's first bytes give format, version and layout; a scope has the same key everywhere."""
     assert HEADER == b"SmithyQ\x01" + b"\x40\0\0\0" + b"\x01\x04\0\0" + bytes(48)
     assert key_of("https://api.example.com:443").hex() == "fe94d59ceeabf9936bc49d28bf9cd914"
     data = bytes.fromhex("0100000000000000" + KEY.hex() + "000000000000f03f" + "0000000000000040" + "7dd792cd")

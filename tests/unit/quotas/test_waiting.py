@@ -22,7 +22,7 @@ PAUSE = threading.Event()
 
 
 class Director:
-    """One fake clock for many threads: time moves on only when everybody rests, and then to the next end of a rest."""
+    """One fake clock for many threads: time moves on when all of them rest, to the end of the next rest."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -143,7 +143,7 @@ def test_many_waiters_are_served_one_by_one(director, count):
 
 
 def test_returned_tokens_wake_the_first_in_line_at_once(director):
-    """Without any refill: the one who waits is served at the moment of the return, the next at the next."""
+    """Without refill, waiters are served in turn at the moment of a return."""
     bucket = TokenBucket(10, on_empty="wait", clock=director)
     assert bucket.acquire(10)
     said = waiters(director, bucket, 4, 2)
@@ -246,7 +246,7 @@ def test_who_is_interrupted_lets_the_next_one_forward(director):
     ids=["no capacity", "nothing out and no refill", "more than it can ever hold"],
 )
 def test_where_nothing_could_ever_bring_the_tokens_waiting_is_refused_at_once(bucket, amount):
-    """Nobody sleeps for nothing."""
+    """A wait that nothing could end is refused at once."""
     assert bucket.acquire(amount) is False
     assert bucket.clock.sleeps == []
 
@@ -315,7 +315,7 @@ def test_a_dropped_loan_is_noticed_before_long(director):
 
 
 def test_what_was_dropped_before_is_not_waited_for():
-    """Who comes after the drop is refused at once."""
+    """An operation that comes after the drop is refused at once."""
     bucket = TokenBucket(5, on_empty="wait", clock=FakeClock())
     assert bucket.acquire(5)
     loan = loan_of(bucket, 5)
@@ -392,7 +392,7 @@ class Interrupting(FakeClock):
 
 
 def test_an_interrupt_leaves_the_line_in_order():
-    """Who was interrupted is gone from it; tokens granted at that very moment are put back."""
+    """An interrupted waiter leaves the line; tokens granted at that very moment are put back."""
     clock = Interrupting()
     bucket = TokenBucket(10, initial=0, refill_rate=1, on_empty="wait", clock=clock)
     with pytest.raises(KeyboardInterrupt):
@@ -407,7 +407,7 @@ def test_an_interrupt_leaves_the_line_in_order():
 
 
 def test_tokens_put_back_after_an_interrupt_do_not_overfill_the_bucket():
-    """Others may have filled it meanwhile."""
+    """Tokens that are put back are dropped if others have filled the bucket meanwhile."""
 
     class Filling(FakeClock):
         def wait(self, condition, seconds):
@@ -505,13 +505,13 @@ class Broken(Exception):
 
 
 def fail(strategy, token=None):
-    """One more failure of an operation: its next token."""
+    """Fail one more attempt of an operation, and return its next token."""
     token = token or strategy.acquire_initial_retry_token()
     return strategy.refresh_retry_token_for_retry(token_to_renew=token, error=Broken())
 
 
 def test_token_refresh_waits_on_the_bucket():
-    """Through the strategy: the second retry finds 6 of 14 tokens and waits for the refill."""
+    """The second retry finds 6 of 14 tokens, and waits in the strategy for the refill."""
     clock = FakeClock()
     strategy = StandardRetryStrategy(clock=clock, quota=20, refill_rate=4, on_empty="wait")
     fail(strategy)

@@ -50,7 +50,7 @@ def idle(response: requests.Response) -> int:
 
 @pytest.mark.parametrize(("keep", "expected"), [(True, 1), (False, 0)])
 def test_a_discarded_response_keeps_its_connection_only_where_that_is_wanted(keep: bool, expected: int) -> None:
-    """After throttling it goes back to the pool, after a transient failure it is closed."""
+    """A discarded response gives its connection back with ``keep=True``; otherwise the connection is closed."""
     with FaultServer(Reply(503, body=b"later")) as server, session(max_attempts=1) as made:
         response = unread(server, made)
         answer = HeldResponse(response, preload=False)
@@ -61,7 +61,7 @@ def test_a_discarded_response_keeps_its_connection_only_where_that_is_wanted(kee
 
 @pytest.mark.parametrize(("size", "expected"), [(65_536, 1), (65_537, 0)])
 def test_64_kib_of_a_discarded_body_are_read_and_no_more(size: int, expected: int) -> None:
-    """To keep its connection."""
+    """Up to 64 KiB of a body are read to keep its connection; with a longer body the connection is closed."""
     with FaultServer(Reply(429, body=b"x" * size)) as server, requests.Session() as session:
         response = session.get(server.url, stream=True)
         HeldResponse(response, preload=False).discard(keep=True)
@@ -92,7 +92,7 @@ def test_a_success_is_left_its_connection() -> None:
 
 @pytest.mark.parametrize("way", ["discard", "close", "hand_over"])
 def test_a_success_is_let_go_as_any_other_response(way: str) -> None:
-    """Of one that was not read nothing stays open, unless it is the caller's."""
+    """An unread success that is not handed over leaves nothing open."""
     with FaultServer(Reply(200, body=LONG)) as server, session(max_attempts=1) as made:
         response = unread(server, made)
         connection = response.raw._connection
@@ -124,7 +124,7 @@ def test_a_short_answer_is_handed_on_unread_with_its_connection() -> None:
 
 @pytest.mark.parametrize(("size", "expected"), [(10, True), (300_000, False)])
 def test_only_a_short_stream_outlives_its_connection(size: int, expected: bool) -> None:
-    """It is looked at before its connection goes, in case that no retry is allowed after the wait."""
+    """A stream with a short body is read before its connection goes, as no retry may be allowed after the wait."""
     with FaultServer(Reply(503, body=b"x" * size)) as server, session(max_attempts=1) as made:
         response = unread(server, made)
         answer = HeldResponse(response, preload=False)
@@ -199,7 +199,7 @@ def test_a_discarded_body_of_exactly_64_kib_leaves_a_connection_that_can_be_used
 
 
 def test_of_a_long_answer_the_beginning_is_enough() -> None:
-    """It is there to be classified; the rest comes when it is read."""
+    """The first 64 KiB are there for classifiers; the rest is read when the caller reads the body."""
     with FaultServer(Reply(500, body=LONG)) as server, session(max_attempts=1) as made:
         answer = HeldResponse(unread(server, made), preload=True)
         assert answer.look()
@@ -221,7 +221,7 @@ def test_a_broken_answer_is_closed() -> None:
 
 @pytest.mark.parametrize(("preload", "usual"), [(True, 5), (False, 7)])
 def test_only_a_body_that_the_caller_reads_has_no_deadline(preload: bool, usual: float) -> None:
-    """From then on each read may take what the caller allows, as without a deadline."""
+    """Once the response is handed over, each read may take the caller's timeout, as without a deadline."""
     with FaultServer(Reply(500, body=b"oh")) as server, session(max_attempts=1) as made:
         bound = TimeLimits(RetryConfig(operation_timeout=5), NOTHING, FakeClock())
         response = made.get(server.url, stream=True, timeout=bound.begin(7))
@@ -257,13 +257,13 @@ def test_whatever_goes_wrong_in_a_body_is_named_as_requests_names_it() -> None:
 
 
 def test_what_goes_wrong_before_there_is_a_body_keeps_its_name() -> None:
-    """It may be a bug of the caller's own."""
+    """An error before there is a response may be a bug of the caller's own, so it stays as it is."""
     bug = ValueError("odd")
     assert as_requests_error(bug, None, limits(), prepare()) is bug
 
 
 def test_time_that_is_up_is_named_as_requests_names_it() -> None:
-    """With the caller's request."""
+    """The exception is a ReadTimeout of requests, with the caller's request."""
     clock, request = FakeClock(), prepare()
     bound = TimeLimits(RetryConfig(operation_timeout=1), NOTHING, clock)
     bound.begin(None)
@@ -278,7 +278,7 @@ def test_time_that_is_up_is_named_as_requests_names_it() -> None:
 def test_an_unread_answer_that_an_exception_carries_holds_no_connection(
     body: bytes, expected: bytes, kept: int
 ) -> None:
-    """Nobody has a response to close: what is short and there is read, anything else is closed unread."""
+    """No caller has a response to close, so a short body is read, and anything else is closed unread."""
     with FaultServer(Reply(503, body=body)) as server, requests.Session() as session:
         session.mount("http://", RetryAdapter(max_attempts=1, pool_block=True, pool_maxsize=1, raise_on_status=True))
         for _ in range(2):
@@ -345,7 +345,7 @@ def test_a_success_that_is_none_is_let_go_like_any_failure(verdict: RetryAction,
 
 
 def test_the_connections_of_others_stay_open() -> None:
-    """Of what lies in the pool, only the connection that the response came over is closed."""
+    """Of the pool's connections, only that of the response is closed."""
     with FaultServer(Reply(body=b"fine")) as server, requests.Session() as session:
         session.mount("http://", RetryAdapter())
         first, second = (session.get(server.url, stream=True) for _ in range(2))
@@ -404,7 +404,7 @@ BROKEN: dict[str, Any] = {
 def test_a_broken_body_leaves_nothing_to_the_garbage_collector(
     broken: Any, status: int, options: dict[str, Any]
 ) -> None:
-    """Its response is gone with its exception, as with a plain adapter."""
+    """The response of a broken body is freed with its exception, as with a plain adapter."""
     with requests.Session() as plain:
         if left_over(plain, broken(status)):
             pytest.skip("a plain adapter leaves one, too: contextlib's __exit__ holds the traceback since Python 3.12")

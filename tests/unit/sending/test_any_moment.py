@@ -31,7 +31,7 @@ class Leaping:
         return time.time()
 
     def sleep(self, seconds: float) -> None:
-        """Not for real."""
+        """Do not sleep."""
 
 
 @pytest.fixture(autouse=True)

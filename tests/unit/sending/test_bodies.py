@@ -225,7 +225,7 @@ def test_a_one_shot_body_is_sent_once(make):
 
 
 def test_one_byte_is_a_body_too():
-    """Nothing is not sent in its place."""
+    """A body of one byte that has been read is not replaced by an empty one."""
     bodies, response = sent_bodies(Shrinking(1), 503)
     assert ([b"x"], 503) == (bodies, response.status_code)
 
@@ -241,7 +241,7 @@ def test_what_is_nothing_known_is_sent_as_it_is_and_once(body):
 
 
 def test_what_can_be_read_is_read():
-    """As requests does, which prefers that to iterating."""
+    """A body that can be read is read rather than iterated, as by requests."""
     text = b"one\ntwo\n"
     bodies, response = sent_bodies(LineReader(text), 503)
     assert ([text], 503) == (bodies, response.status_code)
@@ -315,7 +315,7 @@ def test_a_body_that_gives_less_the_second_time_is_broken_off():
 
 
 def test_a_body_whose_iterator_cannot_be_had_again_is_not_replayed():
-    """When asking for a new iterator fails, or gives the old one, the first answer stands."""
+    """If asking for a new iterator fails, or gives the old one, the first answer stands."""
 
     class Once:
         def __init__(self) -> None:
@@ -449,7 +449,7 @@ def test_any_offset_of_any_file(data, offset):
     [(None, True), ("", True), (b"", True), (bytearray(), True), (io.BytesIO(), False), ([], False)],
 )
 def test_bytes_like(body, expected):
-    """Nothing, text and buffers are bytes-like; files and lists are not."""
+    """None, text and buffers are bytes-like; files and lists are not."""
     assert expected == is_bytes_like(body)
 
 
@@ -500,7 +500,7 @@ class ReadingOnce(Reading):
 @pytest.mark.parametrize("rows", [[b"row %d;" % number for number in range(12)], [b"same row;"] * 12], ids=repr)
 @pytest.mark.parametrize("drawn", range(1, 12))
 def test_what_is_left_of_a_shared_source_is_never_sent_as_the_body(rows, drawn):
-    """Although it is longer than what was drawn, and may look the same."""
+    """The rest of a shared source is not replayed, even if it is longer than the part drawn or looks the same."""
     guard = ReplayGuard(Rows(*rows))
     parts = iter(guard)
     for _ in range(drawn):
@@ -580,7 +580,7 @@ def test_a_body_that_failed_is_not_replayed():
 
 
 def test_a_body_without_an_end_is_not_drawn_for_ever(monkeypatch):
-    """Nobody waits longer than a second for what will not be sent."""
+    """The guard stops drawing on an endless body after a second, because the rest will not be sent."""
     monkeypatch.setattr("requests_smithy_retry.sending.replay.DRAW_SECONDS", 0)
 
     class Endless(Chunks):
@@ -594,7 +594,7 @@ def test_a_body_without_an_end_is_not_drawn_for_ever(monkeypatch):
 
 
 def test_what_is_no_part_of_a_body_is_refused_as_requests_refuses_it():
-    """By a TypeError."""
+    """A part that is not bytes or text raises TypeError, as in requests."""
     with pytest.raises(TypeError):
         list(ReplayGuard(Chunks(5)))
 
@@ -618,7 +618,7 @@ HOPS = {
     ],
 )
 def test_a_body_that_was_read_is_not_sent_again_after_a_redirect_or_a_challenge(hop, make):
-    """Each hop is an operation of its own; an empty body in its place would be accepted as the caller's."""
+    """The hop raises instead of sending an empty body, which the server would accept as the caller's."""
     with FaultServer([HOPS[hop], Reply(200)]) as server, session() as client:
         with pytest.raises(requests.exceptions.UnrewindableBodyError, match="earlier request") as caught:
             client.put(server.url, data=make(), auth=HTTPDigestAuth("u", "p") if hop == "digest" else None)
@@ -629,7 +629,7 @@ def test_a_body_that_was_read_is_not_sent_again_after_a_redirect_or_a_challenge(
 @pytest.mark.parametrize("hop", HOPS)
 @pytest.mark.parametrize("make", [lambda: io.BytesIO(TEXT), lambda: Chunks(TEXT), lambda: deque([TEXT]), lambda: TEXT])
 def test_a_body_that_can_be_sent_again_follows_a_redirect_or_a_challenge(hop, make):
-    """As with a plain adapter; and it is replayed there as everywhere."""
+    """The body is sent on after the hop, as with a plain adapter, and again after a 503 there."""
     with FaultServer([HOPS[hop], Reply(503), Reply(200)]) as server, session() as client:
         request = requests.Request("PUT", server.url, data=make()).prepare()
         if hop == "digest":
@@ -643,7 +643,7 @@ def test_a_body_that_can_be_sent_again_follows_a_redirect_or_a_challenge(hop, ma
 @pytest.mark.parametrize("status", [307, 308])
 @pytest.mark.parametrize("offset", [0, 3])
 def test_what_requests_forgets_to_bring_back_is_sent_whole_after_a_redirect(status, offset):
-    """It brings back only what has ``__iter__``; the rest of a reader under the length of all of it ends in a stall."""
+    """A redirect in requests rewinds only bodies with ``__iter__``; without our rewinding the upload would stall."""
     body = OnlyTellAndSeek(TEXT)
     body.read(offset)
     with FaultServer([Reply(status, headers={"Location": "/there"}), Reply(503), Reply(200)]) as server:
@@ -653,7 +653,7 @@ def test_what_requests_forgets_to_bring_back_is_sent_whole_after_a_redirect(stat
 
 
 def test_a_memory_map_is_sent_whole_after_a_redirect():
-    """It has no ``__iter__``, and stands at its end by then."""
+    """A memory map has no ``__iter__`` and stands at its end by then, and is sent whole again."""
     with tempfile.TemporaryFile() as file, FaultServer([HOPS["307"], Reply(200)]) as server, session() as client:
         file.write(TEXT)
         file.flush()
@@ -684,7 +684,7 @@ def test_a_file_is_sent_whole_after_a_challenge_whose_handler_forgets_it():
 
 
 def test_a_file_that_cannot_go_back_is_not_sent_after_a_challenge():
-    """Its rest is not the caller's body."""
+    """The rest of such a file is not the caller's body, so nothing is sent after the challenge."""
     with FaultServer([HOPS["digest"], Reply(200)]) as server, session() as client:
         with pytest.raises(requests.exceptions.UnrewindableBodyError):
             client.put(server.url, data=StuckAtEnd(TEXT), auth=Challenged(), timeout=60)
@@ -707,7 +707,7 @@ def test_a_generator_that_was_begun_by_the_caller_is_sent_from_there():
 
 
 def test_a_generator_that_has_ended_is_not_sent():
-    """It would be an empty body."""
+    """A generator that has ended would be an empty body, so it is not sent."""
     parts = (part for part in [TEXT])
     list(parts)
     with pytest.raises(requests.exceptions.UnrewindableBodyError):

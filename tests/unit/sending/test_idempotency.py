@@ -50,14 +50,14 @@ def test_one_character_is_a_key() -> None:
 
 
 def test_a_request_with_a_key_is_sent_again() -> None:
-    """After any failure, as often as the strategy allows, with the same key."""
+    """After any failure a request with a key is sent again, with the same key, as often as the strategy allows."""
     adapter = scripted(reset_error(), 500, 200)
     assert send(adapter, "POST", headers={"idempotency-key": "mine"}).status_code == 200
     assert [sent.headers.get("idempotency-key") for sent in adapter.sent] == ["mine"] * 3
 
 
 def test_the_name_of_the_header_is_an_option() -> None:
-    """Under another name it is found, and under the draft's name no longer."""
+    """A key under the configured name counts, and one under the draft's name no longer does."""
     adapter = scripted(500, 200, idempotency_header="X-Request-Key")
     assert send(adapter, "POST", headers={"X-Request-Key": "k"}).status_code == 200
     adapter.script = [500]
@@ -65,7 +65,7 @@ def test_the_name_of_the_header_is_an_option() -> None:
 
 
 def test_a_minted_key_is_the_same_on_every_attempt_and_another_one_for_each_operation() -> None:
-    """It has the draft's syntax: a UUID as a string of RFC 8941, in quotes."""
+    """A minted key has the draft's syntax: a UUID as a string of RFC 8941, in quotes."""
     adapter = scripted(reset_error(), read_timeout(), 200, 500, 200, idempotency_key=True)
     request = prepare("POST", data=b"x")
     assert adapter.send(request).status_code == 200
@@ -76,7 +76,7 @@ def test_a_minted_key_is_the_same_on_every_attempt_and_another_one_for_each_oper
 
 
 def test_the_callers_request_is_not_changed() -> None:
-    """Neither its headers nor what the response says was sent."""
+    """The caller's request gets no key, and stays the request of the response."""
     adapter = scripted(200, idempotency_key=True)
     request = prepare("POST", data=b"x")
     response = adapter.send(request)
@@ -87,7 +87,7 @@ def test_the_callers_request_is_not_changed() -> None:
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"])
 def test_idempotent_methods_get_no_key(method: str) -> None:
-    """They need none (RFC 9110 9.2.2)."""
+    """Idempotent methods need no key (RFC 9110 9.2.2)."""
     adapter = scripted(200, idempotency_key=True)
     send(adapter, method)
     assert keys_of(adapter) == [None]
@@ -104,14 +104,14 @@ def test_a_key_that_is_there_is_kept() -> None:
     "option", [lambda request: request.method + "-1", lambda: "POST-1"], ids=["request", "nothing"]
 )
 def test_a_function_makes_the_key(option: Any) -> None:
-    """It is given the request if it takes one, is asked once, and its text is sent as it is."""
+    """The function is given the request if it takes one, and is asked once; its text is sent as it is."""
     adapter = scripted(500, 200, idempotency_key=option)
     send(adapter, "POST")
     assert keys_of(adapter) == ["POST-1", "POST-1"]
 
 
 def test_a_callable_without_a_signature_gets_the_request() -> None:
-    """Nobody can tell what it takes."""
+    """A callable without a signature is called with the request."""
 
     class Unsigned:
         @property
@@ -143,7 +143,7 @@ def test_the_option_takes_nothing_else() -> None:
 
 
 def test_it_can_be_said_for_one_operation() -> None:
-    """In a block, on or off; each operation in it has a key of its own."""
+    """A block switches minted keys on or off; each operation in it has a key of its own."""
     adapter = scripted(200, 200, 200)
     with retry_options(idempotency_key=True):
         send(adapter, "POST")
@@ -182,7 +182,7 @@ def test_a_redirect_hop_has_a_key_of_its_own() -> None:
 
 
 def test_a_hop_that_becomes_a_get_has_none() -> None:
-    """As after a 303."""
+    """The GET that follows a 303 has no key."""
     adapter = scripted(Reply(303, {"Location": "/elsewhere"}), 200, idempotency_key=True)
     session_with(adapter).post("https://api.example.com/things", data=b"x")
     assert [key is None for key in keys_of(adapter)] == [False, True]
@@ -213,7 +213,7 @@ def test_with_a_key_409_is_retried_and_422_forbidden() -> None:
 
 @pytest.mark.parametrize("status", [409, 422])
 def test_without_a_key_both_mean_what_they_say(status: int) -> None:
-    """Nothing that a retry would help."""
+    """Without a key, 409 and 422 are not retried."""
     history = retry_history(send(scripted(status), "POST"))
     assert history.stop_reason is StopReason.NOT_RETRYABLE
 
@@ -226,7 +226,7 @@ def test_no_key_is_minted_where_retries_are_switched_off() -> None:
 
 
 def test_an_exception_has_the_callers_request() -> None:
-    """Not the copy that carried the key."""
+    """An exception has the caller's request, not the copy that carried the key."""
     request = prepare("POST")
     with pytest.raises(requests.ConnectionError) as caught:
         scripted(reset_error(), idempotency_key=True, max_attempts=1).send(request)

@@ -48,7 +48,7 @@ class Late:
         raise RetryError("no", stop_reason=StopReason.NOT_RETRYABLE)
 
     def record_success(self, *, token: Any) -> None:
-        """Nothing is kept."""
+        """Do nothing."""
 
 
 class Interrupted(FakeClock):
@@ -68,7 +68,7 @@ def test_a_first_wait_past_the_deadline_is_not_made(wait: float, time: float) ->
 
 
 def test_a_deadline_that_passed_before_the_first_attempt_is_judged_as_any_failure() -> None:
-    """Where nothing is to be waited for, the strategy and its classifiers have their say."""
+    """If there is nothing to wait for, the strategy and its classifiers judge, as after any failure."""
     clock = FakeClock()
     with retry_options(deadline=1, clock=clock):
         clock.advance(2)
@@ -95,7 +95,7 @@ def test_what_is_not_sent_for_want_of_a_permit_names_the_request(stream: bool) -
 
 
 class Stinting(StandardRetryStrategy):
-    """It lets nobody send a second attempt."""
+    """A strategy that refuses every permit for a second attempt."""
 
     def send_permit(self, *, token: Any, deadline: float | None, waited: float) -> None:
         if token.retry_count:
@@ -105,7 +105,7 @@ class Stinting(StandardRetryStrategy):
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("status", [200, 503])
 def test_a_last_answer_that_was_let_go_for_a_permit_is_handed_on_where_it_is_short(status: int, stream: bool) -> None:
-    """It was read before the wait; of one that is long nothing is handed on, and the exception names the request."""
+    """A short answer was read before the wait, and is handed over; in place of a long one an exception is raised."""
     verdict = classifier(lambda outcome: RetryAction.transient_error(), sees_successes=True)
     for body, is_kept in ((b"why", status == 503 or not stream), (LONG, status == 200 and not stream)):
         strategy = Stinting(clock=FakeClock(), classifiers=[verdict], max_attempts=4)
@@ -169,7 +169,7 @@ def test_a_short_answer_that_cannot_be_decoded_is_lost_too() -> None:
 def test_a_long_answer_is_closed_only_where_an_exception_carries_it(
     status: int, raises: bool, expected: bytes | None
 ) -> None:
-    """With ``stream=True`` nobody else would: one after the other, requests find the only connection free."""
+    """With ``stream=True``, an answer that only an exception carries is closed, so the next send finds a connection."""
     with (
         FaultServer(Reply(status, body=LONG)) as server,
         at_once(max_attempts=1, raise_on_status=raises, pool_block=True, pool_maxsize=1) as made,
@@ -186,7 +186,7 @@ def test_a_long_answer_is_closed_only_where_an_exception_carries_it(
 
 @pytest.mark.parametrize("is_judged", [False, True])
 def test_an_interrupt_closes_the_answer_whenever_it_comes(is_judged: bool) -> None:
-    """Before there is anything to judge, and while a classifier looks."""
+    """The answer is closed if the interrupt comes before there is an outcome, or while a classifier looks."""
 
     class Interrupting(ScriptedAdapter):
         def build_response(self, *arguments: Any) -> requests.Response:
@@ -230,7 +230,7 @@ def test_an_interrupt_while_an_answer_is_judged_frees_its_place_in_the_pool() ->
 
 
 def test_listeners_are_shown_the_callers_request_and_their_copy_has_what_is_added_to_it() -> None:
-    """In a block with options too: the operation has the caller's request, what is sent has the key."""
+    """Listeners see the caller's request, and the copy that is sent has their headers and the minted key."""
 
     class Looking(RetryListener):
         def before_attempt(self, event: Any) -> None:
@@ -249,7 +249,7 @@ def test_listeners_are_shown_the_callers_request_and_their_copy_has_what_is_adde
 
 
 def test_a_first_token_that_is_refused_is_not_waited_for() -> None:
-    """One attempt is made at once (contract 2.1)."""
+    """One attempt is made at once if the first token is refused (contract 2.1)."""
 
     class Refusing(Late):
         def acquire_initial_retry_token(self, *, token_scope: str | None = None) -> Any:
@@ -272,7 +272,7 @@ def test_an_interrupted_wait_leaves_nothing_open(step: Any) -> None:
 
 @BOTH
 def test_a_scope_functions_bug_comes_through(step: Any) -> None:
-    """It is asked when the first attempt has failed, and what came is closed."""
+    """The function is called after the first failure; its exception propagates, and the response is closed."""
 
     def broken(request: Any) -> str:
         raise ZeroDivisionError
@@ -285,7 +285,7 @@ def test_a_scope_functions_bug_comes_through(step: Any) -> None:
 
 @pytest.mark.parametrize("step", [200, 503, reset_error()], ids=["success", "failure", "exception"])
 def test_a_classifiers_bug_comes_through(step: Any) -> None:
-    """With what came closed, where something came."""
+    """The exception propagates, and the response, if there is one, is closed."""
 
     @classifier(sees_successes=True)
     def broken(outcome: Outcome) -> None:
@@ -313,7 +313,7 @@ def test_a_listeners_bug_at_the_end_comes_through(step: Any, stream: bool) -> No
 
 
 def test_a_late_cut_is_a_failure_for_a_foreign_strategy_too() -> None:
-    """Its token has no way to be given again: it is asked about the exception with the one that it gave."""
+    """A foreign token cannot be put back, so the strategy is asked about the exception with that same token."""
     cut = CutBody(Reply(400, body=b"x" * 300_000), at=200_000)
     with nothing_left(), FaultServer([cut]) as server, session_with(RetryAdapter(strategy=Late())) as made:
         with pytest.raises(requests.RequestException) as caught:
@@ -329,7 +329,7 @@ def at_once(**options: Any) -> Any:
 
 
 def test_a_long_body_is_classified_by_its_beginning_and_handed_on_whole() -> None:
-    """It is read only when it is known to be the last one."""
+    """A long body is read whole only when its response is known to be the last one."""
     seen = []
 
     @classifier
@@ -412,7 +412,7 @@ def test_a_late_cut_of_what_must_not_be_retried_is_not_retried() -> None:
 def test_only_throttling_keeps_the_connection_for_the_retry(
     strategy: str | None, status: int, connections: int
 ) -> None:
-    """After anything else the retry takes a fresh path (contract 2.7); a foreign strategy's token need not say what."""
+    """After any other failure the retry takes a fresh path (contract 2.7), with a foreign strategy as well."""
     options = {} if strategy is None else {"strategy": Again()}
     with FaultServer([Reply(status, body=b"no"), Reply(200)]) as server, at_once(**options) as made:
         assert made.get(server.url).status_code == 200
@@ -469,7 +469,7 @@ def test_whatever_goes_wrong_in_reading_a_body_is_retried_as_a_cut_one() -> None
             raise ValueError("odd")
 
         def close(self) -> None:
-            """Nothing is open."""
+            """Do nothing, since nothing is open."""
 
     class OddAtFirst(ScriptedAdapter):
         def build_response(self, *arguments: Any) -> requests.Response:
@@ -484,7 +484,7 @@ def test_whatever_goes_wrong_in_reading_a_body_is_retried_as_a_cut_one() -> None
 
 
 def test_a_strategy_that_does_not_look_at_the_deadline_is_stopped_by_it() -> None:
-    """With its own classification in the record, where its token has one."""
+    """The deadline stops the operation; the record has the token's classification, if it has one."""
 
     class Blind(StandardRetryStrategy):
         def refresh_retry_token_for_retry(self, *, token_to_renew: Any, error: Any) -> Any:
@@ -500,7 +500,7 @@ def test_a_strategy_that_does_not_look_at_the_deadline_is_stopped_by_it() -> Non
 
 @pytest.mark.parametrize(("token", "source"), [({}, "strategy"), ({"delay_source": "the moon"}, "the moon")])
 def test_the_record_says_what_made_a_wait_so_long(token: dict[str, Any], source: str) -> None:
-    """In a foreign strategy's own words, if it has any."""
+    """The record has the foreign token's ``delay_source``, or else "strategy"."""
     history = retry_history(send(scripted(503, 200, strategy=Again(**token))))
     assert [(item.delay, item.delay_source) for item in history.attempts] == [(0.0, "backoff"), (1.0, source)]
 
@@ -514,7 +514,7 @@ def test_the_record_says_what_made_a_wait_so_long(token: dict[str, Any], source:
     ],
 )
 def test_the_record_says_why_it_ended(step: Any, stop: StopReason, why: str) -> None:
-    """By the rule, and in its words."""
+    """The record has the rule that ended the operation, and its words."""
     try:
         ended: Any = send(scripted(step))
     except requests.RequestException as error:

@@ -52,21 +52,21 @@ def test_a_wait_that_would_pass_the_deadline_is_not_begun() -> None:
 
 
 def test_an_attempt_has_its_own_bound() -> None:
-    """Each of them the same, and never more than the operation has left."""
+    """Every attempt has the same bound, and never more than the operation has left."""
     adapter = scripted(503, 503, 200, operation_timeout=5, operation_attempt_timeout=3, initial_backoff=1.5)
     send(adapter)
     assert [3, 3, 0.5] == [sent.options["timeout"].read_timeout for sent in adapter.sent]
 
 
 def test_no_bound_leaves_the_timeout_alone() -> None:
-    """None stays None."""
+    """A timeout of None stays None."""
     adapter = scripted(200)
     send(adapter, timeout=None)
     assert adapter.sent[0].options["timeout"] is None
 
 
 def test_a_deadline_binds_all_calls_of_a_block() -> None:
-    """It is absolute: a second request has what the first one left."""
+    """The deadline is one moment: a second request has the time that the first one left."""
     clock = FakeClock()
     adapter = scripted(taking(clock, 4, 200), 200, clock=clock)
     with retry_options(deadline=10, clock=clock):
@@ -103,7 +103,7 @@ def test_nothing_is_sent_after_the_deadline() -> None:
 
 
 def test_running_out_of_time_has_one_name() -> None:
-    """Where requests would say ConnectionError for a body that stalls, it is a ReadTimeout."""
+    """A body that stalls until the deadline is a ReadTimeout, where requests would say ConnectionError."""
     clock = FakeClock()
     stalled = requests.ConnectionError(TimeoutError("read timed out"))
     adapter = scripted(taking(clock, 5, stalled), clock=clock, operation_timeout=5)
@@ -122,7 +122,7 @@ def test_another_fault_at_the_last_moment_keeps_its_name() -> None:
 
 
 def test_the_deadline_holds_for_a_foreign_strategy() -> None:
-    """One that knows nothing of deadlines cannot wait past one."""
+    """A strategy that does not know deadlines cannot wait past one."""
 
     class Patient:
         def acquire_initial_retry_token(self, *, token_scope: str | None = None) -> Any:
@@ -169,7 +169,7 @@ def test_an_interrupted_attempt_leaves_no_deadline(raised: type[BaseException]) 
     ],
 )
 def test_what_time_ran_out_for(connecting: bool, error: Exception, expected: set[type[Exception]]) -> None:
-    """Nothing was written while it waited for a connection, or was being connected: that is a ConnectTimeout."""
+    """A wait for a connection, or its making, is a ConnectTimeout, because nothing was written."""
     clock = FakeClock()
     limits = TimeLimits(RetryConfig(operation_timeout=5), NOTHING, clock)
     limits.begin(None)
@@ -238,7 +238,7 @@ def test_a_shorter_timeout_stays_and_is_told() -> None:
 
 
 def test_an_attempt_at_the_very_deadline_is_not_made() -> None:
-    """It fails as one that could not connect in time; the timeout is told as the caller gave it."""
+    """Such an attempt fails like one that could not connect in time, and the timeout is told as the caller gave it."""
     clock = FakeClock()
     limits = limits_of(clock, operation_timeout=5)
     clock.sleep(5)
@@ -251,7 +251,7 @@ def test_an_attempt_at_the_very_deadline_is_not_made() -> None:
 
 @pytest.mark.parametrize(("outer", "expected"), [(3, 3), (30, 5)])
 def test_within_another_operation_the_earlier_deadline_holds(outer: float, expected: float) -> None:
-    """While it lasts; afterwards the outer one's is in force again, however often the end is told."""
+    """The earlier deadline holds inside; afterwards the outer one is in force again, even after a second ``end``."""
     clock = FakeClock()
     outside = Deadline(clock.now() + outer, clock)
     limits = limits_of(clock, operation_timeout=5)
@@ -315,7 +315,7 @@ def test_before_the_deadline_a_timeout_keeps_its_name() -> None:
 
 @pytest.mark.parametrize("own", [requests.exceptions.ConnectTimeout, requests.exceptions.ReadTimeout])
 def test_a_timeout_of_requests_at_the_deadline_is_the_same_object(own: type[Exception]) -> None:
-    """It has its name already."""
+    """A timeout of requests has the right name already."""
     error = own(TimeoutError())
     assert translated(error, passed=5, operation_timeout=5) is error
 
@@ -325,13 +325,13 @@ def test_a_timeout_of_requests_at_the_deadline_is_the_same_object(own: type[Exce
     [(EmptyPoolError(None, "full"), False), (TimeoutError("out"), True), (TimeoutError("out"), False)],  # type: ignore[arg-type]
 )
 def test_a_renamed_failure_has_its_cause_and_its_request(error: Exception, connecting: bool) -> None:
-    """As those have that requests raises."""
+    """A renamed failure has its cause and request, as exceptions of requests have."""
     named: Any = translated(error, passed=5, connecting=connecting, operation_timeout=5)
     assert (named.args, named.request) == ((error,), REQUEST)
 
 
 def test_a_failed_body_has_its_cause_and_its_request() -> None:
-    """As those have that requests raises."""
+    """A failed body has its cause and request, as exceptions of requests have."""
     error = ValueError("bad")
     named: Any = as_body_failure(error, REQUEST)
     assert (named.args, named.request) == ((error,), REQUEST)

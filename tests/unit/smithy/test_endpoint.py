@@ -203,7 +203,7 @@ def test_every_part_of_a_request_is_looked_at(endpoint, target, headers, body, e
     ],
 )
 def test_a_token_counts_wherever_it_is(endpoint, target, headers, body, expected):
-    """In a header, in the body or in the query of a request that the model knows."""
+    """A token counts in a header, in the body or in the query of a request that the model knows."""
     assert endpoint.may_resend("POST", endpoint.url + target, headers, body) is expected
 
 

@@ -48,7 +48,7 @@ def test_where_a_protocol_binds_a_token(protocol, traits, location, name):
 
 
 def test_a_location_is_called_by_its_name():
-    """Where a token is bound reads the same in code and where it is shown."""
+    """The value of each location is its name in lower case."""
     assert [each.value for each in TokenLocation] == [each.name.lower() for each in TokenLocation]
 
 

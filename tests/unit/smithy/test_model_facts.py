@@ -19,7 +19,7 @@ REST = service(operation("Make", http="POST /make", members={"token": TOKEN}))
 
 
 def facts(ast: dict[str, Any], method: str = "POST", path: str = "/", **parts: Any) -> ModelFacts:
-    """By one model, at its endpoint."""
+    """Return the facts that one model, at its endpoint, gives about a request."""
     return facts_of([SmithyModel.from_dict(ast).for_endpoint(URL)], prepare(method, URL + path, **parts))
 
 
@@ -36,12 +36,12 @@ def test_the_body_may_name_the_operation(data: str | None, resendable: bool) -> 
 
 @pytest.mark.parametrize(("headers", "resendable"), [({"x-token": "t"}, True), ({"x-token": ""}, False), ({}, False)])
 def test_an_idempotency_token_may_be_a_header(headers: dict[str, str], resendable: bool) -> None:
-    """With it in the request, the operation may be sent again."""
+    """An operation may be sent again if its token's header is in the request and not empty."""
     assert facts(REST, path="/make", headers=headers) == (resendable, False)
 
 
 def test_a_method_in_lower_case_is_that_method() -> None:
-    """As a request that was prepared by hand may have it."""
+    """A request that was prepared by hand may have its method in lower case."""
     request = prepare("POST", f"{URL}/make", headers={"X-Token": "t"})
     request.method = "post"
     assert facts_of([SmithyModel.from_dict(REST).for_endpoint(URL)], request).resendable

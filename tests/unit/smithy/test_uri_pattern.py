@@ -229,7 +229,7 @@ def slow_find(patterns, target):
 @pytest.mark.once
 @given(st.lists(PATTERNS, max_size=8), TARGETS)
 def test_the_table_agrees_with_trying_every_length(patterns, target):
-    """It finds what trying every length of a greedy label finds."""
+    """The table finds the same pattern as trying every length of a greedy label."""
     assert find(table(*patterns), target) == slow_find(patterns, target)
 
 

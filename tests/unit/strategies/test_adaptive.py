@@ -67,7 +67,7 @@ def throttle(strategy: AdaptiveRetryStrategy, scope: str | None = None):
 
 
 def send(session_adapter: RetryAdapter, **options):
-    """One GET through an adapter."""
+    """Send one GET through an adapter."""
     session = requests.Session()
     session.mount("https://", session_adapter)
     return session.get(URL, **options)
@@ -84,7 +84,7 @@ def test_no_permit_is_needed_before_the_first_throttling(strategy):
 
 
 def test_throttling_demands_permits_in_its_own_scope_alone(strategy):
-    """One limiter per scope."""
+    """Each scope has a limiter of its own, so throttling in one does not slow another."""
     token = throttle(strategy, "a")
     assert strategy.send_permit(token=token).seconds == pytest.approx(2.0)
     other = strategy.acquire_initial_retry_token(token_scope="b")
@@ -124,7 +124,7 @@ def test_a_body_that_cannot_be_replayed_is_still_throttled(clock):
 
 
 def test_a_success_that_a_classifier_looked_at_is_recorded_once(clock):
-    """Not by the refresh that finds nothing, but by record_success; one that it wants retried, by the refresh."""
+    """A success that is final is recorded by record_success alone, one to be retried by the refresh alone."""
 
     @classifier(sees_successes=True)
     def poll(outcome, previous):
@@ -195,7 +195,7 @@ def test_a_retry_held_back_after_an_exception_raises_that_exception(clock):
 
 
 def test_a_short_unread_response_is_kept_for_who_is_held_back(clock):
-    """With stream=True, too, the last outcome is handed on: what is short and there was read before the wait."""
+    """With stream=True, too, the last response is handed over, because its short body was read before the wait."""
     adapter = scripted(Reply(429, body=b"slow down"), mode="adaptive", clock=clock, max_permit_wait=0.5)
     response = send(adapter, stream=True)
     assert (response.status_code, response.content) == (429, b"slow down")
@@ -296,7 +296,7 @@ def test_what_is_no_permit_and_cannot_be_rested_on_is_refused(given):
 
 
 def test_a_first_try_success_is_measured(clock):
-    """Without a token, and by the scope of its URL; the quota's reward does not make it count twice."""
+    """A first-try success is measured once, by the scope of its URL, although the quota rewards it, too."""
     adapter = scripted(200, 200, 503, 200, 200, mode="adaptive", clock=clock)
     clock.advance(0.6)
     for _ in range(4):
@@ -325,7 +325,7 @@ def test_a_limiter_is_remembered_by_the_beginning_of_the_url_and_looked_up_anew_
 
 
 def test_a_scope_function_names_the_limiter(clock):
-    """Nothing is remembered by the URL then."""
+    """With a scope function no hook is remembered by the URL."""
     adapter = scripted(200, mode="adaptive", clock=clock, scope=lambda request: "all")
     send(adapter)
     assert adapter.strategy.hooks == {}
@@ -343,7 +343,7 @@ def test_the_snapshot_has_the_limiters(strategy):
 
 
 def test_a_limiter_that_is_given_up_is_forgotten_whole(strategy):
-    """Its mark goes with it."""
+    """A retired limiter is no longer in ``busy``."""
     throttle(strategy, "a")
     (limiter,) = strategy.busy
     strategy._retire(limiter)
@@ -352,7 +352,7 @@ def test_a_limiter_that_is_given_up_is_forgotten_whole(strategy):
 
 
 def test_a_copy_starts_without_a_past(strategy, clock):
-    """Its limiters and buckets are new, its numbers the same."""
+    """A copy has the same config, and no limiters or buckets yet."""
     throttle(strategy)
     other = pickle.loads(pickle.dumps(strategy))
     assert (other.config.mode, other.busy, len(other._limiters)) == (strategy.config.mode, set(), 0)
@@ -376,7 +376,7 @@ def test_a_shared_bucket_and_no_quota_go_with_the_limiter(clock):
 
 
 def test_a_deadline_bounds_the_wait_for_a_permit(clock):
-    """Through the adapter: the permit comes at 2 s, the operation may take 1.5 s: the 429 is handed on, at once."""
+    """A permit that would come at 2 s is past the operation's 1.5 s, so the 429 is handed over at once."""
     adapter = scripted(429, mode="adaptive", clock=clock, operation_timeout=1.5, throttling_backoff=0.5)
     response = send(adapter)
     assert response.status_code == 429
@@ -436,7 +436,7 @@ def test_the_limiters_have_the_numbers_of_the_configuration(clock):
 
 @pytest.mark.parametrize(("scope", "whose"), [(None, ""), (SCOPE, " for https://api.example.com")])
 def test_a_permit_that_comes_at_the_deadline_is_refused_in_words(strategy, clock, scope, whose):
-    """It would be used after it; the sentence names the scope as people write it."""
+    """A permit at the deadline could only be used after it; the sentence names the scope as people write it."""
     token = throttle(strategy, scope)
     wait = strategy.send_permit(token=token)
     assert strategy.send_permit(token=token, deadline=clock.now() + wait.seconds + 0.001) is not None
@@ -460,7 +460,7 @@ def test_what_was_waited_counts_towards_the_longest_wait(clock):
 
 
 def test_a_token_of_anybody_may_ask_before_the_first_throttling(strategy):
-    """Where nothing is known of its scope, it is that of no scope."""
+    """A foreign token, whose scope is not known, gets a permit before the first throttling."""
     assert strategy.send_permit(token=object()) is None
 
 
@@ -477,7 +477,7 @@ def test_a_failure_that_is_not_retried_is_counted_as_well(strategy, clock, statu
 
 
 def test_a_first_attempt_without_a_permit_touches_no_quota(strategy, clock):
-    """It had paid nothing, so nothing comes back, and no bucket is made for it."""
+    """The first attempt had paid nothing, so nothing comes back, and no bucket is made for it."""
     strategy.limiter("a").record_response(throttled=True)
     token = strategy.acquire_initial_retry_token(token_scope="a")
     with pytest.raises(RetryError):
@@ -503,7 +503,7 @@ def test_a_quota_that_was_switched_off_meanwhile_gets_nothing_back(clock):
 
 
 def test_what_a_refused_retry_had_taken_is_no_longer_out(clock):
-    """It comes back once: dropping the token afterwards changes nothing."""
+    """The tokens of a refused retry come back once; dropping the token afterwards changes nothing."""
     strategy = AdaptiveRetryStrategy(clock=clock, quota=100, on_empty="wait")
     token = throttle(strategy, "a")
     bucket = strategy.bucket("a")

@@ -36,7 +36,7 @@ class Hook:
     ],
 )
 def test_a_url_begins_with_its_origin(url: str, origin: str) -> None:
-    """As it is written there; any text has one."""
+    """The origin is matched as it is written in the URL; every text has one, which may be empty."""
     match = ORIGIN(url)
     assert match is not None
     assert origin == match[0]
@@ -44,7 +44,7 @@ def test_a_url_begins_with_its_origin(url: str, origin: str) -> None:
 
 @pytest.mark.parametrize("options", KINDS)
 def test_an_origin_is_looked_up_once(options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is known again by the beginning of the URL, whatever its path."""
+    """The scope of an origin is asked for once, whatever the path of the URL."""
     adapter = testing.scripted(*[200] * 4, **options)
     asked: list[str] = []
     usual = adapter.scope_of
@@ -96,7 +96,7 @@ def test_with_a_scope_function_nothing_is_remembered(options: dict[str, Any]) ->
 
 
 def test_so_many_origins_are_remembered() -> None:
-    """One more, and the memory begins anew."""
+    """When one origin too many comes, the memory begins anew."""
     hooks: dict[str, Any] = {}
     for number in range(MAX_SCOPES + 1):
         remember(hooks, f"https://h{number}/", Hook())
@@ -104,7 +104,7 @@ def test_so_many_origins_are_remembered() -> None:
 
 
 def test_what_was_given_up_meanwhile_is_not_remembered() -> None:
-    """Its scope's next quota must not be passed over."""
+    """A retired hook is not remembered, because it would bypass its scope's next quota."""
     hook, hooks = Hook(), {}
     hook.retired = True
     remember(hooks, "https://a/", hook)

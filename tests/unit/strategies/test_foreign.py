@@ -70,7 +70,7 @@ class Borrowing(Foreign):
 
 
 def patched() -> SimpleRetryStrategy:
-    """One whose method is written in C, and so is in no module."""
+    """Return a strategy with a method that is written in C, and so belongs to no module."""
     strategy: Any = SimpleRetryStrategy()
     strategy.record_success = [].append
     return strategy
@@ -106,7 +106,7 @@ class OwnPermits(AdaptiveRetryStrategy):
 
 
 class OwnLimiter(AdaptiveRetryStrategy):
-    """One limiter for all scopes."""
+    """A strategy with one limiter for all scopes."""
 
     def limiter(self, token_scope: str | None = None) -> ClientRateLimiter:
         return super().limiter("all")
@@ -133,7 +133,7 @@ def test_a_subclass_gives_leave_before_each_attempt() -> None:
 
 
 def test_a_limiter_of_a_subclass_is_asked_and_told() -> None:
-    """Of first-try successes, of failures and of permits; the scopes' own limiters are never made."""
+    """The subclass's limiter is used for all permits and records; the scopes' own limiters are never made."""
     strategy = OwnLimiter(clock=FakeClock())
     adapter = scripted(200, 429, 200, strategy=strategy, clock=strategy.clock)
     send(adapter)
@@ -143,7 +143,7 @@ def test_a_limiter_of_a_subclass_is_asked_and_told() -> None:
 
 
 class OneBucket(StandardRetryStrategy):
-    """One bucket for all scopes, and a note of who asked."""
+    """A strategy with one bucket for all scopes, which notes who asked."""
 
     def bucket(self, token_scope: str | None = None) -> Any:
         return super().bucket("all")
@@ -151,7 +151,7 @@ class OneBucket(StandardRetryStrategy):
 
 @pytest.mark.parametrize("quota", [28, None])
 def test_a_bucket_of_a_subclass_is_asked(quota: int | None) -> None:
-    """By retries, by what they give back, and by first-try successes of any scope."""
+    """The subclass's bucket pays for retries, and gets what comes back and the rewards of every scope."""
     strategy = OneBucket(clock=FakeClock(), quota=quota)
     adapter = scripted(503, 404, 200, 503, 200, strategy=strategy, clock=strategy.clock)
     send(adapter)
@@ -163,14 +163,14 @@ def test_a_bucket_of_a_subclass_is_asked(quota: int | None) -> None:
 
 
 class ByTenant(ScriptedAdapter):
-    """Its scopes are what a header says."""
+    """An adapter whose scopes are named by a header."""
 
     def scope_of(self, request: Any) -> str:
         return str(request.headers.get("X-Tenant"))
 
 
 def test_an_adapters_own_scopes_hold_for_first_try_successes() -> None:
-    """In adaptive mode, where each of them is counted."""
+    """In adaptive mode, the successes of each scope are counted by a limiter of its own."""
     adapter = ByTenant(script=[200] * 4, mode="adaptive")
     for tenant in "abab":
         send(adapter, headers={"X-Tenant": tenant})
@@ -260,7 +260,7 @@ def test_what_a_foreign_strategy_is_not_asked(
 def test_whatever_else_a_foreign_strategy_decides(
     action: RetryAction, outcome: Outcome, safe: bool | None, options: OperationOptions
 ) -> None:
-    """It is shown an error that says what the classifiers say."""
+    """A foreign strategy is shown an error that says what the classifiers say."""
     error: Any = OSError()
     check_for_foreign(saying(action), outcome, options, error)
     assert error.is_retry_safe is safe
@@ -292,7 +292,7 @@ def test_a_config_is_not_taken_beside_a_strategy_that_has_one() -> None:
 )
 @pytest.mark.parametrize("name", OPTIONS)
 def test_an_option_of_the_strategys_is_not_taken_beside_it(strategy: Any, taken: frozenset[str], name: str) -> None:
-    """It would be connected to nothing; the classifiers are asked for a foreign strategy as well."""
+    """An option of the strategy is refused, because it would have no effect; a foreign one may have classifiers."""
     if name in taken:
         check_beside_strategy(strategy, None, {name: 1})
     else:

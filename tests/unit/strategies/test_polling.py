@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import requests
+from requests.adapters import HTTPAdapter
 from urllib3.util.retry import Retry
 
 from requests_smithy_retry import (
@@ -17,6 +19,8 @@ from requests_smithy_retry import (
     classifier,
     retry_history,
 )
+from requests_smithy_retry.testing import FaultServer
+from requests_smithy_retry.testing import Reply as FaultReply
 from requests_smithy_retry.testing.clock import FakeClock
 from tests.support import Reply, scripted, send
 
@@ -47,7 +51,7 @@ def test_polling_by_a_classifier_costs_nothing() -> None:
 
 
 def test_what_a_retry_took_comes_back_at_the_first_poll_after_it() -> None:
-    """Its attempt succeeded; and after polls alone an operation is a clean success, which gives its reward."""
+    """The retry's tokens come back at the next poll; an operation of polls alone gives the reward of a success."""
     bucket = TokenBucket(100, initial=50)
     adapter = scripted(
         503, PENDING, PENDING, 503, 200, PENDING, 200, quota=bucket, max_attempts=9, classifiers=[pending()]
@@ -63,7 +67,7 @@ def test_what_a_retry_took_comes_back_at_the_first_poll_after_it() -> None:
 
 @pytest.mark.parametrize(("kind", "price"), [(ErrorKind.SERVER, 14), (ErrorKind.THROTTLING, 5), (ErrorKind.CLIENT, 0)])
 def test_an_error_inside_a_success_has_its_price(kind: ErrorKind, price: int) -> None:
-    """Where a classifier says that the server is at fault, or asks for fewer requests."""
+    """The price of a retry that a classifier wants after a 200 is that of the error's kind."""
     bucket = TokenBucket(100)
     adapter = scripted(PENDING, 500, quota=bucket, max_attempts=2, classifiers=[pending(kind)])
     send(adapter)
@@ -72,7 +76,7 @@ def test_an_error_inside_a_success_has_its_price(kind: ErrorKind, price: int) ->
 
 @pytest.mark.parametrize(("status", "free"), [(202, True), (404, True), (409, False), (503, False)])
 def test_a_listed_status_of_a_translated_retry_is_waited_out_for_nothing(status: int, free: bool) -> None:
-    """One below 400, and the 404 of what is not there yet; any other is a failure."""
+    """A listed status below 400, or 404, is polled for free; any other listed status is a failure."""
     adapter = scripted(
         *[status] * 3, 200, max_retries=Retry(5, status_forcelist=[status], backoff_factor=0.1), quota=42
     )
@@ -83,7 +87,7 @@ def test_a_listed_status_of_a_translated_retry_is_waited_out_for_nothing(status:
 
 
 def test_a_404_that_code_lists_itself_has_its_price() -> None:
-    """Only a ``Retry`` is known to be used for polling."""
+    """A 404 in ``retry_status_codes`` is a failure; only a ``Retry`` is known to be used for polling."""
     adapter = scripted(404, 404, quota=28, max_attempts=2, retry_status_codes={404})
     send(adapter)
     assert [14] == left(adapter)
@@ -97,3 +101,49 @@ def test_polling_leaves_nothing_out_where_others_wait() -> None:
     send(adapter)
     (bucket,) = (quota.plain for _, quota in strategy._quotas)
     assert (14, 0) == (bucket.available, bucket._line._outstanding)
+
+
+@pytest.mark.parametrize(
+    ("status", "options"),
+    [
+        (202, {"retry_status_codes": {202}}),
+        (202, {"max_retries": Retry(5, status_forcelist=[202])}),
+        (304, {"max_retries": Retry(5, status_forcelist=[304])}),
+        (404, {"max_retries": Retry(5, status_forcelist=[404])}),
+    ],
+)
+def test_polling_is_no_outage_to_the_line(status: int, options: dict[str, Any]) -> None:
+    """Nobody waits in it, nothing is down, and the two retries of a failure are still there."""
+    if "max_retries" not in options:
+        options = {**options, "max_attempts": 6}
+    adapter = scripted(*[status] * 5, 200, 503, 503, 200, **options, quota="payoff")
+    response = send(adapter)
+    assert (200, 6) == (response.status_code, len(retry_history(response).attempts))
+    assert {None} == {attempt.quota_before for attempt in retry_history(response).attempts}
+    (line,) = adapter.strategy.snapshot().buckets.values()
+    assert (2, 0, None) == (line.available, line.waiting, line.down_for)
+
+
+@pytest.mark.parametrize("status", [202, 301, 404, 503])
+@pytest.mark.parametrize("raises", [True, False])
+def test_polling_in_vain_ends_as_urllib3_ends_it(status: int, raises: bool) -> None:
+    """``raise_on_status`` raises for any status that is listed; without it, the last response is handed over."""
+    retry = Retry(2, status_forcelist=[status], backoff_factor=0, raise_on_status=raises, redirect=False)
+    ends = []
+    for adapter in (
+        scripted(*[status] * 3, max_retries=retry),
+        scripted(*[status] * 3, max_retries=retry, quota="payoff", patience=0),
+    ):
+        try:
+            ends.append(send(adapter).status_code)
+        except requests.exceptions.RetryError as error:
+            ends.append(("RetryError", error.response.status_code))
+        assert 3 == len(adapter.sent)
+    assert [("RetryError", status) if raises else status] * 2 == ends
+    with FaultServer(FaultReply(status)) as server:
+        plain = requests.Session()
+        plain.mount("http://", HTTPAdapter(max_retries=retry))
+        try:
+            assert (status, False) == (plain.get(server.url, allow_redirects=False).status_code, raises)
+        except requests.exceptions.RetryError:
+            assert raises

@@ -96,7 +96,7 @@ def test_tokens_count_and_delays_double():
 
 
 def test_a_quota_is_nowhere():
-    """Without a quota a retry costs nothing, and there is nothing to see."""
+    """Without a quota a retry costs nothing, and neither token nor snapshot shows a bucket."""
     of = strategy()
     token = refresh(of, of.acquire_initial_retry_token())
     assert (0, None, None, {}) == (token.acquired, token.quota_before, token.quota_after, dict(of.snapshot().buckets))
@@ -105,7 +105,7 @@ def test_a_quota_is_nowhere():
 
 @pytest.mark.parametrize("name", ["buckets", "limiters"])
 def test_a_snapshot_cannot_be_changed(name):
-    """Neither as a whole nor in its parts, be they empty."""
+    """A snapshot cannot be changed, neither as a whole nor in its parts, even if they are empty."""
     of = strategy().snapshot()
     assert {} == getattr(of, name)
     with pytest.raises(TypeError):
@@ -165,7 +165,7 @@ def test_the_first_no_names_the_reason():
 
 
 def test_every_refusal_says_why_and_carries_the_votes():
-    """In words, and with who said what."""
+    """A refusal has a sentence that says why, and the votes of the classifiers."""
     post = in_context(Unmodelled(), outcome=failed(ResendFacts(method="POST")))
     silent = classifier(lambda outcome: RetryAction.retry_forbidden(""))
     for error, options, why in (
@@ -224,7 +224,7 @@ def test_of_two_hints_the_one_that_makes_the_longer_wait_counts():
 
 
 def test_a_date_is_measured_on_the_wall_clock_of_the_strategy():
-    """Where the response has no date of its own."""
+    """A response without a date of its own is read by the strategy's wall clock."""
     of = strategy()
     date = formatdate(of.clock.wall() + 9, usegmt=True)
     error = in_context(KeyError(), outcome=Outcome(response=response(503, **{"Retry-After": date})))
@@ -261,7 +261,7 @@ def test_a_strategys_policy_says_the_mode_that_it_is(kind, mode):
 @pytest.mark.parametrize(("kind", "mode"), MODES.items(), ids=MODES.values())
 @pytest.mark.parametrize("asked", MODES.values())
 def test_a_strategy_is_in_no_other_mode(kind, mode, asked):
-    """By an option or in a config; the error names the two."""
+    """Another mode is refused, as an option and in a config; the error names both modes."""
     for how in ({"mode": asked}, {"config": RetryConfig(mode=asked)}):
         if asked == mode:
             assert mode == kind(**how).config.mode
@@ -335,7 +335,7 @@ def test_a_token_is_good_once():
 
 
 def test_a_token_of_another_strategy_is_refused():
-    """So is one that another strategy issued, or that is no token at all."""
+    """A token that another strategy issued is refused, and so is an object that is not a token."""
     of, other = strategy(), StandardRetryStrategy()
     for token in (other.acquire_initial_retry_token(), object()):
         with pytest.raises(TokenError, match="issued by another strategy"):
@@ -411,7 +411,7 @@ def test_it_shows_how_many_attempts_it_allows():
 
 
 def test_a_floor_made_by_hand_is_the_classifiers():
-    """Where a reason does not say who asked for it."""
+    """A floor whose reason names no source counts as the classifier's."""
     by_hand = RetryAction.retry_indicated(RetryReason(ErrorKind.TRANSIENT, 3))
     of = strategy(classifiers=[classifier(lambda outcome: by_hand)])
     token = refresh(of, of.acquire_initial_retry_token(), KeyError())
@@ -457,7 +457,7 @@ def test_a_translated_retry_still_listens_to_the_users_own_error():
 
 
 def test_a_copy_has_the_very_policy():
-    """Unless that holds a bucket, of which the copy gets its own."""
+    """A copy has the same config, except that it gets a bucket of its own if the config holds one."""
     of, bucket = strategy(), TokenBucket(28)
     assert copy.copy(of).config is of.config
     assert copy.copy(strategy(quota=bucket)).config.quota is not bucket

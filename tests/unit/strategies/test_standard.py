@@ -31,7 +31,7 @@ from tests.unit.strategies.test_simple import Safe, in_context, refresh, refusal
 
 
 def strategy(**options) -> StandardRetryStrategy:
-    """With the published numbers; the quota that waits has tests of its own."""
+    """Return a strategy with the published numbers; the quota that waits has tests of its own."""
     options.setdefault("quota", 500)
     return StandardRetryStrategy(clock=FakeClock(), **options)
 
@@ -99,7 +99,7 @@ def test_a_refusal_costs_nothing():
 
 
 def test_a_token_says_what_its_operation_spent_and_where():
-    """In all; the last acquisition by itself; and the kind of bucket."""
+    """A token has the sum that its operation spent, the last acquisition, and the kind of bucket."""
     of = strategy(max_attempts=5)
     first = refresh(of, begin(of))
     second = refresh(of, first, Safe(throttling=True))
@@ -111,7 +111,7 @@ def test_a_token_says_what_its_operation_spent_and_where():
 
 @pytest.mark.parametrize(("quota", "trouble"), [(0, "empty"), (1, "too small"), (13.5, "too small"), (14, "empty")])
 def test_a_refusal_says_whether_the_quota_could_ever_do(quota, trouble):
-    """One that never holds the price of a retry is too small, not empty; 0 is both, and called what it is."""
+    """A bucket that never holds the price is too small, not empty; one of capacity 0 is called empty."""
     of = strategy(quota=quota)
     if quota == 14:
         refresh(of, begin(of))
@@ -188,7 +188,7 @@ def test_a_bucket_refills_on_the_clock():
 
 
 def test_modes_by_name():
-    """Each mode has its class."""
+    """Each mode has a strategy class of its own."""
     kinds = {"simple": SimpleRetryStrategy, "standard": StandardRetryStrategy, "adaptive": AdaptiveRetryStrategy}
     assert kinds == {mode: type(strategy_for(RetryConfig(mode=mode))) for mode in kinds}
 
@@ -254,7 +254,7 @@ def out_of(of) -> float:
 
 
 def test_what_a_success_gives_back_is_no_longer_out():
-    """Once: dropping the token afterwards changes nothing."""
+    """A success returns its tokens once: dropping the token afterwards changes nothing."""
     of = waiting()
     first, second = refresh(of, begin(of)), refresh(of, begin(of))
     of.record_success(token=first)
@@ -266,7 +266,7 @@ def test_what_a_success_gives_back_is_no_longer_out():
 
 
 def test_a_first_try_reward_was_never_out():
-    """It is added, and what others took is still out."""
+    """A first-try success adds its reward, and the tokens that others took are still missing."""
     of = waiting()
     token = refresh(of, begin(of))
     of.record_success(token=begin(of))
@@ -275,7 +275,7 @@ def test_a_first_try_reward_was_never_out():
 
 
 def test_a_success_that_was_only_looked_at_keeps_what_its_retry_took():
-    """It comes back when the success is recorded; a final failure writes it off at once."""
+    """The tokens come back when the success is recorded; a final failure writes them off at once."""
     of = waiting()
     token = refresh(of, begin(of))
     refusal(of, token, in_context(KeyError(), outcome=Outcome(response=response(200))))
@@ -305,7 +305,7 @@ class Foreign:
 
 
 def test_a_bucket_of_ones_own_is_told_of_everything():
-    """First-try successes release the reward; tokens and refusals say where the bucket is."""
+    """A foreign bucket gets the reward of first-try successes; tokens and refusals have its ``source``."""
     bucket = Foreign()
     of = strategy(quota=bucket)
     of.record_success(token=begin(of))
@@ -329,7 +329,7 @@ def test_the_buckets_of_an_address_have_all_settings():
 
 
 def test_an_address_is_asked_for_each_scope_by_name(monkeypatch):
-    """Once per scope; where buckets are not counted in numbers, it is not used."""
+    """The factory is called once per scope; without a quota it is not called."""
     asked = []
 
     def factory(url, **settings):
@@ -346,7 +346,7 @@ def test_an_address_is_asked_for_each_scope_by_name(monkeypatch):
 
 
 def test_a_quota_that_is_given_up_is_not_remembered():
-    """It must not be told of first-try successes any more."""
+    """A retired quota must not get first-try successes any more, so its hook is dropped."""
     of = strategy(quota="payoff")
     of._quotas._limit = 1
     first = of.first_try_hook("a", "https://a/x")

@@ -32,7 +32,7 @@ def test_a_wrong_expectation_tells_the_story(expected: tuple[int, ...]) -> None:
 
 @pytest.mark.parametrize("expected", [(), (0.06,), (0.05, 0.05)])
 def test_a_wrong_delay_tells_the_story(expected: tuple[float, ...]) -> None:
-    """Too few, too many and wrong delays are errors."""
+    """Too few, too many or wrong delays raise an error that has the story of the attempts."""
     with watched_attempts() as log:
         send(scripted(503, 200))
     with pytest.raises(AssertionError, match=r"got \[0.05\]\nattempt 1: 503"):
@@ -63,7 +63,7 @@ def test_an_empty_log_says_so() -> None:
 
 
 def test_a_wait_for_a_service_that_is_down_is_a_wait_before_a_retry() -> None:
-    """It is among the delays, and in the story."""
+    """The wait for the service is among the delays, and in the story."""
     with watched_attempts() as log:
         send(scripted(503, 503, 503, 200))
     log.assert_delays(0.05, 0.1, 1.0)

@@ -32,7 +32,7 @@ def test_advancing_is_no_sleep():
 @pytest.mark.parametrize("seconds", [-0.001, -1, float("inf"), float("nan")])
 @pytest.mark.parametrize("move", ["sleep", "advance"])
 def test_it_refuses_to_go_back_or_nowhere(move, seconds):
-    """Neither a negative nor an endless move is made, and the time stays."""
+    """A negative or endless move raises ValueError, and the time stays."""
     clock = FakeClock()
     with pytest.raises(ValueError, match="\\(0 or more\\)"):
         getattr(clock, move)(seconds)

@@ -273,7 +273,7 @@ def test_a_wire_under_tls_waits_until_there_is_room_to_write():
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
 def test_a_port_that_refuses(host):
-    """Nobody listens on a refusing port, and nobody else can take it."""
+    """No process listens on a refusing port, and none can take it."""
     with refusing_port(host) as port:
         with pytest.raises(ConnectionRefusedError):
             socket.create_connection((host, port), 1)

@@ -35,7 +35,7 @@ def test_a_session_made_before_is_reached() -> None:
 
 
 def test_a_session_made_inside_is_reached() -> None:
-    """As is one that the code under test makes for itself."""
+    """A session made inside the block waits for nothing."""
     with skipped_waits() as clock:
         assert get_through_an_hour(mount(requests.Session())).ok
     assert [60.0] == clock.sleeps
@@ -77,7 +77,7 @@ def test_blocks_nest() -> None:
 
 
 def test_a_wait_on_a_condition_is_skipped_too() -> None:
-    """Who waits for a permit or a token looks again at once, with the time gone."""
+    """A wait on a condition, as for a permit or a token, ends at once, with the time gone."""
     condition = threading.Condition()
     with skipped_waits() as clock, condition:
         began = SystemClock().now()
@@ -107,7 +107,7 @@ def test_a_clock_does_not_go_back(seconds: float) -> None:
 
 
 def test_a_limiter_made_before_is_reached() -> None:
-    """In adaptive mode a permit that would be waited for comes at once, however old the limiter is."""
+    """In adaptive mode a permit comes at once, however old the limiter is."""
     limiter = ClientRateLimiter()
     limiter.record_response(True)
     with skipped_waits() as clock:

@@ -28,7 +28,7 @@ def test_switched_off_each_operation_is_one_attempt() -> None:
 
 @pytest.mark.parametrize(("most", "configured", "expected"), [(2, 5, 2), (5, 2, 2), (1, 3, 1), (3, 3, 3)])
 def test_capped_the_smaller_number_holds(most: int, configured: int, expected: int) -> None:
-    """Who configured fewer attempts than the cap gets fewer."""
+    """The smaller of the cap and the configured number of attempts holds."""
     with cap_attempts(most):
         assert expected == attempts_of(max_attempts=configured)
 
@@ -50,7 +50,7 @@ def test_under_a_cap_that_is_not_reached_attempts_count_as_without_it() -> None:
 
 
 def test_a_capped_operation_says_why_it_ended() -> None:
-    """As one whose attempts are used up."""
+    """A capped operation ends like one whose attempts are used up."""
     with cap_attempts(2):
         history = retry_history(send(scripted(*[503] * 9)))
     assert "gave up after attempt 2 of 2: no attempts are left; last answer: 503" == history.sentence

@@ -48,7 +48,7 @@ def test_what_was_not_used_is_given_back_to_a_counted_quota() -> None:
 
 
 def test_the_simple_strategy_tells_first_tries_to_nobody() -> None:
-    """It has no quota."""
+    """The simple strategy has no quota, so its hook is the same for every origin."""
     strategy = SimpleRetryStrategy()
     assert strategy.first_try_hook("https://a.example") is strategy.first_try_hook("https://b.example")
 
@@ -62,7 +62,7 @@ class Wrapped:
 
 
 def test_a_socket_without_gettimeout_is_bounded_by_the_one_it_wraps() -> None:
-    """Its own timeout is returned, to be restored."""
+    """The wrapped socket's timeout is returned, to be restored."""
     with socket.socket() as sock:
         sock.settimeout(7.0)
         assert 7.0 == this_thread.bound(Wrapped(sock))
@@ -85,6 +85,6 @@ def test_who_finds_the_line_full_is_told_so() -> None:
 
 
 def test_a_quota_of_several_processes_does_not_wait() -> None:
-    """Only a bucket in memory tells who waits for it that it was filled."""
+    """Only a bucket in memory can wake its waiters, so a shared one refuses ``on_empty="wait"``."""
     with pytest.raises(RetryConfigError, match="does not wait"):
         quota_factory("shm://waits", on_empty="wait")

@@ -7,7 +7,7 @@ from requests_smithy_retry.testing.clock import FakeClock
 
 
 def test_what_is_left_goes_down_with_the_clock() -> None:
-    """It is negative once the moment has passed."""
+    """The time that is left goes down with the clock, and is negative once the moment has passed."""
     clock = FakeClock()
     deadline = after(10, clock)
     assert deadline is not None
@@ -37,7 +37,7 @@ def test_the_earliest_counts() -> None:
 
 
 def test_the_same_moment_on_another_clock() -> None:
-    """As much is left of it there."""
+    """A deadline on another clock has as much time left."""
     here, there = FakeClock(), FakeClock()
     there.sleep(1000)
     deadline = Deadline(here.now() + 5, here)

@@ -11,14 +11,14 @@ SECRET = "hunter2"
 
 
 def refused():
-    """As requests raises it, made from what urllib3 and the socket said."""
+    """Return an exception as requests raises it, made from those of urllib3 and the socket."""
     cause = NewConnectionError(None, SECRET)
     cause.__cause__ = ConnectionRefusedError(errno.ECONNREFUSED, SECRET)
     return requests.ConnectionError(MaxRetryError(None, f"/?token={SECRET}", cause))
 
 
 def test_an_exception_is_shown_by_its_type_and_those_of_its_causes():
-    """With the name of the system's error, which tells more than the type; never with a text."""
+    """The name of the system's error is added, as it tells more than the type; a message is never shown."""
     told = "ConnectionError from MaxRetryError from NewConnectionError from ConnectionRefusedError (ECONNREFUSED)"
     assert told == safe_error(refused())
     assert ("ValueError", "OSError") == (safe_error(ValueError(SECRET)), safe_error(OSError(SECRET)))

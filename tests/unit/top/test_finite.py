@@ -61,7 +61,7 @@ def test_a_number_of_thousands_of_digits_can_be_written_about() -> None:
 @pytest.mark.parametrize("value", PAST_FLOATS, ids=lambda value: value.bit_length())
 @pytest.mark.parametrize("option", NUMBERS)
 def test_an_option_refuses_what_no_float_can_hold(option: str, value: int) -> None:
-    """With the error that names the option, as for any other bad value."""
+    """The error names the option, as for any other bad value."""
     assert option in OPTIONS
     with pytest.raises(RetryConfigError, match=f"{option}=.* is allowed"):
         RetryAdapter(**{option: value})  # type: ignore[arg-type]

@@ -40,7 +40,7 @@ def package(request, tmp_path):
 
 @pytest.mark.usefixtures("package")
 def test_the_first_import_is_acted_on_once():
-    """Its submodules are there by then; nothing of ours is left behind, nor seen by the program."""
+    """The call comes once, when the submodules are there; nothing of ours is left behind or visible to the program."""
     plain, seen = list(sys.meta_path), []
     after_import("first_one", lambda module: seen.append((module, module.part.x)))
     assert 2 == importlib.import_module("second_one").x
@@ -56,7 +56,7 @@ def test_the_first_import_is_acted_on_once():
 
 @pytest.mark.usefixtures("package")
 def test_what_was_imported_already_is_acted_on_at_once():
-    """As for a program that is started by something that has imported it."""
+    """The call comes at once for a module that is imported already, as by the code that starts a program."""
     module, seen = importlib.import_module("first_one"), []
     after_import("first_one", seen.append)
     assert [module] == seen
@@ -87,7 +87,7 @@ def test_a_module_that_fails_is_acted_on_when_it_does_not(tmp_path):
 
 @pytest.mark.usefixtures("package")
 def test_other_finders_are_left_alone():
-    """One of old without find_spec, and a program that puts another list of finders there."""
+    """An old finder without find_spec is skipped, and a program may replace the list of finders."""
     seen = []
     sys.meta_path.insert(0, object())
     after_import("first_one", seen.append)
@@ -99,7 +99,7 @@ def test_other_finders_are_left_alone():
 
 
 def test_a_loader_that_cannot_be_watched_is_used_as_it_is(monkeypatch):
-    """One with slots imports its module, which is not acted on."""
+    """A loader with slots cannot be watched, so its module is imported without the call."""
 
     class Loader:
         __slots__ = ()
@@ -133,7 +133,7 @@ def test_a_loader_of_several_modules_is_acted_on_for_the_one_alone():
 
 @pytest.mark.usefixtures("package")
 def test_several_wait_for_the_same_module():
-    """Each is called once, in the order in which they came; none has the other look for the module."""
+    """Two calls for the same module come in the order in which they were asked for."""
     seen = []
     after_import("first_one", lambda _: seen.append(1))
     after_import("first_one", lambda _: seen.append(2))

@@ -28,7 +28,7 @@ def test_what_the_network_can_cause_is_no_strangers(kind):
 
 
 def test_what_a_program_defines_is_foreign():
-    """Unless it is derived from the errors of the system, which urllib3 takes for the network's own."""
+    """A program's exception is foreign, unless it is an OSError, which urllib3 takes for the network's own."""
 
     class Limit(Exception):
         pass

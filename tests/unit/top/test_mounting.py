@@ -252,7 +252,7 @@ def test_an_aws_setting_that_code_overrules_is_judged_by_no_session(monkeypatch)
 
 
 def test_the_environment_may_be_looked_at_later(monkeypatch):
-    """When the first session is made; what was installed until then, or taken back, stays so."""
+    """The environment is read when the first session is made; an earlier install or uninstall is not undone."""
     refused = []
     install_later(refused.append)
     monkeypatch.setenv("SMITHY_RETRY_MAX_ATTEMPTS", "7")

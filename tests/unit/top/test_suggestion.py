@@ -14,5 +14,5 @@ def test_a_typing_mistake_is_told_the_nearest_name():
 
 
 def test_a_name_that_is_near_none_is_told_all():
-    """In their order; an iterator of names will do."""
+    """A name that resembles no known one leads to all names in their order; an iterator of names is allowed."""
     assert "there are max_attempts, quota" == suggestion("zzz", iter(KNOWN), repr)

@@ -226,7 +226,7 @@ def test_a_huge_header_is_not_read_to_its_end() -> None:
 
 @pytest.mark.usefixtures("_short_looks")
 def test_a_trickling_line_of_chunk_framing_is_not_drained_for_long() -> None:
-    """One read of a chunk's size makes many of the socket; all of them together are bounded."""
+    """One read of a chunk's size reads the socket many times; all of them together are bounded."""
     head = b"HTTP/1.1 429 Slow\r\nTransfer-Encoding: chunked\r\n\r\n"
 
     class Trickle(Reply):
@@ -269,7 +269,7 @@ def test_a_final_failure_is_handed_over_whole(reply: Reply) -> None:
 
 @pytest.mark.usefixtures("_short_looks")
 def test_a_slow_final_failure_is_read_to_its_end() -> None:
-    """As plain requests would: no retry was wanted, so the body is."""
+    """The body of a final failure is read to its end, as by plain requests, because no retry follows."""
     body = b"x" * 30
     with FaultServer([Drip("body", 0.02, Reply(404, body=body))]) as server, session() as made:
         assert made.get(server.url).content == body

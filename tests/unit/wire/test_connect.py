@@ -85,7 +85,7 @@ def test_a_socket_that_was_connected_too_late_is_closed(monkeypatch: pytest.Monk
 
 
 def test_a_name_that_stands_for_nothing() -> None:
-    """It fails as it does without a deadline."""
+    """A name that cannot be resolved is not a time-out under a deadline, either."""
     failed = pytest.raises(requests.ConnectionError)
     with session(operation_timeout=60, max_attempts=1) as made, failed as caught:
         made.get("http://name.invalid/")

@@ -86,7 +86,7 @@ def test_a_cut_response_is_never_taken_for_whole(cut: tuple[CuttingServer, bytes
 
 @pytest.mark.parametrize("tail", [b"0", b"00", b"0\r", b"0;ext"])
 def test_a_size_that_was_cut_after_its_zeros_is_no_last_chunk(tail: bytes) -> None:
-    """It may have been the beginning of ``00ff``."""
+    """Such a size may have been the beginning of ``00ff``, so the body counts as cut."""
     head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0003\r\nabc\r\n"
     server = CuttingServer(head + tail, [len(head + tail)])
     with session(max_attempts=1) as made, pytest.raises(requests.exceptions.ChunkedEncodingError):

@@ -68,7 +68,7 @@ SOUND = {
 
 @pytest.mark.parametrize(("coding", "body"), SOUND.values(), ids=SOUND)
 def test_a_short_coded_body_is_decoded_whole_before_it_is_read(coding: str, body: bytes) -> None:
-    """As urllib3 decodes it; an old one could not be stopped in a body that is not short, in most codings."""
+    """A short body is decoded whole if urllib3's decoder can be bounded, or the coding is a simple one."""
     sound = decoding.BOUNDED or body not in (SOUND["stacked"][1], SOUND["raw deflate"][1])
     assert decoded(answered(coding), body, 65_536) == ((SHORT, True) if sound else (b"", False))
 
@@ -79,7 +79,7 @@ def test_a_short_coded_body_is_decoded_whole_before_it_is_read(coding: str, body
 def test_no_more_is_decoded_than_is_wanted(
     monkeypatch: pytest.MonkeyPatch, bounded: bool, coding: str, size: int
 ) -> None:
-    """However much it would grow to."""
+    """No more bytes are decoded than wanted, however much the body would grow to."""
     monkeypatch.setattr(decoding, "BOUNDED", bounded and decoding.BOUNDED)
     body = gzip.compress(bytes(size)) if coding == "gzip" else zlib.compress(bytes(size))
     assert decoded(answered(coding), body, 65_536) == (bytes(65_536), size == 65_536)
@@ -87,7 +87,7 @@ def test_no_more_is_decoded_than_is_wanted(
 
 @pytest.mark.parametrize("bounded", [True, False])
 def test_what_cannot_be_decoded_is_not_sound(monkeypatch: pytest.MonkeyPatch, bounded: bool) -> None:
-    """It shows what came before the damage, or nothing."""
+    """A body that cannot be decoded shows the bytes before the damage, or nothing."""
     monkeypatch.setattr(decoding, "BOUNDED", bounded and decoding.BOUNDED)
     assert decoded(answered("gzip"), b"not compressed at all", 65_536) == (b"", False)
     assert decoded(answered("gzip"), gzip.compress(SHORT)[:-4], 65_536) == (SHORT, False)
@@ -97,7 +97,7 @@ def test_what_cannot_be_decoded_is_not_sound(monkeypatch: pytest.MonkeyPatch, bo
 def test_an_old_urllib3_is_not_shown_what_it_could_not_stop_in(
     monkeypatch: pytest.MonkeyPatch, name: str, expected: tuple[bytes, bool]
 ) -> None:
-    """Before 2.6 it decodes all that lies in a buffer: some hundred bytes of two codings are a gigabyte."""
+    """urllib3 before 2.6 decodes a whole buffer, so stacked codings, which could make a gigabyte, are not decoded."""
     monkeypatch.setattr(decoding, "BOUNDED", False)
     coding, body = SOUND[name]
     assert decoded(answered(coding), body, 65_536) == expected
@@ -105,7 +105,7 @@ def test_an_old_urllib3_is_not_shown_what_it_could_not_stop_in(
 
 @pytest.mark.parametrize(("content_range", "expected"), [("bytes 0-9/99", True), ("bytes 0-98/99", False)])
 def test_a_range_of_a_coded_body_ends_where_it_was_asked_to_end(content_range: str, expected: bool) -> None:
-    """Unless it is all there is."""
+    """A range may end within its coding, unless it is the whole body."""
     part = gzip.compress(SHORT)[:-10]
     headers = {"Content-Range": content_range}
     assert decoded(answered("gzip", 206, **headers), part, 65_536)[1] is expected
@@ -127,7 +127,7 @@ def test_a_coded_body_that_is_cut_before_it_gave_anything_out_is_no_empty_one(fr
 @pytest.mark.parametrize("framing", ["length", "chunked", "close"])
 @pytest.mark.parametrize("coding", ["br", "gzip", "gzip, deflate"])
 def test_an_empty_body_may_be_coded(framing: str, coding: str) -> None:
-    """As plain requests takes it."""
+    """An empty body may have a coding, as with plain requests."""
     empty = Reply(200, {"Content-Encoding": coding}, b"", framing=framing)
     with FaultServer(empty) as server, session(max_attempts=1) as made:
         assert made.get(server.url).content == b""

@@ -83,5 +83,5 @@ def test_a_manager_is_not_kept_alive() -> None:
 
 
 def test_somebodys_own_manager_is_left_alone() -> None:
-    """It may keep its pools in another way."""
+    """A foreign manager may keep its pools in another way, so it is left alone."""
     leave_to_parent(object())

@@ -33,7 +33,7 @@ from requests_smithy_retry.wire.framing import MOST_LINE, Chunks, Sized, framing
     ],
 )
 def test_the_contents_of_chunks(available: bytes, body: bytes, seen: bool, whole: bool, whole_at_the_end: bool) -> None:
-    """They are whole with the blank line after their trailers, or where the connection ends before it."""
+    """Chunks are whole with the blank line after their trailers, or if the connection ends before it."""
     chunks = Chunks()
     assert chunks.take(available) is seen
     assert (chunks.body, chunks.is_whole(ended=False), chunks.is_whole(ended=True)) == (body, whole, whole_at_the_end)

@@ -75,14 +75,14 @@ def partial(content_range: bytes, body: bytes) -> bytes:
 
 @pytest.mark.parametrize("content_range", [b"bytes 0-799/2000", b"bytes 0-799/*", b"nonsense"])
 def test_a_range_of_a_coded_body_need_not_end_its_coding(content_range: bytes) -> None:
-    """It ends where the caller asked it to; what there is of it is decoded, as plain requests does."""
+    """A range may end within its coding; the part that is there is decoded, as by plain requests."""
     content = get(partial(content_range, SLICE)).content
     assert content != b""
     assert LONG.startswith(content)
 
 
 def test_a_range_that_is_all_of_a_coded_body_ends_its_coding() -> None:
-    """Else it was cut."""
+    """A range that is the whole body was cut if its coding does not end."""
     with pytest.raises(requests.exceptions.ContentDecodingError):
         get(partial(b"bytes 0-799/800", SLICE))
 
@@ -115,7 +115,7 @@ def test_a_range_that_is_all_of_a_coded_body_ends_its_coding() -> None:
     ],
 )
 def test_what_is_known_to_be_wrong_is_refused(raw: bytes, error: type[Exception]) -> None:
-    """With a requests exception."""
+    """A head or body that is known to be wrong raises a requests exception."""
     with pytest.raises(error):
         get(raw)
 

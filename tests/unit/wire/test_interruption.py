@@ -188,7 +188,7 @@ def test_a_classifier_that_raises(stream: bool) -> None:
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("status", [200, 503])
 def test_a_scope_function_that_raises(status: int, stream: bool) -> None:
-    """It is only asked once the first attempt was made, however that went."""
+    """A scope function is called after the first attempt; its exception leaves the connection usable."""
     bugs: list[type[Exception]] = [ZeroDivisionError]
 
     def broken(request: Any) -> str:

@@ -23,7 +23,7 @@ BOUNDS = {"operation_timeout": 60}
 
 
 def test_vcrpy_records_and_plays(tmp_path: Any) -> None:
-    """It replaces the connection's class; ours lets it."""
+    """A cassette of vcrpy can replace the connection's class, and its recording and playing work."""
     vcr = pytest.importorskip("vcr")
     with FaultServer([Reply(503)]) as server:
         for _ in range(2):
@@ -42,7 +42,7 @@ def test_responses_sees_each_attempt() -> None:
 
 
 def test_an_unpickled_adapter_watches() -> None:
-    """Its pools are prepared anew, for proxies too."""
+    """The pools of an unpickled adapter are prepared anew."""
     adapter: RetryAdapter = pickle.loads(pickle.dumps(RetryAdapter(initial_backoff=0, **BOUNDS)))
     with FaultServer([CutHead(Reply(204))]) as server, requests.Session() as made:
         made.trust_env = False
@@ -86,11 +86,11 @@ def test_a_socks_proxy_under_a_deadline() -> None:
 
 
 def test_a_connection_of_another_kind_is_left_alone() -> None:
-    """Nothing is known of how it connects."""
+    """A connection of another kind, whose way to connect is not known, is left unchanged."""
 
     class Own:
         def connect(self) -> None:
-            """In a way of its own."""
+            """Do nothing."""
 
     own = Own()
     assert prepare(own) is own
@@ -139,7 +139,7 @@ def test_what_requests_reads_to_send_again_is_read_within_the_operations_time(
 
 
 def test_a_redirect_that_is_streamed_late_has_the_time_that_was_left() -> None:
-    """Who wants a redirect's body unread may come for it after the operation's time."""
+    """A caller may read the body of an unfollowed redirect after the operation's time is over."""
     clock = FakeClock()
     answer = Drip("body", 0.002, Reply(302, {"Location": "/next"}, b"x" * 9))
     with FaultServer(answer) as server, session(operation_timeout=60, clock=clock) as made:

@@ -23,7 +23,7 @@ from requests_smithy_retry.wire.pools import PreparingPool, WaitingPool, prepari
 
 @pytest.mark.parametrize("pool_class", [HTTPConnectionPool, HTTPSConnectionPool])
 def test_a_prepared_class_is_made_once(pool_class: Any) -> None:
-    """It keeps its name, and one that is prepared already is taken as it is."""
+    """The prepared class keeps its name, and is made once; preparing it again returns it."""
     made = preparing(pool_class)
     assert made is preparing(pool_class)
     assert made is preparing(made)
@@ -33,14 +33,14 @@ def test_a_prepared_class_is_made_once(pool_class: Any) -> None:
 
 
 def test_a_connection_of_such_a_pool_is_prepared() -> None:
-    """It connects in our way."""
+    """The ``connect`` of a prepared pool's connection is ours."""
     with preparing(HTTPConnectionPool)("127.0.0.1", 9) as pool:
         assert isinstance(pool._new_conn().connect, Connect)
 
 
 @pytest.mark.parametrize("block", [False, True])
 def test_watching_twice_is_watching_once(block: bool) -> None:
-    """Only pools that make their callers wait know how long."""
+    """A second call changes nothing; only pools that block become waiting pools."""
     manager = urllib3.PoolManager(block=block)
     memory = AddressMemory(FakeClock())
     use_our_pools(manager, memory)
@@ -51,7 +51,7 @@ def test_watching_twice_is_watching_once(block: bool) -> None:
 
 
 def test_nobody_waits_for_a_connection_after_the_deadline() -> None:
-    """Not even for one that is free: nothing could be sent by it."""
+    """After the deadline no connection is given out, not even a free one, because nothing could be sent by it."""
     clock = FakeClock()
     with preparing(HTTPConnectionPool, waits=True)("127.0.0.1", 9, block=True) as pool:
         deadline = Deadline(clock.now(), clock)

@@ -31,7 +31,7 @@ def read(reader: Reader, size: int = 10) -> bytes | None:
 
 
 def test_what_was_fetched_ahead_is_read_first(pair: tuple[Reader, socket.socket]) -> None:
-    """In the order of the wire, in parts of any size; then the socket is read again."""
+    """Bytes fetched ahead are read first, in order and in parts of any size; then the socket is read again."""
     reader, far = pair
     far.sendall(b"abcdef")
     assert reader.fetch_ahead(5)
@@ -51,7 +51,7 @@ def test_while_looking_ahead_nothing_else_is_read(pair: tuple[Reader, socket.soc
 
 
 def test_the_end_is_noticed(pair: tuple[Reader, socket.socket]) -> None:
-    """By a read, and by a look ahead."""
+    """The end is noticed by a read and by a look ahead."""
     reader, far = pair
     far.close()
     assert not reader.fetch_ahead(5)
@@ -63,7 +63,7 @@ def test_the_end_is_noticed(pair: tuple[Reader, socket.socket]) -> None:
 
 @pytest.mark.real_time
 def test_a_look_ahead_ends_in_time(pair: tuple[Reader, socket.socket]) -> None:
-    """Nothing came: that is no failure, no end, and leaves the socket's timeout as it was."""
+    """A look ahead without bytes is neither a failure nor the end, and leaves the socket's timeout as it was."""
     reader, _ = pair
     assert not reader.fetch_ahead(0.01)
     assert (reader.ended, reader._sock.gettimeout()) == (False, 5)  # type: ignore[attr-defined]
@@ -71,7 +71,7 @@ def test_a_look_ahead_ends_in_time(pair: tuple[Reader, socket.socket]) -> None:
 
 @pytest.mark.real_time
 def test_the_caller_s_own_read_timeout_is_a_failure_while_looking_ahead_too(pair: tuple[Reader, socket.socket]) -> None:
-    """It has run out, and is not waited for a second time when the body is read."""
+    """The read timeout that ran out is not waited for a second time when the body is read."""
     reader, far = pair
     reader.set_timeout(0.01)
     far.sendall(b"abc")
@@ -114,7 +114,7 @@ def test_a_reset_met_while_looking_ahead_is_raised_when_what_came_before_is_read
 def test_the_socket_s_timeout_after_a_bound_read(
     pair: tuple[Reader, socket.socket], left: float, connecting: bool, after: float
 ) -> None:
-    """As it was; while a tunnel is made, what is left: the handshake that follows goes by it."""
+    """The socket has its usual timeout again; while a tunnel is made, it has the time left, for the handshake."""
     reader, far = pair
     clock = FakeClock()
     far.sendall(b"abc")
@@ -150,7 +150,7 @@ def test_after_the_last_read_in_time_the_handshake_of_a_tunnel_fails_at_once(
 
 
 def test_nothing_is_read_after_the_deadline(pair: tuple[Reader, socket.socket]) -> None:
-    """Not even what is there."""
+    """After the deadline a read raises, even if bytes are there."""
     reader, far = pair
     clock = FakeClock()
     far.sendall(b"abc")

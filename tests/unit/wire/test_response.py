@@ -22,7 +22,7 @@ def test_what_makes_its_own_file_is_read_from_that() -> None:
 
 
 def test_a_stand_in_without_a_body_is_looked_at_more_closely() -> None:
-    """Its file cannot say whether it has ended, and is believed."""
+    """The file of a stand-in cannot tell whether it has ended, and the response is believed."""
 
     class Empty:
         def makefile(self, mode: str) -> io.BytesIO:

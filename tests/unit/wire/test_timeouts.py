@@ -50,7 +50,7 @@ def test_a_deadline_far_away_leaves_a_socket_23_days() -> None:
     ],
 )
 def test_a_urllib3_timeout(timeout: Timeout, connect: float, read: float) -> None:
-    """Its total is bounded, and it is itself not changed."""
+    """The total of a urllib3 timeout is bounded, and the given object is not changed."""
     before = str(timeout)
     result = shrunk(timeout, 2)
     result.start_connect()
@@ -70,7 +70,7 @@ def test_where_there_was_no_timeout_each_step_gets_what_is_left() -> None:
 
 @given(st.one_of(SECONDS, st.tuples(st.one_of(st.none(), SECONDS), st.one_of(st.none(), SECONDS))), SECONDS)
 def test_no_part_is_ever_longer_than_what_is_left(timeout: Any, left: float) -> None:
-    """In no plain shape."""
+    """For numbers and pairs, no part of the result is longer than the time left."""
     result = shrunk(timeout, left)
     assert all(0 < part <= left for part in (result if isinstance(result, tuple) else (result,)))
 

@@ -57,7 +57,7 @@ def send(connection: Any, data: Any, within: float | None) -> None:
 
 
 def test_without_a_deadline_all_is_sent_at_once() -> None:
-    """As the connection's own send does it."""
+    """Without a deadline the connection's own send gets all bytes at once."""
     connection = Connection()
     send(connection, bytes(3 * PIECE), None)
     assert connection.sent == [(3 * PIECE, 30)]
@@ -103,14 +103,14 @@ def test_the_first_piece_opens_the_connection() -> None:
 
 @pytest.mark.parametrize("data", [memoryview(b"view"), [b"part"]])
 def test_what_is_no_bytes_is_sent_by_the_connection_itself(data: Any) -> None:
-    """It knows how to send files and iterables, piece by piece."""
+    """Views and iterables are left to the connection's own send, which sends them piece by piece."""
     connection = Connection()
     send(connection, data, 10)
     assert connection.sent == [(len(data), 30)]
 
 
 def test_a_connection_that_may_not_open_itself_says_so() -> None:
-    """Its own send is asked, and raises what it raises."""
+    """A connection that may not open itself is left to its own send, which raises its own error."""
     connection = Connection(is_open=False, auto_open=0)
     send(connection, b"head", 10)
     assert connection.sent == [(4, None)]
@@ -149,7 +149,7 @@ class Pages:
 
 @pytest.mark.parametrize("inner", [{}, {"enabled": False}, {"listeners": [RetryListener()]}, {"operation_timeout": 5}])
 def test_a_failed_connection_within_an_upload_is_not_taken_for_its_own(inner: Any) -> None:
-    """Else the rest of a body of which a part was read would be sent, as if it were the whole."""
+    """A failed connection inside the body does not mean that the upload was never begun, so no rest of it is sent."""
     with FaultServer([ResetAfterRequest()]) as server, session() as outer, session(**inner) as other:
         body = Pages(lambda: other.get(f"http://127.0.0.1:{refused}/"))
         with refusing_port() as refused, pytest.raises(requests.ConnectionError) as caught:

@@ -40,7 +40,7 @@ def job(client, server, first=0):
 
 
 def statuses(events):
-    """By fault: the status, or the exception's name."""
+    """Return the status of each fault, or the exception's name."""
     ends = [event for event in events if "end" in event]
     return {PLAN[event["end"]].fault.name: event["status"] or event["error"] for event in ends}
 

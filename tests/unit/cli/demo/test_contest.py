@@ -136,7 +136,7 @@ def test_a_child_that_ends_early_leaves_the_rest_undone(contend, line):
 
 
 def test_a_run_that_takes_too_long_is_stopped(contend):
-    """At the limit, what is not done is missing, and the watcher was called all the while."""
+    """At the limit, unfinished operations count as missing; the watcher was called all the while."""
     contender, clock, _ = contend([begin(0), end(0)])
     seen = []
     watch([contender], clock, lambda: seen.append(clock.now()))
@@ -173,7 +173,7 @@ def test_a_child_is_heard_until_it_ends():
 
 
 def test_a_child_that_never_begins_is_given_up():
-    """After the time that a start may take."""
+    """A child is given up after the time that a start may take."""
     clock = FakeClock()
     spawn, children = spawner(DONE)
     turnouts = play_scene(SCENE, [PLAIN, OURS], clock, spawn)

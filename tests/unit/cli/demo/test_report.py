@@ -95,7 +95,7 @@ def test_without_a_terminal_it_is_plain():
 
 
 def test_a_terminal_gets_lines():
-    """On a terminal the same numbers come with drawn lines."""
+    """On a terminal the tables have drawn lines and the same numbers."""
     text = shown(THREE, force_terminal=True, color_system=None, legacy_windows=False)
     assert "operations that succeeded" in text
     assert "─" in text
@@ -127,7 +127,7 @@ def test_a_scene_shows_the_outcome_and_the_load():
 
 
 def test_a_crowd_that_never_came_is_told():
-    """With what its process said."""
+    """The report shows the output of the crowd's process."""
     text = shown(THREE, {RESTART: [Turnout("requests", 72, 0, 96, 0, 0.0, 0, 3.0, 0.0, ("Traceback", "Boom"))]})
     assert "No request of requests came; its process printed: Traceback | Boom" in text
 

@@ -50,7 +50,7 @@ def test_a_request_takes_its_time(ask, at, delay):
 
 
 def test_requests_wait_for_those_before_them(ask):
-    """One queue, in order; who would wait for too long is turned away, and takes no place."""
+    """There is one queue, in order; a request that would wait for too long is turned away, and takes no place."""
     delays = [ask(OVERLOAD, 1.5).delay for _ in range(19)]
     assert [pytest.approx(number / 10) for number in range(1, 20)] == delays
     assert 1.98 == pytest.approx(ask(OVERLOAD, 1.52).delay)
@@ -67,7 +67,7 @@ SHORT = Scene("short", "short", remains=0.0, begins=1.0, ends=2.0, seconds=3.0, 
 
 
 def test_what_is_counted():
-    """By when an operation began; what has not ended has failed; requests by the second in which they came."""
+    """Operations count by their beginning, and unfinished ones as failed; requests by the second of their arrival."""
     calls = [Call(0.0, True, 0.1), Call(0.5, False, 0.1), Call(1.0, True, 1.5), Call(2.0, True, 0.1)]
     turnout = turnout_of("ours", SHORT, calls, [0.0, 0.5, 1.0, 1.1, 1.2, 2.0, 2.9, 3.1, 3.2], ["hello"])
     assert {
@@ -85,7 +85,7 @@ def test_what_is_counted():
 
 
 def test_without_any_request_nothing_is_counted():
-    """As where a process could not be started."""
+    """Without any request, as after a process that could not start, nothing is counted."""
     turnout = turnout_of("ours", SHORT, [], [])
     assert (0, 0.0, 0, 0.0) == (
         turnout.in_trouble_done,

@@ -1,0 +1,130 @@
+"""Errors inside a successful response: what is parsed, and what the predicate may say."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import pytest
+import requests
+
+from requests_smithy_retry import ErrorInBodyClassifier, ErrorKind, Outcome, RetryAction, RetryReason, retry_history
+from requests_smithy_retry.classifiers import in_body
+from requests_smithy_retry.testing.clock import FakeClock
+from tests.support import Reply, scripted, send
+
+NOTHING = RetryAction.no_action_indicated()
+JSON = {"Content-Type": "application/json; charset=utf-8"}
+THROTTLED = b'{"errors": [{"extensions": {"code": "THROTTLED"}}]}'
+
+
+def is_throttled(body: Any) -> bool:
+    """As GraphQL says it."""
+    return any(error["extensions"]["code"] == "THROTTLED" for error in body["errors"])
+
+
+def outcome_of(body: bytes = THROTTLED, headers: dict[str, str] | None = None, *, stream: bool = False) -> Outcome:
+    """A 200 with this body."""
+    response = requests.Response()
+    response.status_code, response._content = 200, body
+    response.headers.update(JSON if headers is None else headers)
+    return Outcome(response=response, stream=stream)
+
+
+def verdict(outcome: Outcome, found: Any = True, **options: Any) -> RetryAction:
+    """What is said where the predicate says so."""
+    item = ErrorInBodyClassifier(lambda _: found, "THROTTLED", **options)
+    return item.classify_retry(outcome, NOTHING)
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        (True, RetryAction.throttling_error()),
+        (False, NOTHING),
+        (None, NOTHING),
+        (2.5, RetryAction.retry_indicated(RetryReason(ErrorKind.THROTTLING, 2.5, "ErrorInBodyClassifier"))),
+        (0, RetryAction.retry_indicated(RetryReason(ErrorKind.THROTTLING, 0.0, "ErrorInBodyClassifier"))),
+        (RetryAction.retry_forbidden("no"), RetryAction.retry_forbidden("no")),
+    ],
+)
+def test_what_a_predicate_may_say(found: Any, expected: RetryAction) -> None:
+    """An error, none, a wait, or any verdict."""
+    assert expected == verdict(outcome_of(), found)
+
+
+@pytest.mark.parametrize("found", ["yes", -1, float("nan"), float("inf"), []])
+def test_anything_else_is_a_bug(found: Any) -> None:
+    """It is raised, with the classifier's name."""
+    with pytest.raises(TypeError, match="mine: True, False, None, seconds or a RetryAction is allowed"):
+        verdict(outcome_of(), found, name="mine")
+
+
+def test_the_kind_is_the_programs_to_say() -> None:
+    """Where the server may have acted."""
+    assert RetryAction.server_error() == verdict(outcome_of(), kind=ErrorKind.SERVER)
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        Outcome(error=OSError()),
+        outcome_of(headers={}),
+        outcome_of(headers={"Content-Type": "text/html"}),
+        outcome_of(b'{"data": {}}'),
+        outcome_of(b'{"THROTTLED": ' + b" " * 70_000 + b"1}"),
+        outcome_of(stream=True),
+    ],
+    ids=["error", "no type", "no JSON", "no word", "long", "stream"],
+)
+def test_no_body_is_parsed_that_need_not_be(outcome: Outcome, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cheap looks come first."""
+    monkeypatch.setattr(in_body, "json", None)
+    assert NOTHING == verdict(outcome)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"THROTTLED"',
+        b"[" * 60_000 + b'"THROTTLED"',
+        b'"THROTTLED"',
+        b'["THROTTLED"]',
+        b'{"errors": ["THROTTLED"]}',
+        b'{"errors": null, "a": "THROTTLED"}',
+        b'{"errors": [{"extensions": {}}], "a": "THROTTLED"}',
+        b'{"errors": [], "a": "THROTTLED", "n": ' + b"9" * 5000 + b"}",
+        b"\xffTHROTTLED",
+    ],
+)
+def test_a_body_of_another_shape_is_no_error(body: bytes) -> None:
+    """No input raises."""
+    item = ErrorInBodyClassifier(is_throttled, "THROTTLED")
+    assert NOTHING == item.classify_retry(outcome_of(body), NOTHING)
+
+
+@pytest.mark.parametrize("words", [(), ("",), (b"x",), ("a", 3)])
+def test_a_word_is_asked_for(words: Any) -> None:
+    """Without any, each body would be parsed."""
+    with pytest.raises(TypeError, match="one or more texts are allowed"):
+        ErrorInBodyClassifier(is_throttled, *words)
+
+
+def test_it_can_be_pickled() -> None:
+    """With its predicate, where that has a name."""
+    item = pickle.loads(pickle.dumps(ErrorInBodyClassifier(is_throttled, "THROTTLED", "busy")))
+    assert RetryAction.throttling_error() == item.classify_retry(outcome_of(), NOTHING)
+
+
+def test_a_post_is_sent_again_and_the_wait_holds_for_all() -> None:
+    """The server said how long, inside a 200."""
+    clock = FakeClock()
+    item = ErrorInBodyClassifier(lambda body: body["wait"], "wait")
+    busy = Reply(200, JSON, body=b'{"wait": 9}')
+    adapter = scripted(busy, 200, classifiers=[item], clock=clock)
+    response = send(adapter, "POST", data=b"query")
+    assert [0.0, 9.0] == [attempt.delay for attempt in retry_history(response).attempts]
+    adapter = scripted(busy, 200, classifiers=[item], clock=clock, max_attempts=1)
+    send(adapter)
+    history = retry_history(send(adapter))
+    assert (9.0, "rate limit") == (history.attempts[0].gate_wait, history.attempts[0].gate_source)

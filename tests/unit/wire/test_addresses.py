@@ -1,0 +1,298 @@
+"""The memory of addresses (contract 14.5): how long an address is avoided, and in which order addresses are tried."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from requests_smithy_retry.testing.clock import FakeClock
+from requests_smithy_retry.wire.addresses import (
+    LONGEST_PERIOD,
+    MOST_ADDRESSES,
+    MOST_ORIGINS,
+    AddressFault,
+    AddressMemory,
+    Peer,
+    is_in_disgrace,
+)
+from requests_smithy_retry.wire.state import AttemptState
+
+HERE = "name.test:80"
+ABCD = ("A", "B", "C", "D")
+
+
+class Failing:
+    """A memory, and the failures that it is told of: ``a`` for an answer with 5xx, ``A`` for anything else."""
+
+    def __init__(self) -> None:
+        self.clock = FakeClock()
+        self.memory = AddressMemory(self.clock)
+
+    def fail(self, failures: str) -> None:
+        for letter in failures:
+            self.memory.failed(HERE, letter.upper(), "503" if letter.islower() else "reset", answers=letter.islower())
+
+    def order(self, addresses: str = "ABCD", tried: str = "") -> str:
+        return "".join(self.memory.in_order(HERE, tuple(addresses), {(HERE, letter) for letter in tried}))
+
+
+@pytest.mark.parametrize(
+    ("addresses", "failures", "tried", "expected"),
+    [
+        ("ABCD", "", "", "ABCD"),
+        ("ABCD", "A", "", "BCDA"),
+        ("ABCD", "BD", "", "ACBD"),
+        ("ABCD", "ABC", "", "DABC"),
+        ("ABCD", "ABCD", "", "ABCD"),
+        ("ABCD", "a", "", "BCDA"),
+        ("ABCD", "ab", "", "CDAB"),
+        ("ABCD", "abc", "", "CDAB"),  # no more than half of them
+        ("ABC", "ab", "", "BCA"),
+        ("AB", "a", "", "BA"),
+        ("AB", "ab", "", "AB"),  # none answers well
+        ("AB", "aB", "", "AB"),  # better an answer than none
+        ("ABCD", "abCD", "", "ABCD"),
+        ("ABCD", "aC", "", "BDAC"),
+        ("ABCD", "Aa", "", "BCDA"),
+        ("A", "A", "", "A"),
+        ("ABCD", "", "A", "BCDA"),
+        ("ABCD", "", "AC", "BDAC"),
+        ("ABCD", "B", "A", "CDAB"),  # a dead address is worse than one that was tried
+        ("AB", "B", "A", "AB"),
+        ("AB", "bB", "a", "AB"),
+        ("ABCD", "b", "A", "CDBA"),  # one that answered badly is better than one that was tried
+        ("AB", "ba", "A", "BA"),
+    ],
+)
+def test_the_order_of_addresses(addresses: str, failures: str, tried: str, expected: str) -> None:
+    """The resolver's order stands but for addresses that are dead, that were tried, or that answer badly."""
+    it = Failing()
+    it.fail(failures)
+    assert expected == it.order(addresses, tried.upper())
+
+
+def test_an_address_is_avoided_for_longer_each_time() -> None:
+    """The periods are 30 s, then twice as long each time, at most 300 s."""
+    it, periods = Failing(), []
+    for _ in range(6):
+        it.fail("A")
+        began = it.clock.now()
+        while it.order("AB") == "BA":
+            it.clock.advance(1)
+        periods.append(it.clock.now() - began)
+        it.memory.begin_probe(HERE, "A")
+    assert [30, 60, 120, 240, 300, 300] == periods
+
+
+def test_failures_of_requests_under_way_together_count_once() -> None:
+    """Ten failures at one moment make a period of 30 s."""
+    it = Failing()
+    it.fail("A" * 10)
+    assert [(30.0, 30.0)] == [(item.seconds_left, item.period) for item in it.memory.snapshot()]
+
+
+def test_one_connection_finds_out_whether_an_address_is_well() -> None:
+    """After its period an address has its turn again; while one connection tries it, others leave it alone."""
+    it = Failing()
+    it.fail("A")
+    it.clock.advance(30)
+    first = it.order("AB")
+    it.memory.begin_probe(HERE, "A")
+    second = it.order("AB")
+    it.memory.succeeded(HERE, "A")
+    assert ("AB", "BA", "AB") == (first, second, it.order("AB"))
+
+
+def test_a_probe_that_fails_doubles_the_period() -> None:
+    """The address failed again, although its period is not over for others."""
+    it = Failing()
+    it.fail("A")
+    it.clock.advance(30)
+    it.memory.begin_probe(HERE, "A")
+    it.fail("AA")
+    assert [60.0] == [item.period for item in it.memory.snapshot()]
+
+
+def test_a_success_clears_an_address() -> None:
+    """The next failure is a first one."""
+    it = Failing()
+    it.fail("AB")
+    it.memory.succeeded(HERE, "A")
+    it.memory.succeeded(HERE, "unknown")
+    it.memory.succeeded("unknown", "A")
+    assert [False, True] == [it.memory.is_known(HERE, address) for address in "AB"]
+    it.memory.succeeded(HERE, "B")
+    assert it.memory.is_empty
+
+
+def test_an_answer_does_not_excuse_a_fault() -> None:
+    """An address that failed otherwise stays dead when it answers with 5xx; one that answered may be found dead."""
+    it = Failing()
+    it.fail("Aa")
+    assert "BA" == it.order("AB")
+    it.fail("b")
+    assert "BA" == it.order("AB")
+    it.fail("B")
+    assert "AB" == it.order("AB")
+
+
+def test_old_failures_are_forgotten() -> None:
+    """Five minutes after its period, a failure counts no more."""
+    it = Failing()
+    it.fail("A")
+    it.clock.advance(331)
+    assert (True, ()) == (it.memory.is_empty, it.memory.snapshot())
+    it.fail("A")
+    it.clock.advance(29)
+    assert not it.memory.is_empty
+    assert [30.0] == [item.period for item in it.memory.snapshot()]
+
+
+def test_a_sweep_spares_what_is_young() -> None:
+    """Of one origin's failures, only the old ones are forgotten."""
+    it = Failing()
+    it.fail("A")
+    it.clock.advance(300)
+    it.fail("B")
+    it.clock.advance(31)
+    assert not it.memory.is_empty
+    assert ["B"] == [item.address for item in it.memory.snapshot()]
+
+
+def test_the_memory_is_bounded() -> None:
+    """The oldest origins go first, and of one origin the oldest addresses."""
+    memory = AddressMemory(FakeClock())
+    for number in range(MOST_ORIGINS + 5):
+        memory.failed(f"{number}", "A", "reset")
+    assert [False, True] == [memory.is_known(origin, "A") for origin in ("4", "5")]
+    for number in range(MOST_ADDRESSES + 5):
+        memory.failed(HERE, f"{number}", "reset")
+    assert [False, True] == [memory.is_known(HERE, address) for address in ("4", "5")]
+
+
+def test_a_snapshot_tells_what_failed() -> None:
+    """It names the origin, the address, the last failure, the time left and the period."""
+    it = Failing()
+    it.fail("A")
+    it.clock.advance(10)
+    it.fail("b")
+    it.clock.advance(25)
+    expected = (AddressFault(HERE, "A", "reset", 0.0, 30.0), AddressFault(HERE, "B", "503", 5.0, 30.0))
+    assert expected == it.memory.snapshot()
+
+
+class Pool:
+    """Counts how often it is told to check its connections."""
+
+    told = 0
+
+    def check_kept_connections(self, memory: AddressMemory) -> None:
+        self.told += 1
+
+
+def test_pools_are_told_of_failures() -> None:
+    """Those that are watched are told of each, and a new one of those that are remembered."""
+    it, early, late = Failing(), Pool(), Pool()
+    it.memory.watch(early)
+    before = early.told
+    it.fail("A")
+    it.memory.watch(late)
+    assert (0, 1, 1) == (before, early.told, late.told)
+
+
+def test_a_pool_is_not_kept_alive() -> None:
+    """The memory outlives pools."""
+    it, pool = Failing(), Pool()
+    it.memory.watch(pool)
+    reference = weakref.ref(pool)
+    del pool
+    gc.collect()
+    it.fail("A")
+    assert reference() is None
+
+
+def test_of_a_single_address_nothing_is_remembered() -> None:
+    """There is nothing to prefer to it."""
+    memory = AddressMemory(FakeClock())
+    Peer(memory, HERE, "A", ("A",), 0.0).failed("reset")
+    assert memory.is_empty
+    Peer(memory, HERE, "A", ("A", "B"), 0.0).failed("reset")
+    assert memory.is_known(HERE, "A")
+
+
+@pytest.mark.parametrize(
+    ("failures", "tried", "expected"),
+    [
+        ("", "", ""),
+        ("A", "", "A"),
+        ("AB", "", "AB"),
+        ("ABCD", "", ""),
+        ("ab", "", "AB"),
+        ("abc", "", "AB"),
+        ("", "A", "A"),
+        ("BCD", "A", "BCD"),
+    ],
+)
+def test_which_kept_connections_are_avoided(failures: str, tried: str, expected: str) -> None:
+    """Those to an address that is worse than another one."""
+    it = Failing()
+    it.fail(failures)
+    pairs = {(HERE, letter) for letter in tried}
+    assert expected == "".join(name for name in ABCD if it.memory.is_avoided(HERE, name, ABCD, pairs))
+
+
+def test_a_connection_of_somebody_elses_is_not_judged() -> None:
+    """It has no far end that is known."""
+    assert not is_in_disgrace(object())
+
+
+def test_the_far_end_of_an_attempt() -> None:
+    """While it connects, it is as far as it is known; later it is that of the connection."""
+    state, peer = AttemptState(), Peer(AddressMemory(FakeClock()), HERE, "A", ABCD, 0.0)
+    found = []
+    for connecting, known in ((None, None), (False, peer), (True, None), (True, peer), (peer, None)):
+        state.connecting, state.peer = connecting, known
+        found.append(state.reached())
+    assert [None, None, None, peer, peer] == found
+
+
+steps = st.one_of(
+    st.tuples(st.just("fail"), st.sampled_from(ABCD), st.booleans()),
+    st.tuples(st.just("succeed"), st.sampled_from(ABCD), st.none()),
+    st.tuples(st.just("wait"), st.floats(0, 400), st.none()),
+    st.tuples(st.just("probe"), st.sampled_from(ABCD), st.none()),
+)
+
+
+@given(st.lists(steps, max_size=40), st.sets(st.sampled_from(ABCD)))
+def test_whatever_happens_no_address_is_shut_out(story: list[Any], tried: set[str]) -> None:
+    """Every address stays in the order, one at least is not avoided, and no period is longer than allowed."""
+    clock = FakeClock()
+    memory, pairs = AddressMemory(clock), {(HERE, name) for name in tried}
+    for what, value, answers in story:
+        if what == "fail":
+            memory.failed(HERE, value, "why", answers=answers)
+        elif what == "succeed":
+            memory.succeeded(HERE, value)
+        elif what == "probe":
+            memory.begin_probe(HERE, value)
+        else:
+            clock.advance(value)
+        order = memory.in_order(HERE, ABCD, pairs)
+        assert sorted(order) == list(ABCD)
+        assert not memory.is_avoided(HERE, order[0], ABCD, pairs)
+        assert all(0 <= item.seconds_left <= item.period <= LONGEST_PERIOD for item in memory.snapshot())
+
+
+@given(st.sets(st.sampled_from("abcdef")), st.integers(2, 6))
+def test_no_more_than_half_are_avoided_for_their_answers(failing: set[str], count: int) -> None:
+    """The others take requests, however many answer with 5xx."""
+    it, names = Failing(), tuple("ABCDEF"[:count])
+    it.fail("".join(sorted(failing)))
+    avoided = [name for name in names if it.memory.is_avoided(HERE, name, names)]
+    assert len(avoided) <= count // 2

@@ -1,0 +1,472 @@
+"""Names with several addresses (contract 14.5), by way of sessions: retries, kept connections, and what is recorded."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import pickle
+import re
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import requests
+from requests.adapters import HTTPAdapter
+from urllib3.exceptions import LocationParseError
+
+from requests_smithy_retry import RetryAdapter, RetryListener, install, retry_history, uninstall
+from requests_smithy_retry.testing import (
+    CloseAfterRequest,
+    FaultServer,
+    Reply,
+    ResetAfterRequest,
+    Stall,
+    hanging_port,
+    refusing_port,
+)
+from requests_smithy_retry.testing.clock import FakeClock
+from requests_smithy_retry.wire import connect as connect_module
+from requests_smithy_retry.wire.addresses import AddressMemory
+from requests_smithy_retry.wire.pools import CheckedGet
+
+from .support import session
+
+pytestmark = pytest.mark.real_time
+
+NAME = "name.test:80"
+URL = "http://name.test/"
+A, B = "127.0.0.1", "127.0.0.2"
+
+
+def resolving(monkeypatch: pytest.MonkeyPatch, *addresses: tuple[str, int]) -> None:
+    """Have ``name.test`` stand for these addresses, each with a port of its own."""
+    found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", address) for address in addresses]
+    real = socket.getaddrinfo
+
+    def resolve(host: str, *rest: Any, **more: Any) -> Any:
+        return found if host == "name.test" else real(host, *rest, **more)
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+
+
+@pytest.fixture
+def servers(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[FaultServer, FaultServer]]:
+    """The two servers of ``name.test``; the resolver names the first one first."""
+    with FaultServer() as first, FaultServer(host=B) as second:
+        resolving(monkeypatch, (A, first.port), (B, second.port))
+        yield first, second
+
+
+def adapter_of(made: requests.Session) -> Any:
+    return made.get_adapter(URL)
+
+
+def avoided(made: requests.Session) -> list[tuple[str, str, str]]:
+    return [item[:3] for item in adapter_of(made).snapshot().addresses]
+
+
+def counts(servers: tuple[FaultServer, FaultServer]) -> list[int]:
+    return [len(server.requests) for server in servers]
+
+
+def addresses(outcome: Any) -> list[str | None]:
+    history = retry_history(outcome)
+    assert history is not None
+    return [attempt.address for attempt in history.attempts]
+
+
+@pytest.mark.parametrize(
+    ("fault", "why", "options"),
+    [
+        (Reply(503), "503", {}),
+        (Reply(500), "500", {}),
+        (ResetAfterRequest(), "ConnectionError", {}),
+        (CloseAfterRequest(), "ConnectionError", {}),
+        (Stall(), "ReadTimeout", {"timeout": 0.3}),
+    ],
+    ids=repr,
+)
+def test_a_retry_goes_to_an_address_that_was_not_tried(servers: Any, fault: Any, why: str, options: Any) -> None:
+    """The address that failed is avoided from then on, and the history names both."""
+    servers[0].script(lambda _: fault)
+    with session(**options) as made:
+        response = made.get(URL)
+        assert ([A, B], [(NAME, A, why)]) == (addresses(response), avoided(made))
+        assert f"attempt 1: {why} at {A} in" in retry_history(response).explain()
+        adapter_of(made).poolmanager.clear()
+        made.get(URL)
+    assert [1, 2] == counts(servers)
+
+
+def test_throttling_is_not_held_against_an_address(servers: Any) -> None:
+    """The connection is kept for the retry, as without other addresses."""
+    servers[0].script([Reply(429), Reply(200)])
+    with session() as made:
+        assert ([A, A], []) == (addresses(made.get(URL)), avoided(made))
+
+
+def test_neither_is_a_fault_of_the_request(servers: Any) -> None:
+    """A 404 is an answer like any other."""
+    servers[0].script([Reply(404)])
+    with session() as made:
+        assert ([A], []) == (addresses(made.get(URL)), avoided(made))
+
+
+def test_a_kept_connection_that_breaks_is_not_held_against_its_address(servers: Any) -> None:
+    """A server may close an idle connection just as the request goes out. The retry goes elsewhere all the same."""
+    with session() as made:
+        made.get(URL)
+        servers[0].script([ResetAfterRequest()])
+        assert ([A, B], []) == (addresses(made.get(URL)), avoided(made))
+
+
+def test_a_kept_connection_to_an_avoided_address_is_not_used(servers: Any) -> None:
+    """It is closed; the request takes another address."""
+    with session() as made:
+        made.get(URL)
+        adapter_of(made).addresses.failed(NAME, A, "reset")
+        made.get(URL)
+    assert ([1, 1], [1, 1]) == (counts(servers), [server.connections for server in servers])
+
+
+def test_while_nothing_failed_connections_are_not_checked(servers: Any) -> None:
+    """The check comes with the first failure, also to new pools, and goes with the last one."""
+    with session() as made:
+        memory, manager = adapter_of(made).addresses, adapter_of(made).poolmanager
+        checked = []
+        for change in (
+            lambda: None,
+            lambda: memory.failed(NAME, A, "reset"),
+            manager.clear,
+            lambda: memory.succeeded(NAME, A),
+        ):
+            change()
+            made.get(URL)
+            checked += ["_get_conn" in vars(manager.pools[key]) for key in manager.pools.keys()]  # noqa: SIM118
+    assert [False, True, True, False] == checked
+
+
+def test_after_its_period_an_address_has_its_turn_again(servers: Any) -> None:
+    """An answer below 500 clears it."""
+    clock = FakeClock()
+    servers[0].script([Reply(503)])
+    with session(clock=clock) as made:
+        found = []
+        for _ in range(3):
+            made.get(URL)
+            found.append((counts(servers), avoided(made)))
+            adapter_of(made).poolmanager.clear()
+            clock.advance(31)
+    bad = [(NAME, A, "503")]
+    assert [([1, 1], bad), ([2, 1], []), ([3, 1], [])] == found
+
+
+def test_a_probe_that_answers_badly_clears_nothing(servers: Any) -> None:
+    """The address is avoided for twice as long."""
+    clock = FakeClock()
+    servers[0].script(lambda _: Reply(503))
+    with session(clock=clock) as made:
+        made.get(URL)
+        adapter_of(made).poolmanager.clear()
+        clock.advance(31)
+        made.get(URL)
+        assert [(A, 60.0)] == [(item.address, item.period) for item in adapter_of(made).snapshot().addresses]
+    assert [2, 2] == counts(servers)
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+@pytest.mark.parametrize("options", [{}, {"operation_attempt_timeout": 20}, {"operation_timeout": 20}])
+def test_a_dead_first_address_costs_no_attempt(
+    monkeypatch: pytest.MonkeyPatch, servers: Any, method: str, options: Any
+) -> None:
+    """One that does not answer, and one that refuses: the first attempt succeeds, whatever the method."""
+    with (
+        hanging_port("127.0.0.3") as hanging,
+        refusing_port("127.0.0.4") as refusing,
+        session(max_attempts=1, **options) as made,
+    ):
+        resolving(monkeypatch, ("127.0.0.3", hanging), ("127.0.0.4", refusing), (B, servers[1].port))
+        assert 200 == made.request(method, URL).status_code
+        expected = [(NAME, "127.0.0.3", "TimeoutError"), (NAME, "127.0.0.4", "ConnectionRefusedError")]
+        assert expected == sorted(avoided(made))
+
+
+def test_when_no_address_answers_all_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The history names those that were tried."""
+    with refusing_port() as refusing, session(max_attempts=1) as made:
+        resolving(monkeypatch, (A, refusing), (B, 9))
+        with pytest.raises(requests.ConnectionError) as caught:
+            made.get(URL)
+        assert [f"{A}, {B}"] == addresses(caught.value)
+        assert [A, B] == [address for _, address, _ in avoided(made)]
+
+
+def test_a_handshake_that_stalls_is_held_against_its_address(servers: Any) -> None:
+    """A server that accepts, and waits for a request instead of speaking TLS, is at fault, too."""
+    with session(max_attempts=2) as made, pytest.raises(requests.exceptions.RequestException) as caught:
+        made.get("https://name.test/", timeout=0.3)
+    assert [A, B] == addresses(caught.value)
+
+
+def test_with_a_proxy_it_is_the_proxys_addresses(servers: Any) -> None:
+    """Nobody here knows those behind it."""
+    servers[0].script([Reply(503)])
+    with session() as made:
+        response = made.get("http://elsewhere.test/", proxies={"http": "http://name.test:8080"})
+        assert ([A, B], [("name.test:8080", A, "503")]) == (addresses(response), avoided(made))
+
+
+def test_of_a_single_address_nothing_is_remembered(servers: Any) -> None:
+    """The history names it all the same."""
+    servers[0].script([Reply(503)])
+    with session() as made:
+        assert ([A, A], []) == (addresses(made.get(servers[0].url)), avoided(made))
+
+
+class Listener(RetryListener):
+    """Writes down where attempts went."""
+
+    def __init__(self) -> None:
+        self.heard: list[Any] = []
+
+    def after_attempt(self, event: Any, /) -> None:
+        self.heard.append((event.address, event.record.address))
+
+
+def test_a_listener_sees_the_address_of_each_attempt(servers: Any) -> None:
+    """That of a first-try success, too, over a new connection and over a kept one."""
+    servers[0].script([Reply(503)])
+    listener = Listener()
+    with session(listeners=[listener]) as made:
+        for _ in range(2):
+            made.get(URL)
+    assert [(A, A), (B, B), (B, B)] == listener.heard
+
+
+def test_the_plain_form_of_a_history_has_the_addresses(servers: Any) -> None:
+    """It is there for JSON."""
+    servers[0].script([Reply(503)])
+    with session() as made:
+        history = retry_history(made.get(URL))
+        assert history is not None
+        assert [A, B] == [row["address"] for row in history.to_dict()["attempts"]]
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda it: pickle.loads(pickle.dumps(it))])
+def test_a_copy_has_a_memory_of_its_own(again: Any) -> None:
+    """It begins with no failure, and its pools use it."""
+    adapter = RetryAdapter()
+    adapter.addresses.failed(NAME, A, "reset")
+    other = again(adapter)
+    pool = other.poolmanager.connection_from_url(URL)
+    assert (True, other.addresses) == (other.addresses.is_empty, pool.addresses)
+    assert adapter.addresses is not other.addresses
+
+
+def test_the_sessions_of_an_installation_share_one_memory(servers: Any) -> None:
+    """``requests.get`` makes a session for each call, and would know nothing."""
+    servers[0].script(lambda _: Reply(503))
+    install(initial_backoff=0, quota=None)
+    try:
+        for _ in range(2):
+            assert 200 == requests.get(URL).status_code
+    finally:
+        uninstall()
+    assert [1, 2] == counts(servers)
+
+
+class Plain:
+    """A strategy without a snapshot."""
+
+    def acquire_initial_retry_token(self, *, token_scope: str | None = None) -> Any:
+        return SimpleNamespace(retry_delay=0.0, retry_count=0)
+
+    def refresh_retry_token_for_retry(self, *, token_to_renew: Any, error: Exception) -> Any:
+        return SimpleNamespace(retry_delay=0.0, retry_count=1)
+
+    def record_success(self, *, token: Any) -> None:
+        """Do nothing."""
+
+
+def test_a_snapshot_shows_the_strategy_as_well() -> None:
+    """Where that gives a view of itself."""
+    adapter = RetryAdapter()
+    assert adapter.strategy.snapshot() == adapter.snapshot().strategy
+    assert RetryAdapter(strategy=Plain()).snapshot() == (None, ())
+
+
+def test_while_retries_are_off_urllib3_connects(monkeypatch: pytest.MonkeyPatch, servers: Any) -> None:
+    """Then the adapter is a plain one."""
+    monkeypatch.setattr(connect_module, "Race", None)
+    servers[1].script([Reply(503)])
+    resolving(monkeypatch, (B, servers[1].port), (A, servers[0].port))
+    with session(enabled=False) as made:
+        assert (503, []) == (made.get(URL).status_code, avoided(made))
+
+
+def test_somebody_elses_way_to_connect_is_used_without_a_deadline(
+    monkeypatch: pytest.MonkeyPatch, servers: Any
+) -> None:
+    """It gets the name, and where it went is not known."""
+    import urllib3.util.connection
+
+    real, asked = urllib3.util.connection.create_connection, []
+
+    def own(address: Any, *rest: Any, **more: Any) -> Any:
+        asked.append(address)
+        return real((B, servers[1].port), *rest, **more)
+
+    monkeypatch.setattr(urllib3.util.connection, "create_connection", own)
+    servers[1].script([Reply(503)])
+    with session() as made:
+        assert ([None, None], []) == (addresses(made.get(URL)), avoided(made))
+    assert [("name.test", 80)] * 2 == asked
+
+
+def unresolvable(kind: str) -> Any:
+    def resolve(*_: Any, **__: Any) -> Any:
+        if kind == "error":
+            raise OSError("no resolver")
+        if kind == "gaierror":
+            raise socket.gaierror(-2, "Name or service not known")
+        return []
+
+    return resolve
+
+
+@pytest.mark.parametrize("kind", ["error", "gaierror", "empty", "label", "refused", "silent"])
+@pytest.mark.parametrize("options", [{}, {"operation_timeout": 20}])
+def test_failures_to_connect_are_those_of_urllib3(monkeypatch: pytest.MonkeyPatch, kind: str, options: Any) -> None:
+    """The same types all the way down, and the same texts."""
+    with contextlib.ExitStack() as stack:
+        url, port = URL, 0
+        if kind == "label":
+            url = f"http://{'a' * 70}.test/"
+        elif kind in ("refused", "silent"):
+            port = stack.enter_context(refusing_port() if kind == "refused" else hanging_port())
+            url = f"http://{A}:{port}/"
+        else:
+            monkeypatch.setattr(socket, "getaddrinfo", unresolvable(kind))
+        told = []
+        for adapter in (HTTPAdapter(), RetryAdapter(max_attempts=1, **options)):
+            made = stack.enter_context(requests.Session())
+            made.mount("http://", adapter)
+            with pytest.raises((requests.RequestException, LocationParseError)) as caught:
+                made.get(url, timeout=0.25)
+            told.append((types(caught.value), re.sub(r"0x[0-9a-f]+|connect timeout=[\d.]+", "", str(caught.value))))
+    assert told[0] == told[1]
+
+
+def types(error: Any) -> list[type]:
+    reason = getattr(error.args[0], "reason", None) if error.args else None
+    return [type(error), *(type(item) for item in error.args), type(reason)]
+
+
+class KeptConnection:
+    """One that a pool keeps, to an address that is avoided."""
+
+    def __init__(self, auto_open: int) -> None:
+        memory = AddressMemory(FakeClock())
+        memory.failed(NAME, A, "reset")
+        self.auto_open, self.closed = auto_open, False
+        self.connect = SimpleNamespace(peer=SimpleNamespace(memory=memory, origin=NAME, address=A, addresses=(A, B)))
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class OnePool:
+    """A pool that keeps one connection, and is told of a failure while it gives it out."""
+
+    def __init__(self, kept: KeptConnection) -> None:
+        self.kept, self.checks = kept, 0
+
+    def _get_conn(self, timeout: float | None = None) -> KeptConnection:
+        return self.kept
+
+    def _new_conn(self) -> str:
+        return "new"
+
+    def check_kept_connections(self, memory: Any) -> None:
+        self.checks += 1
+
+
+@pytest.mark.parametrize(("auto_open", "expected"), [(1, "kept"), (0, "new")])
+def test_a_tunnel_that_cannot_open_itself_is_replaced(auto_open: int, expected: str) -> None:
+    """As urllib3 1.26 does with one that was dropped."""
+    kept = KeptConnection(auto_open)
+    pool: Any = OnePool(kept)
+    given = CheckedGet(pool, kept.connect.peer.memory)()
+    assert (True, expected) == (kept.closed, "kept" if given is kept else given)
+
+
+def test_a_failure_in_another_thread_is_not_overlooked() -> None:
+    """One that comes just as the check is given up has it set again."""
+    pool: Any = OnePool(KeptConnection(1))
+
+    class Memory:
+        answers = iter([True, False])
+
+        @property
+        def is_empty(self) -> bool:
+            return next(self.answers)
+
+    memory: Any = Memory()
+    CheckedGet(pool, memory)()
+    assert 1 == pool.checks
+
+
+AUDITED = """
+import sys, requests
+from requests_smithy_retry import mount
+events = []
+sys.addaudithook(lambda name, args: events.append(args[1:]) if name == "http.client.connect" else None)
+mount(requests.Session()).get(sys.argv[1])
+print(events)
+"""
+
+
+def test_connecting_is_audited() -> None:
+    """As ``http.client`` and urllib3 2 do it."""
+    with FaultServer() as server:
+        done = subprocess.run([sys.executable, "-c", AUDITED, server.url], capture_output=True, text=True, check=True)
+        assert f"[('127.0.0.1', {server.port})]" == done.stdout.strip()
+
+
+GEVENT = """
+from gevent import monkey; monkey.patch_all()
+import gevent, requests, socket, sys
+from requests_smithy_retry import mount
+from requests_smithy_retry.wire import racing
+
+hanging, port = map(int, sys.argv[1:])
+found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", at) for at in (("127.0.0.2", hanging), ("127.0.0.1", port))]
+socket.getaddrinfo = lambda *_, **__: found
+racing.FIRST_DELAY = 0.5
+ticks = []
+
+def tick():
+    while True:
+        gevent.sleep(0.05)
+        ticks.append(1)
+
+other = gevent.spawn(tick)
+session = mount(requests.Session(), **({"operation_timeout": 30} if hanging % 2 else {}))
+jobs = [gevent.spawn(session.get, "http://name.test/") for _ in range(5)]
+gevent.joinall(jobs)
+other.kill()
+print([job.value.status_code for job in jobs], len(ticks) > 2, [item.address for item in session.get_adapter("http://").snapshot().addresses])
+"""
+
+
+def test_greenlets_race_side_by_side() -> None:
+    """While they wait for an address that does not answer, others run."""
+    pytest.importorskip("gevent")
+    with FaultServer() as server, hanging_port("127.0.0.2") as hanging:
+        command = [sys.executable, "-c", GEVENT, f"{hanging}", f"{server.port}"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert ("[200, 200, 200, 200, 200] True ['127.0.0.2']\n", 0) == (done.stdout, done.returncode), done.stderr

@@ -1,0 +1,389 @@
+"""Connecting to one of several addresses: staggered attempts on real sockets."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import selectors
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from requests_smithy_retry.clock import Deadline
+from requests_smithy_retry.testing import hanging_port, refusing_port
+from requests_smithy_retry.testing.clock import FakeClock
+from requests_smithy_retry.wire import racing
+from requests_smithy_retry.wire.racing import Candidate, How, Race, candidates
+from requests_smithy_retry.wire.state import this_thread
+
+from .support import nothing_left
+
+pytestmark = pytest.mark.real_time
+
+V4, V6, STREAM = socket.AF_INET, socket.AF_INET6, socket.SOCK_STREAM
+PLAIN = How(None, None, ())
+NEVER = 60.0
+"""Seconds that no test waits."""
+
+
+def at(port: int, number: int = 1, host: str = "127.0.0.1") -> Candidate:
+    """An address whose name is unlike others'."""
+    return Candidate(f"{number}", V4, 6, (host, port))
+
+
+@contextlib.contextmanager
+def listening() -> Iterator[int]:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server.getsockname()[1]
+
+
+@contextlib.contextmanager
+def raced(race: Race) -> Iterator[tuple[socket.socket, str]]:
+    """Run a race; see that nothing but the winner is left open."""
+    with nothing_left():
+        sock, won = race.run()
+        with sock:
+            yield sock, won.name
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No address is tried because another one takes long."""
+    monkeypatch.setattr(racing, "FIRST_DELAY", NEVER)
+    monkeypatch.setattr(racing, "LATER_DELAY", NEVER)
+
+
+def info(host: str, *rest: Any) -> Any:
+    return V6 if ":" in host else V4, STREAM, 6, "", (host, 80, *rest)
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        ("a", "a"),
+        ("a b c", "a b c"),
+        ("a a b a", "a b"),
+        ("1: 2: 3: a b", "1: a 2: b 3:"),
+        ("a b c 1:", "a 1: b c"),
+        ("a 1: 2: 3:", "a 1: 2: 3:"),
+    ],
+)
+def test_families_alternate(found: str, expected: str) -> None:
+    """They do so in the resolver's order, beginning with its first; an address that is there twice is tried once."""
+    assert expected.split() == [item.name for item in candidates(map(info, found.split()))]
+
+
+@pytest.mark.parametrize(
+    ("rest", "expected"), [((0, 4), "fe80::1%4"), ((0, 0), "fe80::1"), ((), "fe80::1")], ids=["scope", "no scope", "v4"]
+)
+def test_an_address_has_its_scope(rest: Any, expected: str) -> None:
+    """Two interfaces may have the same link-local address."""
+    assert [expected] == [item.name for item in candidates([info("fe80::1", *rest)])]
+
+
+def test_a_scope_is_named_once() -> None:
+    """Some resolvers put it into the text, too."""
+    assert ["fe80::1%eth0"] == [item.name for item in candidates([info("fe80::1%eth0", 0, 4)])]
+
+
+def test_an_address_that_answers_is_the_only_one_tried(patient: None) -> None:
+    """The others get no connection."""
+    with listening() as port:
+        race = Race([at(port), at(0, 2)], PLAIN)
+        with raced(race) as (_, name):
+            assert ("1", {}) == (name, race.failed)
+
+
+def test_after_a_refusal_the_next_begins_at_once(patient: None) -> None:
+    """It does not wait for its time."""
+    with refusing_port() as refusing, listening() as port:
+        race = Race([at(refusing), at(port, 2)], PLAIN)
+        with raced(race) as (_, name):
+            assert ("2", {"1": "ConnectionRefusedError"}) == (name, race.failed)
+
+
+def test_beside_an_address_that_does_not_answer_the_next_is_tried() -> None:
+    """It begins 250 ms after the first, and is noted as the better one."""
+    with hanging_port() as hanging, listening() as port:
+        race, began = Race([at(hanging), at(port, 2)], PLAIN), time.monotonic()
+        with raced(race) as (_, name):
+            assert ("2", {"1": "TimeoutError"}) == (name, race.failed)
+            assert time.monotonic() - began >= 0.25
+
+
+def test_among_eight_the_one_that_is_well_is_found() -> None:
+    """The seven that do not answer are noted, whenever they were begun."""
+    with hanging_port() as hanging, listening() as port:
+        race = Race([*(at(hanging, number) for number in range(7)), at(port, 7)], PLAIN)
+        with raced(race) as (_, name):
+            assert ("7", {f"{number}": "TimeoutError" for number in range(7)}) == (name, race.failed)
+
+
+def test_while_one_does_not_answer_refusals_do_not_hold_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a refusal the next attempt begins at once then, too."""
+    monkeypatch.setattr(racing, "LATER_DELAY", NEVER)
+    with hanging_port() as hanging, refusing_port() as refusing, listening() as port:
+        race = Race([at(hanging), at(refusing, 2), at(refusing, 3), at(port, 4)], PLAIN)
+        with raced(race) as (_, name):
+            expected = {"1": "TimeoutError", "2": "ConnectionRefusedError", "3": "ConnectionRefusedError"}
+            assert ("4", expected) == (name, race.failed)
+
+
+def test_a_slow_address_may_still_win(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that began later and has not answered yet is not noted as failed."""
+    monkeypatch.setattr(racing, "FIRST_DELAY", 0.01)
+    with listening() as port, hanging_port() as hanging:
+        real, slow = socket.socket.connect, []
+
+        def connect(sock: Any, address: Any) -> None:
+            if address[1] == port and not slow:
+                slow.append(sock)
+                sock.setblocking(False)
+                with contextlib.suppress(BlockingIOError):
+                    real(sock, address)
+                raise TimeoutError("timed out")
+            real(sock, address)
+
+        monkeypatch.setattr(socket.socket, "connect", connect)
+        race = Race([at(port), at(hanging, 2)], PLAIN)
+        with raced(race) as (sock, name):
+            assert ("1", {}, True) == (name, race.failed, sock is slow[0])
+
+
+def test_when_all_refuse_the_last_refusal_is_raised(patient: None) -> None:
+    """It is the kernel's own."""
+    with refusing_port() as refusing, nothing_left():
+        race = Race([at(refusing), at(refusing, 2)], PLAIN)
+        with pytest.raises(ConnectionRefusedError):
+            race.run()
+        assert {"1": "ConnectionRefusedError", "2": "ConnectionRefusedError"} == race.failed
+
+
+def test_when_none_answers_each_has_its_own_time() -> None:
+    """The time-out bounds each address; then it is over."""
+    with hanging_port() as hanging, nothing_left():
+        race, began = Race([at(hanging, number) for number in range(3)], How(0.4, None, ())), time.monotonic()
+        with pytest.raises(TimeoutError, match="timed out"):
+            race.run()
+        assert time.monotonic() - began >= 0.4
+        assert {f"{number}": "TimeoutError" for number in range(3)} == race.failed
+
+
+def test_a_short_time_out_comes_before_the_delay() -> None:
+    """An address whose time is over has failed, and the next one has all of its own."""
+    with hanging_port() as hanging, listening() as port:
+        race = Race([at(hanging), at(port, 2)], How(0.05, None, ()))
+        with raced(race) as (_, name):
+            assert ("2", {"1": "TimeoutError"}) == (name, race.failed)
+
+
+@contextlib.contextmanager
+def under(seconds: float) -> Iterator[FakeClock]:
+    """A deadline on a clock that stands still, so that a busy machine does not make it pass."""
+    clock = FakeClock()
+    with this_thread.under(Deadline(clock.now() + seconds, clock)):
+        yield clock
+
+
+def test_the_time_that_is_left_is_that_of_each_address() -> None:
+    """Where there is no shorter time-out, an address has what is left when it is begun."""
+    with hanging_port() as hanging, under(0.6), nothing_left():
+        race = Race([at(hanging), at(hanging, 2)], PLAIN)
+        with pytest.raises(TimeoutError, match="timed out"):
+            race.run()
+        assert {"1": "TimeoutError", "2": "TimeoutError"} == race.failed
+
+
+def test_a_deadline_ends_the_race(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What had its 250 ms by then is noted."""
+    with hanging_port() as hanging, under(5) as clock, nothing_left():
+        monkeypatch.setattr(racing, "LATER_DELAY", NEVER)
+        monkeypatch.setattr(selectors.DefaultSelector, "select", lambda *_: clock.advance(5) or [])
+        race = Race([at(hanging), at(hanging, 2), at(hanging, 3)], PLAIN)
+        with pytest.raises(TimeoutError, match="the deadline has passed"):
+            race.run()
+        assert "1" in race.failed
+        assert "3" not in race.failed
+
+
+def test_a_near_deadline_is_shared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A dead address does not eat the time of an attempt that has less than a second."""
+    monkeypatch.setattr(racing, "FIRST_DELAY", NEVER)
+    with hanging_port() as hanging, listening() as port, under(0.8):
+        race, began = Race([at(hanging), at(port, 2)], PLAIN), time.monotonic()
+        with raced(race) as (_, name):
+            assert "2" == name
+            assert time.monotonic() - began >= 0.2
+
+
+def test_no_address_is_tried_after_the_deadline() -> None:
+    """Not even the first."""
+    with under(0), pytest.raises(TimeoutError, match="the deadline has passed"):
+        Race([at(9)], PLAIN).run()
+
+
+def test_an_address_that_connects_at_once_wins() -> None:
+    """A Unix socket does so even without blocking."""
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as server:
+        server.bind(f"{folder}/s")
+        server.listen()
+        with hanging_port() as hanging:
+            race = Race([at(hanging), Candidate("2", socket.AF_UNIX, 0, f"{folder}/s"), at(hanging, 3)], PLAIN)
+            with raced(race) as (_, name):
+                assert ("2", {"1": "TimeoutError"}) == (name, race.failed)
+
+
+def test_a_connection_that_fails_late_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The selector tells that it is over, the socket how."""
+    with hanging_port() as hanging, nothing_left():
+        real = socket.socket.getsockopt
+
+        def getsockopt(sock: Any, level: int, name: int) -> Any:
+            return errno.ECONNRESET if name == socket.SO_ERROR else real(sock, level, name)
+
+        def select(selector: Any, seconds: float | None = None) -> Any:
+            return [(key, key.events) for key in list(selector.get_map().values())]
+
+        monkeypatch.setattr(socket.socket, "getsockopt", getsockopt)
+        monkeypatch.setattr(selectors.DefaultSelector, "select", select)
+        race = Race([at(hanging), at(hanging, 2)], PLAIN)
+        with pytest.raises(ConnectionResetError):
+            race.run()
+        assert {"1": "ConnectionResetError", "2": "ConnectionResetError"} == race.failed
+
+
+def test_after_the_kernels_own_time_out_an_attempt_is_over(monkeypatch: pytest.MonkeyPatch, patient: None) -> None:
+    """Nothing more comes of it, so the next begins."""
+    real = socket.socket.connect
+
+    def connect(sock: Any, address: Any) -> None:
+        if address[0] == "127.0.0.2":
+            raise TimeoutError(errno.ETIMEDOUT, "Connection timed out")
+        real(sock, address)
+
+    monkeypatch.setattr(socket.socket, "connect", connect)
+    with listening() as port:
+        race = Race([at(9, host="127.0.0.2"), at(port, 2)], PLAIN)
+        with raced(race) as (_, name):
+            assert ("2", {"1": "TimeoutError"}) == (name, race.failed)
+
+
+def test_the_winner_has_its_options_and_its_source() -> None:
+    """So have all sockets of a race."""
+    options = [(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1), (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)]
+    with hanging_port() as hanging, listening() as port:
+        race = Race([at(hanging), at(port, 2)], How(5, ("127.0.0.3", 0), options))
+        with raced(race) as (sock, name):
+            found = [sock.getsockopt(*option[:2]) != 0 for option in options]
+            assert ("2", "127.0.0.3", [True, True]) == (name, sock.getsockname()[0], found)
+
+
+def test_an_address_that_cannot_be_bound_has_failed() -> None:
+    """As in urllib3 a source of the other family rules an address out, and the next one is tried."""
+    with listening() as port:
+        race = Race([Candidate("1", V6, 6, ("::1", port, 0, 0)), at(port, 2)], How(5, ("127.0.0.3", 0), ()))
+        with raced(race) as (_, name):
+            assert ("2", ["1"]) == (name, list(race.failed))
+
+
+def test_a_family_that_the_system_lacks_has_failed() -> None:
+    """There is no socket to close then."""
+    with listening() as port:
+        race = Race([Candidate("1", 9999, 6, ("::1", port, 0, 0)), at(port, 2)], PLAIN)
+        with raced(race) as (_, name):
+            assert ("2", ["1"]) == (name, list(race.failed))
+
+
+def test_with_a_fixed_source_port_attempts_follow_each_other() -> None:
+    """Two sockets cannot have the same one; each address has all of its time."""
+    with socket.socket() as reserved:
+        reserved.bind(("127.0.0.4", 0))
+        source = reserved.getsockname()
+    with hanging_port() as hanging, listening() as port:
+        race = Race([at(hanging), at(port, 2)], How(0.5, source, [(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)]))
+        began = time.monotonic()
+        with raced(race) as (sock, name):
+            assert ("2", source) == (name, sock.getsockname())
+            assert time.monotonic() - began >= 0.5
+
+
+class OwnSocket(socket.socket):
+    """As a recorder or a proxy puts it into the ``socket`` module."""
+
+
+def test_with_a_socket_of_somebody_elses_attempts_follow_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It need not know of non-blocking sockets. Under a deadline, each address has its share of the time."""
+    with hanging_port() as hanging, listening() as port, under(0.6):
+        monkeypatch.setattr(socket, "socket", OwnSocket)
+        race, began = Race([at(hanging), at(port, 2)], PLAIN), time.monotonic()
+        with raced(race) as (sock, name):
+            assert ("2", OwnSocket) == (name, type(sock))
+            assert time.monotonic() - began >= 0.3
+
+
+@pytest.mark.parametrize(
+    ("source", "made_by", "waited_by", "expected"),
+    [
+        (None, "socket", "selectors", True),
+        (("", 0), "socket", "selectors", True),
+        (("", 5000), "socket", "selectors", False),
+        (None, "gevent._socket3", "gevent.selectors", True),
+        (None, "gevent._socket3", "selectors", False),
+        (None, "socket", "gevent.selectors", False),
+        (None, "socks", "selectors", False),
+    ],
+)
+def test_whose_sockets_can_be_raced(
+    monkeypatch: pytest.MonkeyPatch, source: Any, made_by: str, waited_by: str, expected: bool
+) -> None:
+    """Those of Python and of gevent, each with its own selectors, and a source port that is free to choose."""
+    monkeypatch.setattr(socket.socket, "__module__", made_by)
+    monkeypatch.setattr(selectors, "DefaultSelector", type("Selector", (), {"__module__": waited_by}))
+    assert expected == racing.can_stagger(source)
+
+
+class Interrupted(BaseException):
+    """Stands in for Ctrl-C."""
+
+
+@pytest.mark.parametrize("where", ["select", "connect"])
+@pytest.mark.parametrize("kind", [Interrupted, KeyboardInterrupt])
+def test_an_interruption_leaves_no_socket(
+    monkeypatch: pytest.MonkeyPatch, where: str, kind: type[BaseException]
+) -> None:
+    """Those under way are closed."""
+
+    def interrupt(*_: Any) -> None:
+        raise kind
+
+    with hanging_port() as hanging, nothing_left():
+        if where == "connect":
+            monkeypatch.setattr(socket.socket, "connect", interrupt)
+        else:
+            monkeypatch.setattr(selectors.DefaultSelector, "select", interrupt)
+        with pytest.raises(kind):
+            Race([at(hanging), at(hanging, 2)], PLAIN).run()
+
+
+def test_threads_race_by_themselves() -> None:
+    """Ten threads find the same well address."""
+    found = []
+    with hanging_port() as hanging, listening() as port:
+
+        def connect() -> None:
+            sock, won = Race([at(hanging), at(port, 2)], PLAIN).run()
+            sock.close()
+            found.append(won.name)
+
+        threads = [threading.Thread(target=connect) for _ in range(10)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert ["2"] * 10 == found
