@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import requests.exceptions
 import urllib3.exceptions as uex
 from requests import PreparedRequest, Response
 
+from ..checks import is_first
 from ..classifiers.transport_faults import is_timeout
 from ..clock import Clock, Deadline, after, earliest
 from ..config.retry_config import RetryConfig
 from ..config.retry_options import OperationOptions
+from ..errors import RetryConfigWarning
 from ..interruptions import causes, is_foreign, is_interruption
+from ..wire import state
 from ..wire.reader import set_read_timeout
 from ..wire.state import this_thread
 from ..wire.timeouts import read_part, shrunk
@@ -26,6 +30,15 @@ SLACK = 0.005
 
 CHALLENGES = frozenset({401, 407})
 """Statuses that an authentication answers by sending again."""
+
+
+_warned: dict[str, object] = {}
+"""The packages that were warned about, so that each is once."""
+UNBOUND = (
+    "urllib3-future has replaced urllib3: there a deadline bounds each wait for a connection, an answer or a part of "
+    "it, but no peer that drips, and no name resolution. To have deadlines that hold, uninstall urllib3-future and "
+    "install urllib3 again"
+)
 
 
 class TimeLimits:
@@ -53,6 +66,13 @@ class TimeLimits:
         self._clock = clock
         self._attempt_timeout = config.operation_attempt_timeout
         self._stall = config.stall_timeout
+        if state.IS_FUTURE:
+            self._warn_once()
+
+    def _warn_once(self) -> None:
+        is_bounded = self.deadline is not None or self._attempt_timeout is not None
+        if is_bounded and is_first(_warned, "urllib3-future"):
+            warnings.warn(UNBOUND, RetryConfigWarning, stacklevel=2)
 
     @property
     def at(self) -> float | None:

@@ -10,12 +10,12 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-import urllib3
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool
 from urllib3.exceptions import EmptyPoolError
 
 from ..clock import SYSTEM_CLOCK, Clock, SystemClock
+from . import state
 from .addresses import AddressMemory, is_in_disgrace
 from .connect import Connect
 from .forked import leave_to_parent
@@ -23,9 +23,6 @@ from .idle import KeptConnections, is_usual_queue, keep_alive
 from .proxies import prepare_tunnel
 from .response import RESPONSE_CLASS
 from .state import this_thread
-
-IS_FUTURE = hasattr(urllib3, "AsyncPoolManager")
-"""True where urllib3-future has taken the place of urllib3: what is below its pools is another library."""
 
 KNOWN_CONNECTS = frozenset({HTTPConnection.connect, HTTPSConnection.connect})
 """The ``connect`` methods that are known to end before the first byte of a request is sent."""
@@ -178,7 +175,7 @@ def use_our_pools(manager: Any, addresses: AddressMemory, max_idle: float | None
     :param addresses: remembers which addresses failed, and tells the time.
     :param max_idle: the age from which on an idle connection is not used, in seconds; None: no age.
     """
-    if IS_FUTURE or not hasattr(manager, "pool_classes_by_scheme"):
+    if state.IS_FUTURE or not hasattr(manager, "pool_classes_by_scheme"):
         return
     leave_to_parent(manager)
     waits = bool(manager.connection_pool_kw.get("block"))

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..clock import Deadline, after, earliest
 from ..interruptions import is_interruption
+from . import state
 from .state import this_thread, timeout_of
 
 _recv_into = socket.SocketIO.readinto
@@ -130,6 +131,8 @@ def reader_of(raw: Any) -> Reader | None:
     Connections with a ``connect`` of their own (Unix sockets, TLS within TLS) are not prepared. Their reader is the
     standard library's, and is converted here.
     """
+    if state.IS_FUTURE:
+        return None  # it buffers what it reads, so nobody else may read from the socket
     try:
         below = raw._original_response.fp.raw
     except AttributeError:

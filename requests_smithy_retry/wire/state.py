@@ -7,11 +7,17 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import urllib3
+
 from ..clock import Deadline
 from .timeouts import LONGEST
 
 if TYPE_CHECKING:
     from .addresses import Peer
+
+
+IS_FUTURE = hasattr(urllib3, "AsyncPoolManager")
+"""True where urllib3-future has taken the place of urllib3: below its pools, all is different."""
 
 
 class AttemptState(threading.local):
