@@ -5,8 +5,8 @@ sliding window (`RateLimit` of the IETF draft), a token bucket (OpenAI's duratio
 (GitHub's 403 with `Retry-After`, and what is left). Windows last one second, so resets have fractions. An answer takes
 5 ms, a refusal no time.
 
-When its standard input closes it prints what it saw, as one JSON list of `[seconds, let through, client]`, and ends. The
-path names the client. Only requests without a body are understood.
+When its standard input closes it prints what it saw, as one JSON list of `[seconds, let through, client]`, and ends.
+The path names the client. Only requests without a body are understood.
 """
 
 from __future__ import annotations

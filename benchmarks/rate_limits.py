@@ -114,11 +114,15 @@ POLICIES: dict[str, Callable[[int, int], Callable[[str], int]]] = {
 }
 
 
-def _client(name: str, number: int, size: tuple[int, int], origin: str, until: float, queue: Any) -> None:
+def _client(
+    name: str, number: int, size: tuple[int, int], origin: str, seconds: float, together: Any, queue: Any
+) -> None:
     """One process: its threads ask until the time is over; then it tells how long each operation took."""
     get = POLICIES[name](size[1], size[0])
     url = f"{origin}/p{number}"
     took: list[tuple[float, bool]] = []
+    together.wait(60)
+    until = time.monotonic() + seconds + 0.1
 
     def work() -> None:
         while (began := time.monotonic()) < until:
@@ -138,12 +142,12 @@ def _client(name: str, number: int, size: tuple[int, int], origin: str, until: f
 
 def measure(name: str, kind: str, size: tuple[int, int], seconds: float) -> dict[str, float]:
     """One policy against one kind of limit."""
+    POLICIES[name](1, 1)  # so that what it imports is there before the processes begin
     child, origin = start_server(str(SERVER), kind, str(LIMIT))
     context = multiprocessing.get_context("fork")
-    queue = context.Queue()
-    until = time.monotonic() + seconds + 0.3
+    queue, together = context.Queue(), context.Barrier(size[0])
     clients = [
-        context.Process(target=_client, args=(name, number, size, origin, until, queue), daemon=True)
+        context.Process(target=_client, args=(name, number, size, origin, seconds, together, queue), daemon=True)
         for number in range(size[0])
     ]
     try:

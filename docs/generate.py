@@ -105,6 +105,7 @@ BLOCKS: dict[tuple[str, str], Callable[[], str]] = {
             "threads",
             "footprint",
             "adaptive",
+            "rate-limits",
             "simulation",
         )
     },

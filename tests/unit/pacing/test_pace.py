@@ -161,7 +161,7 @@ def test_a_refusal_uses_up_nothing() -> None:
 
 
 def sliding(reset: float, seconds: int = 20) -> tuple[Pace, float]:
-    """A pace in a window of 10 s and 100 requests that slides: one is used and one comes back each tenth of a second."""
+    """A pace in a limit of 100 in 10 s, of which one is used, and one comes back, each tenth of a second."""
     pace, now = Pace(0.0), 0.0
     pace.hear([Announced(5, reset, 100, 10.0, "a")], now)
     pace.hear([Announced(0, reset, 100, 10.0, "a")], now)
