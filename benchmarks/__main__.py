@@ -55,6 +55,7 @@ PARTS = {
     "faults": Part(("benchmarks/fault_table.py",), 120),
     "adaptive": Part(("benchmarks/adaptive_loopback.py",), 60),
     "addresses": Part(("benchmarks/addresses.py",), 400),
+    "rate-limits": Part(("benchmarks/rate_limits.py",), 600),
     "outages": Part(("benchmarks/outage_loopback.py",), 720),
     "picture": Part(("benchmarks/outage_picture.py",), 200),
     "shared-quota": Part(("benchmarks/shared_quota.py",), 240),

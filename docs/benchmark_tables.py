@@ -308,6 +308,24 @@ def addresses() -> str:
     )
 
 
+def rate_limits() -> str:
+    """Tabulate the clients that share one key: refused, used, and the slowest operations, by the kind of limit."""
+    found = result("rate-limits")
+    if found is None:
+        return MISSING
+    tables = []
+    for size, cells in found["cells"].items():
+        kinds = list(next(iter(cells.values())))
+        rows = [[name, *(_limited(row[kind]) for kind in kinds)] for name, row in cells.items()]
+        tables.append(f"**{size} threads**\n\n" + _table(["", *kinds], rows))
+    return "\n\n".join(tables)
+
+
+def _limited(figures: dict[str, float]) -> str:
+    refused, used = f"{figures['refused']:.1%}", f"{figures['used']:.0%}"
+    return f"{refused}, {used}, {figures['p99']:.1f}, {figures['least share']:.0%}"
+
+
 def footprint() -> str:
     """Tabulate the cost of importing, of a scope, and of many origins to a send."""
     found = result("footprint")
@@ -353,6 +371,7 @@ BLOCKS = {
     "simulation": simulation,
     "adaptive": adaptive,
     "addresses": addresses,
+    "rate-limits": rate_limits,
     "footprint": footprint,
     "outage-caption": outage_caption,
     "outage-success": outage_success,

@@ -82,12 +82,21 @@ class Gate:
                 return
         self.hear(headers, self.clock.wall() if wall is None else wall, heard=0)
 
-    def hear(self, headers: Mapping[str, str], wall: float, *, hint: Hint | None = None, heard: int = 1) -> None:
+    def hear(
+        self,
+        headers: Mapping[str, str],
+        wall: float,
+        *,
+        hint: Hint | None = None,
+        refused: bool = False,
+        heard: int = 1,
+    ) -> None:
         """Take in the headers of a response.
 
         :param headers: the response's.
         :param wall: the time since the epoch.
         :param hint: for a refused request, the wait that its response asks for.
+        :param refused: it was refused because there were too many.
         :param heard: 0: it was counted already.
         """
         # A scope goes on speaking as it does, until its window is over.
@@ -97,7 +106,7 @@ class Gate:
         with self._lock:
             now = self.clock.now()
             heard, self._heard = self._heard + heard, 0
-            self._pace.hear(limits, now, max(heard, 1))
+            self._pace.hear(limits, now, max(heard, 1), refused=refused)
             if hint is not None:
                 hint = _exact(hint, limits)
                 self._pace.throttled(hint.seconds, now, hint.source)
@@ -249,7 +258,7 @@ class Gates:
         if gate is None and (hint is not None or speaks(headers, self.dialects)):
             gate = self._made(scope)
         if gate is not None:
-            gate.hear(headers, wall, hint=hint)
+            gate.hear(headers, wall, hint=hint, refused=throttled)
 
     def _hint(self, headers: Mapping[str, str], wall: float, floor: float | None, longest: float) -> Hint | None:
         """Return the wait that a refusal asks of everybody."""

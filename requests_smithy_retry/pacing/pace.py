@@ -19,12 +19,16 @@ MARGIN = 0.9
 """The rest is taken to last if the rate seen so far would use up less than this part of it."""
 SPREAD = 0.1
 """Those who waited are let go over this part of the wait, where the limit of the next window is not known."""
-PRIOR = 0.02
-"""The weight of the share seen in earlier windows, as a part of the limit."""
-SLACK = 0.05
-"""Two resets so close to each other, in seconds, are the same one."""
-WHOLE_SLACK = 1.0
-"""The same for resets in whole seconds."""
+MEMORY = 0.5
+"""The weight of each window in the share of this process, as a part of the weight of the one after it."""
+MOVES = 0.25
+"""A reset that moved on by so great a part of its window, in small steps, is none of a fixed window."""
+EVEN = 0.05
+"""Of a limit that comes back all the time, so great a part is kept in hand."""
+FASTEST, SLOWEST = 2.0, 0.25
+"""The most and the least, as parts of the usual rate, that go where more or less than that is left."""
+FAIR = 0.01
+"""Added to each share, so that those of several processes become equal in time."""
 MOST_WINDOWS = 8
 """Limits of one scope that are kept."""
 FORGOTTEN = 2.0
@@ -42,16 +46,18 @@ class Window:
     :param now: the time.
     """
 
-    __slots__ = ("_began", "_own", "_top", "ends", "length", "limit", "remaining", "share")
+    __slots__ = (
+        *("_at", "_began", "_furthest", "_moved", "_own", "_reset", "_seen", "_spent", "_top"),
+        *("ends", "length", "limit", "remaining"),
+    )
 
     def __init__(self, limit: Announced, now: float) -> None:
         self.limit = 0.0
         self.length = 0.0
-        self.share = 1.0
-        self.remaining = 0.0
-        self.ends = now
-        self._top = self._began = 0.0
-        self._own = 0.0
+        self.remaining = self._seen = self._top = limit.remaining or 0.0
+        self.ends = self._furthest = now + (limit.reset or 0.0)
+        self._at = self._began = now
+        self._own = self._spent = self._moved = self._reset = 0.0
         self.hear(limit, now)
 
     def hear(self, limit: Announced, now: float, heard: int = 1) -> None:
@@ -59,34 +65,50 @@ class Window:
 
         :param limit: has what remains and a reset.
         :param now: the time.
-        :param heard: responses of this process since the last one that was taken in, this one included.
+        :param heard: responses of this process since the last one that was taken in, this one included; no refusals.
         """
         remaining, reset = limit.remaining or 0.0, limit.reset or 0.0
-        ends = now + reset
         self.length = max(self.length, limit.window or 0.0, reset)
-        slack = WHOLE_SLACK if float(reset).is_integer() else SLACK
+        self.limit = limit.limit or max(self.limit, remaining + heard)
+        self._count(remaining, now + reset, now, heard)
         if now >= self.ends:
-            self._begin(now, remaining + heard)
-            self.remaining, self.ends = remaining, ends
-        elif abs(ends - self.ends) > min(slack, self.length / 4):
-            # It moves with the time: a sliding window or a bucket, of which some came back.
-            self.remaining, self.ends = remaining, ends
-        else:
-            self.remaining = min(self.remaining, remaining)
-        self.limit = limit.limit or max(self.limit, self._top)
-        self._own += heard
-        weight = PRIOR * self.limit
-        spent = max(self._own, self._top - self.remaining)
-        self.share = min(1.0, (self._own + weight * self.share) / (spent + weight))
+            self._began, self._top = now, remaining + heard
+        self.remaining, self.ends = remaining, now + reset
 
-    def _begin(self, now: float, top: float) -> None:
-        self._began, self._top, self._own = now, top, 0.0
+    def _count(self, remaining: float, ends: float, now: float, heard: int) -> None:
+        """Count what this process used of the limit, and what everybody used; the past counts less and less."""
+        length = self.length or 1.0
+        kept = MEMORY ** ((now - self._at) / length)
+        self._at = now
+        further = max(0.0, ends - self._furthest)
+        self._furthest = max(self._furthest, ends)
+        if further >= length / 2:
+            used, self._moved = self.limit - remaining, 0.0
+        else:
+            # Where the reset moves with the time, some came back meanwhile: a sliding window, or a bucket.
+            used = self._seen - remaining + self.limit * further / length
+            self._moved += further
+        self._seen, self._reset = remaining, ends - now
+        self._own = kept * self._own + heard
+        self._spent = kept * self._spent + used
+
+    @property
+    def share(self) -> float:
+        """The part of the limit that this process uses."""
+        return min(1.0, self._own / self._spent + FAIR) if self._spent > self._own else 1.0
+
+    @property
+    def slides(self) -> bool:
+        """It is a sliding window: its reset moves on, and comes long before a bucket of the same size were full."""
+        used = 1 - self._seen / self.limit if self.limit else 0.0
+        return self._moved > MOVES * self.length and self._reset < 0.5 * used * self.length
 
     def roll(self, now: float) -> None:
         """Begin the next window where the last one is over: what a whole one allows is taken to be there."""
         if now >= self.ends and self.length:
-            self._begin(now, self.limit)
-            self.remaining, self.ends = self.limit, now + self.length
+            self._began, self._top = now, self.limit
+            self.remaining = max(1.0, self._seen) if self.slides else self.limit
+            self.ends = now + self.length
 
     @property
     def plenty(self) -> float:
@@ -112,6 +134,11 @@ class Window:
         :param last: the moment for the last one.
         :param on_their_way: sends of this process that are not answered yet.
         """
+        if self.slides:
+            # Some comes back all the time: the usual rate, faster where much is left, and slower where little is.
+            left = max(0.0, self.remaining - on_their_way / self.share)
+            ease = min(FASTEST, max(SLOWEST, left / (EVEN * self.limit)))
+            return last + self.length / (ease * self.share * self.limit)
         own = self.share * self.remaining - on_their_way
         return self.ends if own < 1 else last + (self.ends - now) / own
 
@@ -133,14 +160,16 @@ class Pace:
         self._windows: dict[tuple[str, int], Window] = {}
         self.source = ""
 
-    def hear(self, limits: Collection[Announced], now: float, heard: int = 1) -> None:
+    def hear(self, limits: Collection[Announced], now: float, heard: int = 1, *, refused: bool = False) -> None:
         """Take in what a response announced.
 
         :param limits: as read from its headers.
         :param now: the time.
         :param heard: responses since the last one that was taken in, this one included.
+        :param refused: this one is a refusal, which uses up nothing.
         """
         self._on_their_way = max(0, self._on_their_way - heard)
+        heard -= refused
         for at, limit in enumerate(limits):
             if limit.remaining is None or limit.reset is None:
                 continue

@@ -58,7 +58,7 @@ def counted_reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Filled with one item for each closer look."""
     read: list[int] = []
     real = Pace.hear
-    monkeypatch.setattr(Pace, "hear", lambda *args: read.append(1) or real(*args))
+    monkeypatch.setattr(Pace, "hear", lambda *args, **options: read.append(1) or real(*args, **options))
     return read
 
 

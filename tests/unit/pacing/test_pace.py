@@ -151,12 +151,43 @@ def test_a_bucket_that_fills_again_is_believed() -> None:
     assert pace.due(3.0, 1) - 3.0 < before - 1.0
 
 
-def test_responses_out_of_order_do_not_fill_a_window() -> None:
-    """Within one window, the least that was left counts."""
-    pace = used_up(remaining=10)
-    before = pace.due(1.0, 1)
-    pace.hear(told(48, 9.5), 1.0)
-    assert pace.due(1.0, 1) >= before - 0.1
+def test_a_refusal_uses_up_nothing() -> None:
+    """So who is refused much does not take that for its share."""
+    pace, refused = used_up(remaining=40), used_up(remaining=40)
+    pace.hear(told(40, 9.5), 1.0, 3)
+    for _ in range(3):
+        refused.hear(told(40, 9.5), 1.0, 1, refused=True)
+    assert pace.due(1.0, 1) <= refused.due(1.0, 1)
+
+
+def sliding(reset: float, seconds: int = 20) -> tuple[Pace, float]:
+    """A pace in a limit of 100 in 10 s, of which one is used, and one comes back, each tenth of a second."""
+    pace, now = Pace(0.0), 0.0
+    pace.hear([Announced(5, reset, 100, 10.0, "a")], now)
+    pace.hear([Announced(0, reset, 100, 10.0, "a")], now)
+    for _ in range(seconds * 10):
+        now += 0.1
+        pace.hear([Announced(4, reset, 100, 10.0, "a")], now)
+    return pace, now
+
+
+def test_a_window_that_slides_is_used_at_its_usual_rate() -> None:
+    """However soon the next one comes back: what was used is used again, ten a second."""
+    pace, now = sliding(0.09)
+    pace.sent(now, now)
+    assert now + 0.05 < pace.due(now, 1) < now + 0.25
+    pace.hear([Announced(60, 0.09, 100, 10.0, "a")], now + 0.1)
+    faster = pace.due(now + 0.1, 1)
+    pace.hear([Announced(0, 0.09, 100, 10.0, "a")], now + 0.2)
+    assert faster < pace.due(now + 0.2, 1)
+    assert pace.due(now + 0.5, 1) < now + 0.8
+
+
+def test_a_bucket_is_used_by_what_is_left_of_it() -> None:
+    """Its reset is when it is full: the less there is, the later."""
+    pace, now = sliding(9.6)
+    pace.sent(now, now)
+    assert now + 1.0 < pace.due(now, 1) < now + 9.7
 
 
 def test_the_next_window_ends_the_spacing_once_nobody_waits() -> None:

@@ -1,0 +1,200 @@
+"""An HTTP server on loopback with a rate limit that it announces, in a process of its own.
+
+Four kinds of limit, each in a dialect: a fixed window of the clock (`X-RateLimit-*`, the reset in epoch seconds), a
+sliding window (`RateLimit` of the IETF draft), a token bucket (OpenAI's durations) and a number of requests at a time
+(GitHub's 403 with `Retry-After`, and what is left). Windows last one second, so resets have fractions. An answer takes
+5 ms, a refusal no time.
+
+When its standard input closes it prints what it saw, as one JSON list of `[seconds, let through, client]`, and ends.
+The path names the client. Only requests without a body are understood.
+"""
+
+from __future__ import annotations
+
+import heapq
+import json
+import selectors
+import socket
+import sys
+import time
+from collections import deque
+
+END_OF_HEAD = b"\r\n\r\n"
+SERVICE = 0.005
+"""Seconds that an answer takes."""
+WINDOW = 1.0
+
+
+class FixedWindow:
+    """So many requests in each window of the clock."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit, self.used, self.ends = limit, 0, 0.0
+
+    def ask(self, now: float) -> bool:
+        """Let one through, or not."""
+        if now >= self.ends:
+            self.used, self.ends = 0, (now // WINDOW + 1) * WINDOW
+        granted = self.used < self.limit
+        self.used += granted
+        return granted
+
+    def end(self) -> None:
+        """An answer went out."""
+
+    def headers(self, now: float, *, ok: bool) -> str:
+        """As `X-RateLimit-*`."""
+        reset = time.time() + self.ends - now
+        return (
+            f"X-RateLimit-Limit: {self.limit}\r\nX-RateLimit-Remaining: {self.limit - self.used}\r\n"
+            f"X-RateLimit-Reset: {reset:.4f}\r\n" + ("" if ok else f"Retry-After: {self.ends - now:.4f}\r\n")
+        )
+
+
+class SlidingWindow:
+    """So many requests in any second."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.passed: deque[float] = deque()
+
+    def ask(self, now: float) -> bool:
+        """Let one through, or not."""
+        while self.passed and self.passed[0] <= now - WINDOW:
+            self.passed.popleft()
+        if len(self.passed) >= self.limit:
+            return False
+        self.passed.append(now)
+        return True
+
+    def end(self) -> None:
+        """An answer went out."""
+
+    def headers(self, now: float, *, ok: bool) -> str:
+        """As the draft of the IETF; the reset is when the oldest request leaves the window."""
+        oldest = self.passed[0] + WINDOW - now if self.passed else WINDOW
+        left = self.limit - len(self.passed)
+        return (
+            f'RateLimit-Policy: "default";q={self.limit};w={WINDOW:g}\r\n'
+            f'RateLimit: "default";r={left};t={oldest:.4f}\r\n' + ("" if ok else f"Retry-After: {oldest:.4f}\r\n")
+        )
+
+
+class TokenBucket:
+    """A burst of half a second's requests, and so many tokens a second."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit, self.size = limit, limit / 2
+        self.tokens, self.at = self.size, 0.0
+
+    def ask(self, now: float) -> bool:
+        """Let one through, or not."""
+        self.tokens, self.at = min(self.size, self.tokens + (now - self.at) * self.limit / WINDOW), now
+        granted = self.tokens >= 1
+        self.tokens -= granted
+        return granted
+
+    def end(self) -> None:
+        """An answer went out."""
+
+    def headers(self, now: float, *, ok: bool) -> str:  # noqa: ARG002
+        """As OpenAI: the reset is when the bucket is full."""
+        full = (self.size - self.tokens) / self.limit * WINDOW
+        return (
+            f"x-ratelimit-limit-requests: {self.size:g}\r\nx-ratelimit-remaining-requests: {int(self.tokens)}\r\n"
+            f"x-ratelimit-reset-requests: {1000 * full:.1f}ms\r\n"
+            + ("" if ok else f"retry-after-ms: {1000 * (1 - self.tokens) / self.limit:.0f}\r\n")
+        )
+
+
+class AtATime:
+    """So many requests at the same time, chosen so that the same number goes through each second."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit, self.under_way = max(1, round(limit * SERVICE)), 0
+
+    def ask(self, now: float) -> bool:  # noqa: ARG002
+        """Let one through, or not."""
+        granted = self.under_way < self.limit
+        self.under_way += granted
+        return granted
+
+    def end(self) -> None:
+        """An answer went out."""
+        self.under_way -= 1
+
+    def headers(self, now: float, *, ok: bool) -> str:  # noqa: ARG002
+        """As GitHub's secondary limit."""
+        return f"X-RateLimit-Remaining: {self.limit - self.under_way}\r\n" + ("" if ok else "Retry-After: 0.05\r\n")
+
+
+KINDS = {
+    "fixed window": FixedWindow,
+    "sliding window": SlidingWindow,
+    "token bucket": TokenBucket,
+    "at a time": AtATime,
+}
+REFUSAL = {"at a time": "403 Forbidden"}
+
+
+def serve(kind: str, limit: int) -> None:
+    """Answer until standard input closes."""
+    limiter = KINDS[kind](limit)
+    refusal = REFUSAL.get(kind, "429 Too Many Requests")
+    selector = selectors.DefaultSelector()
+    listener = socket.create_server(("127.0.0.1", 0), backlog=512)
+    selector.register(listener, selectors.EVENT_READ)
+    selector.register(sys.stdin, selectors.EVENT_READ)
+    print(listener.getsockname()[1], flush=True)
+    seen: list[tuple[float, bool, str]] = []
+    due: list[tuple[float, int, socket.socket, bytes]] = []
+    while True:
+        wait = max(0.0, due[0][0] - time.monotonic()) if due else None
+        for key, _ in selector.select(wait):
+            if key.fileobj is sys.stdin:
+                print(json.dumps(seen))
+                return
+            if key.fileobj is listener:
+                connection, _ = listener.accept()
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                selector.register(connection, selectors.EVENT_READ)
+                continue
+            client = _read(key.fileobj)
+            if client is None:
+                selector.unregister(key.fileobj)
+                key.fileobj.close()
+                continue
+            now = time.monotonic()
+            ok = limiter.ask(now)
+            seen.append((now, ok, client))
+            answer = _answer("200 OK" if ok else refusal, limiter.headers(now, ok=ok))
+            heapq.heappush(due, (now + SERVICE * ok, len(seen), key.fileobj, answer))
+        while due and due[0][0] <= time.monotonic():
+            _, _, connection, answer = heapq.heappop(due)
+            if b" 200 " in answer[:16]:
+                limiter.end()
+            _send(connection, answer)
+
+
+def _answer(status: str, headers: str) -> bytes:
+    return f"HTTP/1.1 {status}\r\nContent-Length: 2\r\n{headers}\r\nok".encode()
+
+
+def _send(connection: socket.socket, answer: bytes) -> None:
+    try:
+        connection.sendall(answer)
+    except OSError:
+        pass  # the client has gone
+
+
+def _read(connection: socket.socket) -> str | None:
+    """Return the client that a request names (its head comes in one piece); None when it is gone."""
+    try:
+        data = connection.recv(65536)
+    except OSError:
+        return None
+    return data.split(b" ", 2)[1].decode() if data else None
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1], int(sys.argv[2]))
