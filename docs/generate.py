@@ -106,6 +106,7 @@ BLOCKS: dict[tuple[str, str], Callable[[], str]] = {
             "footprint",
             "adaptive",
             "simulation",
+            "downloads",
         )
     },
 }
