@@ -315,8 +315,9 @@ def downloads() -> str:
         f"right bytes, {tally['error']:,} with an error, {wrong:,} with wrong bytes; {left:,} left a connection open."
     )
     cost = (
-        f"CPU time of a GET of 1 MiB in ms, medians: {digest['bare']:.2f} as it is, {digest['ETag']:.2f} with an `ETag`, "
-        f"{digest['digest']:.2f} with a SHA-256, of which hashing takes {digest['hashing alone']:.2f}."
+        f"CPU time of a GET of 1 MiB in ms, medians: {digest['bare']:.2f} as it is, "
+        f"{digest['ETag']:.2f} with an `ETag`, {digest['digest']:.2f} with a SHA-256, of which hashing takes "
+        f"{digest['hashing alone']:.2f}."
     )
     return f"{_table(head, rows)}\n\n{simulated}\n\n{cost}"
 

@@ -2,7 +2,8 @@
 
 :mod:`pools` prepares connections, :mod:`connect` bounds how they are made and :mod:`upload` how they send,
 :mod:`response` reads heads, :mod:`reader` reads sockets, :mod:`peek` looks ahead, :mod:`framing` and :mod:`decoding`
-judge where a body ends, and :mod:`forked` leaves a parent its connections. They meet the adapter in :mod:`state`.
+judge where a body ends, :mod:`body` and :mod:`digests` watch bodies, and :mod:`forked` leaves a parent its connections.
+They meet the adapter in :mod:`state`.
 """
 
 from .decoding import verify_whole
