@@ -60,6 +60,7 @@ PARTS = {
     "picture": Part(("benchmarks/outage_picture.py",), 200),
     "shared-quota": Part(("benchmarks/shared_quota.py",), 240),
     "simulation": Part(("-m", "benchmarks.simulation", "--seeds", "3"), 500),
+    "downloads": Part(("benchmarks/downloads.py", "--simulated", "10000", "--sockets", "300", "--peers", "60"), 900),
     "waiting": Part(("-m", "benchmarks.outage_tables", "--table", "short", "--table", "weak", "--seeds", "3"), 900),
 }
 

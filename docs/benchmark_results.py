@@ -10,7 +10,7 @@ from typing import Any
 RESULTS = Path(__file__).parent.parent / "benchmarks" / "results"
 PARTS = (
     *("overhead", "footprint", "faults", "adaptive", "addresses", "rate-limits"),
-    *("outages", "picture", "simulation", "waiting"),
+    *("outages", "picture", "simulation", "downloads", "waiting"),
 )
 OUTCOMES = ("intact", "error", "applied twice", "wrong body", "hang")
 """Of the fault table, from the best to the worst."""

@@ -108,6 +108,7 @@ BLOCKS: dict[tuple[str, str], Callable[[], str]] = {
             "addresses",
             "rate-limits",
             "simulation",
+            "downloads",
         )
     },
 }

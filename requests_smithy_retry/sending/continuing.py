@@ -9,6 +9,7 @@ import ssl
 import weakref
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import requests.exceptions
 import urllib3.exceptions as uex
@@ -215,41 +216,35 @@ class Continuation:
 
     def _ask(self, body: WatchedBody, rest: InHand, error: Exception) -> None:
         request = self._plan.request_from(self._request, body.received)
-        history: RetryHistory | None = None
-        failed: Exception | None = None
+        ended: Any
         try:
-            answer = self._go_on(request, rest, _as_failure(body, error))
+            ended = self._go_on(request, rest, as_failure(body, error))
         except requests.exceptions.RequestException as raised:
-            failed = raised
-            history = self._noted(retry_history(raised))
-        else:
-            history = self._noted(retry_history(answer))
-            if not rest.is_taken:
-                answer.close()
+            ended = raised
+        history = self._noted(retry_history(ended))
         try:
-            if not rest.is_taken:
-                why = rest.why or (f"the last answer was {type(failed).__name__}" if failed else _refusal(history))
-                ending = broken_off(body, error, why)
-                if history is not None:
-                    attach(ending, history)
-                raise ending
+            if rest.is_taken:
+                return
+            last = type(ended).__name__
+            if isinstance(ended, Response):
+                last = str(ended.status_code)
+                ended.close()
+            ending = broken_off(body, error, rest.why or f"the last attempt ended with {last}")
+            if history is not None:
+                attach(ending, history)
+            raise ending
         finally:
-            del error, failed
+            del error, ended
 
     def _noted(self, piece: RetryHistory | None) -> RetryHistory | None:
-        """Add the history of one continuation to that of the response."""
+        """Add the history of one continuation to that of the response, which may be gone; return the whole."""
         response = self._response()
-        before = None if response is None else retry_history(response)
-        if response is None or before is None or piece is None:
+        before = retry_history(response)
+        if before is None or piece is None:
             return piece
         whole = joined(before, piece)
         attach(response, whole)
         return whole
-
-
-def _refusal(history: RetryHistory | None) -> str:
-    last = history.attempts[-1].ending if history is not None and history.attempts else "nothing"
-    return f"the last answer was {last}"
 
 
 def joined(before: RetryHistory, piece: RetryHistory) -> RetryHistory:
@@ -273,10 +268,10 @@ def joined(before: RetryHistory, piece: RetryHistory) -> RetryHistory:
     attempts = [*before.attempts[:-1], *rows]
     while len(attempts) > MAX_KEPT:
         del attempts[MAX_KEPT // 2]
-    return replace(piece, attempts=tuple(attempts), line_wait=piece.line_wait)
+    return replace(piece, attempts=tuple(attempts))
 
 
-def _as_failure(body: WatchedBody, error: Exception) -> requests.exceptions.RequestException:
+def as_failure(body: WatchedBody, error: Exception) -> requests.exceptions.RequestException:
     """Return the exception of ``requests`` for a body that broke off, as its readers know it."""
     if isinstance(error, TimeoutError):
         return requests.exceptions.ConnectionError(uex.ReadTimeoutError(body.pool, None, "Read timed out."))

@@ -3,7 +3,8 @@
 :mod:`pools` prepares connections, :mod:`connect` bounds how they are made and :mod:`upload` how they send,
 :mod:`racing` connects to one of several addresses and :mod:`addresses` remembers those that failed,
 :mod:`response` reads heads, :mod:`reader` reads sockets, :mod:`peek` looks ahead, :mod:`framing` and :mod:`decoding`
-judge where a body ends, and :mod:`forked` leaves a parent its connections. They meet the adapter in :mod:`state`.
+judge where a body ends, :mod:`body` and :mod:`digests` watch bodies, and :mod:`forked` leaves a parent its connections.
+They meet the adapter in :mod:`state`.
 """
 
 from .decoding import verify_whole

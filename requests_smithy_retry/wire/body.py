@@ -172,8 +172,7 @@ class WatchedBody:
         assert raw is not None  # somebody is reading it
         self.let_go()
         for name in ("_connection", "_pool", "_sock_shutdown"):
-            if hasattr(raw, name):
-                setattr(raw, name, getattr(other, name))
+            setattr(raw, name, getattr(other, name, None))
         before = raw._original_response
         raw._original_response = self._current = other._fp
         # The cookies of the first head are the body's: requests looks for them here.
@@ -214,9 +213,7 @@ class WatchedBody:
         return data
 
     def _more(self, most: int) -> bytes:
-        """As :meth:`_receive`, but a break is kept for the next call: what came before it is handed over first."""
-        if self._ahead or self._is_over:
-            return self._receive(most)
+        """Receive from the wire; but keep a break for the next call: what came before it is handed over first."""
         try:
             return self._from_wire(most)
         except (OSError, http.client.HTTPException) as error:

@@ -6,7 +6,15 @@ from typing import Any
 
 import pytest
 
-from requests_smithy_retry import AfterAttempt, BeforeAttempt, GaveUp, RetryScheduled, Succeeded, Throttled
+from requests_smithy_retry import (
+    AfterAttempt,
+    BeforeAttempt,
+    BodyProgress,
+    GaveUp,
+    RetryScheduled,
+    Succeeded,
+    Throttled,
+)
 from requests_smithy_retry.observing import events
 
 FIELDS: dict[Any, tuple[str, ...]] = {
@@ -16,6 +24,7 @@ FIELDS: dict[Any, tuple[str, ...]] = {
     Throttled: ("operation", "number", "record"),
     GaveUp: ("operation", "number", "history"),
     Succeeded: ("operation", "number", "history"),
+    BodyProgress: ("operation", "received", "total", "resumes"),
 }
 
 
@@ -30,7 +39,7 @@ def test_an_event_cannot_be_changed(kind: Any) -> None:
 
 @pytest.mark.parametrize("kind", FIELDS)
 def test_an_event_has_these_fields(kind: Any) -> None:
-    """The operation and the attempt's number come first in all of them."""
+    """The operation comes first in all of them, and the attempt's number where there is one."""
     assert FIELDS[kind] == kind._fields
 
 

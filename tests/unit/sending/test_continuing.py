@@ -6,6 +6,7 @@ import gzip
 import io
 import re
 import shutil
+import ssl
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,8 +18,9 @@ import urllib3.exceptions
 
 from requests_smithy_retry import RetryListener, StopReason, retry_history, retry_options
 from requests_smithy_retry.observing.history import MAX_KEPT
-from requests_smithy_retry.sending.continuing import joined
+from requests_smithy_retry.sending.continuing import as_failure, broken_off, joined
 from requests_smithy_retry.testing import (
+    BadChunkSize,
     Behaviour,
     CutBody,
     FaultServer,
@@ -26,6 +28,8 @@ from requests_smithy_retry.testing import (
     Reply,
     Stall,
 )
+from requests_smithy_retry.wire import body as body_module
+from requests_smithy_retry.wire.body import watch, watched_body
 from tests.unit.wire.support import nothing_left, session
 
 BODY = b"".join(b"%06d the quick brown fox\n" % number for number in range(12_000))
@@ -351,6 +355,18 @@ def test_a_listeners_bug_is_the_callers() -> None:
         assert LookupError is type(error_of(lambda: response.content))
 
 
+def test_a_listener_may_raise_what_requests_raises() -> None:
+    """An exception of requests that a listener makes is no history, and the stream ends with the original error."""
+
+    class Bug(RetryListener):
+        def retry_scheduled(self, event: Any) -> None:
+            raise requests.ConnectionError("of my own")
+
+    with FaultServer(Shelf(100_000)) as server, session(listeners=[Bug()]) as made:
+        error = error_of(lambda: made.get(server.url, stream=True, timeout=5).content)
+    assert "not continued: the last attempt ended with ConnectionError" in str(error)
+
+
 def test_the_history_has_every_piece() -> None:
     """The response of a stream knows each piece: how it ended, what it brought, and how long it waited."""
     with FaultServer(Shelf(100_000, 50_000)) as server, session(max_attempts=2) as made:
@@ -533,3 +549,101 @@ def test_a_rest_may_come_in_chunks_or_in_shorter_parts(way: str) -> None:
     for framing in ("length", "chunked"):
         with FaultServer(Shelf(99_999, framing=framing, rest=rest)) as server, session(max_attempts=2) as made:
             assert BODY == WAYS[way](made.get(server.url, stream=True, timeout=5))
+
+
+def test_who_keeps_the_raw_response_alone_reads_on() -> None:
+    """The response of requests may be dropped: its raw one goes on, and only the history has nowhere to be."""
+    for rest in (None, MISFITS["503"]):
+        with FaultServer(Shelf(100_000, rest=rest)) as server, session(max_attempts=2) as made:
+            raw = made.get(server.url, stream=True, timeout=5).raw
+            error = error_of(lambda: BODY == raw.read() or pytest.fail("other bytes"))  # noqa: B023
+        assert (rest is None) == (error is None)
+        assert error is None or 2 == len(retry_history(error).attempts)
+
+
+def test_a_body_that_was_read_gives_no_more() -> None:
+    """After its end, a continued body is empty however it is read."""
+    for framing in ("length", "chunked"):
+        with FaultServer(Shelf(100_000, framing=framing)) as server, session() as made:
+            response = made.get(server.url, stream=True, timeout=5)
+            assert BODY == b"".join(response.raw.stream(10_000))
+            assert b"" == b"".join(response.raw.stream(10_000))
+            assert b"" == response.raw.read()
+
+
+def test_the_socket_below_can_be_found() -> None:
+    """Who looks for the socket below a response, as some authentications do, finds it as ever."""
+    for framing in ("length", "chunked"):
+        with FaultServer(Shelf(framing=framing)) as server, session() as made:
+            response = made.get(server.url, stream=True, timeout=5)
+            fp: Any = response.raw._fp
+            assert server.port == fp.fp.raw._sock.getpeername()[1]
+            assert b"" == fp.read1(0)
+            response.close()
+
+
+def test_a_chunk_beyond_the_end_is_an_error() -> None:
+    """A chunk that promised more than the file turns out to have is not made up."""
+
+    class LongChunk(Behaviour):
+        def act(self, wire: Any, request: RecordedRequest) -> None:
+            head = Reply(200, {"ETag": TAG}).head(request, [("Transfer-Encoding", "chunked")])
+            wire.send(head + b"%x\r\n" % (2 * len(BODY)) + BODY[:1000])
+            wire.close()
+
+    shelf = Shelf()
+    turns: list[Behaviour] = [LongChunk()]
+    with FaultServer(lambda request: turns.pop() if turns else shelf(request)) as server, session() as made:
+        error = error_of(lambda: made.get(server.url, stream=True, timeout=5).content)
+    assert requests.exceptions.ChunkedEncodingError is type(error)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_rest_without_its_last_chunk_is_whole(way: str) -> None:
+    """Once all bytes that Content-Range announced are there, the end of the framing may be missing."""
+
+    def rest(_: RecordedRequest, reply: Reply) -> Behaviour:
+        return CutBody(replace(reply, framing="chunked"), at=-5)
+
+    for framing in ("length", "chunked"):
+        with FaultServer(Shelf(100_000, framing=framing, rest=rest)) as server, session(max_attempts=2) as made:
+            assert BODY == WAYS[way](made.get(server.url, stream=True, timeout=5))
+
+
+def test_a_chunk_of_negative_size_breaks_off() -> None:
+    """A negative size is a break like any other, and the body goes on."""
+    turns: list[Behaviour] = [BadChunkSize(b"-5", Reply(200, {"ETag": TAG}, BODY[:100_000], framing="chunked"))]
+    shelf = Shelf()
+    with FaultServer(lambda request: turns.pop() if turns else shelf(request)) as server, session() as made:
+        assert BODY == made.get(server.url, stream=True, timeout=5).content
+    assert ["bytes=100000-"] == shelf.asked
+
+
+@pytest.mark.parametrize("way", ["raw.read(n)", "iter_content"])
+def test_an_interruption_is_not_a_break(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a signal's handler raises while a body is read is not mended."""
+    monkeypatch.setattr(body_module, "is_interruption", lambda error: True)
+    shelf = Shelf(100_000)
+    with FaultServer(shelf) as server, session() as made:
+        response = made.get(server.url, stream=True, timeout=5)
+        assert error_of(lambda: WAYS[way](response)) is not None
+    assert 1 == len(shelf.asked)
+
+
+def test_broken_tls_is_told_as_such() -> None:
+    """A body whose TLS breaks is a failure of TLS, for the attempt and for the reader."""
+    with FaultServer(Shelf()) as server, session() as made:
+        response = made.get(server.url, stream=True, timeout=5)
+        body = watched_body(response)
+        assert body is not None
+        error = ssl.SSLEOFError(8, "EOF occurred in violation of protocol")
+        assert requests.exceptions.SSLError is type(as_failure(body, error))
+        assert urllib3.exceptions.SSLError is type(broken_off(body, error, "so"))
+        response.close()
+
+
+def test_stand_ins_are_not_watched() -> None:
+    """A response whose raw one is not urllib3's is read as ever."""
+    response = requests.Response()
+    response.raw = io.BytesIO(b"abc")
+    assert watch(response) is None
