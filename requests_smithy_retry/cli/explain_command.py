@@ -6,7 +6,7 @@ import builtins
 import contextlib
 import itertools
 import json
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from ..classifiers.actions import RetryForbidden, RetryIndicated
 from ..config.retry_config import RetryConfig
 from ..errors import RetryConfigError, StopReason
 from ..observing.history import AttemptRecord, RetryHistory, retry_history
-from ..testing.scripted import ScriptedAdapter, ScriptedReply, scripted
+from ..testing.scripted import ScriptedReply, scripted
 from ..wire import this_thread
 from .config_command import option_of
 
@@ -38,73 +38,29 @@ MOST_UNCOUNTED = 100
 """More attempts than an operation makes that count for none, because nobody succeeds."""
 
 
-@dataclass(frozen=True)
-class Question:
-    """One outcome of one request."""
+def explain_outcome(outcome: Any, request: PreparedRequest, config: RetryConfig) -> dict[str, Any]:
+    """Explain the decision if every attempt ends with this outcome, as plain values for JSON.
 
-    status: int | None = None
-    error: str | None = None
-    method: str = "GET"
-    headers: tuple[tuple[str, str], ...] = ()
-    body: bytes = b""
-    request_headers: tuple[tuple[str, str], ...] = ()
-    unwritten: bool = False
+    The delays are the shortest and the longest wait before each retry that the quota pays for, in seconds; ``then`` is
+    a sentence on an operation that finds the quota empty, or an empty text.
 
-    def step(self, request: PreparedRequest) -> ScriptedReply | Exception:  # noqa: ARG002
-        if self.error is None:
-            return ScriptedReply(self.status or 200, dict(self.headers), self.body)
-        this_thread.connecting = self.unwritten or self.error.rpartition(".")[2] in NEVER_WRITTEN
-        return exception_named(self.error)
-
-
-@dataclass(frozen=True)
-class Explanation:
-    """The answer to a :class:`Question`.
-
-    :param why: the end of the operation, in one sentence.
-    :param delays: the shortest and the longest wait before each retry that the quota pays for, in seconds.
-    :param then: a sentence on an operation that finds the quota empty; an empty text if none does, or nothing follows.
-    """
-
-    votes: tuple[tuple[str, str], ...]
-    verdict: str
-    is_retried: bool
-    why: str
-    delays: tuple[tuple[float, float], ...]
-    then: str = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "votes": [{"classifier": name, "verdict": verdict} for name, verdict in self.votes],
-            "verdict": self.verdict,
-            "is_retried": self.is_retried,
-            "why": self.why,
-            "delays": [
-                {"retry": number, "least": least, "most": most}
-                for number, (least, most) in enumerate(self.delays, start=1)
-            ],
-            "then": self.then,
-        }
-
-
-def explain_outcome(question: Question, config: RetryConfig) -> Explanation:
-    """Explain the decision if every attempt ends with this outcome.
-
+    :param outcome: a step of the script of a :class:`ScriptedTransport`.
     :param config: the policy. A shared quota is replaced by a bucket of the same size.
-    :raises LookupError: for an unknown exception.
     """
-    least, most = (_history(question, config, random) for random in (0.0, 1.0))
-    first = most.to_dict()["attempts"][0]
+    least, most = (_history(outcome, request, config, random) for random in (0.0, 1.0))
     paid = zip(_paid(least), _paid(most), strict=False)  # with longer delays the outage may be too old for the last
-    delays = [(quick.delay, slow.delay) for quick, slow in paid]
-    return Explanation(
-        votes=tuple((vote["classifier"], vote["verdict"]) for vote in first["votes"]),
-        verdict=_verdict(most),
-        is_retried=len(most.attempts) > 1,
-        why=most.sentence,
-        delays=tuple(delays),
-        then=_then(least, config),
-    )
+    votes = most.to_dict()["attempts"][0]["votes"]
+    return {
+        "votes": [{"classifier": vote["classifier"], "verdict": vote["verdict"]} for vote in votes],
+        "verdict": _verdict(most),
+        "is_retried": len(most.attempts) > 1,
+        "why": most.sentence,
+        "delays": [
+            {"retry": number, "least": quick.delay, "most": slow.delay}
+            for number, (quick, slow) in enumerate(paid, start=1)
+        ],
+        "then": _then(least, config),
+    }
 
 
 def _paid(history: RetryHistory) -> list[AttemptRecord]:
@@ -120,37 +76,41 @@ def _then(history: RetryHistory, config: RetryConfig) -> str:
     return f"the quota is empty; waits until another request succeeds, and asks by itself now and then, until {until}"
 
 
+def failing(name: str, *, unwritten: bool) -> Callable[[PreparedRequest], Exception]:
+    """Return the step of an attempt that fails with an exception of this name.
+
+    :param unwritten: the exception came before any byte of the request was written.
+    :raises LookupError: if requests, urllib3 and Python have none that can be made.
+    """
+    exception_named(name)
+
+    def step(request: PreparedRequest) -> Exception:  # noqa: ARG001
+        this_thread.connecting = unwritten or name.rpartition(".")[2] in NEVER_WRITTEN
+        return exception_named(name)
+
+    return step
+
+
 def exception_named(name: str) -> Exception:
     """Make an exception of this name, as requests would raise it."""
     for module in (requests.exceptions, urllib3.exceptions, builtins):
-        kind = getattr(module, name.rpartition(".")[2], None)
+        kind: Any = getattr(module, name.rpartition(".")[2], None)
         if isinstance(kind, type) and issubclass(kind, Exception) and not issubclass(kind, Warning):
-            return _sample(kind)
+            for arguments in (("failed",), (None, "failed"), (None, URL, "failed")):
+                with contextlib.suppress(TypeError):
+                    return kind(*arguments)
+            raise LookupError(f"an exception {kind.__name__!r} cannot be made without its cause")
     raise LookupError(f"requests, urllib3 and Python have no exception {name!r}")
 
 
-def read_body(path: str | None) -> bytes:
-    return b"" if path is None else Path(path).read_bytes()
-
-
-def _sample(kind: type[Exception]) -> Exception:
-    several: tuple[tuple[Any, ...], ...] = (("failed",), (None, "failed"), (None, URL, "failed"))
-    for arguments in several:
-        with contextlib.suppress(TypeError):
-            return kind(*arguments)
-    raise LookupError(f"an exception {kind.__name__!r} cannot be made without its cause")
-
-
-def _history(question: Question, config: RetryConfig, random: float) -> RetryHistory:
+def _history(step: Any, request: PreparedRequest, config: RetryConfig, random: float) -> RetryHistory:
     """Run the operation with a constant random number: 0 gives the shortest delays, 1 the longest."""
     quota_url = None if config.quota_url is None else "memory://"
     own = config.replace(quota_url=quota_url, timeout=None, raise_on_status=False, listeners=())
-    steps = [question.step] * (own.max_attempts + MOST_UNCOUNTED)
-    adapter: ScriptedAdapter = scripted(*steps, config=own, trust_env=False)
+    adapter = scripted(*[step] * (own.max_attempts + MOST_UNCOUNTED), config=own, trust_env=False)
     strategy: Any = adapter.strategy
     for backoff in (strategy.backoff_strategy, strategy.throttling_backoff_strategy):
         backoff.random = lambda: random
-    request = requests.Request(question.method, URL, headers=dict(question.request_headers)).prepare()
     try:
         outcome: Any = adapter.send(request)
     except Exception as error:
@@ -207,33 +167,35 @@ def explain(
     """
     if (status is None) == (error is None):
         raise click.UsageError("one of --status and --error is needed")
-    question = Question(status, error, method.upper(), headers, read_body(body), request_header, unwritten)
+    request = requests.Request(method.upper(), URL, headers=dict(request_header)).prepare()
+    content = b"" if body is None else Path(body).read_bytes()
     try:
-        if error is not None:
-            exception_named(error)
-        answer = explain_outcome(question, RetryConfig.from_environment(**dict(map(option_of, options))))
+        outcome = (
+            ScriptedReply(status or 0, dict(headers), content) if error is None else failing(error, unwritten=unwritten)
+        )
+        answer = explain_outcome(outcome, request, RetryConfig.from_environment(**dict(map(option_of, options))))
     except (LookupError, RetryConfigError) as refusal:
         raise click.UsageError(str(refusal)) from None
     if as_json:
-        click.echo(json.dumps(answer.to_dict(), indent=2))
+        click.echo(json.dumps(answer, indent=2))
     else:
         show(answer, Console())
 
 
-def show(answer: Explanation, console: Console) -> None:
+def show(answer: dict[str, Any], console: Console) -> None:
     """Print an explanation as tables."""
-    if answer.votes:
+    if answer["votes"]:
         votes = Table("classifier", "says", title="votes, in the order of asking", title_justify="left")
-        for name, verdict in answer.votes:
-            votes.add_row(name, verdict)
+        for vote in answer["votes"]:
+            votes.add_row(vote["classifier"], vote["verdict"])
         console.print(votes)
-    console.print(f"verdict: {answer.verdict}", highlight=False)
-    console.print(f"sent again: {'yes' if answer.is_retried else 'no'}", highlight=False)
-    if answer.delays:
+    console.print(f"verdict: {answer['verdict']}", highlight=False)
+    console.print(f"sent again: {'yes' if answer['is_retried'] else 'no'}", highlight=False)
+    if answer["delays"]:
         delays = Table("retry", "at least", "at most", title="delays", title_justify="left")
-        for number, (least, most) in enumerate(answer.delays, start=1):
-            delays.add_row(str(number), f"{least:.3g} s", f"{most:.3g} s")
+        for wait in answer["delays"]:
+            delays.add_row(str(wait["retry"]), f"{wait['least']:.3g} s", f"{wait['most']:.3g} s")
         console.print(delays)
-    if answer.then:
-        console.print(f"then: {answer.then}", highlight=False)
-    console.print(f"if every attempt ends so: {answer.why}", highlight=False)
+    if answer["then"]:
+        console.print(f"then: {answer['then']}", highlight=False)
+    console.print(f"if every attempt ends so: {answer['why']}", highlight=False)

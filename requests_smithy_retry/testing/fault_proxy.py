@@ -41,10 +41,11 @@ class Forward(Behaviour):
             wire.close()
             return
         upstream = Wire(sock, wire.wake)
+        used = time.monotonic()  # before the client knows of its path, and so could have it forgotten
         try:
             wire.send(greeting)
             upstream.send(onward)
-            _relay(wire, upstream, self)
+            _relay(wire, upstream, self, used)
         finally:
             upstream.close()
 
@@ -82,7 +83,6 @@ class Forget(Forward):
         self._all[0] = time.monotonic()
 
     def has_forgotten(self, used: float) -> bool:
-        """As above."""
         return used <= self._all[0] or time.monotonic() - used >= self.idle
 
 
@@ -117,9 +117,8 @@ class FaultProxy(FaultServer):
         return sum(request.method == "CONNECT" for request in self.requests)
 
 
-def _relay(client: Wire, upstream: Wire, way: Forward) -> None:
+def _relay(client: Wire, upstream: Wire, way: Forward, used: float) -> None:
     directions = [(client, upstream), (upstream, client)]
-    used = time.monotonic()
     while directions:
         moved, now = False, time.monotonic()  # before the other side can know of it
         for source, sink in list(directions):

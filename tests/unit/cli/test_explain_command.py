@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import requests
 
 pytest.importorskip("click")
 pytest.importorskip("rich")
@@ -14,7 +15,7 @@ pytest.importorskip("rich")
 from click.testing import CliRunner
 
 from requests_smithy_retry import RetryConfig
-from requests_smithy_retry.cli.explain_command import Question, exception_named, explain, explain_outcome
+from requests_smithy_retry.cli.explain_command import exception_named, explain, explain_outcome
 
 
 def run(*arguments: str) -> Any:
@@ -154,7 +155,8 @@ def test_without_votes_and_delays_there_are_no_tables() -> None:
 def test_a_shared_quota_is_not_touched() -> None:
     """An explanation spends nobody's tokens, and connects to nothing."""
     config = RetryConfig(quota_url="redis://127.0.0.1:1/0")
-    assert explain_outcome(Question(503), config).is_retried
+    request = requests.Request("GET", "https://api.example.com").prepare()
+    assert explain_outcome(503, request, config)["is_retried"]
 
 
 def test_exceptions_have_names_without_modules_too() -> None:
