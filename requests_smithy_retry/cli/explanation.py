@@ -30,7 +30,7 @@ NEVER_WRITTEN = frozenset(
 
 
 MOST_UNCOUNTED = 100
-"""More attempts than an operation makes that count for none, because nobody succeeds."""
+"""More attempts than an operation can make while no operation succeeds and only its first attempt counts."""
 
 
 @dataclass(frozen=True)

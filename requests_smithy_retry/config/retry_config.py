@@ -88,7 +88,7 @@ PUBLISHED_CAPACITY = 500
 
 
 def is_aws(source: str) -> bool:
-    """A value came from settings of the AWS SDKs."""
+    """Return True if a value came from settings of the AWS SDKs."""
     return source.startswith(("environment variable AWS_", "profile "))
 
 
@@ -295,7 +295,7 @@ class RetryConfig:
 
     @property
     def effective_quota(self) -> float | str | RetryQuota | None:
-        """``quota``; where nobody set it, the published bucket if other options ask for one.
+        """``quota``; if no source set it, the published bucket if other options ask for one.
 
         Published numbers, options that only a bucket of numbers has, and a urllib3 ``Retry``, whose bound on attempts
         is one, ask for it.
@@ -473,7 +473,7 @@ def contradictions(config: RetryConfig) -> Iterator[tuple[str, str, str]]:
 
 
 IN_THE_PROGRAM = frozenset({"code", "max_retries"})
-"""The sources of what the program itself says."""
+"""The sources of the values that the program itself gives."""
 
 
 def _check_contradictions(config: RetryConfig) -> None:
@@ -485,7 +485,7 @@ def _check_contradictions(config: RetryConfig) -> None:
 
 
 def _overruled(config: RetryConfig) -> frozenset[str]:
-    """Return the options from outside the program, a fleet's variable say, that contradict what the program says."""
+    """Return the options from outside the program, such as a fleet's variable, that contradict the program's own."""
     pairs = [(name, other) for name, other, _ in contradictions(config)]
     return frozenset(
         theirs

@@ -1,4 +1,4 @@
-"""Where the values of options come from (contract 10.2, 10.3): code, the environment, AWS settings."""
+"""The sources of options (contract 10.2, 10.3): code, the environment, AWS settings."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ VARIABLES: dict[str, str] = {
 ENABLED = PREFIX + "ENABLED"
 
 _warned: dict[str, object] = {}
-"""The variables that were warned about, so that none is twice."""
+"""The variables that were warned about, so that each is warned about once."""
 
 
 def source_of(variable: str) -> str:
@@ -31,7 +31,7 @@ def source_of(variable: str) -> str:
 
 
 def is_switched_off(environ: Mapping[str, str]) -> bool:
-    """True if ``SMITHY_RETRY_ENABLED`` says false. It beats code, and nothing else is looked at then.
+    """Return True if ``SMITHY_RETRY_ENABLED`` is false. It beats code, and nothing else is read then.
 
     :raises RetryConfigError: if it says neither true nor false.
     """
@@ -42,7 +42,7 @@ def is_switched_off(environ: Mapping[str, str]) -> bool:
 def from_environment(
     environ: Mapping[str, str], names: Iterable[str] = OPTIONS
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """The options that the environment sets, and the source of each. Blank is the same as not set.
+    """Return the options that the environment sets, and the source of each. Blank is the same as not set.
 
     :param environ: the environment variables.
     :param names: the options to look for.
@@ -80,7 +80,7 @@ AWS_OPTIONS = frozenset({"max_attempts", "mode", "retry_spec"})
 
 
 def resolve(config: C, environ: Mapping[str, str] | None = None, names: Iterable[str] = OPTIONS) -> C:
-    """A config with what the environment says filled in, where nobody set anything yet.
+    """Return a config with the environment's values filled in for options that are not set yet.
 
     :param config: the config that code gave. With ``trust_env=False`` it is returned as it is.
     :param environ: the environment variables; None: those of the process, now.

@@ -26,7 +26,7 @@ _WITH_UNIT = re.compile(rf"({_NUMBER.pattern})\s*({'|'.join(UNITS)})", re.IGNORE
 
 
 def parse_text(name: str, text: str, source: str) -> Any:
-    """The value of an option from text.
+    """Return the value of an option from text.
 
     :param name: of a known option.
     :param text: not blank.
@@ -46,7 +46,7 @@ def parse_text(name: str, text: str, source: str) -> Any:
 
 
 def _readings(text: str, *, seconds: bool) -> Iterator[Any]:
-    """Everything that a text may mean, the plainest first."""
+    """Yield every possible meaning of a text, the plainest first."""
     if text.lower() == "none":
         yield None
     yield from _numbers(text, seconds)

@@ -79,7 +79,7 @@ class Labels:
 
 
 class QuotaLevels:
-    """The tokens in the retry quotas, and who waits, for gauges: of every observed strategy that is still alive.
+    """The tokens in the retry quotas, and the waiting operations, for gauges: of every observed strategy still alive.
 
     :param most: the limit of scopes.
     """

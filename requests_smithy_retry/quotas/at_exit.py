@@ -1,4 +1,4 @@
-"""Giving back, when a process ends, what it still owes. No thread waits for that."""
+"""Returning, when a process ends, the tokens that it still owes. No thread waits for that."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Protocol
 
 
 class Flushes(Protocol):
-    """Something with a last word."""
+    """An object with something to do at exit."""
 
     def flush(self) -> None:
-        """Say it; called once or more, never raises."""
+        """Do it; called once or more, never raises."""
         ...
 
 
@@ -33,6 +33,6 @@ def flush_at_exit(owner: Flushes) -> None:
 
 @atexit.register
 def flush_all() -> None:
-    """Flush everybody."""
+    """Flush every owner."""
     for owner in tuple(_watched):
         owner.flush()

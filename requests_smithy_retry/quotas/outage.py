@@ -11,11 +11,11 @@ logger: logging.Logger = logging.getLogger("requests_smithy_retry")
 FAILURES_IN_A_ROW = 3
 """The number of failures without an answer between them that make an outage; fewer cost the calls that met them."""
 SLICES = 20
-"""The number of parts in which a budget is waited for."""
+"""The number of parts into which a wait of one budget is divided."""
 
 
 class Outage:
-    """The state of one shared place. The caller tells the time; races of threads cost at most one more question.
+    """The state of one shared place. The caller passes the time; races of threads cost at most one more question.
 
     :param place: the place's name in the log, without secrets.
     :param settings: the intervals for asking again and for logging.
@@ -40,7 +40,7 @@ class Outage:
         return True
 
     def note_failure(self, now: float, why: str) -> None:
-        """It failed. After several failures in a row: fall open.
+        """Take note that the place did not answer; after several failures in a row, fall open.
 
         :param why: in a word, without secrets.
         """
@@ -59,7 +59,7 @@ class Outage:
             )
 
     def note_answer(self) -> None:
-        """It answered: come back."""
+        """Take note that the place answered, and end the outage."""
         self._in_a_row = 0
         if self.fallen_open:
             self.fallen_open = False

@@ -55,20 +55,20 @@ class Reply(NamedTuple):
 
 
 def key_of(prefix: str, name: str) -> str:
-    """The bucket's key. The braces make a cluster go by the scope alone, so that each script has one slot."""
+    """Return the bucket's key. The braces make a cluster go by the scope alone, so that each script has one slot."""
     return f"{prefix}:{{{name}}}"
 
 
 def arguments(
     capacity: float, refill_rate: float, give: float, ttl: float, takes: Iterable[float] = ()
 ) -> tuple[str, ...]:
-    """The script's arguments; the time to live, here in seconds, goes as whole milliseconds."""
+    """Return the script's arguments; the time to live, here in seconds, goes as whole milliseconds."""
     capacity_, rate, give_, *taken = (repr(float(value)) for value in (capacity, refill_rate, give, *takes))
     return (capacity_, rate, give_, str(math.ceil(ttl * 1000)), *taken)
 
 
 def reply_of(answer: Any, takes: int) -> Reply:
-    """The script's answer as a value."""
+    """Return the script's answer as a value."""
     try:
         text, *granted = answer
         level = float(text)

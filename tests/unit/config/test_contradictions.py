@@ -127,7 +127,7 @@ SAMPLES: dict[str, list[Any]] = {
     "models": [()],
     "urllib3_rules": [None],
     "aws_config": [True, False],
-    "trust_env": [True],  # what follows from False is that there are no variables
+    "trust_env": [True],  # with False no variable is read
 }
 """Values of each option in code; of those that are not here, booleans have both and numbers one."""
 

@@ -93,7 +93,7 @@ def test_threads_that_fail_at_the_same_moment_spend_one_quota(
         if kind == "shm":
             (own_directory() / f"{name}.quota").unlink(missing_ok=True)
     assert sources.pop("redis" if kind == "redis" else "shared memory") == IN_A_QUOTA
-    # Where the machine is too busy for the server itself, single calls are late: that is no quota per process.
+    # If the machine is too busy for the server itself, single late calls fall open: that is not a quota per process.
     assert sum(sources.values()) <= IN_A_QUOTA / 2
 
 
