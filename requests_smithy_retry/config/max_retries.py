@@ -78,7 +78,7 @@ def translate(max_retries: Any) -> dict[str, Any]:
         if max_retries == int(max_retries):
             return {"max_attempts": int(max_retries) + 1}
     raise RetryConfigError(
-        SOURCE, max_retries, "code", "a whole number of retries from 0 on, False, None or a urllib3 Retry is allowed"
+        SOURCE, max_retries, "code", "a whole number of retries (0 or more), False, None or a urllib3 Retry is allowed"
     )
 
 

@@ -150,7 +150,7 @@ def idempotency_key(value: Any) -> Any:
 def urllib3_rules(value: Any) -> Urllib3Rules | None:
     """Accept the rules from the translation of a urllib3 ``Retry``, or None."""
     if value is not None and not isinstance(value, Urllib3Rules):
-        raise Refused("what a urllib3 Retry given as max_retries is translated to, or None, is allowed")
+        raise Refused("the translation of a urllib3 Retry given as max_retries, or None, is allowed")
     return value
 
 

@@ -62,7 +62,7 @@ def _beside_payoff(default: object) -> Contradiction:
     return Contradiction(
         "quota",
         lambda value, quota: value != default and _has_line(quota),
-        "a quota that goes by what pays has rules of its own",
+        "the quota 'payoff' has rules of its own",
     )
 
 
@@ -217,7 +217,7 @@ class RetryConfig:
         (), types.models, "Smithy models, each with its endpoint", classifiers_only=True, not_from_environment=True
     )
     urllib3_rules: Urllib3Rules | None = option(
-        None, types.urllib3_rules, "what a urllib3 Retry asked for besides", not_from_environment=True
+        None, types.urllib3_rules, "rules of a urllib3 Retry that no other option has", not_from_environment=True
     )
     trust_env: bool = option(
         True,

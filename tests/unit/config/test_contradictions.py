@@ -25,7 +25,7 @@ BUCKET = TokenBucket(5)
 PAYOFF_BUCKET = PayoffTokenBucket()
 
 OWN_RULES = "a bucket has rules of its own"
-PAYS = "a quota that goes by what pays has rules of its own"
+PAYS = "the quota 'payoff' has rules of its own"
 ONE_PLACE = "a bucket is where it is"
 NO_LINE = "only the quota 'payoff' waits for a service"
 DEFAULTS_ONLY = "only the default classifiers go by it"
