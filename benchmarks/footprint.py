@@ -9,7 +9,7 @@ Measured:
    `import requests_smithy_retry`, and of that and the first `mount`, which loads what the package hands on
    lazily; peers beside them. Which modules are the heaviest, by `python -X importtime`;
 2. scope: the bytes that tracemalloc sees for each of 1,000 origins, after enough successes that a scope's records
-      are at their longest, with and without a retry before;
+   are at their longest, with and without a retry before;
 3. origins: counted bytecodes that a send adds to a plain adapter, to an origin that was seen before, to a new
    one, and to a new one while all 1,024 slots are taken (the median and the dearest of 80 newcomers); C calls
    likewise; and the CPU time of 10,000 origins, one send each, as a ratio to a plain adapter's.

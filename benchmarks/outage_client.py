@@ -267,7 +267,7 @@ def held(episode: Episode, begun: dict[float, tuple[float, int]], done: list[Don
 
 
 def latency(episode: Episode, done: list[Done]) -> float:
-    """The median of the operations in health, without those that open connections; 0 where there are none."""
+    """Return the median of the operations in health, without those that open connections; 0 if there were no others."""
     times = [each.ended - each.begun for each in done if episode.before / 2 <= each.wanted and each.is_good]
     return median(times[: int(episode.before / 2 * episode.load)] or [0.0])
 

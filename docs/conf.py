@@ -25,7 +25,7 @@ python_use_unqualified_type_names = True
 
 nitpicky = True
 nitpick_ignore_regex = [
-    # Other people's types in annotations. Their own documentation would have to be asked, and a build asks no network.
+    # Types of other packages in annotations. A link would need their documentation, and a build asks no network.
     (
         r"py:(class|exc)",
         r"(collections\.abc|os|ssl|socket|typing|requests|urllib3|opentelemetry|prometheus_client)\..+",
@@ -34,7 +34,7 @@ nitpick_ignore_regex = [
     (r"py:class", r"Path|PreparedRequest|Response|Retry|CollectorRegistry|MeterProvider|TracerProvider"),
     # Type variables and aliases of unions: nothing is written about them.
     (r"py:class", r"(requests_smithy_retry\.[a-z_.]+\.)?(R|R_co|S)|Steps?"),
-    # Types of values that pass through public signatures and that nobody outside makes or looks into.
+    # Types of values that pass through public signatures, and that callers neither make nor look into.
     (
         r"py:class",
         (

@@ -52,7 +52,7 @@ def causes_of(error: BaseException | None) -> list[BaseException]:
 
 
 def is_unresolved(error: BaseException | None) -> bool:
-    """The name of the service was not found."""
+    """Return True if the name of the service was not found."""
     from socket import gaierror  # a program with such an error has loaded it already
 
     return bool([cause for cause in causes_of(error) if isinstance(cause, gaierror)])

@@ -44,7 +44,7 @@ def is_foreign(error: BaseException) -> bool:
 
 
 def _decoder_errors() -> tuple[type[BaseException], ...]:
-    """Return what urllib3's decoders raise; nothing while urllib3 is not imported, and so nothing was decoded."""
+    """Return the exceptions of urllib3's decoders; none if urllib3 is not imported, since nothing was decoded then."""
     module: Any = sys.modules.get("urllib3.response")
     return () if module is None else module.HTTPResponse.DECODER_ERROR_CLASSES
 

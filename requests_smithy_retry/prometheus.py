@@ -27,7 +27,7 @@ COMMON = ("method", "scope")
 
 
 class PrometheusListener(RetryListener):
-    """Counts attempts, retries, waits, throttling and giving up, and shows the retry quota and who waits for a service.
+    """Counts attempts, retries, waits, throttling and giving up, and shows the retry quota and the waiting operations.
 
     Each label has few values, whatever servers answer: known methods, statuses of three digits, and the first
     ``max_scopes`` scopes and exception types. The rest is ``_OTHER``.

@@ -146,7 +146,7 @@ class RetryAction:
 
 
 class NoActionIndicated(RetryAction):
-    """No opinion. If every classifier says so, there is no retry."""
+    """No opinion. If every classifier gives this verdict, there is no retry."""
 
     __slots__ = ()
 

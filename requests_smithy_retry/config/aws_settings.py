@@ -34,7 +34,7 @@ LEGACY = "legacy"
 def from_aws_settings(
     environ: Mapping[str, str], aws_config: bool | str, *, source: str, settled: Container[str]
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """The options that the AWS settings set, and the source of each.
+    """Return the options that the AWS settings set, and the source of each.
 
     :param environ: the environment variables.
     :param aws_config: True, or the name of the profile to read.
@@ -70,7 +70,7 @@ def _parse(option: str, text: str, source: str) -> Any:
 
 
 def _profile(environ: Mapping[str, str], aws_config: bool | str, asked_by: str) -> tuple[Mapping[str, str], str]:
-    """The profile's settings and how they are named as a source. An absent default profile, or file, is normal."""
+    """Return the profile's settings and their name as a source. An absent default profile, or file, is normal."""
     if isinstance(aws_config, str):
         asked = aws_config.strip()
     else:
@@ -91,7 +91,7 @@ def _profile(environ: Mapping[str, str], aws_config: bool | str, asked_by: str) 
 
 
 def _read(shown: str, *, required: bool) -> dict[str, Mapping[str, str]]:
-    """The profiles of a file by name; none where the file is absent and need not be there."""
+    """Return the profiles of a file by name; an empty dict if the file is absent and not required."""
     path = os.path.expanduser(shown)
     parser = configparser.RawConfigParser(
         strict=False, default_section="\0", inline_comment_prefixes=("#", ";"), allow_no_value=True
@@ -116,7 +116,7 @@ def _read(shown: str, *, required: bool) -> dict[str, Mapping[str, str]]:
 
 
 def _profiles(parser: configparser.RawConfigParser) -> dict[str, Mapping[str, str]]:
-    """``[default]`` and ``[profile x]``; other sections are no profiles. ``[profile default]`` beats ``[default]``."""
+    """Return ``[default]`` and each ``[profile x]``, no other section. ``[profile default]`` beats ``[default]``."""
     profiles: dict[str, Mapping[str, str]] = {}
     for title in parser.sections():
         words = title.split(None, 1)

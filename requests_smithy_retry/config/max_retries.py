@@ -1,4 +1,4 @@
-"""``max_retries`` of an adapter (contract 2): what it asks for, what it reads as, and what urllib3 is given instead.
+"""``max_retries`` of an adapter (contract 2): its translation into options, its value when read, and urllib3's part.
 
 A urllib3 ``Retry`` is never run beneath our own retries. The one that an adapter shows is its own: the one that it was
 given, or one that says the options in force. A change in place is noticed by comparing it with what it looked like.
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class InnerRetry(Retry):
-    """Retries nothing, whatever is done to it. Each answer refers to it (``response.raw.retries``)."""
+    """Retries nothing, even if it is changed. Each response refers to it (``response.raw.retries``)."""
 
     def __init__(self) -> None:
         vars(self).update(vars(Retry(0, read=False)))
@@ -78,25 +78,25 @@ def translate(max_retries: Any) -> dict[str, Any]:
         if max_retries == int(max_retries):
             return {"max_attempts": int(max_retries) + 1}
     raise RetryConfigError(
-        SOURCE, max_retries, "code", "a whole number of retries from 0 on, False, None or a urllib3 Retry is allowed"
+        SOURCE, max_retries, "code", "a whole number of retries (0 or more), False, None or a urllib3 Retry is allowed"
     )
 
 
 def with_translated(config: RetryConfig, translated: dict[str, Any]) -> RetryConfig:
-    """Return a config with what a ``max_retries`` asks for, in place of what an earlier one asked for."""
+    """Return a config with the options of a ``max_retries`` in place of those of an earlier one."""
     if not translated:
         return config
     return config.without(SOURCE).replace_from(dict.fromkeys(translated, SOURCE), **translated)
 
 
 def with_changes(config: RetryConfig, before: dict[str, Any], after: dict[str, Any]) -> RetryConfig:
-    """Return a config with what was changed in a ``Retry`` in place. What stood beside it stays as it is."""
+    """Return a config with the changes made to a ``Retry`` in place. Options given beside it stay as they are."""
     changes = changed_options(before, after)
     return config.replace_from(dict.fromkeys(changes, SOURCE), **changes)
 
 
 class ShownRetry:
-    """The ``Retry`` that an adapter shows, what it looked like and the options that it asked for then."""
+    """The ``Retry`` that an adapter shows, with its settings and its options at that time."""
 
     def __init__(self, retry: Retry, options: dict[str, Any]) -> None:
         # A later change in place does not reach these.
@@ -108,12 +108,12 @@ class ShownRetry:
         self.options = options
 
     def put_into(self, raw: Any) -> None:
-        """Have the raw response of a first try refer to it, as it would with ``HTTPAdapter``: nothing was used up."""
+        """Have the raw response of a first try refer to the ``Retry``, unused, as it would with ``HTTPAdapter``."""
         if getattr(raw, "retries", None) is INNER_RETRY:
             raw.retries = self.retry
 
     def used(self, retries: int, history: tuple[Any, ...]) -> Retry:
-        """Return what is left of it after some retries."""
+        """Return the ``Retry`` that is left after some retries."""
         left = copy.copy(self.retry)
         if left.total:
             left.total = max(left.total - retries, 0)
@@ -129,7 +129,7 @@ class ShownRetry:
         return vars(self.retry) != self.seen
 
     def translated_anew(self) -> ShownRetry:
-        """Return the same ``Retry`` as it looks now.
+        """Return the same ``Retry`` with its settings of now.
 
         :raises RetryConfigError: if it cannot be translated any more.
         """

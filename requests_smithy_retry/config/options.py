@@ -1,4 +1,4 @@
-"""One option as a field of a dataclass (contract 10.1): its default, what it accepts, and what else is to be known.
+"""One option as a field of a dataclass (contract 10.1): its default, the values it accepts, and its other properties.
 
 Everything about an option is declared beside its field, by :func:`option`. The tables that the rest of the package
 goes by are read off the fields, by :func:`options_of`.
@@ -54,7 +54,7 @@ class Option(NamedTuple):
 
     @property
     def allowed(self) -> str:
-        """The values that it accepts, in words: the phrase with which it refuses others."""
+        """The phrase for the values that the option accepts, as its refusals have it."""
         try:
             self.parse(object())
         except Refused as refusal:
@@ -62,7 +62,7 @@ class Option(NamedTuple):
         raise AssertionError(f"{self.name} accepts anything")  # pragma: no cover - each option refuses an object()
 
     def read(self, value: Any, source: str) -> Any:
-        """Return a value as it is kept.
+        """Return a value in the form in which it is kept.
 
         :param value: the value that was given.
         :param source: where it came from, for the error.

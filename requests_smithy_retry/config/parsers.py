@@ -18,10 +18,10 @@ from ..quotas.bucket import RetryQuota
 from .urllib3_rules import Urllib3Rules
 
 TOKEN_CHARACTERS = frozenset("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
-"""RFC 9110 5.6.2: what a method or a field name is made of."""
+"""The characters of a method or a field name, by RFC 9110 5.6.2."""
 
 EVERY_METHOD = frozenset({"*", "all", "any"})
-"""The words of people who mean all methods. Taken as names of methods, they would match no request."""
+"""Words that people write for all methods. Taken as names of methods, they would match no request."""
 
 LONGEST_TIMEOUT = 2_147_483
 """The longest time-out of a socket, in seconds. Beyond 31 bits of milliseconds, Python raises ``OverflowError``."""
@@ -74,7 +74,7 @@ def timeout(value: Any) -> Any:
 
 
 def methods(value: Any) -> frozenset[str] | None:
-    """Accept a collection of method names, also an empty one; None means all methods."""
+    """Accept a collection of method names, which may be empty; None means all methods."""
     if value is None:
         return None
     if isinstance(value, (str, bytes)) or not isinstance(value, Collection):
@@ -155,7 +155,7 @@ def idempotency_key(value: Any) -> Any:
 
 def urllib3_rules(value: Any) -> Urllib3Rules | None:
     if value is not None and not isinstance(value, Urllib3Rules):
-        raise Refused("what a urllib3 Retry given as max_retries is translated to, or None, is allowed")
+        raise Refused("the translation of a urllib3 Retry given as max_retries, or None, is allowed")
     return value
 
 

@@ -63,7 +63,7 @@ def _beside_payoff(default: object) -> Contradiction:
     return Contradiction(
         "quota",
         lambda value, quota: value != default and _has_line(quota),
-        "a quota that goes by what pays has rules of its own",
+        "the quota 'payoff' has rules of its own",
     )
 
 
@@ -89,7 +89,7 @@ PUBLISHED_CAPACITY = 500
 
 
 def is_aws(source: str) -> bool:
-    """A value came from settings of the AWS SDKs."""
+    """Return True if a value came from settings of the AWS SDKs."""
     return source.startswith(("environment variable AWS_", "profile "))
 
 
@@ -243,7 +243,7 @@ class RetryConfig:
         (), types.models, "Smithy models, each with its endpoint", classifiers_only=True, not_from_environment=True
     )
     urllib3_rules: Urllib3Rules | None = option(
-        None, types.urllib3_rules, "what a urllib3 Retry asked for besides", not_from_environment=True
+        None, types.urllib3_rules, "rules of a urllib3 Retry that no other option has", not_from_environment=True
     )
     trust_env: bool = option(
         True,
@@ -321,7 +321,7 @@ class RetryConfig:
 
     @property
     def effective_quota(self) -> float | str | RetryQuota | None:
-        """``quota``; where nobody set it, the published bucket if other options ask for one.
+        """``quota``; if no source set it, the published bucket if other options ask for one.
 
         Published numbers, options that only a bucket of numbers has, and a urllib3 ``Retry``, whose bound on attempts
         is one, ask for it.
@@ -505,7 +505,7 @@ def contradictions(config: RetryConfig) -> Iterator[tuple[str, str, str]]:
 
 
 IN_THE_PROGRAM = frozenset({"code", "max_retries"})
-"""The sources of what the program itself says."""
+"""The sources of the values that the program itself gives."""
 
 
 def _check_contradictions(config: RetryConfig) -> None:
@@ -517,7 +517,7 @@ def _check_contradictions(config: RetryConfig) -> None:
 
 
 def _overruled(config: RetryConfig) -> frozenset[str]:
-    """Return the options from outside the program, a fleet's variable say, that contradict what the program says."""
+    """Return the options from outside the program, such as a fleet's variable, that contradict the program's own."""
     pairs = [(name, other) for name, other, _ in contradictions(config)]
     return frozenset(
         theirs

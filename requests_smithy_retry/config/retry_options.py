@@ -180,7 +180,7 @@ class OptionsBlock:
             current_options.set(_without(options, [entry]))
 
     def _left_now(self) -> _Entry | None:
-        """The entering that ends now; None where that cannot be told."""
+        """Return the entry that ends now; None if it cannot be told."""
         options = current_options.get() or NOTHING
         for entry in reversed(options.entries):
             if entry.block is self and not entry.is_left:
@@ -190,7 +190,7 @@ class OptionsBlock:
         return entered[0] if len(entered) == 1 else None
 
     def __call__(self, function: F) -> F:
-        """The function, with the options in force during each call of it, until it returns.
+        """Return the function with the options in force during each call of it, until it returns.
 
         :raises TypeError: for a generator function: its body runs between other people's code; and for a class.
         """
@@ -221,7 +221,7 @@ class OptionsBlock:
 
 
 def options_in_force() -> OperationOptions | None:
-    """The options in force in this context; None: nobody set any.
+    """Return the options in force in this context; None if no block is open.
 
     A block that was entered here may have been left in another context since: its options hold no longer.
     """
@@ -238,7 +238,7 @@ def options_in_force() -> OperationOptions | None:
 
 
 def _changed(outer: OperationOptions, entry: _Entry) -> OperationOptions:
-    """The options within a block that is entered where others are in force."""
+    """Return the options within a block that is entered while others are in force."""
     changes = dict(entry.changes)
     kept = () if changes.get("default_classifiers") is False else outer.classifiers
     changes["classifiers"] = (*kept, *changes.get("classifiers", ()))
@@ -248,7 +248,7 @@ def _changed(outer: OperationOptions, entry: _Entry) -> OperationOptions:
 
 
 def _without(options: OperationOptions, left: Collection[_Entry]) -> OperationOptions | None:
-    """The options as they are without some of their blocks."""
+    """Return the options without those of some of their blocks."""
     result = options.entries[0].base
     for entry in options.entries:
         if entry not in left:
@@ -300,7 +300,7 @@ retry_options.__signature__ = _SIGNATURE  # type: ignore[attr-defined]
 
 
 def _not_taken(name: str) -> str:
-    """The sentence for an option that one operation cannot have."""
+    """Return the sentence for an option that one operation cannot have."""
     from .retry_config import OPTIONS
 
     taken = ", ".join(OPERATION_OPTIONS)

@@ -1,4 +1,4 @@
-"""Where the values of options come from (contract 10.2, 10.3): code, the environment, AWS settings."""
+"""The sources of options (contract 10.2, 10.3): code, the environment, AWS settings."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ VARIABLES: dict[str, str] = {
 ENABLED = PREFIX + "ENABLED"
 
 _warned: dict[str, object] = {}
-"""The variables that were warned about, so that none is twice."""
+"""The variables that were warned about, so that each is warned about once."""
 
 
 def source_of(variable: str) -> str:
@@ -71,7 +71,7 @@ AWS_OPTIONS = frozenset({"max_attempts", "mode", "retry_spec"})
 
 
 def resolve(config: C, environ: Mapping[str, str] | None = None, names: Iterable[str] = OPTIONS) -> C:
-    """A config with what the environment says filled in, where nobody set anything yet.
+    """Return a config with the environment's values filled in for options that are not set yet.
 
     :param config: the config that code gave. With ``trust_env=False`` it is returned as it is.
     :param environ: the environment variables; None: those of the process, now.

@@ -40,7 +40,7 @@ def parse_text(name: str, text: str, source: str) -> Any:
 
 
 def _readings(text: str, *, seconds: bool) -> Iterator[Any]:
-    """Everything that a text may mean, the plainest first."""
+    """Yield every possible meaning of a text, the plainest first."""
     if text.lower() == "none":
         yield None
     yield from _numbers(text, seconds)

@@ -24,11 +24,11 @@ SOURCE = "max_retries"
 """The source that is named for the values of a translated ``Retry``."""
 
 UNLIMITED = sys.maxsize
-"""The attempts of a ``Retry`` that sets no limit. The quota is what ends its retries."""
+"""The attempts of a ``Retry`` that sets no limit. Only the quota ends its retries."""
 
 
 def translate_retry(retry: Retry) -> dict[str, Any]:
-    """The options that a ``Retry`` asks for. What cannot be honoured is listed in one warning.
+    """Return the options that a ``Retry`` asks for. Settings that cannot be honoured are listed in one warning.
 
     :param retry: an instance of urllib3's own class, or of a subclass that overrides none of its methods.
     :raises RetryConfigError: for a subclass that overrides a method, and for counts that are no counts.
@@ -144,7 +144,7 @@ def _hinted_statuses(retry: Retry) -> frozenset[int]:
 
 
 def _backoff(retry: Retry) -> dict[str, Any]:
-    """The user's factor as the base of our backoff; with a factor of 0, ours is left as it is."""
+    """Return the user's factor as the base of our backoff; with a factor of 0, ours is left as it is."""
     longest = getattr(retry, "backoff_max", retry.DEFAULT_BACKOFF_MAX)
     factor = retry.backoff_factor
     if factor == 0:
@@ -153,7 +153,7 @@ def _backoff(retry: Retry) -> dict[str, Any]:
 
 
 def _longest_hint(retry: Retry) -> dict[str, Any]:
-    """The longest bearable hint, where the user chose one: urllib3's own default is six hours."""
+    """Return the longest hint to heed, if the user chose one: urllib3's own default is six hours."""
     longest = getattr(retry, "retry_after_max", None)
     if longest is None or longest == Retry.DEFAULT_RETRY_AFTER_MAX:
         return {}
@@ -171,7 +171,7 @@ _KNOWN = frozenset(vars(Retry(0)))  # an older urllib3 has fewer
 
 
 class OptionsRetry(Retry):
-    """The ``Retry`` of an adapter that was given none: its options, in urllib3's words.
+    """The ``Retry`` of an adapter that was given none: its options in urllib3's terms.
 
     It asks for these very options again, also as a copy, and what is changed in it for something else. Beneath a plain
     ``HTTPAdapter`` it is a ``Retry`` like any other.
@@ -181,7 +181,7 @@ class OptionsRetry(Retry):
 
     @classmethod
     def saying(cls, options: dict[str, Any], *, transient_base: float) -> OptionsRetry:
-        """Make one."""
+        """Make one from options."""
         rules = options["urllib3_rules"] or Urllib3Rules()
         said = {
             **{kind.value: most for kind, most in rules.limits},
@@ -205,7 +205,7 @@ class OptionsRetry(Retry):
         return made
 
     def asked_for(self) -> dict[str, Any]:
-        """Return the options that it asks for: those that it was made from, but for what was changed in it."""
+        """Return the options that it asks for: those that it was made from, with the changes made to it."""
         said = dict(self._said)
         before = _options_of(OptionsRetry.saying(said, transient_base=said.pop("transient_base")))
         after = _options_of(self)

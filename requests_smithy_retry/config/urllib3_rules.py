@@ -45,7 +45,7 @@ class Urllib3Rules:
     hinted_status_codes: frozenset[int] = frozenset()
 
     def exceeded(self, kinds: tuple[FailureKind, ...]) -> str | None:
-        """The sentence for the limit that one more retry would exceed, or None."""
+        """Return the sentence for the limit that one more retry would exceed, or None."""
         kind = kinds[-1]
         for limited, most in self.limits:
             if limited is kind and kinds.count(kind) > most:
@@ -73,7 +73,7 @@ def kind_of(outcome: Outcome) -> FailureKind:
 def count_failure(
     rules: Urllib3Rules | None, failures: tuple[FailureKind, ...], outcome: Outcome
 ) -> tuple[tuple[FailureKind, ...], str | None]:
-    """The operation's failures by kind with one more, and the sentence for a limit that it exceeds, or None.
+    """Return the operation's failures by kind with one more, and the sentence for a limit that it exceeds, or None.
 
     Without rules nothing is counted.
     """

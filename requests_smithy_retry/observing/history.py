@@ -102,7 +102,7 @@ class RetryHistory:
         if not self.attempts:
             return f"nothing was sent: {self.why}"
         count = self.attempts[-1].number
-        # While nobody succeeds, an attempt counts for none but the first.
+        # While no operation succeeds, only the first failed attempt counts.
         is_bounded = self.max_attempts is not None and count <= self.max_attempts
         of = f" of {self.max_attempts}" if is_bounded else ""
         if self.stop_reason is StopReason.SUCCESS:

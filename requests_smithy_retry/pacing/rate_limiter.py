@@ -16,7 +16,7 @@ from .limiter_settings import BETA, DEFAULT_SETTINGS, SCALE, RateLimiterSettings
 
 
 def rate_after_throttling(rate: float, *, beta: float = BETA) -> float:
-    """The rate to go on with after throttling.
+    """Return the rate to go on with after throttling.
 
     :param rate: the rate at which the server throttled, per second.
     :param beta: the part that is left.
@@ -25,7 +25,7 @@ def rate_after_throttling(rate: float, *, beta: float = BETA) -> float:
 
 
 def recovery_time(last_max_rate: float, *, beta: float = BETA, scale: float = SCALE) -> float:
-    """Seconds after throttling until the curve is back at the rate of then.
+    """Return the seconds after throttling until the curve is back at its old rate.
 
     >>> round(recovery_time(10), 6)
     1.957434
@@ -40,7 +40,7 @@ def recovery_time(last_max_rate: float, *, beta: float = BETA, scale: float = SC
 def rate_after_success(
     now: float, *, last_max_rate: float, last_throttle: float, beta: float = BETA, scale: float = SCALE
 ) -> float:
-    """The rate of the curve at a moment.
+    """Return the rate of the curve at a moment.
 
     >>> [round(rate_after_success(now, last_max_rate=10, last_throttle=5), 3) for now in (5, 6, 7, 8, 9)]
     [7.0, 9.649, 10.0, 10.453, 13.409]
@@ -58,7 +58,7 @@ def rate_after_success(
 FINEST = 1e-6
 """Seconds. No clock is finer, and the number of a shorter interval may be too large for a float."""
 ROUNDING = 1e-15
-"""The moment at which an interval ends is known no better, as a part of itself."""
+"""The precision of the end of an interval, as a part of the interval."""
 
 
 class RateClocker:
@@ -105,7 +105,7 @@ class RateClocker:
 
     @property
     def lasts_until(self) -> float:
-        """The moment before which each response belongs to the current interval; a few roundings too early."""
+        """The moment before which each response belongs to the current interval, less a few roundings."""
         end = (self._last_interval + 1) * self.interval
         return end - abs(end) * ROUNDING
 
@@ -114,7 +114,7 @@ class RateClocker:
 
 
 FORGET_AFTER = 60.0
-"""Seconds without throttling after which an enabled limiter may be forgotten: the curve is out of sight by then."""
+"""Seconds without throttling after which an enabled limiter may be forgotten: a new one would do no harm then."""
 
 FASTEST = 1e12
 """Permits per second. Settings at the ends of their ranges ask for more, up to a rate that is no number."""
@@ -236,7 +236,7 @@ class ClientRateLimiter(FreshCopies):
             return PermitWait(seconds, self, self._generation)
 
     def record_response(self, throttled: bool) -> None:
-        """Take note that an attempt ended, however it did.
+        """Take note of the end of an attempt, successful or not.
 
         :param throttled: the server said that there were too many.
         """
@@ -247,7 +247,7 @@ class ClientRateLimiter(FreshCopies):
                 self._changed.notify_all()
 
     def record_success(self) -> object:
-        """Take note that an attempt succeeded: as ``record_response(False)``, and for less where nothing changes."""
+        """Take note of a success: like ``record_response(False)``, but cheaper while the rate cannot change."""
         now = self._now()
         if now < self._steady_until:
             # Nobody needs a permit yet, and it would set the same rate again. Counting is atomic, so there is no lock.
@@ -288,11 +288,11 @@ class ClientRateLimiter(FreshCopies):
         self._capacity = min(self._capacity, self._max_capacity)
 
     def rest(self, clock: Clock, generation: int, seconds: float) -> None:
-        """Wait until the rate changes, at most so long; what :meth:`PermitWait.rest` does."""
+        """Wait until the rate changes, at most ``seconds``; the work of :meth:`PermitWait.rest`."""
         with self._lock:
             # A response that came since the question was asked has changed the answer.
             if self._generation == generation:
-                # A condition takes as much memory as all the rest: only who waits has one.
+                # A condition takes as much memory as all the rest, so it exists only while a thread waits.
                 self._changed = changed = self._changed or threading.Condition(self._lock)
                 self._resting += 1
                 try:
@@ -303,12 +303,12 @@ class ClientRateLimiter(FreshCopies):
 
     @property
     def used_at(self) -> float:
-        """When the last response came."""
+        """The moment of the last response."""
         return self._used_at
 
     @property
     def is_spare(self) -> bool:
-        """True if a new limiter would do as well: the server has not throttled, or not for long, and nobody waits."""
+        """True if a new limiter would do as well: no throttling, or none for long, and no waiting thread."""
         if self._resting:
             return False
         return not self.enabled or self.clock.now() - self._last_throttle >= FORGET_AFTER

@@ -1,4 +1,4 @@
-"""Giving back, when a process ends, what it still owes. No thread waits for that."""
+"""Returning, when a process ends, the tokens that it still owes. No thread waits for that."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Protocol
 
 
 class Flushes(Protocol):
-    """Something with a last word."""
+    """An object with something to do at exit."""
 
     def flush(self) -> None: ...
 

@@ -1,4 +1,4 @@
-"""The token bucket (contract 6.2, 6.3), and the line of those who wait for its tokens."""
+"""The token bucket (contract 6.2, 6.3), and the line of threads that wait for its tokens."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ LOOK_AGAIN = 1.0
 """Seconds after which a waiter whose turn has no known time looks whether tokens were lost without notice."""
 
 ROUNDING = 1e-9
-"""So small a part of an amount is not there, and not missing, by rounding alone."""
+"""A part of an amount this small is a rounding error, whether it is there or missing."""
 
 
 class Waiter:
-    """One who waits.
+    """One waiting thread.
 
     :param amount: the tokens that it wants.
     :param deadline: until when; None: as long as it takes.
@@ -51,7 +51,7 @@ class WaitingLine:
         self._lost: deque[float] = deque()
 
     def acquire(self, amount: float, deadline: float | None) -> bool:
-        """Take ``amount``, now or when it is its turn; False where that cannot be in time."""
+        """Take ``amount``, now or when it is its turn; return False if that cannot be in time."""
         self._write_off_lost()
         if amount > self._bucket.capacity:
             return False
@@ -86,11 +86,11 @@ class WaitingLine:
         self._outstanding = left if left > ROUNDING * max(1.0, amount) else 0.0
 
     def lose(self, amount: float) -> None:
-        """Take note without the lock, from a finalizer, that tokens will not come back."""
+        """Take note, without the lock and from a finalizer, that tokens will not come back."""
         self._lost.append(amount)
 
     def serve(self) -> None:
-        """Grant and refuse from the front of the line, as far as that is known; wake whom it concerns."""
+        """Grant and refuse from the front of the line, as far as that is decided; wake the threads concerned."""
         bucket = self._bucket
         bucket._refill()
         while self._line:
@@ -155,12 +155,12 @@ class Loan:
         self._amount = amount
 
     def give_back(self) -> None:
-        """They come back to the bucket that they were taken from, whichever its scope has by now."""
+        """Give the tokens back to the bucket that they were taken from, whichever bucket its scope has by now."""
         amount, self._amount = self._amount, 0.0
         self._bucket.release(amount)
 
     def write_off(self) -> None:
-        """They will not come back."""
+        """Take note that the tokens will not come back."""
         amount, self._amount = self._amount, 0.0
         if amount:
             self._bucket.write_off(amount)
@@ -172,7 +172,7 @@ class Loan:
 
 
 def loan_of(bucket: RetryQuota, amount: float) -> Loan | None:
-    """The loan to go with tokens just taken; None for a bucket that nobody waits on."""
+    """Return the loan to go with tokens just taken; None for a bucket without a line."""
     line = getattr(bucket, "_line", None)
     return Loan(line, bucket, amount) if isinstance(line, WaitingLine) else None  # type: ignore[arg-type]
 
@@ -220,7 +220,7 @@ class RetryQuota(Protocol):
 
 
 def is_full(bucket: RetryQuota) -> bool:
-    """True if a bucket holds all it can."""
+    """Return True if a bucket holds all it can."""
     return bucket.available >= bucket.capacity
 
 
@@ -287,7 +287,7 @@ class TokenBucket(FreshCopies):
         return self._available
 
     def acquire(self, amount: float, *, deadline: float | None = None) -> bool:
-        """Take ``amount`` tokens, or none and return False.
+        """Take ``amount`` tokens and return True, or take nothing and return False.
 
         A bucket that waits returns False at once where nothing could ever bring the tokens, or where it is known that
         they come too late; else it waits, first come, first served, interruptibly and without its lock.
@@ -322,7 +322,7 @@ class TokenBucket(FreshCopies):
             self._add(amount)
 
     def reward(self, amount: float) -> None:
-        """Add tokens that nobody took; what exceeds the capacity is dropped.
+        """Add tokens that were not taken before; what exceeds the capacity is dropped.
 
         :raises ValueError: for anything but a finite number of 0 or more.
         """
@@ -333,7 +333,7 @@ class TokenBucket(FreshCopies):
             self._add(amount)
 
     def write_off(self, amount: float) -> None:
-        """Take note that tokens which were taken will not come back; who waits for nothing else is refused.
+        """Take note that tokens which were taken will not come back; a waiter that counts on them is refused.
 
         :raises ValueError: for anything but a finite number of 0 or more.
         """

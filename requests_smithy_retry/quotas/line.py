@@ -1,4 +1,4 @@
-"""The line of those who wait for a service that is down: who waits, who may go, who asks, who gives up. Pure.
+"""The line for a service that is down: which operations wait, and which of them goes, asks or gives up next. Pure.
 
 Each scope has one line. Nobody waits before something failed and the bucket is empty. Then every success of anybody
 lets some part of a waiter go, weighted by how fast the service answers; if nobody sent anything for a while, the next
@@ -28,13 +28,13 @@ from .payoff import ROOM
 SHARE = 0.4
 """The credit that a success adds while the service recovers. One credit lets one waiter go."""
 MOST_CREDIT = 2.0
-"""No more waiters go at once."""
+"""The most waiters that go at once."""
 IDLE = 300.0
-"""Seconds without an attempt after which a scope is as good as new: what was known of it is no longer true."""
+"""Seconds without an attempt after which a scope counts as new, because its record is out of date."""
 LATE = 0.6
-"""The part of its patience after which an operation makes its last retry, where its client has hardly any others."""
+"""The part of its patience after which an operation makes its last retry, if its client has few others."""
 WAITERS = 1000
-"""The most operations that wait on one scope, unless told otherwise."""
+"""The most operations that wait on one scope, by default."""
 
 
 class Refusal(enum.Enum):
@@ -63,17 +63,17 @@ class Terms(NamedTuple):
 
     @property
     def is_patient(self) -> bool:
-        """It waits to the end, so it leaves the last token to those who cannot."""
+        """True if the operation has a deadline to wait for, so it leaves the last token to those that have not."""
         return self.deadline is not None and self.patience > 0
 
     def in_all(self, began: float) -> float:
-        """The moment past which an operation that began then waits no longer."""
+        """Return the moment after which an operation that began at ``began`` no longer waits."""
         if self.patience <= 0:
             return began
         return began + 2 * self.patience if self.deadline is None else self.deadline
 
     def gives_up_at(self, began: float, down_since: float | None) -> float:
-        """When an operation that began then gives up waiting, as far as is known.
+        """Return the moment at which an operation that began at ``began`` gives up, as far as is known.
 
         :param began: when the operation began.
         :param down_since: since when no operation got an answer; None: one did.
@@ -189,17 +189,17 @@ class Waiter:
         self.released: Go | None = None
 
     def leaves_at(self, down_since: float | None) -> float:
-        """When it gives up, as far as is known now."""
+        """Return the moment at which it gives up, as far as is known now."""
         return self.terms.gives_up_at(self.standing.began, down_since)
 
     @property
     def too_late(self) -> Refusal:
-        """The reason for which it gives up then."""
+        """Return the reason for which it gives up at that moment."""
         return Refusal.PATIENCE if self.terms.deadline is None else Refusal.DEADLINE
 
 
 class Line:
-    """Everything that is known of one scope.
+    """The record of one scope.
 
     :param now: the time.
     :param room: the most operations that may wait.
@@ -225,7 +225,7 @@ class Line:
 
     @property
     def is_calm(self) -> bool:
-        """Nobody waits, and nothing failed since the last success: first-try successes need not be told one by one."""
+        """True if no operation waits or failed since the last success: first tries need not be told one by one."""
         return self.down_since is None and not self.waiters
 
     def usual(self, now: float) -> float:
@@ -233,7 +233,7 @@ class Line:
         return (now - self._born) / (self._firsts - self._firsts_at_birth + 1)
 
     def is_as_good_as_new(self, now: float, firsts: int) -> bool:
-        """Nobody waits, and nobody has asked anything of this scope for :data:`IDLE` seconds."""
+        """True if no operation waits, and none has used this scope for :data:`IDLE` seconds."""
         return not self.waiters and firsts == self._firsts and now - max(self._touched, self._last) > IDLE
 
     def sent(self, now: float) -> None:
@@ -275,20 +275,20 @@ class Line:
         delay, has_paid, most = failure.delay, standing.spent, (terms.max_attempts - 1) * failure.price
         is_last = bool(has_paid) and has_paid + failure.price >= most
         if is_last and terms.patience < self.usual(now) and not (failure.throttled or terms.is_patient):
-            # Nobody of this client comes by while it would wait, so its last retry bridges a restart by itself.
+            # No other operation of this client comes by during the wait, so its last retry bridges a restart by itself.
             delay = max(delay, LATE * terms.patience)
-        # One that made its retries already makes no more of them past its patience, however much others have earned.
+        # An operation that made its own retries makes no more past its patience, however much others have earned.
         is_over = has_paid >= most and terms.gives_up_at(standing.began, self.down_since) <= now + delay
         return None if is_over else delay
 
     def may_join(self, waiter: Waiter, now: float) -> Refusal | None:
-        """Say why an operation may not wait now; None: it may."""
+        """Return the reason why an operation may not wait now; None if it may."""
         if now >= waiter.leaves_at(self.down_since):
             return waiter.too_late
         return Refusal.FULL if len(self.waiters) >= self.room else None
 
     def join(self, waiter: Waiter, now: float) -> Refusal | None:
-        """Stand in line, behind those that began earlier, or say why not."""
+        """Put an operation into the line, behind those that began earlier, or return the reason for refusing it."""
         refusal = self.may_join(waiter, now)
         if refusal is None:
             if not self.waiters:
@@ -319,7 +319,7 @@ class Line:
         return Wait(until)
 
     def leave(self, waiter: Waiter, now: float) -> None:
-        """Forget one who gave up or was interrupted, wherever it was; what it was let go with is the next one's."""
+        """Remove a waiter that gave up or was interrupted, wherever it was; the credit it had is passed to the next."""
         if waiter.released is not None:
             waiter.released = None
             self._credit = min(MOST_CREDIT, self._credit + 1)
@@ -353,7 +353,7 @@ class Line:
         return self._note_success(now, latency, timeout, patience)
 
     def _catch_up(self, firsts: int, now: float) -> None:
-        """Work in what was only counted: in trouble, those are successes that were on their way when it began."""
+        """Process the successes that were only counted: they were on their way when the trouble began."""
         new, self._firsts = firsts - self._firsts, firsts
         self.successes += new
         if new and not self.is_calm:
@@ -376,7 +376,7 @@ class Line:
         return False
 
     def _let_go(self, now: float, needs: float = 0.0) -> None:
-        """Let waiters go from the front while there is credit; who has less time left than it takes is passed over."""
+        """Let waiters go from the front while there is credit; one that has too little time left is passed over."""
         if self._credit < 1:
             return
         for waiter in tuple(self.waiters):
@@ -390,7 +390,7 @@ class Line:
 
     def _ask(self, waiter: Waiter, now: float) -> Go:
         assert self._gap is not None
-        # Fresh processes know nothing of how often they ask, and there may be a thousand of them.
+        # New processes do not know how often they ask, and there may be a thousand of them.
         self._gap *= 2 if self.successes else 3
         standing = replace(waiter.standing, probes=waiter.standing.probes + 1)
         go = self._release(waiter, now, standing, "nobody had asked for a while")
@@ -407,7 +407,7 @@ class Line:
         return go
 
     def _next_to_ask(self) -> Waiter:
-        """Round robin: who asked least often, in the order of the line; who must not go yet comes last."""
+        """Return the next to ask: the one that asked least often, in the order of the line; hinted ones come last."""
         due = self._due()
         for waiter in self.waiters:  # nearly always the first one
             if not waiter.standing.probes and waiter.earliest <= due:
@@ -419,7 +419,7 @@ class Line:
             self._next_to_ask().wake()
 
     def _due(self) -> float:
-        """When the next in line asks, if nobody sends anything until then."""
+        """Return the moment at which the next in line asks, if no attempt is sent until then."""
         assert self._gap is not None
         return self._last + self._gap
 

@@ -11,7 +11,7 @@ logger: logging.Logger = logging.getLogger("requests_smithy_retry")
 FAILURES_IN_A_ROW = 3
 """The number of failures without an answer between them that make an outage; fewer cost the calls that met them."""
 SLICES = 20
-"""The number of parts in which a budget is waited for."""
+"""The number of parts into which a wait of one budget is divided."""
 
 
 class Outage:
@@ -36,7 +36,7 @@ class Outage:
         return True
 
     def note_failure(self, now: float, why: str) -> None:
-        """It failed. After several failures in a row: fall open.
+        """Take note that the place did not answer; after several failures in a row, fall open.
 
         :param why: in a word, without secrets.
         """
@@ -55,7 +55,7 @@ class Outage:
             )
 
     def note_answer(self) -> None:
-        """It answered: come back."""
+        """Take note that the place answered, and end the outage."""
         self._in_a_row = 0
         if self.fallen_open:
             self.fallen_open = False

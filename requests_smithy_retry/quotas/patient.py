@@ -22,7 +22,7 @@ from .payoff import PayoffTokenBucket
 from .scope_quota import FirstTry
 
 NAME_PATIENCE = 2.0
-"""Seconds after which a name is given up that never resolved, where nobody set a deadline: it is misspelt."""
+"""Seconds after which a name that never resolved is given up without a deadline: it is misspelt."""
 
 
 class LineBucket(Protocol):
@@ -39,7 +39,7 @@ class LineBucket(Protocol):
         ...
 
     def settle(self) -> int:
-        """First-try successes so far."""
+        """Return the number of first-try successes so far."""
         ...
 
     def take(self, price: float = 1.0, *, spare: float = 0.0) -> bool:
@@ -55,7 +55,7 @@ class LineBucket(Protocol):
         ...
 
     def renew(self) -> None:
-        """Nobody asked anything for a long time: be as good as new, where that is this client's to say."""
+        """Refill it after a long time without use, as far as this client alone can decide that."""
         ...
 
     def snapshot(self) -> TokenBucketSnapshot:
@@ -64,7 +64,7 @@ class LineBucket(Protocol):
 
 
 class CountedQuota:
-    """Any retry quota (one on Redis or in shared memory, say) as the bucket behind a line.
+    """Any retry quota, for example one on Redis or in shared memory, as the bucket behind a line.
 
     First-try successes are counted, and paid in together before something is taken, which costs one call.
 
@@ -86,7 +86,7 @@ class CountedQuota:
         return self.quota
 
     def settle(self) -> int:
-        """First-try successes so far. Called with the lock of the line held."""
+        """Return the number of first-try successes so far. Called with the lock of the line held."""
         self._settled += 1
         self._firsts = next(self.first_tries) - self._settled + 1
         return self._firsts
@@ -110,7 +110,7 @@ class CountedQuota:
             self.quota.release(new * self._reward)
 
     def renew(self) -> None:
-        """Nothing: others may have spent what is missing."""
+        """Do nothing: other processes may have spent the missing tokens."""
 
     def snapshot(self) -> TokenBucketSnapshot:
         """An immutable view of the quota."""
@@ -130,7 +130,7 @@ class LineSnapshot(TokenBucketSnapshot):
 
 
 def line_before(bucket: PayoffTokenBucket, clock: Clock, timeout_of: Callable[[Any], float | None]) -> PatientQuota:
-    """The one line before a bucket that was passed in: adapters that share the bucket share its line.
+    """Return the one line before a bucket that was passed in: adapters that share the bucket share its line.
 
     :param bucket: the bucket.
     :param clock: tells the time, if the line is new.
@@ -199,7 +199,7 @@ class PatientQuota:
         return self.bucket.plain
 
     def begin(self) -> Standing:
-        """Begin an operation now: its standing, which :meth:`failed` and :meth:`succeeded` are given."""
+        """Return the standing of an operation that begins now, for :meth:`failed` and :meth:`succeeded`."""
         now = self.clock.now()
         if self._line is not None and self._line.waiters:
             with self._lock:
@@ -234,7 +234,7 @@ class PatientQuota:
     def judge(
         self, standing: Standing, terms: Terms, failure: Failure, *, wake: Callable[[], object]
     ) -> Go | Refused | Waiter:
-        """Decide as :meth:`failed` does, up to the waiting: a waiter is to :meth:`enter` the line.
+        """Decide as :meth:`failed` does, but without the waiting: a waiter is to :meth:`enter` the line.
 
         :param wake: called when the waiter is to :meth:`look` again, with the lock held.
         """
@@ -261,18 +261,18 @@ class PatientQuota:
         return waiter if refusal is None else Refused(refusal)
 
     def enter(self, waiter: Waiter) -> Go | Wait | Refused:
-        """Stand in line, and look."""
+        """Join the line, and look at once."""
         with self._lock:
             refusal = self._made_line().join(waiter, self.clock.now())
             return self._look(waiter) if refusal is None else Refused(refusal)
 
     def look(self, waiter: Waiter) -> Go | Wait | Refused:
-        """See what came of one who waits."""
+        """Return the decision about a waiter."""
         with self._lock:
             return self._look(waiter)
 
     def leave(self, waiter: Waiter) -> None:
-        """Give up waiting, before the line says so."""
+        """Give up waiting, before the line decides."""
         with self._lock:
             self._made_line().leave(waiter, self.clock.now())
             self._follow()
@@ -294,11 +294,11 @@ class PatientQuota:
             self.bucket.succeeded(standing.spent, somebody_waits=not is_alone)
 
     def answered(self, standing: Standing) -> Standing:
-        """Nothing: who asks once more for what is not there yet neither failed nor is done."""
+        """Do nothing: polling once more is neither a failure nor the end of an operation."""
         return standing
 
     def abandon(self, standing: Standing) -> None:
-        """Nothing: what was spent stays spent."""
+        """Do nothing: tokens that were spent stay spent."""
 
     def unsent(self, standing: Standing) -> None:
         """Give back the price of a retry that was not made."""
@@ -306,7 +306,7 @@ class PatientQuota:
             self.bucket.release(standing.acquired)
 
     def is_spare(self) -> bool:
-        """A new one would do as well: nothing is spent and nobody waits, or nobody asked anything for minutes."""
+        """Return True if a new one would do as well: unspent and without waiters, or unused for minutes."""
         with self._lock:
             line = self._line
             if line is None:
@@ -329,7 +329,7 @@ class PatientQuota:
         return line.is_as_good_as_new(self.clock.now(), self.bucket.settle())
 
     def retire(self) -> None:
-        """Take note that the scope was given up: nobody goes on remembering it."""
+        """Take note that the scope was given up, so that no adapter goes on remembering it."""
         self.retired = True
 
     def renew_lock(self) -> None:
@@ -340,13 +340,13 @@ class PatientQuota:
         self._follow()
 
     def _made_line(self) -> Line:
-        """The line, which is made when it is first needed: most scopes never are in trouble. Called with the lock."""
+        """Return the line, made on first use: most scopes are never in trouble. Called with the lock."""
         if self._line is None:
             self._line = Line(self._born, room=self._room)
         return self._line
 
     def _wait(self, waiter: Waiter, changed: threading.Condition) -> Go | Refused:
-        """Stand in line until something comes of it. Interrupted, it leaves the line."""
+        """Wait in the line until it decides. An interrupted thread leaves the line."""
         with self._lock:
             line, done = self._made_line(), False
             try:

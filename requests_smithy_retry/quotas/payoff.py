@@ -63,11 +63,11 @@ class PayoffTokenBucket:
 
     @property
     def plain(self) -> PayoffTokenBucket:
-        """Itself: what a line stands before."""
+        """Itself: the bucket behind a line."""
         return self
 
     def settle(self) -> int:
-        """Work in the first-try successes that were only counted; return how many there were since it was made."""
+        """Process the first-try successes that were only counted; return how many there were since it was made."""
         with self._lock:
             self._settle()
             return self._firsts
@@ -91,13 +91,13 @@ class PayoffTokenBucket:
             self._add(spent + ROOM)
 
     def renew(self) -> None:
-        """Make it as good as new: it holds what a new one holds, or more."""
+        """Refill it: it then holds what a new one holds, or more."""
         with self._lock:
             self._settle()
             self._tokens = max(ROOM, self._tokens)
 
     def acquire(self, amount: float, *, deadline: float | None = None) -> bool:  # noqa: ARG002
-        """Take ``amount`` tokens, or none and return False. It never waits.
+        """Take ``amount`` tokens and return True, or take nothing and return False. It never waits.
 
         :param amount: 0 or more.
         :raises ValueError: for a negative amount, or none at all.
@@ -118,7 +118,7 @@ class PayoffTokenBucket:
         return TokenBucketSnapshot(ROOM, self.available)
 
     def renew_lock(self) -> None:
-        """Begin anew, lock and tokens, after a fork: what other threads were doing is not known in the child."""
+        """Begin anew, lock and tokens, after a fork: the state of other threads is not known in the child."""
         self._lock = threading.Lock()
         self._tokens = ROOM
         # The counter stays: a holder of its ``__next__`` goes on counting here.

@@ -1,4 +1,4 @@
-"""The quota of one scope, as a strategy uses it (contract 6): one interface, and what gives it to any plain bucket."""
+"""The quota of one scope, as a strategy uses it (contract 6): the interface, and its adapter for a plain bucket."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ FirstTry = Callable[[tuple[float, Any]], object]
 """Called on a first-try success, with when it began and its time-out as requests takes it."""
 
 DO_NOTHING: FirstTry = bool
-"""For a bucket to which a first-try success is worth nothing now: a built-in costs no more than the call."""
+"""For a bucket to which a first-try success brings nothing now: a built-in costs no more than the call."""
 
 
 class ScopeQuota(Protocol):
     """May an operation of this scope have another attempt, and when?"""
 
     first_try: FirstTry
-    """Called on each first-try success. It changes with what such a success is worth."""
+    """Called on each first-try success. Another function takes its place when the effect of a success changes."""
     retired: bool
-    """Its scope was given up, so nobody goes on remembering it."""
+    """True once the scope was given up, so that no adapter goes on remembering it."""
     counts_attempts: bool
-    """It bounds the attempts itself, by those that count."""
+    """True if the quota bounds the attempts itself, by those that count."""
 
     @property
     def plain(self) -> RetryQuota:
-        """The bucket without what stands before it."""
+        """The bucket without the line before it."""
         ...
 
     def begin(self) -> Standing:
@@ -47,7 +47,7 @@ class ScopeQuota(Protocol):
         ...
 
     def answered(self, standing: Standing) -> Standing:
-        """Take note of an attempt that brought an answer, only not yet the one that is waited for."""
+        """Take note of an attempt that brought an answer, but not yet the one that is polled for."""
         ...
 
     def succeeded(
@@ -100,7 +100,7 @@ class PricedQuota:
         self.first_try: FirstTry = self._give_reward if is_shared else DO_NOTHING
 
     def begin(self) -> Standing:
-        """Begin an operation; a plain bucket does not ask when."""
+        """Begin an operation; the time does not matter to a plain bucket."""
         return Standing(0.0)
 
     def failed(
@@ -125,7 +125,7 @@ class PricedQuota:
         return Go(replace(standing, spent=standing.spent + price, acquired=price, loan=loan), failure.delay)
 
     def answered(self, standing: Standing) -> Standing:
-        """Give back what the retry before took, as after any success."""
+        """Give back the tokens of the retry before, as after any success."""
         self.unsent(standing)
         return replace(standing, acquired=0.0, loan=None)
 
@@ -137,19 +137,19 @@ class PricedQuota:
         latency: float = 0.0,  # noqa: ARG002
         timeout: float | None = None,  # noqa: ARG002
     ) -> None:
-        """Give back what the last retry took, or the reward."""
+        """Give back the tokens of the last retry, or the reward."""
         if standing.spent:
             self.unsent(standing)
         elif self.first_try is not DO_NOTHING:
             self._give_reward()
 
     def abandon(self, standing: Standing) -> None:
-        """A final failure gives nothing back, and those who wait for it must know."""
+        """Give nothing back after a final failure, and tell those that wait for the tokens."""
         if standing.loan is not None:
             standing.loan.write_off()
 
     def unsent(self, standing: Standing) -> None:
-        """Give back what the last retry took."""
+        """Give back the tokens of the last retry."""
         if standing.loan is not None:
             standing.loan.give_back()
         elif standing.acquired:
@@ -173,7 +173,7 @@ class PricedQuota:
         self._look()
 
     def _look(self) -> None:
-        """Spare first-try successes the trouble while nothing is missing."""
+        """Give first-try successes the cheap path while no token is missing."""
         if self._is_shared or not is_full(self.plain):
             return
         self.first_try = DO_NOTHING

@@ -1,4 +1,4 @@
-"""Whose quota an operation spends (contract 6.4, 11.3): the name of a scope, and the table of what each has.
+"""The scope that an operation spends from (contract 6.4, 11.3), and the table with an item for each.
 
 What was given up must be as good as new: eviction neither refills a spent bucket nor strands who waits on one.
 """
@@ -17,16 +17,16 @@ from ..forksafe import renew_lock_after_fork
 MAX_SCOPES = 1024
 """The most scopes that are kept."""
 FORGET_AFTER = 600.0
-"""Seconds after which an item that nobody touched is as good as a new one, whatever it holds."""
+"""Seconds without use after which an item is replaced by a new one, whatever it holds."""
 MOST_LOOKS = 64
 """The most items that are examined for a newcomer to a full table: it costs the same however many are kept."""
 UNSEEN = -1.0
-"""When an item was used that nobody looked at yet; what passes through the table is looked at each time."""
+"""The moment of last use of an item that was never examined; items that pass through the table are examined."""
 
 NO_SCOPE = "default"
-"""The name for None where an item's name is told to others."""
+"""The name for None, where items have names."""
 OVERFLOW = "overflow"
-"""The name for the item of the newcomers there."""
+"""The name of the item that newcomers share."""
 
 T = TypeVar("T")
 
@@ -69,12 +69,12 @@ class ScopeTable(Generic[T]):
         self._overflow: T | None = None
         self._overflow_touched = 0.0
         self.on_given_up: Callable[[str | None], Any] = lambda _: None
-        """Told the scope of each item that was given up, or :data:`OVERFLOW`, with the table's lock held."""
+        """Called with the scope of each item that was given up, or :data:`OVERFLOW`; the table's lock is held."""
         self.renew_lock()
         renew_lock_after_fork(self)
 
     def get(self, scope: str | None) -> T:
-        """The item of a scope, to look at. It may be given up at any moment; to change it, :meth:`use` it."""
+        """Return the item of a scope, to read. It may be given up at any moment; to change it, :meth:`use` it."""
         with self._lock:
             return self._get(scope)
 
@@ -93,7 +93,7 @@ class ScopeTable(Generic[T]):
                     self._pins[scope] = left
 
     def renew_lock(self) -> None:
-        """Make the lock anew, after a fork: no user of an item is in the child."""
+        """Make the lock anew, after a fork: no thread that uses an item is in the child."""
         self._lock = threading.Lock()
         self._pins: dict[str | None, int] = {}
 
@@ -132,7 +132,7 @@ class ScopeTable(Generic[T]):
         return self._make()
 
     def _evict_one(self, now: float) -> bool:
-        """Give up a spare item of those at the head of the line; what is looked at in vain goes to its end.
+        """Give up a spare item of those at the head of the line; items that are not spare go to its end.
 
         An item that was used since it was last looked at stays, unless all that are looked at were.
         """
@@ -157,7 +157,7 @@ class ScopeTable(Generic[T]):
         return True
 
     def _forget_overflow(self, now: float) -> None:
-        """Give up the newcomers' item, if nobody touched it for long and nobody is using it."""
+        """Give up the newcomers' item, if it was not used for long and is not in use."""
         item = self._overflow
         if item is None or now - max(self._overflow_touched, self._last_use(item)) < FORGET_AFTER:
             return

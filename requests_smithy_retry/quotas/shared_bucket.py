@@ -1,4 +1,4 @@
-"""The half that every bucket shared by processes has: the one of this process alone that stands in for it."""
+"""The common half of every bucket that processes share: the bucket of this process alone that stands in for it."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class SharedTokenBucket:
         raise NotImplementedError  # pragma: no cover - each kind has it
 
     def _take(self, amount: float, deadline: float | None) -> bool | None:
-        """Ask the shared bucket; None: there is no answer in time."""
+        """Ask the shared bucket; None: it did not answer in time."""
         raise NotImplementedError  # pragma: no cover - each kind has it
 
     def _give(self, amount: float) -> None:

@@ -1,4 +1,4 @@
-"""Quotas that are named by a URL: which scheme is kept where (contract 10.1)."""
+"""Quotas that are named by a URL: the schemes, and the place of each (contract 10.1)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ALLOWED = (
 
 
 class QuotaUrl:
-    """A ``quota_url`` that was looked at. Its ``str`` and ``repr`` leave out user, password and query.
+    """A ``quota_url`` that was parsed. Its ``str`` and ``repr`` leave out user, password and query.
 
     >>> QuotaUrl("redis://app:secret@cache.example.com:6380/2?budget=0.05")
     <QuotaUrl redis://cache.example.com:6380/2>
@@ -57,7 +57,7 @@ class QuotaUrl:
         return self.place
 
     def without(self, names: Iterable[str]) -> str:
-        """The URL with those settings taken out of its query, for the client that connects."""
+        """Return the URL with those settings taken out of its query, for the client that connects."""
         parts = urlsplit(self._text)
         left = [pair for pair in parse_qsl(parts.query, keep_blank_values=True) if pair[0] not in names]
         return self._text.partition("?")[0] + (f"?{urlencode(left)}" if left else "")
@@ -158,7 +158,7 @@ def quota_factory(
     clock: Clock = SYSTEM_CLOCK,
     source: str = "code",
 ) -> QuotaFactory:
-    """Return the factory that makes each scope's bucket where a URL says.
+    """Return the factory that makes each scope's bucket in the place that a URL names.
 
     Connects to nothing yet; shared memory is opened, so that what is wrong with it is said here.
 
@@ -187,7 +187,7 @@ def quota_factory(
 def _factory(url: QuotaUrl, capacity: float, refill_rate: float, on_empty: str, clock: Clock) -> QuotaFactory:
     if url.scheme != "memory" and on_empty != "fail":
         raise ValueError("a quota that processes share does not wait: on_empty='fail' is allowed")
-    # Each module is imported by those alone who use it.
+    # Each module is imported only if its scheme is used.
     if url.scheme in REDIS_SCHEMES:
         from .redis import RedisTokenBucket, link_to
 

@@ -1,4 +1,4 @@
-"""One attempt that was made: what came of it, what it may still do, and how its connection is let go (contract 2.7)."""
+"""One attempt that was made: its outcome, its further use, and the release of its connection (contract 2.7)."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Attempt:
         """Its connection was let go, because its operation waits for the service; its body is at hand."""
 
     def examine(self, request: PreparedRequest, limits: TimeLimits, *, preload: bool) -> None:
-        """Name what went wrong as ``requests`` does, and look at as much of a failed body as is at hand.
+        """Name the error as ``requests`` does, and look at as much of a failed body as is at hand.
 
         The traceback of an error refers to this frame, so no local refers to the error or to the operation.
 
@@ -116,7 +116,7 @@ class Attempt:
         return None if peeked is None else peeked.prefix
 
     def let_go(self, limits: TimeLimits, *, keep: bool) -> bool:
-        """Let go of its connection: its operation waits, and may yet end with this response. False: it cannot.
+        """Let go of its connection while the operation waits, and may yet end with this response. False: it cannot.
 
         :param limits: the operation's.
         :param keep: keep the connection, if the rest of the body is little and quickly there.
@@ -129,7 +129,7 @@ class Attempt:
         return True
 
     def discard(self, operation: Operation, *, keep: bool) -> None:
-        """Let it go: a retry follows.
+        """Discard it, because a retry follows.
 
         :param keep: keep the connection for the retry.
         """
@@ -141,7 +141,7 @@ class Attempt:
             forget_frames(self.error)
 
     def keep(self, operation: Operation, *, raises: bool) -> None:
-        """Ready it for the caller: it is the last one.
+        """Prepare it for the caller, because it is the last one.
 
         :param raises: the caller gets an exception that carries the response.
         """
@@ -149,12 +149,12 @@ class Attempt:
             self.held.hand_over(operation.limits, is_broken=self.error is not None, is_raised=raises)
 
     def close(self) -> None:
-        """Close the response, where there is one, with its connection."""
+        """Close the response, if there is one, with its connection."""
         if self.held is not None:
             self.held.close()
         elif self.response is not None:
             self.response.close()
 
     def forget(self) -> None:
-        """Refer to nothing any more: the tracebacks of attempts would keep it alive."""
+        """Drop all references: the tracebacks of attempts would keep it alive."""
         self.response = self.error = self.held = None

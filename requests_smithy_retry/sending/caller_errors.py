@@ -28,7 +28,7 @@ EXHAUSTED = frozenset(
 
 
 class TooManyResponses(MaxRetryError):
-    """The cause of a ``RetryError``: what urllib3 says of a status that outlived its retries.
+    """The cause of a ``RetryError``, with urllib3's words for a status that its retries did not mend.
 
     :param pool: through which the request went, or a text in its place.
     :param path: of the URL, without its query.
@@ -61,7 +61,7 @@ def is_raised(response: Response, stop_reason: StopReason, listed: Collection[in
 
 
 def status_error(response: Response, history: RetryHistory, listed: Collection[int] = ()) -> Exception | None:
-    """Return the exception of ``raise_on_status``, which is urllib3's habit; None where the response is what is wanted.
+    """Return the exception of ``raise_on_status``, which is urllib3's habit; None if the response is to be returned.
 
     :param response: the last one; the exception carries it.
     :param history: of its operation.
@@ -83,7 +83,7 @@ def _where(response: Response) -> tuple[Any, str]:
 
 
 def not_sent_error(request: PreparedRequest, history: RetryHistory) -> Exception:
-    """The exception for an operation that got no leave to send, and so has nothing to hand on."""
+    """Return the exception for an operation that was refused permission to send, and has no outcome to hand over."""
     error = requests.exceptions.ConnectTimeout(f"not sent: {history.why}", request=request)
     attach(error, history)
     return error

@@ -16,13 +16,13 @@ from .replay import BodyChanged
 from .time_limits import TimeLimits, as_body_failure
 
 DRAIN_BYTES = 65_536
-"""So much of a discarded body is read at most, to keep its connection."""
+"""The most bytes of a discarded body that are read to keep its connection."""
 DRAIN_STALL = 0.1
-"""A server that keeps a discarded body back for longer, in seconds, loses the connection."""
+"""The most seconds that reading a discarded body waits for the server's next bytes."""
 DRAIN_SECONDS = 1.0
-"""Reading a discarded body takes no longer than this in all."""
+"""The most seconds that reading a discarded body takes in all."""
 MUTEX_SECONDS = 1.0
-"""A pool whose lock is taken for longer was left so by a signal that hit its queue; nobody waits for that here."""
+"""Seconds to wait for a pool's lock; a signal that hit its queue may have left it locked for good."""
 
 
 def let_go(raw: Any, *, keep: bool) -> None:
@@ -104,13 +104,13 @@ def _read_up(original: Any, until: Deadline) -> bool:
 
 
 NO_HOOKS: dict[str, list[Any]] = {"response": []}
-"""The hooks of a request that nobody looks at before its body is read."""
+"""The hooks of a request without any hook that could see its body unread."""
 BODY_PART = 10_240
-"""As requests reads."""
+"""The size of the parts in which requests reads."""
 
 
 class HeldResponse:
-    """A response that came, from when it is known until it is let go or handed on.
+    """A response, from its arrival until it is let go or handed over.
 
     :param response: the response. Below 400, its body was read already where the caller wanted that.
     :param preload: the caller wants the body read.
@@ -124,12 +124,12 @@ class HeldResponse:
         self.peeked: Peeked | None = None
 
     def forgives(self, error: Exception | None) -> bool:
-        """Tell whether what went wrong in the body is no failure: nobody wants a redirect's, as in requests itself."""
+        """Return True if an error in the body does not count: a redirect's body is not needed, as in requests."""
         broken = requests.exceptions.ChunkedEncodingError, requests.exceptions.ContentDecodingError
         return isinstance(error, broken) and self.response.is_redirect
 
     def look(self) -> bool:
-        """Look at the beginning of a failed response's body. False: there is no looking; read it.
+        """Look at the beginning of a failed response's body. False: it cannot be looked at, only read.
 
         True: there is nothing to read now, or ``peeked`` has what is there.
         """
@@ -140,11 +140,11 @@ class HeldResponse:
 
     @property
     def is_unknown(self) -> bool:
-        """The end of its body is long, late or broken, and has yet to be read where the response is the last one."""
+        """True if the end of the body is long, late or broken, and must be read if the response is the last one."""
         return self.peeked is not None and not self.peeked.whole
 
     def read(self, limits: TimeLimits, *, for_hooks: bool = True) -> Exception | None:
-        """Make sure of the body's end. What goes wrong in it is the attempt's failure, and is returned.
+        """Read the body to its end, and return the error in it, which is then the attempt's failure.
 
         :param limits: the operation's.
         :param for_hooks: leave the body unread where hooks will see the response.
@@ -167,7 +167,7 @@ class HeldResponse:
         self._close_response()
 
     def outlives_connection(self, limits: TimeLimits) -> bool:
-        """Tell whether its whole body is there after :meth:`discard`. One that is wanted unread is looked at for it."""
+        """Return True if the whole body is there after :meth:`discard`; an unread one is looked at for it."""
         if not self.preload:
             self.preload = True
             if not self.look():
@@ -175,7 +175,7 @@ class HeldResponse:
         return not self.is_unknown and (self.peeked is not None or _is_read(self.response))
 
     def hand_over(self, limits: TimeLimits, *, is_broken: bool, is_raised: bool = False) -> None:
-        """It is the last one: ready it for the caller.
+        """Prepare it for the caller, because it is the last one.
 
         :param limits: the operation's, which end here for a body that the caller reads.
         :param is_broken: reading it failed, so that the caller gets the exception.
@@ -188,7 +188,7 @@ class HeldResponse:
             limits.lift(self.response)
 
     def _is_read_out(self, limits: TimeLimits) -> bool:
-        """Read it, unless it was wanted unread and is neither short nor there; tell whether it is read."""
+        """Read it, unless it is wanted unread and is neither short nor there; return True if it is read."""
         if not self.preload:
             self.preload = True
             self.look()
@@ -242,7 +242,7 @@ def verify_decoded(response: Response) -> None:
 
 
 def _read_by_the_clock(response: Response) -> None:
-    """Read a body by the deadline, also where a few coded bytes make gigabytes without another read from a socket."""
+    """Read a body by the deadline, even if a few coded bytes make gigabytes without another read from a socket."""
     if response.raw is None or _is_read(response):
         response.content  # noqa: B018
         return
@@ -266,7 +266,7 @@ def hold(response: Any, body: bytes) -> None:
 def as_requests_error(
     error: Exception, response: Response | None, limits: TimeLimits, request: PreparedRequest
 ) -> Exception:
-    """The exception of ``requests`` that says what went wrong.
+    """Return the exception of ``requests`` for an error.
 
     :param error: the exception that was raised.
     :param response: whose body was being read, or None.

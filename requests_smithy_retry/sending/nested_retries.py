@@ -23,7 +23,7 @@ _warned: dict[str, object] = {}
 """The warnings that were given, so that each is given once."""
 
 MAX_FRAMES = 200
-"""So far up the stack it looks for another adapter."""
+"""The most frames of the stack that are searched for another adapter."""
 
 
 def recognise(send: CodeType, settle: CodeType) -> None:
@@ -53,7 +53,7 @@ def refuse_own_max_retries(adapter_class: Any, base: type) -> None:
 
 
 def warn_of_nesting(own: Any, request: PreparedRequest, response: Response | None) -> None:
-    """Warn, once per process, where another of our adapters, or a urllib3 ``Retry``, multiplies our attempts.
+    """Warn, once per process, if another of our adapters, or a urllib3 ``Retry``, multiplies our attempts.
 
     :param own: the adapter that asks.
     :param request: that failed.
@@ -80,7 +80,7 @@ def warn_of_nesting(own: Any, request: PreparedRequest, response: Response | Non
 
 
 def _outer_adapter(request: PreparedRequest, own: Any) -> Any:
-    """Another adapter whose ``send`` of the same request is under way further up this thread's stack."""
+    """Return another adapter whose ``send`` of the same request is further up this thread's stack, or None."""
     frame: FrameType | None = sys._getframe(2)
     below_own = True
     for _ in range(MAX_FRAMES):

@@ -72,7 +72,7 @@ class Retry(NamedTuple):
 
     @property
     def keeps_connection(self) -> bool:
-        """The connection is good for the retry: after throttling, but not after a transient failure (contract 2.7)."""
+        """True after throttling: the retry may use the connection, unlike after a transient failure (contract 2.7)."""
         return self.classification is not None and self.classification.is_throttling
 
 
@@ -154,7 +154,7 @@ class Operation:
 
     @property
     def may_be_refused_later(self) -> bool:
-        """After a retry was decided on and its wait is over, the strategy may still refuse to have it sent."""
+        """True if the strategy may still refuse to send a retry after its wait is over."""
         return self.port.send_permit is not None
 
     def _most_attempts(self) -> int | None:
@@ -199,7 +199,7 @@ class Operation:
         return self._stop_at_once(made) or self._ask(made)
 
     def judge_anew(self, made: Attempt, stop: Stop) -> Retry | Stop:
-        """Decide again about a final response whose body turned out to be cut as its rest was read.
+        """Decide again about a final response whose body turned out to be cut when its rest was read.
 
         :param made: the attempt, which has failed now.
         :param stop: the decision about the response.
@@ -211,7 +211,7 @@ class Operation:
         return self._stop_at_once(made) or self._ask(made)
 
     def _stop_at_once(self, made: Attempt) -> Stop | None:
-        """Return the decision where no strategy has a say in it."""
+        """Return the decision in cases that do not depend on the strategy."""
         error = made.error
         if error is None:
             return self._succeed(made) if made.is_success and not self.sees_successes else None
@@ -259,7 +259,7 @@ class Operation:
         return Retry(token, delay, token.delay_source, verdict)
 
     def _begin_waiting(self, made: Attempt, classification: Classification) -> bool:
-        """Let go of an attempt and write it down: its operation waits for the service, nobody knows how long.
+        """Let go of an attempt and record it: its operation waits for the service, for an unknown time.
 
         :returns: False if it cannot be let go, and nothing is written down.
         """
@@ -330,7 +330,7 @@ class Operation:
             )
 
     def note(self, made: Attempt, decision: Retry | Stop) -> None:
-        """Write an attempt down, and go on to the one that was decided on.
+        """Record an attempt, and go on to the next one if there is one.
 
         :param made: the attempt.
         :param decision: the decision about it.

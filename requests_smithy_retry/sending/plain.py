@@ -1,4 +1,4 @@
-"""Sending where retries are switched off: what comes is taken as a plain ``HTTPAdapter`` takes it (contract 10.2)."""
+"""Sending with retries switched off: each response is taken as a plain ``HTTPAdapter`` takes it (contract 10.2)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..wire.state import this_thread
 
 
 def send_plainly(send: Callable[..., Response], request: PreparedRequest, **options: Any) -> Response:
-    """Send once, with no look at whether head and body are whole.
+    """Send once, without checking whether head and body are whole.
 
     :param send: the ``send`` of the adapter below.
     :param request: the request.

@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 
 
 SIMPLE_BODIES = frozenset({type(None), bytes, str})
-"""Bodies that need no care: they are what they were."""
+"""Bodies that never change, so that they need no care."""
 
 FOLLOWED_STATUSES = frozenset({301, 302, 303, 307, 308, 401, 407})
 """After these answers the same body may be sent once more, by redirects and by authentication."""
 
 DRAW_SECONDS = 1.0
-"""So long is a body drawn on whose iteration was broken off, to learn all of it."""
+"""Seconds for which the rest of a broken-off iteration is drawn on, to know all of it."""
 
 _END = object()
 
@@ -82,7 +82,7 @@ class Body:
 
     @property
     def _is_one_shot(self) -> bool:
-        """True if nothing about the body itself says that it can be sent twice."""
+        """Return True unless the body itself shows that it can be sent twice."""
         return self._position is None and not is_bytes_like(self._body)
 
     def _can_be_sent_after_an_answer(self, request: PreparedRequest) -> bool:
@@ -93,7 +93,7 @@ class Body:
         return not self._is_one_shot or (self._guard is not None and self._guard.begin_after(_answered.seen))
 
     def _has_gone_back(self, request: PreparedRequest) -> bool:
-        """Bring a file back that stands where an earlier operation left it, unless the request was made from there.
+        """Bring a file back from where an earlier operation left it, unless the request was made from there.
 
         For a redirect, requests brings back only what has ``__iter__`` (a memory map has not); for a challenge,
         nothing: that is for the authentication to do, and not each does. What is left would go out as the body.
@@ -104,7 +104,7 @@ class Body:
         return _seek(self._body, self._position)
 
     def request_to_send(self, request: PreparedRequest) -> PreparedRequest:
-        """The request for an attempt: the caller's own, or a copy whose body is watched."""
+        """Return the request for an attempt: the caller's own, or a copy whose body is watched."""
         if self._guard is None:
             return request
         copy = request.copy()
@@ -150,13 +150,13 @@ class Seen:
             self.first = self.count, self.digest.digest()
 
     def begins_like(self, first: tuple[Any, ...]) -> bool:
-        """True if a new iteration may be the same, going by its first part: empty, or a tuple of one."""
+        """Return True if a new iteration may be the same, going by its first part: empty, or a tuple of one."""
         size, digest = self.first
         data = _bytes_of(first[0] if first else b"")
         return size == 0 or (bool(first) and (data.nbytes < size or sha256(data[:size]).digest() == digest))
 
     def held_to(self, parts: Iterable[Any]) -> Iterator[Any]:
-        """Hand on the parts of another iteration while they can be the same; the last one only if they are.
+        """Yield the parts of another iteration while they can be the same; the last one only if they are.
 
         :raises BodyChanged: if they are not.
         """
@@ -175,7 +175,7 @@ class Seen:
 
 
 class ReplayGuard:
-    """An iterable body that is held to its word: each replay must give, byte for byte, what was given at first.
+    """An iterable body whose replays must give, byte for byte, what the first iteration gave.
 
     An object whose ``__iter__`` makes a new iterator each time may draw on a source that all of them share, and go on
     in its middle. So nothing is replayed before a first iteration has come to its end; one that was broken off is
@@ -195,7 +195,7 @@ class ReplayGuard:
         self._seen: Seen | None = None
 
     def rewind(self) -> bool:
-        """True if there is a new iterator that begins as the first did. Its first part is drawn, and kept."""
+        """Return True if there is a new iterator that begins as the first did. Its first part is drawn, and kept."""
         if self._seen is None or self._ahead is not None:
             return True
         try:
@@ -221,7 +221,7 @@ class ReplayGuard:
         return self._seen
 
     def begin_after(self, seen: Seen | None) -> bool:
-        """True if the first iteration of this operation has something to give, where an earlier operation had.
+        """Return True if this operation's first iteration gives something, as an earlier operation's did.
 
         :param seen: in that one.
         """
@@ -233,7 +233,7 @@ class ReplayGuard:
         return bool(first) or seen.count == 0
 
     def _has_come_to_an_end(self, seen: Seen) -> bool:
-        """Draw what is left of the first iteration. False: it has no end, or it takes too long to get there."""
+        """Draw the rest of the first iteration. False: it has no end, or takes too long to reach it."""
         if seen.is_whole or self._has_failed:
             return seen.is_whole
         until = earliest(after(DRAW_SECONDS), this_thread.deadline)
@@ -265,7 +265,7 @@ class ReplayGuard:
 
 
 class _Answered(threading.local):
-    """The last body that an answer was given to which is followed by another request with the same body, often.
+    """The last body whose answer is often followed by another request with the same body.
 
     That request is an operation of its own, and the body may not say of itself that it was read.
     """
@@ -304,12 +304,12 @@ def is_bytes_like(body: Any) -> bool:
 
 
 def is_unstarted(body: Any) -> bool:
-    """True if the body is a generator that nobody has drawn on yet."""
+    """Return True if the body is a generator that has not been drawn on yet."""
     return inspect.isgenerator(body) and inspect.getgeneratorstate(body) == inspect.GEN_CREATED
 
 
 def is_spent(body: Any) -> bool:
-    """True if the body is a generator that has ended: it would be sent empty."""
+    """Return True if the body is a generator that has ended: it would be sent empty."""
     return inspect.isgenerator(body) and inspect.getgeneratorstate(body) == inspect.GEN_CLOSED
 
 
@@ -345,12 +345,12 @@ def _assumed_seekable() -> bool:
 
 
 def _bytes_of(part: Any) -> memoryview:
-    """A part of a body as it goes out."""
+    """Return a part of a body as bytes."""
     return memoryview(part.encode() if isinstance(part, str) else part).cast("B")
 
 
 def has_key(headers: Mapping[str, Any], name: str) -> bool:
-    """True if a request carries an idempotency key that is not blank; the draft's quotes do not count.
+    """Return True if a request carries an idempotency key that is not blank; the draft's quotes do not count.
 
     :param name: of the header.
     """
@@ -361,14 +361,14 @@ def has_key(headers: Mapping[str, Any], name: str) -> bool:
 
 
 def new_key() -> str:
-    """A random UUID as the draft writes it: a string of RFC 8941, which has quotes around it."""
+    """Return a random UUID as the draft writes it: a string of RFC 8941, which has quotes around it."""
     from uuid import uuid4  # it brings much that others do not need
 
     return f'"{uuid4()}"'
 
 
 def key_for(request: PreparedRequest, header: str, option: bool | Callable[..., str]) -> str | None:
-    """The key to send with a request, or None: it needs none, has one, or nobody asked for one.
+    """Return the key to send with a request; None if it needs none, has one, or no option asks for one.
 
     Methods that are idempotent by themselves (RFC 9110 9.2.2) need none.
 
@@ -421,7 +421,7 @@ class RequestFacts:
         self._model_facts: ModelFacts | None = None
 
     def _to_send(self) -> PreparedRequest:
-        """The request for every attempt: the caller's own, or a copy with a watched body, or with a minted key.
+        """Return the request for every attempt: the caller's own, or a copy with a watched body or a minted key.
 
         A key stays off the caller's request, from which requests makes redirect hops and auth re-sends: those are
         other operations.
@@ -462,14 +462,14 @@ class RequestFacts:
 
     @property
     def model_facts(self) -> ModelFacts:
-        """The facts from the models. They are looked up once, and not before a decision needs them."""
+        """Return the facts from the models. They are looked up once, and not before a decision needs them."""
         if self._model_facts is None:
             self._model_facts = facts_of(self.config.models, self.request)
         return self._model_facts
 
     @property
     def full_options(self) -> OperationOptions:
-        """The operation's options; that it is a long poll is the model's to say where the caller does not."""
+        """Return the operation's options; the model says whether it is a long poll, unless the caller does."""
         if self.options.long_poll is None and self.model_facts.long_poll:
             return dataclasses.replace(self.options, long_poll=True)
         return self.options

@@ -1,4 +1,4 @@
-"""The send loop (contract 2): the one place that sends and sleeps. What it does is decided by an ``Operation``."""
+"""The send loop (contract 2): the one place that sends and sleeps. An ``Operation`` decides what it does."""
 
 from __future__ import annotations
 
@@ -56,11 +56,11 @@ class SendLoop(HTTPAdapter):
     _by_origin: bool
 
     def scope_of(self, request: PreparedRequest) -> str:
-        """The scope of a request."""
+        """Return the scope of a request."""
         raise NotImplementedError  # pragma: no cover - RetryAdapter has it
 
     def _heed_changes(self) -> bool:
-        """Take up what was changed in ``max_retries`` in place; tell whether there was anything."""
+        """Adopt changes made to ``max_retries`` in place; return True if there were any."""
         raise NotImplementedError  # pragma: no cover - RetryAdapter has it
 
     def send(
@@ -116,7 +116,7 @@ class SendLoop(HTTPAdapter):
         )
 
     def _send_in_full(self, request: PreparedRequest, stream: bool, timeout: Any, **how: Any) -> Response:
-        """Send where more is asked for than the usual: options in force, limits, listeners, a body to watch."""
+        """Send in the unusual cases: options in force, limits, listeners, or a body to watch."""
         if self._shown is not None and self._heed_changes():
             # From the beginning: another policy may need less, or more.
             return SendLoop.send(self, request, stream, timeout, **how)
@@ -124,7 +124,7 @@ class SendLoop(HTTPAdapter):
         if (
             (self._unusual and self._needs_operation)
             or request.body.__class__ not in SIMPLE_BODIES
-            # Where this thread's attempt is a plain one, options are in force, be they none.
+            # If this thread's attempt is a plain one, options are in force, even if they are empty.
             or (options is not None and (this_thread.plain or not options.can_wait))
         ):
             return self._send_by_operation(request, stream, timeout, options, **how)
@@ -165,7 +165,7 @@ class SendLoop(HTTPAdapter):
     def _send_by_operation(
         self, request: PreparedRequest, stream: bool, timeout: Any, options: OperationOptions | None, **how: Any
     ) -> Response:
-        """Send where more is to be known of a first attempt than whether it went well."""
+        """Send with an operation from the first attempt on."""
         if this_thread.plain or not self._is_enabled(options):
             plain, ours = super().send, functools.partial(SendLoop.send, self)
             with_, send = (send_within, ours) if self._is_enabled(options) else (send_plainly, plain)
@@ -219,7 +219,7 @@ class SendLoop(HTTPAdapter):
             del operation, made, observed
 
     def _settle(self, operation: Operation, made: Attempt) -> Retry | Stop:
-        """Decide what follows an attempt, write it down, and let go of what is not handed over."""
+        """Decide what follows an attempt, record it, and let go of it unless it is handed over."""
         try:
             made.examine(operation.request, operation.limits, preload=operation.preload)
             decision = operation.renew_credentials(made) or operation.judge(made)
@@ -282,7 +282,7 @@ class SendLoop(HTTPAdapter):
         rest: Rest | InHand | None = None,
         **how: Any,
     ) -> Attempt:
-        """Send once, and read the body where it is wanted: a cut one is this attempt's failure."""
+        """Send once, and read the body if it is wanted: a cut one is this attempt's failure."""
         made = Attempt(self.clock.now())
         this_thread.connecting = None
         try:
@@ -333,7 +333,7 @@ class SendLoop(HTTPAdapter):
             del operation, made, error, rest  # an error's traceback refers to this frame
 
     def _first_try(self, request: PreparedRequest, response: Response, started: float, timeout: Any) -> Response:
-        """Hand on a success that needed no operation."""
+        """Return a success that needed no operation."""
         hook = self._hook_at(ORIGIN(request.url)[0]) or self._hook_of(request, response)  # type: ignore[index, arg-type]
         hook.first_try((started, timeout))
         response._retry_started = started  # type: ignore[attr-defined]
@@ -341,14 +341,14 @@ class SendLoop(HTTPAdapter):
         return response
 
     def _show_first_try(self, request: PreparedRequest, response: Response, started: float) -> None:
-        """Put it where tools look for it."""
+        """Put the ``Retry`` where tools look for it."""
         if self._shown is not None:
             self._shown.put_into(response.raw)
         if may_log(10, True):
             log_first_try(request.method, request.url, response.status_code, self.clock.now() - started)
 
     def _hook_of(self, request: PreparedRequest, response: Response) -> FirstTryHook:
-        """Return the hook for first-try successes in a request's scope, where none is remembered for its origin."""
+        """Return the hook for first-try successes in a request's scope, if none is remembered for its origin."""
         strategy: Any = self.strategy
         gates = self.port.gates
         if gates is not None:
@@ -430,7 +430,7 @@ def is_within_send(adapter: SendLoop, frame: FrameType | None) -> bool:
 def break_off(
     made: Attempt, stopped: BaseException, limits: TimeLimits | None, observed: ObservedOperation | None
 ) -> None:
-    """Clean up after an attempt that was interrupted by what is not for us to handle.
+    """Clean up after an attempt that ended in an interruption.
 
     :param made: the attempt, as far as it came.
     :param stopped: the exception that interrupted it.

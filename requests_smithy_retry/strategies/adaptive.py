@@ -55,11 +55,11 @@ class AdaptiveRetryStrategy(StandardRetryStrategy):
         self.hooks.clear()
 
     def limiter(self, token_scope: str | None = None) -> ClientRateLimiter:
-        """The limiter of a scope. A subclass may have its own say: it is always asked."""
+        """Return the limiter of a scope. A subclass may override this method: it is always called."""
         return self._limiters.get(token_scope)
 
     def first_try_hook(self, scope: str, url: str | None = None) -> FirstTryHook:
-        """The quota of a scope with its limiter.
+        """Return the hook of a scope for both its quota and its limiter.
 
         :param url: have it found in ``hooks`` by the origin of this URL; None: the next one asks again.
         """
@@ -70,13 +70,13 @@ class AdaptiveRetryStrategy(StandardRetryStrategy):
         return hook
 
     def _limiter_in_use(self, scope: str | None) -> AbstractContextManager[ClientRateLimiter]:
-        """The limiter of a scope, which is not given up inside the block."""
+        """Return the limiter of a scope, which is not given up inside the block."""
         return self._limiters.use(scope) if is_built_in(self, "limiter") else nullcontext(self.limiter(scope))
 
     def send_permit(
         self, *, token: RetryToken, deadline: float | None = None, waited: float = 0.0
     ) -> PermitWait | None:
-        """Ask for leave to make one attempt. One permit is good for one attempt.
+        """Ask for permission to make one attempt. One permit is good for one attempt.
 
         :param token: the attempt's token.
         :param deadline: the moment, on the strategy's clock, past which no wait may last; None: no deadline.
@@ -131,7 +131,7 @@ class AdaptiveRetryStrategy(StandardRetryStrategy):
                 self.busy.add(limiter)
 
     def _refund(self, token: RetryToken) -> None:
-        """A retry that was paid and not made costs nothing (contract 2.6)."""
+        """Give back the price of a retry that was paid and not made (contract 2.6)."""
         own = self._redeem(token)
         if own.acquired:
             with self._quota_in_use(own.token_scope) as quota:
@@ -145,7 +145,7 @@ class AdaptiveRetryStrategy(StandardRetryStrategy):
 
 
 class MeasuringHook:
-    """Tells a scope's limiter, too, which measures how fast requests are sent.
+    """Reports first-try successes to a scope's limiter, too, which measures how fast requests are sent.
 
     :param hook: the quota.
     :param limiter: the limiter.
@@ -162,17 +162,17 @@ class MeasuringHook:
         )
 
     def first_try(self, attempt: tuple[float, Any]) -> object:
-        """Tell both."""
+        """Report to the quota and the limiter."""
         self._hook.first_try(attempt)
         return self._record()
 
     @property
     def retired(self) -> bool:
-        """One of both was given up."""
+        """True if the quota or the limiter was given up."""
         return self._hook.retired or self._limiter.retired
 
 
 def _is_throttled(classification: Classification) -> bool:
-    """True if the outcome was throttling, also where the request may not be sent again."""
+    """Return True if the outcome was throttling, even if the request may not be sent again."""
     verdicts = [vote.action for vote in classification.votes if isinstance(vote.action, RetryIndicated)]
     return bool(verdicts) and verdicts[-1].reason.kind is ErrorKind.THROTTLING

@@ -34,7 +34,7 @@ def default_classifiers(config: RetryConfig | None = None) -> tuple[RetryClassif
 
 
 def _hinted_status_classifiers(config: RetryConfig) -> tuple[HintedStatusClassifier, ...]:
-    """The classifier, where the config is a translated ``Retry`` that has such statuses."""
+    """Return the classifier if the config is a translated ``Retry`` that has such statuses."""
     rules = config.urllib3_rules
     return (
         () if rules is None or not rules.hinted_status_codes else (HintedStatusClassifier(rules.hinted_status_codes),)

@@ -1,4 +1,4 @@
-"""First-try successes (contract 6.2, 9): whom to tell of them. Most operations are one, so this is measured."""
+"""First-try successes (contract 6.2, 9) and their hooks. Most operations are one, so their cost is measured."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class FirstTryHook(Protocol):
 
     @property
     def retired(self) -> bool:
-        """Its scope was given up: another one is to be told."""
+        """True once the scope was given up, so that its next hook must be looked up."""
         ...
 
 
@@ -55,11 +55,11 @@ class BusyBesides:
 
 
 def nothing_known(_: str) -> None:
-    """No hook is remembered, because scopes are not origins."""
+    """Return None: no hook is remembered, because scopes are not origins."""
 
 
 def remember(hooks: dict[str, FirstTryHook], url: str, hook: FirstTryHook) -> None:
-    """Have a hook found by the origin of a URL, as it is written there, until its scope is given up.
+    """Remember a hook by the origin of a URL, as it is written there, until its scope is given up.
 
     :param hooks: emptied when a scope is given up, after the hook was marked as retired.
     :param url: of the request.

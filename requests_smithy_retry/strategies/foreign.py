@@ -21,7 +21,7 @@ from .simple import SimpleRetryStrategy, is_built_in
 
 
 def gives_free_first_token(strategy: RetryStrategy) -> bool:
-    """True if acquiring a first token and recording a first-try success can wait until there is something to book.
+    """Return True if acquiring a first token and recording a first-try success can be skipped until either matters.
 
     That is so for the built-in strategies; not for a subclass, or an object, that has its own say in either.
     """
@@ -40,7 +40,7 @@ def permits_needed(strategy: RetryStrategy) -> Collection[Any] | bool:
 
 
 def foreign_fold(config: RetryConfig) -> tuple[RetryClassifier, ...]:
-    """The classifiers that the adapter asks for a foreign strategy, which consults none itself."""
+    """Return the classifiers that the adapter asks for a foreign strategy, which consults none itself."""
     defaults = default_classifiers(config) if config.default_classifiers else ()
     return in_order((*defaults, *config.classifiers))
 
@@ -48,7 +48,7 @@ def foreign_fold(config: RetryConfig) -> tuple[RetryClassifier, ...]:
 def check_for_foreign(
     own: tuple[RetryClassifier, ...], outcome: Outcome, options: BlockOptions, error: Exception
 ) -> None:
-    """Check what a foreign strategy is not asked about: the resend rule, and the block's own number of attempts.
+    """Apply the rules that a foreign strategy is not asked about: the resend rule, and the block's number of attempts.
 
     The error is made to say of itself what the classifiers say.
 
@@ -78,7 +78,7 @@ def check_for_foreign(
 
 @dataclass(frozen=True, slots=True)
 class ForeignToken:
-    """The token of a foreign strategy, with what the send loop reads off a token.
+    """The token of a foreign strategy, with the attributes that the send loop reads from a token.
 
     :param token: the strategy's own.
     :param classification: the verdict that led to it, where the strategy tells.
@@ -125,7 +125,7 @@ class ForeignStrategy:
 
     @property
     def max_attempts(self) -> int | None:
-        """The most attempts of an operation, where the strategy tells."""
+        """The most attempts of an operation, if the strategy tells."""
         return self.strategy.max_attempts if isinstance(self.strategy, CountsAttempts) else None
 
     def acquire_initial_retry_token(self, *, token_scope: str | None = None) -> ForeignToken:
@@ -149,13 +149,13 @@ class ForeignStrategy:
         self.strategy.record_success(token=token.token)
 
     def send_permit(self, *, token: ForeignToken, deadline: float | None, waited: float) -> object | None:
-        """Ask the strategy, which has this ability where :func:`adapt` found it."""
+        """Ask the strategy; only called if :func:`adapt` found that it has this ability."""
         assert isinstance(self.strategy, SendPermits)
         return self.strategy.send_permit(token=token.token, deadline=deadline, waited=waited)
 
 
 class StrategyPort(NamedTuple):
-    """A strategy and its optional abilities, asked for once.
+    """A strategy and its optional abilities, looked up once.
 
     :param strategy: a built-in strategy, or a foreign one adapted.
     :param sees_successes: its classifiers want to be asked about responses below 400.
@@ -174,7 +174,7 @@ class StrategyPort(NamedTuple):
 
     @property
     def needs_operation(self) -> Collection[Any] | bool:
-        """A first attempt is more than a send: now, or (a collection) once there is something in it."""
+        """True, or a collection that is not empty, if a first attempt needs more than a send."""
         return self.needs_first_token or self.sees_successes or self.needs_permits
 
 

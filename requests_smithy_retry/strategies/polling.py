@@ -1,4 +1,4 @@
-"""Polling: asking once more for what is not there yet, which is no failure (contract 6.2). Pure."""
+"""Polling: repeating a request until its result is there, which is not a failure (contract 6.2). Pure."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ NOT_FOUND = 404
 
 
 def is_poll(reason: RetryReason, outcome: Outcome, rules: Urllib3Rules | None) -> bool:
-    """True if another attempt asks once more for what is not there yet, rather than after a failure.
+    """Return True if another attempt polls for a result, rather than following a failure.
 
-    So it is where an attempt succeeded, and neither throttling nor a server's fault was found in what it brought; and
+    That is the case if the attempt succeeded, and its response shows neither throttling nor a server's fault; and
     after a 404 that a translated ``Retry`` lists, by which programs wait for a thing to appear.
 
     :param reason: the reason that the classifiers gave.
@@ -25,7 +25,7 @@ def is_poll(reason: RetryReason, outcome: Outcome, rules: Urllib3Rules | None) -
 
 
 def is_value(reason: RetryReason, outcome: Outcome) -> bool:
-    """True if a policy judged a value, other than one that means throttling: it waits for another one.
+    """Return True if a policy judged a value, other than one that means throttling: it waits for another value.
 
     Such a retry has its price, which the next value gives back: who waits takes no more than one price at a time.
     """

@@ -106,12 +106,12 @@ class LoopToken(RetryToken, Protocol):
 
     @property
     def why(self) -> str:
-        """The cause that ended that waiting, as a phrase; empty: it did not wait."""
+        """The cause that ended that waiting, as a phrase; empty if it did not wait."""
         ...
 
     @property
     def quota_before(self) -> float | None:
-        """The quota's level before this retry was paid; None where there is no quota."""
+        """The quota's level before this retry was paid; None without a quota."""
         ...
 
     @property
@@ -135,12 +135,12 @@ class LoopToken(RetryToken, Protocol):
 
 
 NEW = Standing(0.0)
-"""The standing of an operation of which nothing is known."""
+"""The standing of an operation about which nothing is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StandardRetryToken:
-    """The token of the built-in strategies. It never changes, but for one private mark: that it was used.
+    """The token of the built-in strategies. It never changes, except for one private mark: that it was used.
 
     :param issuer: the strategy that made it.
     :param token_scope: whose quota the operation spends.
@@ -207,7 +207,7 @@ class StandardRetryToken:
             ) from None
 
     def unredeem(self) -> None:
-        """Take the mark back: the token was looked at, and nothing came of it."""
+        """Take the mark back: the token was looked at, without a decision."""
         self._unused.append(None)
 
 

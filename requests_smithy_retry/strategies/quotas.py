@@ -21,18 +21,18 @@ class Quotas(Protocol):
     """The quota of each scope."""
 
     counts_attempts: bool
-    """They bound the attempts themselves, by those that count."""
+    """True if the quotas bound the attempts themselves, by those that count."""
 
     def use(self, scope: str | None) -> AbstractContextManager[ScopeQuota | None]:
-        """The quota of a scope, which is not given up inside the block."""
+        """Return the quota of a scope, which is not given up inside the block."""
         ...
 
     def get(self, scope: str | None) -> ScopeQuota | None:
-        """The quota of a scope, to look at; None: there is no quota."""
+        """Return the quota of a scope, to read; None without a quota."""
         ...
 
     def __iter__(self) -> Iterator[tuple[str | None, ScopeQuota]]:
-        """Those that are in use."""
+        """Yield the quotas that are in use."""
         ...
 
 
@@ -47,11 +47,11 @@ class OneQuota:
         self.counts_attempts: bool = quota is not None and quota.counts_attempts
 
     def use(self, scope: str | None) -> AbstractContextManager[ScopeQuota | None]:  # noqa: ARG002
-        """The quota; nobody gives it up."""
+        """Return the quota, which is never given up."""
         return nullcontext(self._quota)
 
     def get(self, scope: str | None) -> ScopeQuota | None:  # noqa: ARG002
-        """The quota."""
+        """Return the quota."""
         return self._quota
 
     def __iter__(self) -> Iterator[tuple[str | None, ScopeQuota]]:
@@ -148,7 +148,7 @@ def _scope_of(name: str) -> str | None:
 
 
 def price_of(config: RetryConfig, quota: ScopeQuota, reason: RetryReason) -> float:
-    """Return the price of a retry: one token of two, or as many of 500 as the specification says.
+    """Return the price of a retry: one token of two, or that of the specification out of 500.
 
     :param config: has the specification.
     :param quota: pays.

@@ -66,7 +66,7 @@ class Payment(NamedTuple):
 
 
 class SimpleRetryStrategy:
-    """Retries what the classifiers say, up to ``max_attempts``, with backoff; no quota, no limiter.
+    """Retries as the classifiers say, up to ``max_attempts``, with backoff; no quota, no limiter.
 
     :param config: the policy; or give options by name.
     :param backoff_strategy: computes delays in place of the configured backoff, for every kind of failure.
@@ -76,7 +76,7 @@ class SimpleRetryStrategy:
     """
 
     mode: ClassVar[str] = "simple"
-    """The value of the option ``mode`` that stands for it."""
+    """The value of the option ``mode`` that stands for this class."""
 
     busy: set[Any]
     """While it is empty, first attempts need nothing of it."""
@@ -117,7 +117,7 @@ class SimpleRetryStrategy:
         self.sees_successes: bool = any(map(sees_successes, self.classifiers))
 
     def under(self, config: RetryConfig) -> Self:
-        """Return a strategy that goes by another config and has this one's quotas and limiters: spent is spent.
+        """Return a strategy with another config and this one's quotas and limiters, so that spent tokens stay spent.
 
         :param config: with the same options about quotas and limiters.
         """
@@ -127,7 +127,7 @@ class SimpleRetryStrategy:
         return other
 
     def _in_own_mode(self, config: RetryConfig) -> RetryConfig:
-        """The config with the mode that this strategy is: its class decides, whatever the environment says."""
+        """Return the config with the mode of this strategy: its class decides, whatever the environment says."""
         if config.mode == self.mode:
             return config
         source = config.source("mode")
@@ -149,14 +149,14 @@ class SimpleRetryStrategy:
         return self.config.max_attempts
 
     def acquire_initial_retry_token(self, *, token_scope: str | None = None) -> StandardRetryToken:
-        """A token for the first attempt: always given, without delay, and free.
+        """Return a token for the first attempt: always given, without delay, and free.
 
         :param token_scope: operations with the same scope share a quota.
         """
         return StandardRetryToken(issuer=self, token_scope=token_scope)
 
     def refresh_retry_token_for_retry(self, *, token_to_renew: RetryToken, error: Exception) -> StandardRetryToken:
-        """A token for another attempt, or the reason why there is no further one.
+        """Return a token for another attempt, or raise the reason why there is none.
 
         In this order (contract 2.6): is a retry indicated, may the request be sent again, are attempts left, is the
         server's hint bearable, is there time, is there quota. A refusal costs no quota.
@@ -218,7 +218,7 @@ class SimpleRetryStrategy:
         self._redeem(token)
 
     def snapshot(self) -> StrategySnapshot:
-        """An immutable view of what the strategy holds now."""
+        """Return an immutable view of the strategy's state."""
         return StrategySnapshot()
 
     def _pay(
@@ -234,14 +234,14 @@ class SimpleRetryStrategy:
         return Payment(delay)
 
     def _is_last(self, attempts: int, reason: RetryReason, context: RetryContext) -> bool:
-        """True if no attempt may follow this many."""
+        """Return True if no attempt may follow this many."""
         options = context.options or NOTHING
         most = self.max_attempts if options.max_attempts is None else options.max_attempts
         is_capped = options.most_sent is not None and attempts >= options.most_sent
         return is_capped or (attempts >= most and self._counts_attempts(reason, context))
 
     def _counts_attempts(self, reason: RetryReason, context: RetryContext) -> bool:  # noqa: ARG002
-        """Each attempt counts against ``max_attempts``; a quota may count by itself."""
+        """True if each attempt counts against ``max_attempts``; a quota may count by itself."""
         return True
 
     def first_try_hook(self, scope: str, url: str | None = None) -> FirstTryHook:  # noqa: ARG002
@@ -278,7 +278,7 @@ class SimpleRetryStrategy:
     def _hint(
         self, reason: RetryReason, outcome: Outcome, classification: Classification, backoff: float
     ) -> Hint | None:
-        """The hint that makes the longest delay: what the classifier says, or what the response's headers say."""
+        """Return the hint that makes the longest delay: the classifier's floor, or that of the response's headers."""
         hints = []
         heeds_server = heeds_hints(self.config.urllib3_rules)
         if reason.retry_after is not None and (heeds_server or reason.retry_after_source != AMZ_HEADER):
@@ -336,7 +336,7 @@ class SimpleRetryStrategy:
 
 
 def is_built_in(strategy: object, *methods: str) -> bool:
-    """True if a strategy is built in, as far as some methods go: it is no subclass that has its own, nor patched.
+    """Return True if a strategy's methods of these names are ours: not those of a subclass, nor patched.
 
     :param methods: their names; those that it does not have are no matter.
     """

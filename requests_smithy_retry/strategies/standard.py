@@ -61,12 +61,12 @@ class StandardRetryStrategy(SimpleRetryStrategy):
             self.gates.busy = self.busy
 
     def bucket(self, token_scope: str | None = None) -> RetryQuota | None:
-        """The bucket of a scope; None with ``quota=None``. A subclass may have its own say: it is always asked."""
+        """Return the bucket of a scope; None with ``quota=None``. A subclass may override this: it is always called."""
         quota = self._quotas.get(token_scope)
         return None if quota is None else quota.plain
 
     def first_try_hook(self, scope: str, url: str | None = None) -> FirstTryHook:
-        """The quota of a scope.
+        """Return the hook of a scope's quota.
 
         :param url: have it found in ``hooks`` by the origin of this URL; None: the next one asks again.
         """
@@ -77,11 +77,11 @@ class StandardRetryStrategy(SimpleRetryStrategy):
         return hook
 
     def _may_remember(self, hook: FirstTryHook) -> bool:
-        """It is not the one that newcomers share while there is no room."""
+        """Return True unless it is the quota that newcomers share while there is no room."""
         return hook is not getattr(self._quotas, "overflow", None)
 
     def acquire_initial_retry_token(self, *, token_scope: str | None = None) -> StandardRetryToken:
-        """A token for the first attempt: always given, without delay, and free.
+        """Return a token for the first attempt: always given, without delay, and free.
 
         :param token_scope: operations with the same scope share a quota.
         """
@@ -103,14 +103,14 @@ class StandardRetryStrategy(SimpleRetryStrategy):
         try:
             return super().refresh_retry_token_for_retry(token_to_renew=token_to_renew, error=error)
         except RetryError:
-            # A final failure gives nothing back, and those who wait for it must know.
+            # A final failure gives nothing back, and operations that wait for the tokens must know.
             standing = getattr(token_to_renew, "standing", None)
             if standing is not None and standing.loan is not None and not context_of(error).outcome.is_success:
                 standing.loan.write_off()
             raise
 
     def record_success(self, *, token: RetryToken) -> None:
-        """Tell the quota: what the retries took comes back, and who waits may ask again.
+        """Tell the quota: the retries' tokens come back, and waiting operations may ask again.
 
         :param token: the successful attempt's token.
         :raises TokenError: for a token that was used before or is another strategy's.
@@ -121,7 +121,7 @@ class StandardRetryStrategy(SimpleRetryStrategy):
                 quota.succeeded(own.standing, own.terms, latency=own.latency, timeout=own.timeout)
 
     def _quota_in_use(self, scope: str | None) -> AbstractContextManager[ScopeQuota | None]:
-        """The quota of a scope, which is not given up inside the block."""
+        """Return the quota of a scope, which is not given up inside the block."""
         return nullcontext(self._own_quota(scope)) if self._has_own_buckets else self._quotas.use(scope)
 
     def _own_quota(self, scope: str | None) -> ScopeQuota | None:
@@ -142,7 +142,7 @@ class StandardRetryStrategy(SimpleRetryStrategy):
         return self.config.patience if own is None else own
 
     def _asks_again(self, reason: RetryReason, context: RetryContext) -> bool:
-        """It did not fail: it asks once more for what is not there yet."""
+        """Return True if the attempt did not fail, but polls for a result that is not there yet."""
         outcome = context.outcome
         return is_poll(reason, outcome, self.config.urllib3_rules) or is_value(reason, outcome)
 

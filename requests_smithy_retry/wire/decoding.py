@@ -101,7 +101,7 @@ def _is_empty(raw: Any) -> bool:
 
 
 def is_at_end(decoder: Any) -> bool:
-    """Return True if one of urllib3's decoders reached the end of its stream, or shows nothing."""
+    """Return True if one of urllib3's decoders reached the end of its stream, or does not show its end."""
     chain = getattr(decoder, "_decoders", None)
     if chain is not None:
         return all(is_at_end(part) for part in chain)

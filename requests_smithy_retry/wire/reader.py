@@ -79,7 +79,7 @@ class Reader(socket.SocketIO):
             self.ahead, self.failure, self.ended = kept
 
     def fetch_ahead(self, seconds: float | None) -> bool:
-        """Do one ``recv`` and keep its bytes for later reads; return False if nothing came in time, or nothing will.
+        """Do one ``recv`` and keep its bytes for later reads; return False if no byte came in time, or none will.
 
         :param seconds: the longest wait, above 0; None: the socket's own timeout, which is the maximum in any case.
             When that one expires, it is kept as a failure.
@@ -118,7 +118,7 @@ class BoundedReader(Reader):
     _until: Deadline | None = None
 
     def readinto(self, buffer: Any) -> int | None:
-        """Read as ever, by the bound."""
+        """Read as usual, within the bound."""
         if self._until is None:
             self._until = after(self.seconds)
         with this_thread.under(earliest(self._until, this_thread.deadline)):

@@ -1,4 +1,4 @@
-"""The compared clients, and what each does in a child process, run by ``python -m``.
+"""The compared clients, and the programs that a child process runs for each, by ``python -m``.
 
 A child writes a JSON object per line to its standard output. Of the workload: ``{"begin": number, "sent": hash}`` and
 ``{"end": number, "seconds": ..., "status": ..., "body": hash, "error": name}``; of a scene, for each operation that
@@ -65,9 +65,9 @@ def _urllib3(total: int) -> Client:
 
 PLAIN = Client("requests", "requests.Session()", HTTPAdapter)
 AS_OFTEN = _urllib3(2)
-"""It has three attempts, as ours."""
+"""The client has three attempts, as ours."""
 AS_LONG = _urllib3(5)
-"""It goes on for about as long as ours waits for a service that is down: 7.5 s, and time-outs."""
+"""The client goes on for about as long as ours waits for a service that is down: 7.5 s, and time-outs."""
 OURS = Client("RetryAdapter", "RetryAdapter()", RetryAdapter)
 
 CLIENTS = (PLAIN, AS_OFTEN, OURS)

@@ -19,7 +19,7 @@ MOST = 150
 """The most operations that fit into the time limit."""
 
 
-@click.command(short_help="Several clients, a faulty server for each, and what came of it.")
+@click.command(short_help="Several clients, a faulty server for each, and the results.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, and nothing else.")
 @click.option(
     "--operations",

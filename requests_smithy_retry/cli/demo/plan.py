@@ -53,7 +53,7 @@ def _busy(_: bytes) -> Sequence[Behaviour]:
 
 
 OUTAGE = Fault("outage", "outage of 3 s, all reset", is_slow=True)
-"""The only one that goes by time."""
+"""The only fault that lasts for a time, not for a number of requests."""
 DAY = Fault("day", "503 with Retry-After: 86400", lambda _: [try_later(503, 86400)], is_slow=True)
 
 FAULTS = (

@@ -1,4 +1,4 @@
-"""The scenes with many clients at once: a server in trouble, its load, and what came of the operations."""
+"""The scenes with many clients at once: a server in trouble, its load, and the results of the operations."""
 
 from __future__ import annotations
 

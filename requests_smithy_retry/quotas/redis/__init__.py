@@ -77,13 +77,13 @@ class RedisTokenBucket(SharedTokenBucket):
         self._link.give_back(self._account, amount)
 
     def refresh(self) -> bool:
-        """Ask the server what the bucket holds, within the budget. False: it does not answer."""
+        """Ask the server for the bucket's level, within the budget. False: it does not answer."""
         is_answered = self._link.take(self._account, 0) is not None
         self._last_take.was_local = not is_answered
         return is_answered
 
     def flush(self) -> None:
-        """Give back now what was gathered."""
+        """Send the gathered returns now."""
         self._link.flush()
 
     def __repr__(self) -> str:
@@ -91,7 +91,7 @@ class RedisTokenBucket(SharedTokenBucket):
 
 
 def link_to(url: str | QuotaUrl, settings: RedisSettings | None = None, clock: Clock = SYSTEM_CLOCK) -> LinkHandle:
-    """A link for any number of buckets on one server. It connects when it is first needed; hold its handle."""
+    """Return a link for any number of buckets on one server. It connects when it is first needed; hold its handle."""
     looked_at = _looked_at(url)
     if find_spec("redis") is None:
         raise ImportError(NEEDS_REDIS)

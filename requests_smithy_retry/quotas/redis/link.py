@@ -39,13 +39,13 @@ MOST_AT_ONCE = 64
 EXIT_PATIENCE = 0.5
 """The seconds that returning tokens may take at exit."""
 STARVED = 10
-"""A process that gets no time to run waits this many budgets by the clock, and a second at least."""
+"""A process without CPU time waits this many budgets by the clock, and a second at least."""
 COLD = 10
 """The first question of a process, which includes connecting, may take this many budgets."""
 ON_TIME = 1.5
 """A part of the budget that takes this much longer than it should shows that the process itself is late."""
 LATE = "late answers"
-"""The server answered, but nobody was there any more."""
+"""The server answered after the caller had left."""
 ERROR_WORD = re.compile(r"[A-Z]{2,20}\b")
 """The word that a server's error begins with. The rest of the error may quote what was sent."""
 
@@ -80,7 +80,7 @@ class Account:
 
 
 class Errand(NamedTuple):
-    """One run of the script: what it gives back, and for whom it takes."""
+    """One run of the script: the tokens it gives back, and the questions it takes for."""
 
     account: Account
     give: float
@@ -109,7 +109,7 @@ class RedisLink:
         renew_lock_after_fork(self)
 
     def renew_lock(self) -> None:
-        """In a forked child: a lock, a thread and connections of its own; what was asked and owed is the parent's."""
+        """Begin anew in a forked child: a lock, a thread and connections of its own; open errands are the parent's."""
         # Re-entrant: the collector may end the last handle within any of our blocks.
         self._changed = threading.Condition(threading.RLock())
         self._thread: threading.Thread | None = None
@@ -150,7 +150,7 @@ class RedisLink:
         return ask.granted
 
     def give_back(self, account: Account, amount: float) -> None:
-        """Note what is to be given back. It goes with the next question, or after ``flush_interval``."""
+        """Note tokens to be given back. They go with the next question, or after ``flush_interval``."""
         with self._changed:
             self._owe(account, amount)
 
@@ -167,13 +167,13 @@ class RedisLink:
                 self._changed.wait_for(self._is_idle, EXIT_PATIENCE)
 
     def close(self) -> None:
-        """Have the thread give back everything, and end: nobody holds the quota any more."""
+        """Have the thread give back everything and end, because no handle is left."""
         with self._changed:
             self._closing = True
             self._changed.notify_all()
 
     def _is_overdue(self, now: float) -> bool:
-        # A server that lets everybody wait so long is waited for by nobody.
+        # No caller waits for a server that has kept others waiting this long.
         since = self._busy_since
         return since is not None and now - since > self.settings.connect_timeout
 
@@ -181,9 +181,9 @@ class RedisLink:
         return not self._due and self._busy_since is None
 
     def _wait(self, ask: Ask, deadline: float | None) -> None:
-        # In parts, of which those count in which this process was not late itself: where a caller gets no time to
-        # run, the thread that it waits for gets none either, and that says nothing of the server. Nor does it that
-        # others were answered first, or that the link had to be connected.
+        # The wait is in parts, and only those count in which this process was on time: if a caller gets no time to
+        # run, nor does the thread that it waits for, which is not the server's fault. Parts in which others were
+        # answered first, or the link was being connected, do not count, either.
         part, counted, state = self.settings.budget / SLICES, 0, (self._is_cold, self._runs)
         now = self.clock.now()
         until = now + max(self.settings.budget * STARVED, 1.0)
@@ -224,7 +224,7 @@ class RedisLink:
             self._changed.notify_all()
 
     def _next(self) -> list[Errand]:
-        """Wait for something to do; nothing: it is over."""
+        """Wait for the next errands; return an empty list when the link is closed."""
         with self._changed:
             while True:
                 owing = bool(self._due) and not self.outage.fallen_open

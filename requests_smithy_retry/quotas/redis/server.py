@@ -85,7 +85,7 @@ def reply_of(answer: Any, takes: int) -> Reply:
 
 
 PATIENCE = 10
-"""An answer is awaited this many budgets before the connection is given up; the callers have left long before."""
+"""The number of budgets to wait for an answer before the connection is given up; the callers have left long before."""
 
 
 class RedisClient(Protocol):
@@ -97,13 +97,13 @@ class RedisClient(Protocol):
 
 
 def redis_error(name: str) -> type[Exception]:
-    """One of redis-py's exceptions; redis-py is imported by those alone who use it."""
+    """Return one of redis-py's exceptions; redis-py is imported only by code that uses it."""
     error: type[Exception] = getattr(import_module("redis").exceptions, name)
     return error
 
 
 def single_client(url: str, settings: RedisSettings) -> RedisClient:
-    """A client of the one server that a URL names, or of the master of its sentinels."""
+    """Return a client of the one server that a URL names, or of the master of its sentinels."""
     redis = import_module("redis")
     # One more try, on a new connection: a server may close one that was idle for long.
     retry = redis.retry.Retry(redis.backoff.NoBackoff(), 1, (redis.exceptions.ConnectionError,))
@@ -130,7 +130,7 @@ def _master(redis: Any, url: str, options: dict[str, Any]) -> RedisClient:
 
 
 def cluster_client(url: str, settings: RedisSettings) -> RedisClient:
-    """A client of the cluster that a node at this URL belongs to. Asks the node for the others."""
+    """Return a client of the cluster that a node at this URL belongs to. Asks the node for the others."""
     redis = import_module("redis")
     retry = redis.retry.Retry(redis.backoff.NoBackoff(), 1)
     return redis.RedisCluster.from_url(url, retry=retry, **_timeouts(settings))  # type: ignore[no-any-return]
@@ -159,7 +159,7 @@ def is_moved(answer: object) -> bool:
 
 
 def check(url: str, settings: RedisSettings) -> None:
-    """See that redis-py can make something of a URL, without connecting.
+    """Check that redis-py can use a URL, without connecting.
 
     :raises ValueError: if it cannot; its own words, which may quote the URL, are kept back.
     """

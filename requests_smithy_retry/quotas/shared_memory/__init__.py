@@ -62,7 +62,7 @@ class SharedMemoryTokenBucket(SharedTokenBucket):
         self._key = self._kept_as = key_of(scope)
         self._offset = 0
         self._mapped: mmap.mmap | None = None
-        """Where the record was found; another mapping than the file's: look for it again."""
+        """The mapping in which the record was found; if it is not the file's, look for the record again."""
 
     def _level(self) -> float:
         # Without the lock: the next change looks again anyway.
@@ -76,7 +76,7 @@ class SharedMemoryTokenBucket(SharedTokenBucket):
         self._change(amount)
 
     def _change(self, amount: float) -> bool | None:
-        """Add an amount, or take a negative one. False: there is too little; None: the memory is not to be had."""
+        """Add an amount, or take a negative one. False: there is too little; None: the memory is not available."""
         file, now = self._file, self._file.clock.now()
         if not self._outage.may_ask(now):
             return None

@@ -46,19 +46,19 @@ logger: logging.Logger = logging.getLogger("requests_smithy_retry")
 
 NEEDS_FLOCK = "a quota in shared memory needs file locks (flock), which this platform does not have: use redis://"
 MEMORY = Path("/dev/shm")
-"""Linux keeps what lies there in memory; other platforms have no such directory."""
+"""Linux keeps the files there in memory; other platforms have no such directory."""
 PAUSE = 0.0001
 """Between the first two looks at a lock that another process holds, in seconds; each further one is twice as long."""
 OWN_PATIENCE = 10
-"""A lock that this process's own threads hold is awaited this many budgets: they let go as soon as they can run."""
+"""The number of budgets to wait for a lock that this process's own threads hold: they let go once they can run."""
 OPEN_PATIENCE = 1.0
 """The most seconds that opening waits for the lock."""
 LOOK_INTERVAL = 1.0
-"""So often, in seconds, it is looked at whether the path still leads to the mapped file."""
+"""Seconds between two checks of whether the path still leads to the mapped file."""
 
 
 class BusyError(Exception):
-    """The lock was not to be had in time."""
+    """The lock was not free in time."""
 
 
 class CrowdedError(Exception):
@@ -70,14 +70,14 @@ class SharedFile:
 
     def __init__(self, name: str, clock: Clock, directory: Path | None = None) -> None:
         self.memory: mmap.mmap | None = None
-        """None: not open now. Another object than before: whatever was found in it may lie elsewhere now."""
+        """The mapping; None if the file is not open. In another mapping than before, records may lie elsewhere."""
         self._fd = -1
         if fcntl is None:
             raise RuntimeError(NEEDS_FLOCK)
         self.path: Path = (own_directory() if directory is None else directory) / f"{name}.quota"
         self.clock = clock
         self.look_at: float = 0.0
-        """When to look whether the path still leads to the mapped file."""
+        """The moment of the next check of whether the path still leads to the mapped file."""
         self._threads = threading.Lock()
         self._in_vain = 0
         """The number of times that a thread waited in vain for another process."""
@@ -85,7 +85,7 @@ class SharedFile:
         renew_lock_after_fork(self)
 
     def renew_lock(self) -> None:
-        """In a forked child: no open file until it is needed. The parent's lock, if it is held, stays the parent's."""
+        """Close the file in a forked child until it is needed. The parent's lock, if it is held, stays the parent's."""
         self._threads = threading.Lock()
         self.close()
 
@@ -93,8 +93,8 @@ class SharedFile:
         """Take both locks.
 
         :param budget: wait no longer for another process, in seconds.
-        :raises BusyError: if somebody else kept one too long.
         :raises BusyError: if another process kept the lock too long.
+        :raises CrowdedError: if another thread has just waited in vain.
         :raises OSError: if the file cannot be opened anew, after a fork or because it was replaced.
         """
         # First without waiting, which is twice as fast.
@@ -190,7 +190,7 @@ def wait_for_lock(fd: int, clock: Clock, budget: float) -> None:
 
 
 def own_directory() -> Path:
-    """A directory in memory, where the platform has one, that this user alone can use."""
+    """Return a directory that this user alone can use, in memory if the platform has one."""
     base = MEMORY if os.access(MEMORY, os.W_OK | os.X_OK) else Path(tempfile.gettempdir())
     path = base / f"requests-smithy-retry-{os.getuid()}"
     with suppress(FileExistsError):
@@ -200,7 +200,7 @@ def own_directory() -> Path:
 
 
 def _open(path: Path, clock: Clock, patience: float) -> int:
-    """The file's descriptor, once the file is in order.
+    """Return the file's descriptor, once the file is in order.
 
     :raises BusyError: if it is not, and another process keeps the lock longer than ``patience`` seconds.
     """
@@ -238,7 +238,7 @@ def _is_ready(fd: int) -> bool:
 
 
 def _reserve(fd: int) -> None:
-    """Have all pages of the file, so that none is missing when it is written to: that would end the process."""
+    """Allocate all pages of the file now: a write to a page that cannot be allocated would end the process."""
     # A platform that cannot reserve the space allocates it when it is needed.
     if not hasattr(os, "posix_fallocate"):
         os.ftruncate(fd, FILE_SIZE)

@@ -63,7 +63,7 @@ def offset_of(slot: int) -> int:
 
 
 OVERFLOW_KEY = key_of("overflow")
-"""Under which latecomers are kept."""
+"""The key of the bucket that latecomers share."""
 
 
 class SharedMemory:

@@ -25,7 +25,7 @@ BUCKET = TokenBucket(5)
 PAYOFF_BUCKET = PayoffTokenBucket()
 
 OWN_RULES = "a bucket has rules of its own"
-PAYS = "a quota that goes by what pays has rules of its own"
+PAYS = "the quota 'payoff' has rules of its own"
 ONE_PLACE = "a bucket is where it is"
 NO_LINE = "only the quota 'payoff' waits for a service"
 DEFAULTS_ONLY = "only the default classifiers go by it"
@@ -129,7 +129,7 @@ SAMPLES: dict[str, list[Any]] = {
     "models": [()],
     "urllib3_rules": [None],
     "aws_config": [True, False],
-    "trust_env": [True],  # what follows from False is that there are no variables
+    "trust_env": [True],  # with False no variable is read
 }
 """Values of each option in code; of those that are not here, booleans have both and numbers one."""
 

@@ -51,7 +51,7 @@ def test_what_is_no_number_of_retries(value: Any) -> None:
         translate(value)
     assert str(caught.value) == (
         f"max_retries={value!r} (from code): "
-        "a whole number of retries from 0 on, False, None or a urllib3 Retry is allowed"
+        "a whole number of retries (0 or more), False, None or a urllib3 Retry is allowed"
     )
 
 

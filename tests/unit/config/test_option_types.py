@@ -136,7 +136,7 @@ REFUSED: list[tuple[str, tuple[Any, ...], str]] = [
         ),
     ),
     ("idempotency_key", (1, "key", None), KEY),
-    ("urllib3_rules", ("x", 1), "what a urllib3 Retry given as max_retries is translated to, or None, is allowed"),
+    ("urllib3_rules", ("x", 1), "the translation of a urllib3 Retry given as max_retries, or None, is allowed"),
     ("aws_config", (" ", "", 1, None), PROFILE),
     ("scope", (1, "scope"), FUNCTION),
     ("listeners", (LISTENER, Both(), "", b"", 5, None), LISTENERS),

@@ -96,7 +96,7 @@ def test_one_attempt_is_one_attempt_also_where_it_was_throttled():
     assert Refused(Refusal.MAX_ATTEMPTS) == Scene().fail(Terms(1), throttled=True)
 
 
-# Who may wait, and for how long
+# Waiting: which operations may, and for how long
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_a_full_line_refuses():
     assert isinstance(scene.join(), Waiter)
 
 
-# Who is let go
+# Operations that are let go
 
 
 def test_in_a_hiccup_a_success_lets_two_go():
@@ -261,7 +261,7 @@ def test_throttling_slows_recovery_down():
     assert 2 == scene.gone
 
 
-# Server's hints
+# Hints of the server
 
 
 def test_nobody_is_let_go_before_the_server_said():
@@ -285,7 +285,7 @@ def test_nobody_asks_before_the_server_said():
     assert "nobody had asked for a while" == scene.look(other).why
 
 
-# Who asks
+# Asking in turn
 
 
 @pytest.mark.parametrize(
@@ -375,7 +375,7 @@ def test_who_is_let_go_and_interrupted_at_once_passes_it_on():
     assert [] == scene.line.waiters
 
 
-# A success that nobody told of, pauses, jumps
+# Successes that were only counted, pauses, jumps
 
 
 def test_a_success_that_was_on_its_way_when_the_line_formed_lets_somebody_go():

@@ -62,7 +62,7 @@ def test_the_parent_keeps_its_connection() -> None:
 
 
 def test_what_a_manager_was_configured_with_stays() -> None:
-    """Only its pools are new, with the same limit."""
+    """A manager that begins without pools keeps its limit and its settings."""
     adapter = RetryAdapter(pool_connections=3)
     adapter.poolmanager.connection_pool_kw["assert_hostname"] = "example.com"
     before = adapter.poolmanager.connection_from_url("https://example.com")
