@@ -27,8 +27,9 @@ is_plain = NOTABLE.isdisjoint
 """Tells from the names of a response's header fields, in lower case, whether :func:`receive` would only read."""
 
 WITHOUT_BODY = frozenset({204, 205, 304})
-LONG = 65_536
+LONG = 100_000
 """A shorter body that breaks off inside an attempt is begun anew: asking for its rest would save nothing."""
+_DIGITS = len(str(LONG))
 
 
 class Sender(Protocol):
@@ -73,6 +74,9 @@ def receive(
     :raises Exception: for a body that is not whole, or not the one that was sent.
     """
     names = _names(response)
+    if preload and heard is None and is_usual(names):
+        complete(response, request)
+        return
     has_body = request.method != "HEAD" and response.status_code not in WITHOUT_BODY
     checks = _checks(response, names, _option(adapter, options, "verify_digests")) if has_body else None
     plan: Resumable | str | None = None
@@ -111,6 +115,18 @@ def _read(
         hold_whole(response, kept)
 
 
+def is_usual(fields: Any) -> bool:
+    """Return True for a body without digests that is begun anew if it breaks off, by the fields of its head.
+
+    :param fields: by their names in lower case, those of ``requests`` with the field as it was sent, too.
+    """
+    if not DIGEST_FIELDS.isdisjoint(fields):
+        return False
+    if VALIDATORS.isdisjoint(fields):
+        return True
+    return "content-length" in fields and len(fields["content-length"][1]) < _DIGITS
+
+
 def _is_long(plan: Resumable | str | None) -> bool:
     return isinstance(plan, Resumable) and (plan.end is None or plan.end - plan.start > LONG)
 
@@ -122,9 +138,9 @@ def _option(adapter: Sender, options: OperationOptions | None, name: str) -> boo
 
 
 def _names(response: Response) -> Collection[str]:
-    """Return the names of the header fields in lower case."""
+    """Return the header fields by their names in lower case."""
     headers: Any = response.headers
-    names: Collection[str] = getattr(headers, "_store", None) or frozenset(map(str.lower, headers))
+    names: Collection[str] = getattr(headers, "_store", None) or CaseInsensitiveDict(headers)._store
     return names
 
 

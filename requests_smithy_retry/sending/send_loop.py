@@ -24,11 +24,11 @@ from ..wire.state import this_thread
 from .attempt import Attempt
 from .continuing import InHand, Rest
 from .credentials import Credentials
-from .held_response import NO_HOOKS, complete
+from .held_response import NO_HOOKS, complete, verify_decoded
 from .nested_retries import recognise
 from .operation import Operation, Retry, Stop
 from .plain import send_plainly, send_within
-from .receiving import is_plain, receive, unless_of_odd_headers
+from .receiving import is_plain, is_usual, receive, unless_of_odd_headers
 from .replay import SIMPLE_BODIES
 from .time_limits import TimeLimits
 
@@ -83,7 +83,8 @@ class SendLoop(HTTPAdapter):
         try:
             response = super().send(request, stream=stream, timeout=timeout, verify=verify, cert=cert, proxies=proxies)
             if response.status_code < 400:
-                if not is_plain(response.headers._store):
+                fields = response.headers._store
+                if not (is_plain(fields) or (not stream and is_usual(fields))):
                     how = {"timeout": timeout, "verify": verify, "cert": cert, "proxies": proxies}
                     receive(self, response, request, None, preload=not stream, **how)
                 elif not stream:
@@ -91,6 +92,8 @@ class SendLoop(HTTPAdapter):
                         complete(response, request)
                     else:
                         response.content  # noqa: B018
+                        if "content-encoding" in fields:
+                            verify_decoded(response)
         except Exception as caught:
             how = {"timeout": timeout, "verify": verify, "cert": cert, "proxies": proxies}
             error = unless_of_odd_headers(caught, self, response, request, preload=not stream, **how)
