@@ -32,11 +32,11 @@ FAIR = 0.01
 MOST_WINDOWS = 8
 """Limits of one scope that are kept."""
 FORGOTTEN = 2.0
-"""A window that nobody spoke of for so many of its lengths is gone."""
+"""The number of its lengths after which a window that was not announced again is forgotten."""
 
 
 ALWAYS = float("inf"), 0.0
-"""What must be left, and until when, for no closer look: there is none that would do."""
+"""The remaining number and the moment for which no closer look is needed: none would do."""
 
 
 class Window:
@@ -144,7 +144,7 @@ class Window:
 
 
 class Pace:
-    """What the responses of one scope announced, and when the next send may go.
+    """The announcements of one scope's responses, and the moment of the next send.
 
     :param now: the time.
     """
@@ -222,7 +222,7 @@ class Pace:
         :param now: the time.
         :param due: the moment that was its turn.
         """
-        # What woke up late does not make the next one later.
+        # A send that woke up late does not make the next one later.
         self._last = max(self._last, due, now - 0.05)
         self._on_their_way += 1
 

@@ -32,7 +32,7 @@ def outcome_of(body: bytes = THROTTLED, headers: dict[str, str] | None = None, *
 
 
 def verdict(outcome: Outcome, found: Any = True, **options: Any) -> RetryAction:
-    """What is said where the predicate says so."""
+    """Return the classifier's verdict, with a predicate that returns ``found``."""
     item = ErrorInBodyClassifier(lambda _: found, "THROTTLED", **options)
     return item.classify_retry(outcome, NOTHING)
 

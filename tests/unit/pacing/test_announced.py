@@ -156,7 +156,7 @@ def test_a_malformed_header_is_passed_over(headers: dict[str, str]) -> None:
 
 
 def test_a_malformed_reset_leaves_the_next_one() -> None:
-    """And without any, what remains is known all the same."""
+    """A malformed reset is passed over for the next one; without any, the remaining number is known all the same."""
     headers = {"x-ratelimit-remaining": "1", "x-ratelimit-reset-after": "soon", "x-ratelimit-reset": "7"}
     assert 7 == announced_in(headers, wall=WALL)[0].reset
     assert (

@@ -120,7 +120,7 @@ def test_so_it_is_in_structured_fields(
 
 
 def test_who_comes_to_a_closed_gate_waits_until_it_opens() -> None:
-    """Then it is open for everybody."""
+    """A send waits until the gate opens, which it then is for all."""
     clock = FakeClock()
     gate = gate_with(clock)
     gate.hear(CaseInsensitiveDict(), WALL, hint=Hint(7.0, "retry-after"))
@@ -208,7 +208,7 @@ class TestGates:
         assert gates.first_look("b", headers(98)) is gates.of("b")
 
     def test_a_failure_is_looked_at_always(self) -> None:
-        """Also in a scope that was silent so far."""
+        """A failure's hint makes a gate even in a scope that announced nothing so far."""
         gates = Gates(FakeClock(), DIALECTS, set())
         gates.first_look("a", CaseInsensitiveDict())
         failed = {"throttled": True, "floor": None, "longest": 120.0}
@@ -241,7 +241,7 @@ class TestGates:
         assert expected == waited
 
     def test_so_many_scopes_have_one(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """An open gate goes first; where all are closed, a new scope has none."""
+        """The oldest open gate makes room for a new one; if all gates are closed, a new scope gets no gate."""
         monkeypatch.setattr(gate_module, "MOST_GATES", 2)
         gates = Gates(FakeClock(), DIALECTS, set())
         for scope in "abc":
@@ -300,7 +300,7 @@ class TestAdapters:
         assert [] == clock.sleeps
 
     def test_a_block_can_switch_it_off(self) -> None:
-        """And an inner one on again."""
+        """A block switches pacing off, and an inner block switches it on again."""
         clock = FakeClock()
         adapter = scripted(LIMITED, 200, 200, clock=clock, max_attempts=1)
         send(adapter)
@@ -312,7 +312,7 @@ class TestAdapters:
         assert [7.0] == clock.sleeps
 
     def test_a_deadline_bounds_it(self) -> None:
-        """What cannot be waited for is sent, and gets the server's own answer."""
+        """A send that would wait past its deadline goes at once, and gets the server's own answer."""
         clock = FakeClock()
         adapter = scripted(LIMITED, LIMITED, clock=clock, max_attempts=1, operation_timeout=5)
         send(adapter)
@@ -390,7 +390,7 @@ class TestAdapters:
         assert adapter.strategy.gates.shut
 
     def test_a_scope_of_the_programs_own(self) -> None:
-        """Its server announces; each success of it is looked at, and none of a silent one."""
+        """Each success in an announcing scope is looked at, and no success in a silent one."""
         clock = FakeClock()
         script = [Reply(200, dict(headers(99))), 200, Reply(200, dict(headers(0, 5.5))), 200]
         adapter = scripted(*script, clock=clock, scope=lambda request: request.headers.get("Key", ""))
@@ -411,7 +411,7 @@ class TestAdapters:
 
 @pytest.mark.real_time
 def test_fifty_threads_wait_for_one_hint_in_the_order_in_which_they_came() -> None:
-    """And none of them is refused."""
+    """All fifty threads get through, and the gate is open afterwards."""
     gate = Gates(SystemClockOf(), DIALECTS, set())._made("a")
     gate.hear(CaseInsensitiveDict(), WALL, hint=Hint(0.5, "retry-after"))
     order: list[int] = []
@@ -441,6 +441,6 @@ def SystemClockOf() -> Any:
 
 
 def test_the_url_of_the_tests_is_that_scope() -> None:
-    """Which the tests above name."""
+    """``URL`` is in the scope that the tests above name."""
     assert URL.startswith("https://api.example.com")
     assert requests.Request("GET", URL).prepare().url == URL

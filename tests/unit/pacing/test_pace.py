@@ -69,7 +69,7 @@ def test_what_would_run_dry_is_spaced_to_arrive_just_inside() -> None:
 
 
 def test_nothing_left_closes_until_the_reset() -> None:
-    """Then the next window is taken to be whole, and is spaced over its length."""
+    """With nothing left, sends wait for the reset; the next window is taken to be whole, and spaced over its length."""
     pace = used_up(remaining=0)
     assert 10.5 == pace.due(2.0, 3)
     assert pace.due(10.5, 3) <= 10.5
@@ -78,7 +78,7 @@ def test_nothing_left_closes_until_the_reset() -> None:
 
 
 def test_only_the_share_of_this_process_is_spent() -> None:
-    """What is left fell by ten times as much as this process sent."""
+    """If the limit falls ten times as fast as this process sends, it spends only its share."""
     pace = Pace(0.0)
     for at in range(50):
         pace.hear(told(999 - 10 * at, 10.5 - at * 0.1, 1000), at * 0.1)
@@ -200,7 +200,7 @@ def test_the_next_window_ends_the_spacing_once_nobody_waits() -> None:
 
 
 def test_a_window_of_which_nobody_speaks_is_forgotten() -> None:
-    """So a route that is no longer asked does not hold up the others for ever."""
+    """A route that is no longer used does not hold up the others without end."""
     pace = used_up(remaining=0)
     pace.hear(told(99, 60.0, source="b"), 200.0)
     assert pace.relax(200.0)
@@ -220,7 +220,7 @@ LIMIT = st.builds(Announced, NUMBER, NUMBER, st.none() | NUMBER, st.none() | NUM
 
 @given(st.lists(st.tuples(NUMBER, st.lists(LIMIT, max_size=3), st.sampled_from(["hear", "sent", "hint", "lost"]))))
 def test_nothing_is_due_later_than_the_server_said(steps: list[tuple[float, list[Announced], str]]) -> None:
-    """Whatever it announces: the latest moment that was named, with the spread, bounds every wait."""
+    """For any announcements, every wait ends by the latest moment that the server named, with the spread."""
     pace, now, latest = Pace(0.0), 0.0, 0.0
     for seconds, limits, what in steps:
         now += seconds % 7

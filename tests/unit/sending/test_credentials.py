@@ -62,7 +62,7 @@ def test_it_is_asked_once() -> None:
 
 
 def test_the_new_headers_stay_for_the_retries() -> None:
-    """And retries are counted as ever: the first attempt with the new ones is the operation's first."""
+    """The first attempt with new credentials counts as the operation's first, and retries keep the new headers."""
     calls: list[Any] = []
     adapter = scripted(503, 401, 503, 200, on_unauthorized=renewing(calls))
     response = send(adapter)
@@ -168,7 +168,7 @@ class TestCredentials:
         assert renewals.after(requests.Response(), "a", 0.0, 0.0) is None
 
     def test_so_many_scopes_are_remembered(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Then it begins anew."""
+        """When one scope too many comes, the memory begins anew."""
         monkeypatch.setattr(module, "MOST_SCOPES", 2)
         renewals = Credentials(renewing([]), FakeClock())
         for scope in "abc":

@@ -217,7 +217,7 @@ def test_a_pool_is_not_kept_alive() -> None:
 
 
 def test_of_a_single_address_nothing_is_remembered() -> None:
-    """There is nothing to prefer to it."""
+    """Failures of a name's only address are not recorded, because there is no other one to prefer."""
     memory = AddressMemory(FakeClock())
     Peer(memory, HERE, "A", ("A",), 0.0).failed("reset")
     assert memory.is_empty

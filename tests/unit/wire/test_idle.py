@@ -24,7 +24,7 @@ from .support import SocksProxy, session
 
 
 class Connection:
-    """What a pool keeps, as far as the queue looks at it."""
+    """A kept connection, with the parts that the queue uses."""
 
     closed = 0
 
@@ -129,7 +129,7 @@ class OwnQueue(queue.LifoQueue):  # type: ignore[type-arg]
     ],
 )
 def test_a_queue_that_a_program_chose_is_left_to_it(own: Any, max_idle: Any, expected: Any) -> None:
-    """And so is urllib3's own where no age is too old."""
+    """A pool keeps the queue that a program chose, and urllib3's own if there is no limit of age."""
     chosen = type("Pool", (HTTPConnectionPool,), {"QueueCls": staticmethod(own)})
     with preparing(chosen, max_idle=max_idle)("127.0.0.1", 9) as pool:
         assert expected is type(pool.pool)
@@ -212,7 +212,7 @@ def test_a_path_that_was_forgotten_is_not_used(pause: float, works: bool) -> Non
 
 
 def options_of(made: requests.Session, url: str, **how: Any) -> list[int]:
-    """What the socket of a connection says: whether it is probed, after which silence, and how often."""
+    """Return a connection's socket options: whether it is probed, after which silence, and how often."""
     names = ("TCP_KEEPIDLE" if hasattr(socket, "TCP_KEEPIDLE") else "TCP_KEEPALIVE", "TCP_KEEPINTVL")
     with made.get(url, stream=True, **how) as response:
         sock = response.raw._connection.sock
@@ -245,7 +245,7 @@ def test_probes_do_not_replace_the_usual_options() -> None:
 
 
 def test_a_callers_own_socket_options_win() -> None:
-    """Then there is no probe that it did not ask for."""
+    """Options that a caller set itself are not added to, so there is no probe."""
     with FaultServer() as server, requests.Session() as made:
         made.trust_env = False
         made.mount("http://", OwnOptions())
@@ -254,7 +254,7 @@ def test_a_callers_own_socket_options_win() -> None:
 
 @pytest.mark.parametrize("own", [[(socket.IPPROTO_TCP, 5, 7)], [], None])
 def test_a_programs_own_default_wins(own: Any) -> None:
-    """What it set for every connection of urllib3 comes later, and so is what counts."""
+    """The program's default options come after ours, so they win."""
     connection = urllib3.connection.HTTPConnection("127.0.0.1", 9, socket_options=own)
     idle.keep_alive(connection)
     assert [*keep_alive_options(), *(own or [])] == connection.socket_options

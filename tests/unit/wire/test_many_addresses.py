@@ -300,7 +300,7 @@ def test_a_snapshot_shows_the_strategy_as_well() -> None:
 
 
 def test_while_retries_are_off_urllib3_connects(monkeypatch: pytest.MonkeyPatch, servers: Any) -> None:
-    """Then the adapter is a plain one."""
+    """With retries off the adapter is a plain one, and urllib3 connects."""
     monkeypatch.setattr(connect_module, "Race", None)
     servers[1].script([Reply(503)])
     resolving(monkeypatch, (B, servers[1].port), (A, servers[0].port))
@@ -341,7 +341,7 @@ def unresolvable(kind: str) -> Any:
 @pytest.mark.parametrize("kind", ["error", "gaierror", "empty", "label", "refused", "silent"])
 @pytest.mark.parametrize("options", [{}, {"operation_timeout": 20}])
 def test_failures_to_connect_are_those_of_urllib3(monkeypatch: pytest.MonkeyPatch, kind: str, options: Any) -> None:
-    """The same types all the way down, and the same texts."""
+    """A failure to connect has urllib3's exception types, causes included, and its texts."""
     with contextlib.ExitStack() as stack:
         url, port = URL, 0
         if kind == "label":

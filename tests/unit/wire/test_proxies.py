@@ -164,7 +164,7 @@ def test_a_socks_socket_is_made_as_asked_for(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_an_interruption_comes_through(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a signal's handler raised is nobody's refusal."""
+    """An exception of a signal's handler is not taken for a proxy's refusal."""
     monkeypatch.setattr(proxies, "is_interruption", lambda error: True)
     mine = OSError("by the handler")
 
@@ -258,7 +258,7 @@ def test_tls_within_tls_ends_by_the_deadline(way: Any, answer: Any) -> None:
 
 
 def test_only_a_proxy_that_speaks_tls_makes_a_difference() -> None:
-    """And a socket that is none of Python's own is left as it is."""
+    """Only a proxy over TLS needs preparation; a connection of another kind is left as it is."""
 
     class Strange:
         """A connection whose TLS is another library's."""

@@ -199,7 +199,7 @@ def test_the_time_that_is_left_is_that_of_each_address() -> None:
 
 
 def test_a_deadline_ends_the_race(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What had its 250 ms by then is noted."""
+    """At the deadline, addresses that had their 250 ms are noted as failed."""
     with hanging_port() as hanging, under(5) as clock, nothing_left():
         monkeypatch.setattr(racing, "LATER_DELAY", NEVER)
         monkeypatch.setattr(selectors.DefaultSelector, "select", lambda *_: clock.advance(5) or [])
@@ -285,7 +285,7 @@ def test_the_winner_has_its_options_and_its_source() -> None:
 
 
 def test_an_address_that_cannot_be_bound_has_failed() -> None:
-    """As in urllib3 a source of the other family rules an address out, and the next one is tried."""
+    """As in urllib3, a source of the other family rules an address out, and the next one is tried."""
     with listening() as port:
         race = Race([Candidate("1", V6, 6, ("::1", port, 0, 0)), at(port, 2)], How(5, ("127.0.0.3", 0), ()))
         with raced(race) as (_, name):
@@ -293,7 +293,7 @@ def test_an_address_that_cannot_be_bound_has_failed() -> None:
 
 
 def test_a_family_that_the_system_lacks_has_failed() -> None:
-    """There is no socket to close then."""
+    """A family that the system lacks leaves no socket to close, and the next address is tried."""
     with listening() as port:
         race = Race([Candidate("1", 9999, 6, ("::1", port, 0, 0)), at(port, 2)], PLAIN)
         with raced(race) as (_, name):

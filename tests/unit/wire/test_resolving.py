@@ -150,7 +150,7 @@ def test_if_all_are_stuck_the_caller_hears_it_at_once() -> None:
 
 
 def test_if_all_are_busy_the_caller_waits_for_its_turn() -> None:
-    """Somebody waits for each of them, so one will be free."""
+    """Every busy thread has a waiting caller, so the next caller waits for one to be free."""
     lookups, busy = Lookups(1), Resolver()
     first = Waiter(lookups, Question(busy, "a.test", ()))
     busy.was_asked.acquire(timeout=60)
@@ -248,7 +248,7 @@ def test_addresses_are_told_from_names(host: str, expected: bool) -> None:
 
 
 def asked_in_thread(monkeypatch: pytest.MonkeyPatch, host: str, deadline: Deadline | None) -> bool:
-    """Whether the resolver was called in another thread than this one."""
+    """Return True if the resolver was called in another thread than this one."""
     threads: list[Any] = []
 
     def getaddrinfo(*question: Any) -> Any:
@@ -268,7 +268,7 @@ def asked_in_thread(monkeypatch: pytest.MonkeyPatch, host: str, deadline: Deadli
 def test_only_a_name_under_a_deadline_gets_a_thread(
     monkeypatch: pytest.MonkeyPatch, host: str, bounded: bool, expected: bool
 ) -> None:
-    """And a replaced ``getaddrinfo`` is the one that is called."""
+    """Only a name under a deadline is looked up in a thread; a replaced ``getaddrinfo`` is called either way."""
     clock = FakeClock()
     assert expected is asked_in_thread(monkeypatch, host, Deadline(60, clock) if bounded else None)
 
@@ -287,7 +287,7 @@ NAMES_UNRESOLVED = getattr(uex, "NameResolutionError", uex.NewConnectionError)
     ],
 )
 def test_failures_are_urllib3s(monkeypatch: pytest.MonkeyPatch, answer: Any, error: Any, expected: Any) -> None:
-    """As without a deadline; what is no network's failure comes as it is."""
+    """Failures are named as without a deadline; an exception that is not the network's stays as it is."""
     monkeypatch.setattr(socket, "getaddrinfo", Resolver(answer, error).at_once())
     with this_thread.under(Deadline(60, FakeClock())), pytest.raises(Exception) as caught:  # noqa: PT011
         resolve(urllib3_connection(), "a.test", 80)
@@ -355,7 +355,7 @@ def test_a_signal_interrupts_the_wait(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(program: str, **environment: str) -> str:
-    """What a program prints; it has a minute, of which only a defect takes much."""
+    """Return the output of a program; it has ample time, which only a defect uses up."""
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(program)],
         capture_output=True,
