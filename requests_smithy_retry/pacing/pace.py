@@ -22,9 +22,9 @@ SPREAD = 0.1
 MEMORY = 0.5
 """The weight of each window in the share of this process, as a part of the weight of the one after it."""
 MOVES = 0.25
-"""A reset that moved on by so great a part of its window, in small steps, is none of a fixed window."""
+"""The part of a window by which its reset must move on, in small steps, to show that the window is not fixed."""
 EVEN = 0.05
-"""Of a limit that comes back all the time, so great a part is kept in hand."""
+"""The part of a steadily refilled limit that is kept in hand."""
 FASTEST, SLOWEST = 2.0, 0.25
 """The most and the least, as parts of the usual rate, that go where more or less than that is left."""
 FAIR = 0.01

@@ -37,13 +37,13 @@ def gate_with(clock: FakeClock | None = None) -> Gate:
 
 
 def headers(remaining: object, reset: object = 10.5, limit: object = 100, **more: str) -> Mapping[str, str]:
-    """One announced limit."""
+    """Return the headers of one announced limit."""
     named = {"X-RateLimit-Remaining": remaining, "X-RateLimit-Reset": reset, "X-RateLimit-Limit": limit, **more}
     return CaseInsensitiveDict({name: str(value) for name, value in named.items()})
 
 
 def test_an_open_gate_is_asked_by_nobody() -> None:
-    """It is in neither set while there is plenty, and in both from when there is not."""
+    """An open gate is in neither set while plenty is left, and in both from then on."""
     gate = gate_with()
     gate.look(headers(99))
     assert not gate.is_limiting
@@ -164,7 +164,7 @@ class ClockThatTells(FakeClock):
 
 
 def test_a_reset_says_more_exactly_what_a_retry_after_rounds_up() -> None:
-    """Where both are the same moment."""
+    """A reset is more exact than a ``Retry-After`` for the same moment, which is rounded up."""
     gate = gate_with()
     gate.hear(headers(0, 6.3), WALL, hint=Hint(7.0, "retry-after"))
     assert (6.3, "x-ratelimit-reset") == gate.enter(None, 120.0)
@@ -174,7 +174,7 @@ def test_a_reset_says_more_exactly_what_a_retry_after_rounds_up() -> None:
 
 
 def test_one_who_is_interrupted_makes_room() -> None:
-    """Nobody waits for it."""
+    """An interrupted waiter leaves the line, and the others do not wait for it."""
     gate = gate_with(InterruptedClock())
     gate.hear(CaseInsensitiveDict(), WALL, hint=Hint(7.0, "retry-after"))
     with pytest.raises(KeyboardInterrupt):
@@ -191,7 +191,7 @@ class InterruptedClock(FakeClock):
 
 
 def test_a_child_of_a_fork_has_nobody_waiting() -> None:
-    """Those who waited are in the parent."""
+    """The waiting threads are in the parent, so a forked child has no waiter."""
     gate = gate_with()
     gate._waiters.append(threading.Condition())
     gate.renew_lock()
@@ -200,7 +200,7 @@ def test_a_child_of_a_fork_has_nobody_waiting() -> None:
 
 class TestGates:
     def test_a_silent_scope_is_looked_at_once(self) -> None:
-        """Its first success tells."""
+        """The first success of a scope tells that it announces nothing, and later ones are not looked at."""
         gates = Gates(FakeClock(), DIALECTS, set())
         assert gates.first_look("a", CaseInsensitiveDict()) is None
         assert gates.first_look("a", headers(5)) is None
@@ -265,7 +265,7 @@ LIMITED = Reply(429, {"Retry-After": "7"})
 
 class TestAdapters:
     def test_one_operations_hint_holds_the_next_one_back(self) -> None:
-        """Though its first attempt met no failure, and it says so."""
+        """An operation's first attempt waits for an earlier operation's hint, and its history says so."""
         clock = FakeClock()
         adapter = scripted(LIMITED, 200, 200, 200, clock=clock, max_attempts=1)
         assert 429 == send(adapter).status_code
@@ -276,7 +276,7 @@ class TestAdapters:
         assert 0.0 == retry_history(send(adapter)).attempts[0].gate_wait
 
     def test_another_scope_is_not_held_back(self) -> None:
-        """Its server said nothing."""
+        """A scope whose server announced nothing is not held back by another's."""
         clock = FakeClock()
         adapter = scripted(LIMITED, 200, clock=clock, max_attempts=1)
         send(adapter)
@@ -347,7 +347,7 @@ class TestAdapters:
         assert 9.5 < clock.now() < 10.5
 
     def test_a_user_adds_a_dialect_in_one_line(self) -> None:
-        """It counts for the gate and for the delay."""
+        """A dialect that a user adds counts for the gate and for the delay."""
         clock = FakeClock()
         acme = RateLimitDialect("acme-left", reset="acme-next")
         limited = Reply(429, {"acme-left": "0", "acme-next": "3s"})
@@ -356,7 +356,7 @@ class TestAdapters:
         assert (acme,) == adapter.retry_config.pacing
 
     def test_a_failure_without_a_response_is_no_send_on_its_way(self) -> None:
-        """It will not be answered any more."""
+        """A send that got no response does not count as one on its way."""
         clock = FakeClock()
         adapter = scripted(
             Reply(200, dict(headers(99))),
@@ -371,7 +371,7 @@ class TestAdapters:
         assert 2 == len(retry_history(response).attempts)
 
     def test_a_retry_tells_what_it_waited(self) -> None:
-        """By way of an operation, as with a deadline, a listener, or in adaptive mode."""
+        """With an operation, as in adaptive mode, the record has the wait at the gate."""
         clock = FakeClock()
         adapter = scripted(LIMITED, 503, 200, clock=clock, mode="adaptive", max_attempts=1)
         send(adapter)
@@ -381,7 +381,7 @@ class TestAdapters:
 
     @pytest.mark.parametrize("strategy", [SimpleRetryStrategy, StandardRetryStrategy])
     def test_a_copy_begins_with_open_gates(self, strategy: Any) -> None:
-        """As with a full quota."""
+        """A copy begins with open gates, as with a full quota."""
         adapter = scripted(LIMITED, strategy=strategy(max_attempts=1, clock=FakeClock()))
         send(adapter)
         for made in (copy.copy(adapter.strategy), pickle.loads(pickle.dumps(adapter.strategy))):
@@ -399,7 +399,7 @@ class TestAdapters:
         assert [5.5] == clock.sleeps
 
     def test_an_announcing_origin_keeps_its_quota(self) -> None:
-        """Its first-try successes are told to the quota, as those of any other."""
+        """The first-try successes of an announcing origin are told to the quota like those of any other."""
         adapter = scripted(*[Reply(200, dict(headers(99)))] * 3, clock=FakeClock(), quota="payoff")
         bucket = adapter.strategy.bucket("https://api.example.com:443")
         bucket.settle()

@@ -621,7 +621,7 @@ def test_a_chunk_of_negative_size_breaks_off() -> None:
 
 @pytest.mark.parametrize("way", ["raw.read(n)", "iter_content"])
 def test_an_interruption_is_not_a_break(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a signal's handler raises while a body is read is not mended."""
+    """An exception of a signal's handler while a body is read does not lead to a continuation."""
     monkeypatch.setattr(body_module, "is_interruption", lambda error: True)
     shelf = Shelf(100_000)
     with FaultServer(shelf) as server, session() as made:

@@ -61,7 +61,7 @@ def test_a_whole_body_with_a_strong_validator_may_be_continued(headers: dict[str
     ],
 )
 def test_what_may_not_be_continued(method: str, status: int, headers: dict[str, str], why: str) -> None:
-    """Each reason has its phrase."""
+    """A response that may not be continued has a phrase with the reason."""
     found = resumable(prepare(method), answer(status, **headers))
     assert isinstance(found, str)
     assert why in found
@@ -145,7 +145,7 @@ def test_no_other_status_fits(status: int) -> None:
 
 
 def test_a_date_is_held_to_as_an_entity_tag_is() -> None:
-    """Under a Last-Modified the rest has to have the same one."""
+    """Under a Last-Modified, the rest must have the same one, as with an entity tag."""
     plan = Resumable("last-modified", OLD, "", 0, 20, 20)
     assert Piece(20, 20) == plan.fit(answer(206, last_modified=OLD, content_range="bytes 7-19/20"), 7)
     assert isinstance(plan.fit(answer(206, last_modified=DATE, content_range="bytes 7-19/20"), 7), str)

@@ -72,7 +72,7 @@ def test_a_place_for_a_connection_has_no_age(how: Any) -> None:
 
 @pytest.mark.parametrize("how", [{"block": False}, {"block": True, "timeout": 0.001}])
 def test_an_empty_queue_is_empty(how: Any) -> None:
-    """It says so as the standard library's does, full and empty."""
+    """An empty queue and a full one behave as those of the standard library do."""
     kept = KeptConnections(1, 55, FakeClock().now)
     with pytest.raises(queue.Empty):
         kept.get(**how)
@@ -93,7 +93,7 @@ def test_who_waits_gets_a_connection_that_is_put_back() -> None:
 
 
 def test_threads_share_it() -> None:
-    """Nothing is lost and nothing is handed out twice."""
+    """Threads that share the queue lose no connection, and get none twice."""
     kept, taken = KeptConnections(8, 55, FakeClock().now), []
     for number in range(8):
         kept.put(number, block=False)
@@ -116,7 +116,7 @@ def test_threads_share_it() -> None:
 
 
 class OwnQueue(queue.LifoQueue):  # type: ignore[type-arg]
-    """As gevent's users set one."""
+    """A queue such as gevent's users set."""
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_a_queue_that_a_program_chose_is_left_to_it(own: Any, max_idle: Any, exp
 
 
 def test_classes_by_another_clock_are_not_kept() -> None:
-    """Those by the machine's are made once."""
+    """Pool classes with another clock than the machine's are not cached."""
     ages = [preparing(HTTPConnectionPool, max_idle=age) for age in (1, 1, 2)]
     own = [preparing(HTTPConnectionPool, max_idle=1, clock=FakeClock()) for _ in range(2)]
     assert (True, False, False) == (ages[0] is ages[1], ages[1] is ages[2], own[0] is own[1])
@@ -182,7 +182,7 @@ def test_each_kind_of_pool_goes_by_it(way: str, made_by: Any, pool_block: bool) 
     [({}, 2), ({"max_idle": None}, 1), ({"max_idle": 1000}, 1), ({"max_idle": 0}, 2), ({"enabled": False}, 1)],
 )
 def test_max_idle_is_below_the_usual_minute_of_load_balancers(options: Any, connections: int) -> None:
-    """None is never, 0 is always; an adapter that is switched off keeps connections as a plain one does."""
+    """By default connections are kept for less than a minute; None means no limit of age, and 0 none at all."""
     clock = FakeClock()
     with FaultServer() as server, session(clock=clock, **options) as made:
         made.get(server.url)

@@ -97,7 +97,7 @@ def abandon(lookups: Lookups, resolver: Resolver, *hosts: str) -> None:
 
 @pytest.mark.parametrize("resolver", [Resolver(["1"]).at_once(), Resolver(error=OSError("no")).at_once()])
 def test_an_answer_comes_back(resolver: Resolver) -> None:
-    """So does an exception, without a traceback that would keep frames alive."""
+    """The resolver's answer comes back; so does its exception, without a traceback that would keep frames alive."""
     answer, error = Lookups().find(Question(resolver, "a.test", (80,)), long_time)
     assert (None, resolver.error) == (getattr(error, "__traceback__", None), error)
     assert ("found" if resolver.error else ["1"]) == (answer or "found")
@@ -132,7 +132,7 @@ def test_the_same_question_is_asked_once_at_a_time() -> None:
 
 
 def test_a_stuck_name_takes_one_thread_however_often_it_is_tried() -> None:
-    """So retries leave the other threads to other names."""
+    """A stuck name takes one thread however often it is retried, which leaves the others to other names."""
     lookups, stuck = Lookups(2), Resolver()
     abandon(lookups, stuck, *["sick.test"] * 5)
     assert ("found", None) == lookups.find(Question(Resolver().at_once(), "well.test", ()), long_time)
@@ -141,7 +141,7 @@ def test_a_stuck_name_takes_one_thread_however_often_it_is_tried() -> None:
 
 
 def test_if_all_are_stuck_the_caller_hears_it_at_once() -> None:
-    """It is told for which names, and need not wait for its deadline."""
+    """If all threads are stuck, the caller is told at once for which names, before its deadline."""
     lookups, stuck = Lookups(2), Resolver()
     abandon(lookups, stuck, "b.test", "a.test")
     with pytest.raises(Stuck, match=r"^a\.test, b\.test$"):
@@ -190,7 +190,7 @@ def test_who_waits_for_a_turn_hears_that_all_are_stuck() -> None:
 
 
 def test_where_no_thread_can_be_had_the_name_is_resolved_in_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    """At the end of the interpreter, say: late is better than never."""
+    """If no thread can be started, as at the interpreter's end, the name is resolved in place."""
 
     def refuse(self: Any) -> None:
         raise RuntimeError("can't start new thread")
@@ -203,7 +203,7 @@ def test_where_no_thread_can_be_had_the_name_is_resolved_in_place(monkeypatch: p
 
 
 def test_a_forked_child_begins_without_threads() -> None:
-    """It takes no thread of its parent's for its own, whatever they still do."""
+    """A forked child does not count its parent's threads as its own."""
     lookups, stuck = Lookups(1), Resolver()
     abandon(lookups, stuck, "a.test")
     (thread,) = [thread for thread in threading.enumerate() if thread.name == "resolves a.test"]
@@ -243,7 +243,7 @@ def test_the_resolver_sees_the_callers_context() -> None:
     ],
 )
 def test_addresses_are_told_from_names(host: str, expected: bool) -> None:
-    """To resolve an address is only to read it."""
+    """An address, with or without a zone, is told from a name."""
     assert expected is is_numeric(host)
 
 
@@ -300,7 +300,7 @@ def urllib3_connection() -> Any:
 
 
 def test_too_many_stuck_names_are_a_connect_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its message says why."""
+    """The message of the time-out says that too many names are stuck."""
     stuck = Resolver()
     monkeypatch.setattr(resolving, "_lookups", Lookups(1))
     monkeypatch.setattr(socket, "getaddrinfo", stuck)
@@ -333,12 +333,12 @@ def test_a_resolver_that_does_not_answer_is_left_in_time(monkeypatch: pytest.Mon
 @pytest.mark.real_time
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no interval timers here")
 def test_a_signal_interrupts_the_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its handler's exception comes through; without a thread it would wait for the resolver."""
+    """The handler's exception propagates during the wait, which a resolver without a thread would prevent."""
     stuck = Resolver()
     monkeypatch.setattr(socket, "getaddrinfo", stuck)
 
     class Alarm(Exception):
-        """Of the program's own."""
+        """An exception of the program's own."""
 
     def interrupt(number: int, frame: Any) -> None:
         raise Alarm
@@ -390,7 +390,7 @@ first = ask()
 
 @pytest.mark.real_time
 def test_a_stuck_thread_does_not_hold_up_the_end_of_the_program() -> None:
-    """It would be waited for if it were no daemon."""
+    """The thread is a daemon, so the program's end does not wait for it."""
     assert "late" == run(STUCK + "print(first)")
 
 
