@@ -94,7 +94,7 @@ class Scene:
         self._real = socket.getaddrinfo
 
     def set(self, kind: str, count: int, sick: int) -> None:
-        """Have the name stand for so many addresses, of which the first ones are sick."""
+        """Have the name stand for a number of addresses, of which the first ones are sick."""
         self.found = [_info(f"127.0.0.{number + 2}", self.ports[kind]) for number in range(sick)]
         self.found += [_info(f"127.0.1.{number + 2}", self.ports[HEALTHY]) for number in range(count - sick - 1)]
         self.found.append(_info("::1" if _has_v6(self.ports[HEALTHY]) else "127.0.0.1", self.ports[HEALTHY]))
@@ -157,7 +157,7 @@ class Client(NamedTuple):
     """A client to compare.
 
     :param title: the caption of its column.
-    :param session: makes a session that makes so many attempts.
+    :param session: makes a session with the given number of attempts.
     :param wrap: wraps its call.
     """
 

@@ -39,8 +39,8 @@ MISDEEDS = (
     *("redirects", "503", "changes", "weakens", "drops its ETag", "other coding", "too much"),
     *("ignores If-Range", "ignores If-Range", "lies"),
 )
-"""What a server does wrong when it is asked for the rest. That it lies about where its bytes are from can be known by a
-digest alone, so it does that only to who has one."""
+"""The faults of a server that is asked for the rest of a body. Only a digest shows that it lies about the position of
+its bytes, so it lies only to clients with a digest."""
 FULL_DATE, OLD_DATE = "Sun, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 07:00:00 GMT"
 
 

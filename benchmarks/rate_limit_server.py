@@ -81,7 +81,7 @@ class SlidingWindow:
 
 
 class TokenBucket:
-    """A burst of half a second's requests, and so many tokens a second."""
+    """A limiter that allows a burst of half a second's requests, and ``limit`` tokens a second."""
 
     def __init__(self, limit: int) -> None:
         self.limit, self.size = limit, limit / 2

@@ -169,7 +169,7 @@ def measure(name: str, kind: str, size: tuple[int, int], seconds: float) -> dict
 def figures(
     seen: list[tuple[float, bool, str]], took: list[tuple[float, bool]], processes: int, seconds: float
 ) -> dict[str, float]:
-    """What the server saw from its second window on, and how long operations took."""
+    """Return the figures of the server from its second window on, and the durations of operations."""
     first = seen[0][0]
     late = [(ok, client) for when, ok, client in seen if WINDOW <= when - first < seconds]
     passed = Counter(client for ok, client in late if ok)

@@ -317,7 +317,7 @@ class RetryAdapter(CopiedAfresh, SendLoop):
         return AdapterSnapshot(None if of_strategy is None else of_strategy(), self.addresses.snapshot())
 
     def _use_our_pools(self) -> None:
-        # Missing during construction, and for ever if init_poolmanager makes none.
+        # The attribute is missing during construction, and stays missing if init_poolmanager makes no pool manager.
         self._make_ours(getattr(self, "poolmanager", None))
 
     def _make_ours(self, manager: Any) -> None:

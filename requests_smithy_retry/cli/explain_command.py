@@ -80,7 +80,7 @@ def failing(name: str, *, unwritten: bool) -> Callable[[PreparedRequest], Except
     """Return the step of an attempt that fails with an exception of this name.
 
     :param unwritten: the exception came before any byte of the request was written.
-    :raises LookupError: if requests, urllib3 and Python have none that can be made.
+    :raises LookupError: if requests, urllib3 and Python have no such exception that can be made.
     """
     exception_named(name)
 

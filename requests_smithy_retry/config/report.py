@@ -65,7 +65,7 @@ def as_table(settings: Iterable[Setting]) -> str:
 
 
 def summary(settings: Iterable[Setting]) -> str:
-    """Return one line: what somebody set, each with its source, and what matters most."""
+    """Return one line: the options that were set, each with its source, and the most important defaults."""
     defaults = ("default", "from retry_spec")
     shown = (item for item in settings if item.name in ALWAYS_SHOWN or not item.source.startswith(defaults))
     return ", ".join(f"{item.name}={item.value!r} [{item.source}]" for item in shown)

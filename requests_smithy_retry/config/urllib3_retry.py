@@ -41,7 +41,7 @@ def translate_retry(retry: Retry) -> dict[str, Any]:
         )
     if isinstance(retry, OptionsRetry):
         return retry.asked_for()
-    # What HTTPAdapter itself has by default retries nothing and raises for no status.
+    # The default of HTTPAdapter itself retries nothing and raises for no status.
     return {"max_attempts": 1} if retry.total == 0 and not retry.status_forcelist else _options_of(retry)
 
 

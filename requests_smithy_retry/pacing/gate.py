@@ -1,7 +1,7 @@
 """The gate of a scope (contract 7.4): holds sends back while its server has announced that it would refuse them.
 
-What is decided is decided in :mod:`.pace`; here are a lock, a clock and the waiting. Whoever waits holds no connection.
-They go in the order in which they came, each no later than its bounds; then it is sent, whatever the gate says.
+The decisions are made in :mod:`.pace`; here are a lock, a clock and the waiting. A waiting send holds no connection.
+Sends go in the order in which they came, each no later than its bounds; then it is sent even if the gate is closed.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from .server_hints import AMZ_HEADER, Hint, read_hint
 MOST_GATES = 1024
 """The most scopes that have a gate."""
 AT_ONCE = 1e-6
-"""A shorter wait, in seconds, is none."""
+"""A wait shorter than this, in seconds, is not made."""
 ROUNDING = 1.0
 """A ``Retry-After`` in whole seconds is up to so much later than the reset that it means."""
 
-# What is left, in each shape of a header: a number, "r=5" of a structured field, or "remaining=5".
+# The remaining number, in each shape of a header: a number, "r=5" of a structured field, or "remaining=5".
 _left_in = re.compile(r"(?:^|;[ \t]*r=|remaining=)([0-9]+)").findall
 
 
@@ -57,7 +57,7 @@ class Gate:
         renew_lock_after_fork(self)
 
     def renew_lock(self) -> None:
-        """Make the lock anew, after a fork; whoever waited is not in the child."""
+        """Make the lock anew, after a fork; the waiting threads do not exist in the child."""
         self._lock = threading.Lock()
         self._waiters: deque[threading.Condition] = deque()
 
@@ -133,7 +133,7 @@ class Gate:
     def enter(self, deadline: float | None, longest: float) -> tuple[float, str]:
         """Wait for the turn of a send. Its response is to be heard, or :meth:`lost` called.
 
-        :param deadline: the wait ends before it, on the clock; None: there is none.
+        :param deadline: the wait ends before it, on the clock; None: no deadline.
         :param longest: the longest wait in seconds.
         :returns: the seconds that it took, and the header behind it.
         """

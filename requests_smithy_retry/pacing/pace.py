@@ -22,9 +22,9 @@ SPREAD = 0.1
 MEMORY = 0.5
 """The weight of each window in the share of this process, as a part of the weight of the one after it."""
 MOVES = 0.25
-"""A reset that moved on by so great a part of its window, in small steps, is none of a fixed window."""
+"""The part of a window by which its reset must move on, in small steps, to show that the window is not fixed."""
 EVEN = 0.05
-"""Of a limit that comes back all the time, so great a part is kept in hand."""
+"""The part of a steadily refilled limit that is kept in hand."""
 FASTEST, SLOWEST = 2.0, 0.25
 """The most and the least, as parts of the usual rate, that go where more or less than that is left."""
 FAIR = 0.01
@@ -32,11 +32,11 @@ FAIR = 0.01
 MOST_WINDOWS = 8
 """Limits of one scope that are kept."""
 FORGOTTEN = 2.0
-"""A window that nobody spoke of for so many of its lengths is gone."""
+"""The number of its lengths after which a window that was not announced again is forgotten."""
 
 
 ALWAYS = float("inf"), 0.0
-"""What must be left, and until when, for no closer look: there is none that would do."""
+"""The remaining number and the moment for which no closer look is needed: none would do."""
 
 
 class Window:
@@ -144,7 +144,7 @@ class Window:
 
 
 class Pace:
-    """What the responses of one scope announced, and when the next send may go.
+    """The announcements of one scope's responses, and the moment of the next send.
 
     :param now: the time.
     """
@@ -222,7 +222,7 @@ class Pace:
         :param now: the time.
         :param due: the moment that was its turn.
         """
-        # What woke up late does not make the next one later.
+        # A send that woke up late does not make the next one later.
         self._last = max(self._last, due, now - 0.05)
         self._on_their_way += 1
 

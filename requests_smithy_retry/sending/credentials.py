@@ -49,7 +49,7 @@ class Credentials:
         renew_lock_after_fork(self)
 
     def renew_lock(self) -> None:
-        """Begin anew, after a fork: whoever was renewing is not in the child."""
+        """Begin anew, after a fork: a thread that was renewing does not exist in the child."""
         self._renewals: dict[str, _Renewal] = {}
 
     def after(self, response: Response, scope: str, started: float, seconds: float | None) -> Headers | None:

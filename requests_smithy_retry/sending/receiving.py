@@ -145,10 +145,10 @@ def _names(response: Response) -> Collection[str]:
 
 
 def _checks(response: Response, names: Collection[str], is_wanted: bool) -> Checks | None:
-    """Return the checks of the digests that were sent; None if there are none, or if they are switched off."""
+    """Return the checks of the digests that were sent; None if no digest was sent, or if they are switched off."""
     if not is_wanted or not 200 <= response.status_code < 300 or DIGEST_FIELDS.isdisjoint(names):
         return None
-    headers = CaseInsensitiveDict(response.headers)  # somebody may have given it others
+    headers = CaseInsensitiveDict(response.headers)  # the response may have been given another class of headers
     return Checks(expected_digests(headers, response.status_code)) or None
 
 
@@ -157,7 +157,7 @@ def unless_of_odd_headers(
 ) -> Exception | None:
     """Return the error of an attempt; but receive the body if the error is that :data:`is_plain` could not be asked.
 
-    So it is where somebody gave the response headers of another class than that of requests.
+    That is the case if the response was given headers of another class than that of requests.
 
     :param how: the other arguments of :func:`receive`.
     """

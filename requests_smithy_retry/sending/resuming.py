@@ -14,7 +14,7 @@ from ..pacing.server_hints import parse_http_date
 
 PARTIAL = 206
 STRONG_AFTER = 60.0
-"""A date counts as a strong validator if the answer was made so many seconds later (RFC 9110 8.8.2.2)."""
+"""Seconds between a date and its answer from which on it is a strong validator (RFC 9110 8.8.2.2)."""
 
 _ETAG = re.compile(r'"[\x21\x23-\x7e\x80-\xff]*"')
 _RANGE = re.compile(r"bytes=(?:[0-9]{1,18}-[0-9]{0,18}|-[0-9]{1,18})", re.IGNORECASE)

@@ -18,11 +18,11 @@ from ..clock import Clock
 from .state import this_thread
 
 FIRST_PERIOD = 30.0
-"""An address is avoided for so long after its first failure, in seconds."""
+"""The period in seconds for which an address is avoided after its first failure."""
 LONGEST_PERIOD = 300.0
-"""An address is avoided for so long at most, in seconds."""
+"""The longest period in seconds for which an address is avoided."""
 FORGOTTEN_AFTER = 300.0
-"""A failure is forgotten so many seconds after its period: the next one is a first one."""
+"""Seconds after its period at which a failure is forgotten: the next one counts as the first."""
 MOST_ORIGINS = 1024
 """The most origins of which failures are remembered; the oldest go first."""
 MOST_ADDRESSES = 64

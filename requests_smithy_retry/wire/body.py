@@ -68,7 +68,7 @@ class WatchedBody:
         self.is_broken: bool = False
         """The current connection broke off within the body."""
         self.mend: Callable[[WatchedBody, Exception], None] | None = None
-        """Has the body continue over another connection, or raises what its reader shall get."""
+        """Has the body continue over another connection, or raises the exception for its reader."""
         self.heard: Callable[[WatchedBody], None] | None = None
         """Is told after each part that came."""
 
@@ -105,7 +105,7 @@ class WatchedBody:
         return getattr(self._raw(), "_pool", None)
 
     def read(self, amt: int | None = None) -> bytes:
-        """Read so many bytes, or all; fewer only at the end, or before an error, which the next read raises."""
+        """Read ``amt`` bytes, or all; fewer only at the end, or before an error, which the next read raises."""
         if amt is None or amt < 0:
             return b"".join(iter(self.read1, b""))
         parts: list[bytes] = []
@@ -125,7 +125,7 @@ class WatchedBody:
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def read1(self, amt: int | None = None) -> bytes:
-        """Read what one ``recv`` brings, at most so many bytes."""
+        """Read the bytes of one ``recv``, at most ``amt``."""
         if amt == 0:
             return b""
         data = self._receive(PART if amt is None or amt < 0 else amt)
@@ -134,7 +134,7 @@ class WatchedBody:
         return data
 
     def _safe_read(self, amt: int) -> bytes:
-        """Read exactly so many bytes of a chunk, or its end."""
+        """Read exactly ``amt`` bytes of a chunk, or its end."""
         if self._announced == 0:
             return _CRLF
         parts: list[bytes] = []
@@ -147,7 +147,7 @@ class WatchedBody:
                 parts.append(part)
                 left -= len(part)
         except BaseException:
-            self._ahead = b"".join(parts) + self._ahead  # for whoever goes on reading once the body is mended
+            self._ahead = b"".join(parts) + self._ahead  # for the next read, once the body is mended
             raise
         self._announced -= amt
         return b"".join(parts)
@@ -169,7 +169,7 @@ class WatchedBody:
         :param total: the length of this body.
         """
         raw = self._raw()
-        assert raw is not None  # somebody is reading it
+        assert raw is not None  # the response is being read
         self.let_go()
         for name in ("_connection", "_pool", "_sock_shutdown"):
             setattr(raw, name, getattr(other, name, None))
@@ -201,7 +201,7 @@ class WatchedBody:
         self._ahead += self._from_wire(PART)
 
     def _receive(self, most: int) -> bytes:
-        """Return up to so many bytes; none only at the end. Where the wire breaks off, go on over another one."""
+        """Return up to ``most`` bytes; no byte only at the end. If the wire breaks off, go on over another one."""
         if self._is_over and self._failure is None and not self._ahead:
             return b""
         return self._mended(lambda: self._from_here(most))

@@ -183,7 +183,7 @@ def _hasher(algorithm: str) -> Hasher | None:
 
 
 def _crc32c() -> Callable[[bytes, int], int] | None:
-    """Return the CRC-32C of a library that is installed; None if there is none."""
+    """Return the CRC-32C of an installed library, or None."""
     try:
         google: Any = importlib.import_module("google_crc32c")
     except ImportError:

@@ -165,7 +165,7 @@ def _class(pool_class: Any, waits: bool, max_idle: float | None, clock: Clock) -
 
 
 _kept_class = functools.lru_cache(256)(_class)
-"""The same, made once: ``requests.get`` makes an adapter for each call."""
+"""The same class for the same arguments, made once: ``requests.get`` makes an adapter for each call."""
 
 
 def use_our_pools(manager: Any, addresses: AddressMemory, max_idle: float | None = None) -> None:

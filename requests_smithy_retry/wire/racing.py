@@ -22,7 +22,7 @@ from ..interruptions import is_interruption
 from .state import this_thread
 
 FIRST_DELAY = 0.25
-"""The next attempt begins so many seconds after the first, if that has not ended before (RFC 8305 section 5)."""
+"""Seconds after the first attempt at which the next one begins, unless the first has ended (RFC 8305 section 5)."""
 LATER_DELAY = 0.01
 """The seconds between later waves."""
 
@@ -117,8 +117,8 @@ def _connect(sock: Any, sockaddr: Any, seconds: float | None, how: How) -> None:
 def can_stagger(source_address: Any) -> bool:
     """Return False where attempts have to follow each other.
 
-    That is so with a fixed source port, which only one socket can have, and with a socket class of somebody else's
-    (PySocks, a recorder), which need not know of non-blocking sockets.
+    That is the case with a fixed source port, which only one socket can have, and with a foreign socket class (PySocks,
+    a recorder), which need not know of non-blocking sockets.
     """
     if source_address and source_address[1]:
         return False
@@ -202,7 +202,7 @@ class Race:
         raise self._error
 
     def _begin_wave(self, selector: selectors.BaseSelector, size: int) -> tuple[Any, Candidate] | None:
-        """Begin attempts until so many are under way, or no address is left; return one that connects at once."""
+        """Begin ``size`` attempts, or as many as there are addresses left; return one that connects at once."""
         before = len(self._pending)
         while self._ahead and len(self._pending) < before + size:
             candidate, known = self._ahead.pop(0), set(self._pending)

@@ -1,7 +1,7 @@
 """Resolving a name by a deadline (contract 8.5). The system's resolver cannot be interrupted, so it gets a thread.
 
 At most eight threads, each for one name, and only under a deadline. The caller leaves in time. The thread ends by
-itself when the resolver answers; until then, whoever asks for the same name waits for the same answer.
+itself when the resolver answers; until then, other callers for the same name wait for the same answer.
 """
 
 from __future__ import annotations
@@ -204,7 +204,7 @@ def in_time(connection: Any, question: Question) -> Any:
 
 
 def _named(connection: Any, host: str, error: BaseException) -> BaseException:
-    """Return a resolver's exception as urllib3 raises it. What is no ``OSError`` is left as it is."""
+    """Return a resolver's exception as urllib3 raises it. An exception other than ``OSError`` is left as it is."""
     if not isinstance(error, OSError):
         return error
     if isinstance(error, socket.gaierror) and hasattr(uex, "NameResolutionError"):

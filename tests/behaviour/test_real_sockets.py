@@ -311,7 +311,7 @@ def test_a_pool_of_one_never_deadlocks(fault, stream):
 
 
 def try_to_get(client: requests.Session, url: str, stream: bool, timeout: float) -> str:
-    """What went wrong, in words."""
+    """Return the text of the error, or an empty text after a success."""
     try:
         with client.get(url, stream=stream, timeout=timeout) as response:
             _ = response.content

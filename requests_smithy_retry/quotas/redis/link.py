@@ -57,7 +57,7 @@ class Ask:
     amount: float
     answered: threading.Event = field(default_factory=threading.Event)
     granted: bool | None = None
-    """The server's answer; None: there is none."""
+    """The server's answer; None: it has not answered."""
     is_left: bool = False
     """The caller waits no more: what the server grants comes back."""
     is_late: bool = False

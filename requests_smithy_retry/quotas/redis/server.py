@@ -1,4 +1,4 @@
-"""What is said to a server, and by which of redis-py's clients (no I/O here).
+"""The script and the commands for a server, and the choice of redis-py's client (no I/O here).
 
 A bucket is a hash with a level and, where it refills, the server's time at which that was. A missing bucket is a full
 one, so a full one is not kept. What redis-py says of a URL is kept back, since it may quote it.
@@ -49,7 +49,7 @@ return answer
 
 
 class NonsenseError(ValueError):
-    """The server's answer is none that the script gives."""
+    """The server's answer is not one that the script can give."""
 
 
 class Reply(NamedTuple):

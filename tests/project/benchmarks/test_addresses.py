@@ -17,7 +17,7 @@ pytestmark = pytest.mark.once
 
 @pytest.mark.real_time
 def test_a_sick_address_fails_no_operation_of_ours() -> None:
-    """Whatever ails it, while plain requests fail; new connections can be measured."""
+    """Operations of ours succeed with every sick address, while those of plain requests fail."""
     with addresses.scene() as stage:
         cells = {
             kind: addresses.measure(stage, addresses.PEERS[addresses.OURS], kind, (2, 1), fresh=2, long=3)

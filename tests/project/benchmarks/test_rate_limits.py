@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.once, pytest.mark.real_time]
 
 @pytest.mark.parametrize("kind", ["fixed window", "sliding window", "token bucket"])
 def test_a_limit_lets_so_many_through_in_a_second_and_says_so(kind):
-    """And no more; each answer announces how many are left, and when there are more."""
+    """A limiter lets through its limit and no more; each answer announces the rest, and when there is more."""
     limiter = KINDS[kind](100)
     limiter.ask(0.0)
     passed = sum(limiter.ask(at / 1000) for at in range(1, 5000))
@@ -56,7 +56,7 @@ def test_figures_are_those_from_the_second_window_on():
 
 
 def test_the_quick_form_runs(tmp_path):
-    """Plain requests are refused; of ours, whoever is alone is not."""
+    """Plain requests are refused; a single client of ours is not."""
     file = tmp_path / "figures.json"
     command = [sys.executable, str(BENCHMARKS / "rate_limits.py"), "--quick", "--json", str(file)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)

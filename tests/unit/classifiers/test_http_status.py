@@ -106,7 +106,7 @@ SECONDARY = b'{"message": "You have exceeded a secondary rate limit. Please wait
 def test_a_403_that_says_that_it_is_a_rate_limit_is_throttling(
     headers: dict[str, str], body: bytes, expected: RetryAction
 ) -> None:
-    """By a hint, by a limit of which nothing is left, or by its words; any other 403 is none."""
+    """A 403 is throttling with a hint, with a limit that is used up, or by its body's words; any other 403 is not."""
     assert expected == HttpStatusCodeClassifier().classify_retry(forbidden(headers, body), NOTHING)
     assert NOTHING == HttpStatusCodeClassifier({503}).classify_retry(forbidden(headers, body), NOTHING)
     assert NOTHING == HttpStatusCodeClassifier(dialects=None).classify_retry(forbidden(headers, body), NOTHING)
@@ -114,7 +114,7 @@ def test_a_403_that_says_that_it_is_a_rate_limit_is_throttling(
 
 @pytest.mark.parametrize(("hint", "sent"), [({}, 1), ({"Retry-After": "x"}, 1), ({"Retry-After": "2"}, 2)])
 def test_a_413_is_retried_where_it_says_when(hint: dict[str, str], sent: int) -> None:
-    """Then the condition is temporary (RFC 9110, 15.5.14); a POST stays guarded."""
+    """A hint means that the condition is temporary (RFC 9110, 15.5.14); a POST stays guarded."""
     adapter = scripted(Reply(413, hint), 200)
     assert sent == len(retry_history(send(adapter)).attempts)
     assert 413 == send(scripted(Reply(413, hint), 200), "POST", data="a").status_code

@@ -19,7 +19,7 @@ THROTTLED = b'{"errors": [{"extensions": {"code": "THROTTLED"}}]}'
 
 
 def is_throttled(body: Any) -> bool:
-    """As GraphQL says it."""
+    """A predicate for GraphQL's way to report throttling."""
     return any(error["extensions"]["code"] == "THROTTLED" for error in body["errors"])
 
 
@@ -32,7 +32,7 @@ def outcome_of(body: bytes = THROTTLED, headers: dict[str, str] | None = None, *
 
 
 def verdict(outcome: Outcome, found: Any = True, **options: Any) -> RetryAction:
-    """What is said where the predicate says so."""
+    """Return the classifier's verdict, with a predicate that returns ``found``."""
     item = ErrorInBodyClassifier(lambda _: found, "THROTTLED", **options)
     return item.classify_retry(outcome, NOTHING)
 
@@ -55,13 +55,13 @@ def test_what_a_predicate_may_say(found: Any, expected: RetryAction) -> None:
 
 @pytest.mark.parametrize("found", ["yes", -1, float("nan"), float("inf"), []])
 def test_anything_else_is_a_bug(found: Any) -> None:
-    """It is raised, with the classifier's name."""
+    """A predicate that returns anything else raises a TypeError with the classifier's name."""
     with pytest.raises(TypeError, match="mine: True, False, None, seconds or a RetryAction is allowed"):
         verdict(outcome_of(), found, name="mine")
 
 
 def test_the_kind_is_the_programs_to_say() -> None:
-    """Where the server may have acted."""
+    """The program chooses the kind of error, for example one after which the server may have acted."""
     assert RetryAction.server_error() == verdict(outcome_of(), kind=ErrorKind.SERVER)
 
 
@@ -105,13 +105,13 @@ def test_a_body_of_another_shape_is_no_error(body: bytes) -> None:
 
 @pytest.mark.parametrize("words", [(), ("",), (b"x",), ("a", 3)])
 def test_a_word_is_asked_for(words: Any) -> None:
-    """Without any, each body would be parsed."""
+    """Without a word to look for, every body would be parsed, so one is required."""
     with pytest.raises(TypeError, match="one or more texts are allowed"):
         ErrorInBodyClassifier(is_throttled, *words)
 
 
 def test_it_can_be_pickled() -> None:
-    """With its predicate, where that has a name."""
+    """The classifier can be pickled with its predicate, if that has a name."""
     item = pickle.loads(pickle.dumps(ErrorInBodyClassifier(is_throttled, "THROTTLED", "busy")))
     assert RetryAction.throttling_error() == item.classify_retry(outcome_of(), NOTHING)
 

@@ -15,6 +15,6 @@ def test_thirteen_statuses_are_retried() -> None:
 
 @pytest.mark.parametrize("status", range(100, 600))
 def test_two_statuses_are_throttling(status: int) -> None:
-    """Any other status that somebody wants retried is a passing fault."""
+    """The verdict on any other status is a transient error."""
     expected = RetryAction.throttling_error() if status in (429, 529) else RetryAction.transient_error()
     assert expected == verdict_on_status(status)

@@ -115,7 +115,7 @@ RECORDED = {
 
 @pytest.mark.parametrize("vendor", RECORDED)
 def test_a_recorded_answer(vendor: str) -> None:
-    """Each dialect is read as its vendor means it."""
+    """Each vendor's recorded headers are read as the vendor means them."""
     headers, expected = RECORDED[vendor]
     assert expected == list(announced_in(CaseInsensitiveDict({**headers, "Date": DATE}), wall=0.0))
     assert speaks(CaseInsensitiveDict(headers))
@@ -151,12 +151,12 @@ MALFORMED = [
 
 @pytest.mark.parametrize("headers", MALFORMED, ids=str)
 def test_a_malformed_header_is_passed_over(headers: dict[str, str]) -> None:
-    """It announces nothing, and nothing is raised."""
+    """A malformed header announces nothing and raises nothing."""
     assert () == announced_in(CaseInsensitiveDict(headers), wall=WALL)
 
 
 def test_a_malformed_reset_leaves_the_next_one() -> None:
-    """And without any, what remains is known all the same."""
+    """A malformed reset is passed over for the next one; without any, the remaining number is known all the same."""
     headers = {"x-ratelimit-remaining": "1", "x-ratelimit-reset-after": "soon", "x-ratelimit-reset": "7"}
     assert 7 == announced_in(headers, wall=WALL)[0].reset
     assert (
@@ -215,7 +215,7 @@ def test_the_hint_of_a_throttled_response(limits: list[Announced], expected: obj
 
 
 def test_a_row_of_a_user_is_one_line() -> None:
-    """It is looked for before the known ones, and names are compared without regard to case."""
+    """A user's row comes before the known ones, and names are compared without regard to case."""
     rows = dialects_of([RateLimitDialect("Acme-Left", "Acme-Next", "Acme-Most")])
     headers = CaseInsensitiveDict({"ACME-LEFT": "3", "ACME-NEXT": "2s", "ACME-MOST": "9"})
     assert (Announced(3, 2, 9, None, "acme-next"),) == announced_in(headers, wall=WALL, dialects=rows)
@@ -231,7 +231,7 @@ def test_the_values_of_the_option() -> None:
 
 @pytest.mark.parametrize("value", ["on", None, True, 1, [], ["x"], b"off", {}])
 def test_another_value_is_refused(value: object) -> None:
-    """With what is allowed."""
+    """Another value is refused with the allowed ones."""
     with pytest.raises(Refused, match="'announced', 'off', a RateLimitDialect"):
         dialects_of(value)
 
@@ -256,6 +256,6 @@ def test_no_header_raises_or_makes_a_number_that_is_none(headers: dict[str, str]
 
 @given(st.text(max_size=60))
 def test_no_text_raises(text: str) -> None:
-    """Neither as a duration nor as a date."""
+    """No text raises, neither as a duration nor as a date."""
     parse_duration(text)
     parse_iso_date(text)

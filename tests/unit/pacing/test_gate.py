@@ -37,13 +37,13 @@ def gate_with(clock: FakeClock | None = None) -> Gate:
 
 
 def headers(remaining: object, reset: object = 10.5, limit: object = 100, **more: str) -> Mapping[str, str]:
-    """One announced limit."""
+    """Return the headers of one announced limit."""
     named = {"X-RateLimit-Remaining": remaining, "X-RateLimit-Reset": reset, "X-RateLimit-Limit": limit, **more}
     return CaseInsensitiveDict({name: str(value) for name, value in named.items()})
 
 
 def test_an_open_gate_is_asked_by_nobody() -> None:
-    """It is in neither set while there is plenty, and in both from when there is not."""
+    """An open gate is in neither set while plenty is left, and in both from then on."""
     gate = gate_with()
     gate.look(headers(99))
     assert not gate.is_limiting
@@ -120,7 +120,7 @@ def test_so_it_is_in_structured_fields(
 
 
 def test_who_comes_to_a_closed_gate_waits_until_it_opens() -> None:
-    """Then it is open for everybody."""
+    """A send waits until the gate opens, which it then is for all."""
     clock = FakeClock()
     gate = gate_with(clock)
     gate.hear(CaseInsensitiveDict(), WALL, hint=Hint(7.0, "retry-after"))
@@ -164,7 +164,7 @@ class ClockThatTells(FakeClock):
 
 
 def test_a_reset_says_more_exactly_what_a_retry_after_rounds_up() -> None:
-    """Where both are the same moment."""
+    """A reset is more exact than a ``Retry-After`` for the same moment, which is rounded up."""
     gate = gate_with()
     gate.hear(headers(0, 6.3), WALL, hint=Hint(7.0, "retry-after"))
     assert (6.3, "x-ratelimit-reset") == gate.enter(None, 120.0)
@@ -174,7 +174,7 @@ def test_a_reset_says_more_exactly_what_a_retry_after_rounds_up() -> None:
 
 
 def test_one_who_is_interrupted_makes_room() -> None:
-    """Nobody waits for it."""
+    """An interrupted waiter leaves the line, and the others do not wait for it."""
     gate = gate_with(InterruptedClock())
     gate.hear(CaseInsensitiveDict(), WALL, hint=Hint(7.0, "retry-after"))
     with pytest.raises(KeyboardInterrupt):
@@ -191,7 +191,7 @@ class InterruptedClock(FakeClock):
 
 
 def test_a_child_of_a_fork_has_nobody_waiting() -> None:
-    """Those who waited are in the parent."""
+    """The waiting threads are in the parent, so a forked child has no waiter."""
     gate = gate_with()
     gate._waiters.append(threading.Condition())
     gate.renew_lock()
@@ -200,7 +200,7 @@ def test_a_child_of_a_fork_has_nobody_waiting() -> None:
 
 class TestGates:
     def test_a_silent_scope_is_looked_at_once(self) -> None:
-        """Its first success tells."""
+        """The first success of a scope tells that it announces nothing, and later ones are not looked at."""
         gates = Gates(FakeClock(), DIALECTS, set())
         assert gates.first_look("a", CaseInsensitiveDict()) is None
         assert gates.first_look("a", headers(5)) is None
@@ -208,7 +208,7 @@ class TestGates:
         assert gates.first_look("b", headers(98)) is gates.of("b")
 
     def test_a_failure_is_looked_at_always(self) -> None:
-        """Also in a scope that was silent so far."""
+        """A failure's hint makes a gate even in a scope that announced nothing so far."""
         gates = Gates(FakeClock(), DIALECTS, set())
         gates.first_look("a", CaseInsensitiveDict())
         failed = {"throttled": True, "floor": None, "longest": 120.0}
@@ -241,7 +241,7 @@ class TestGates:
         assert expected == waited
 
     def test_so_many_scopes_have_one(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """An open gate goes first; where all are closed, a new scope has none."""
+        """The oldest open gate makes room for a new one; if all gates are closed, a new scope gets no gate."""
         monkeypatch.setattr(gate_module, "MOST_GATES", 2)
         gates = Gates(FakeClock(), DIALECTS, set())
         for scope in "abc":
@@ -265,7 +265,7 @@ LIMITED = Reply(429, {"Retry-After": "7"})
 
 class TestAdapters:
     def test_one_operations_hint_holds_the_next_one_back(self) -> None:
-        """Though its first attempt met no failure, and it says so."""
+        """An operation's first attempt waits for an earlier operation's hint, and its history says so."""
         clock = FakeClock()
         adapter = scripted(LIMITED, 200, 200, 200, clock=clock, max_attempts=1)
         assert 429 == send(adapter).status_code
@@ -276,7 +276,7 @@ class TestAdapters:
         assert 0.0 == retry_history(send(adapter)).attempts[0].gate_wait
 
     def test_another_scope_is_not_held_back(self) -> None:
-        """Its server said nothing."""
+        """A scope whose server announced nothing is not held back by another's."""
         clock = FakeClock()
         adapter = scripted(LIMITED, 200, clock=clock, max_attempts=1)
         send(adapter)
@@ -300,7 +300,7 @@ class TestAdapters:
         assert [] == clock.sleeps
 
     def test_a_block_can_switch_it_off(self) -> None:
-        """And an inner one on again."""
+        """A block switches pacing off, and an inner block switches it on again."""
         clock = FakeClock()
         adapter = scripted(LIMITED, 200, 200, clock=clock, max_attempts=1)
         send(adapter)
@@ -312,7 +312,7 @@ class TestAdapters:
         assert [7.0] == clock.sleeps
 
     def test_a_deadline_bounds_it(self) -> None:
-        """What cannot be waited for is sent, and gets the server's own answer."""
+        """A send that would wait past its deadline goes at once, and gets the server's own answer."""
         clock = FakeClock()
         adapter = scripted(LIMITED, LIMITED, clock=clock, max_attempts=1, operation_timeout=5)
         send(adapter)
@@ -347,7 +347,7 @@ class TestAdapters:
         assert 9.5 < clock.now() < 10.5
 
     def test_a_user_adds_a_dialect_in_one_line(self) -> None:
-        """It counts for the gate and for the delay."""
+        """A dialect that a user adds counts for the gate and for the delay."""
         clock = FakeClock()
         acme = RateLimitDialect("acme-left", reset="acme-next")
         limited = Reply(429, {"acme-left": "0", "acme-next": "3s"})
@@ -356,7 +356,7 @@ class TestAdapters:
         assert (acme,) == adapter.retry_config.pacing
 
     def test_a_failure_without_a_response_is_no_send_on_its_way(self) -> None:
-        """It will not be answered any more."""
+        """A send that got no response does not count as one on its way."""
         clock = FakeClock()
         adapter = scripted(
             Reply(200, dict(headers(99))),
@@ -371,7 +371,7 @@ class TestAdapters:
         assert 2 == len(retry_history(response).attempts)
 
     def test_a_retry_tells_what_it_waited(self) -> None:
-        """By way of an operation, as with a deadline, a listener, or in adaptive mode."""
+        """With an operation, as in adaptive mode, the record has the wait at the gate."""
         clock = FakeClock()
         adapter = scripted(LIMITED, 503, 200, clock=clock, mode="adaptive", max_attempts=1)
         send(adapter)
@@ -381,7 +381,7 @@ class TestAdapters:
 
     @pytest.mark.parametrize("strategy", [SimpleRetryStrategy, StandardRetryStrategy])
     def test_a_copy_begins_with_open_gates(self, strategy: Any) -> None:
-        """As with a full quota."""
+        """A copy begins with open gates, as with a full quota."""
         adapter = scripted(LIMITED, strategy=strategy(max_attempts=1, clock=FakeClock()))
         send(adapter)
         for made in (copy.copy(adapter.strategy), pickle.loads(pickle.dumps(adapter.strategy))):
@@ -390,7 +390,7 @@ class TestAdapters:
         assert adapter.strategy.gates.shut
 
     def test_a_scope_of_the_programs_own(self) -> None:
-        """Its server announces; each success of it is looked at, and none of a silent one."""
+        """Each success in an announcing scope is looked at, and no success in a silent one."""
         clock = FakeClock()
         script = [Reply(200, dict(headers(99))), 200, Reply(200, dict(headers(0, 5.5))), 200]
         adapter = scripted(*script, clock=clock, scope=lambda request: request.headers.get("Key", ""))
@@ -399,7 +399,7 @@ class TestAdapters:
         assert [5.5] == clock.sleeps
 
     def test_an_announcing_origin_keeps_its_quota(self) -> None:
-        """Its first-try successes are told to the quota, as those of any other."""
+        """The first-try successes of an announcing origin are told to the quota like those of any other."""
         adapter = scripted(*[Reply(200, dict(headers(99)))] * 3, clock=FakeClock(), quota="payoff")
         bucket = adapter.strategy.bucket("https://api.example.com:443")
         bucket.settle()
@@ -411,7 +411,7 @@ class TestAdapters:
 
 @pytest.mark.real_time
 def test_fifty_threads_wait_for_one_hint_in_the_order_in_which_they_came() -> None:
-    """And none of them is refused."""
+    """All fifty threads get through, and the gate is open afterwards."""
     gate = Gates(SystemClockOf(), DIALECTS, set())._made("a")
     gate.hear(CaseInsensitiveDict(), WALL, hint=Hint(0.5, "retry-after"))
     order: list[int] = []
@@ -441,6 +441,6 @@ def SystemClockOf() -> Any:
 
 
 def test_the_url_of_the_tests_is_that_scope() -> None:
-    """Which the tests above name."""
+    """``URL`` is in the scope that the tests above name."""
     assert URL.startswith("https://api.example.com")
     assert requests.Request("GET", URL).prepare().url == URL

@@ -13,7 +13,7 @@ from requests_smithy_retry.pacing.pace import ALWAYS, MOST_WINDOWS, Pace
 
 
 def told(remaining: float | None, reset: float | None, limit: float = 100, source: str = "a") -> list[Announced]:
-    """One limit, as a response announces it."""
+    """Return one limit, as a response announces it."""
     return [Announced(remaining, reset, limit, None, source)]
 
 
@@ -43,7 +43,7 @@ def test_what_lasts_at_the_present_rate_is_not_spaced() -> None:
 
 
 def test_one_response_is_no_rate() -> None:
-    """Who comes late into a window that others have used is not held up for its first requests."""
+    """One response does not give a rate, so a process that comes late into a window is not held up at first."""
     pace = Pace(0.0)
     pace.hear(told(2000, 3000.5, 5000), 0.0)
     pace.hear(told(1999, 3000.4, 5000), 0.1)
@@ -51,7 +51,7 @@ def test_one_response_is_no_rate() -> None:
 
 
 def test_what_would_run_dry_is_spaced_to_arrive_just_inside() -> None:
-    """As many sends as are left go until the reset, evenly."""
+    """Sends that would use the limit up too early are spaced evenly until the reset."""
     pace = used_up(remaining=40)
     assert pace.is_spaced
     assert ALWAYS == pace.next_look(told(40, 9.5)[0], 0)
@@ -69,7 +69,7 @@ def test_what_would_run_dry_is_spaced_to_arrive_just_inside() -> None:
 
 
 def test_nothing_left_closes_until_the_reset() -> None:
-    """Then the next window is taken to be whole, and is spaced over its length."""
+    """With nothing left, sends wait for the reset; the next window is taken to be whole, and spaced over its length."""
     pace = used_up(remaining=0)
     assert 10.5 == pace.due(2.0, 3)
     assert pace.due(10.5, 3) <= 10.5
@@ -78,7 +78,7 @@ def test_nothing_left_closes_until_the_reset() -> None:
 
 
 def test_only_the_share_of_this_process_is_spent() -> None:
-    """What is left fell by ten times as much as this process sent."""
+    """If the limit falls ten times as fast as this process sends, it spends only its share."""
     pace = Pace(0.0)
     for at in range(50):
         pace.hear(told(999 - 10 * at, 10.5 - at * 0.1, 1000), at * 0.1)
@@ -91,7 +91,7 @@ def test_only_the_share_of_this_process_is_spent() -> None:
 
 
 def test_sends_on_their_way_are_spent() -> None:
-    """Until they are answered, or get no response."""
+    """Sends count as spent until they are answered, or get no response."""
     pace = used_up(remaining=3)
     gaps = []
     for _ in range(3):
@@ -105,7 +105,7 @@ def test_sends_on_their_way_are_spent() -> None:
 
 
 def test_a_hint_closes_and_those_who_waited_are_spread() -> None:
-    """Over a tenth of the wait, where nothing is known of the next window."""
+    """After a hint, those that waited are spread over a tenth of the wait, if the next window is not known."""
     pace = Pace(0.0)
     pace.throttled(10.0, 0.0, "retry-after")
     assert (10.0, "retry-after") == (pace.due(3.0, 4), pace.source)
@@ -136,7 +136,7 @@ def test_tokens_close_only_at_their_end() -> None:
 
 
 def test_a_limit_without_numbers_says_nothing() -> None:
-    """Neither without what is left nor without a reset."""
+    """A limit is ignored without the remaining number, and without a reset."""
     pace = Pace(0.0)
     pace.hear(told(None, 3.0) + told(0, None), 0.0)
     assert pace.relax(0.0)
@@ -152,7 +152,7 @@ def test_a_bucket_that_fills_again_is_believed() -> None:
 
 
 def test_a_refusal_uses_up_nothing() -> None:
-    """So who is refused much does not take that for its share."""
+    """A refused request uses up nothing, so a process that is often refused does not count it as its share."""
     pace, refused = used_up(remaining=40), used_up(remaining=40)
     pace.hear(told(40, 9.5), 1.0, 3)
     for _ in range(3):
@@ -200,7 +200,7 @@ def test_the_next_window_ends_the_spacing_once_nobody_waits() -> None:
 
 
 def test_a_window_of_which_nobody_speaks_is_forgotten() -> None:
-    """So a route that is no longer asked does not hold up the others for ever."""
+    """A route that is no longer used does not hold up the others without end."""
     pace = used_up(remaining=0)
     pace.hear(told(99, 60.0, source="b"), 200.0)
     assert pace.relax(200.0)
@@ -220,7 +220,7 @@ LIMIT = st.builds(Announced, NUMBER, NUMBER, st.none() | NUMBER, st.none() | NUM
 
 @given(st.lists(st.tuples(NUMBER, st.lists(LIMIT, max_size=3), st.sampled_from(["hear", "sent", "hint", "lost"]))))
 def test_nothing_is_due_later_than_the_server_said(steps: list[tuple[float, list[Announced], str]]) -> None:
-    """Whatever it announces: the latest moment that was named, with the spread, bounds every wait."""
+    """For any announcements, every wait ends by the latest moment that the server named, with the spread."""
     pace, now, latest = Pace(0.0), 0.0, 0.0
     for seconds, limits, what in steps:
         now += seconds % 7

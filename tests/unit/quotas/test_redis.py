@@ -50,7 +50,7 @@ def level_becomes(server: RedisServer, expected: float) -> bool:
 
 
 def becomes(condition: Callable[[], object]) -> bool:
-    """Whether something comes true within a minute."""
+    """Return True if a condition comes true within a minute."""
     end = SYSTEM_CLOCK.now() + 60
     while not condition():
         if SYSTEM_CLOCK.now() > end:

@@ -30,7 +30,7 @@ from .servers import RedisServer
 pytestmark = pytest.mark.real_time
 
 PATIENT = {"budget": 60, "connect_timeout": 600, "flush_interval": 600}
-"""For links that are answered: so many seconds that no machine is too busy for them."""
+"""For links that are answered: more seconds than the busiest machine needs."""
 
 
 def account(number: int = 0) -> Account:
@@ -384,7 +384,7 @@ class TestFailures:
 
 
 class Shifted:
-    """The machine's clock, so many seconds ahead."""
+    """The machine's clock, ``ahead`` seconds ahead."""
 
     ahead = 0.0
 
@@ -437,7 +437,7 @@ class TestGivingBack:
         assert (one.pending, link._thread, server.connects) == (10, None, 0)
 
     def test_many_buckets_give_back_in_turns(self, redis_server: RedisServer) -> None:
-        """One run sends so many at once; the others follow."""
+        """One run sends ``MOST_AT_ONCE`` returns; the others follow in further runs."""
         handle = link_to(redis_server.url("?budget=60&connect_timeout=60&flush_interval=600"))
         link = handle.link
         accounts = [account(number) for number in range(MOST_AT_ONCE + 10)]

@@ -217,7 +217,7 @@ class TestWithoutTheLock:
 
     @pytest.mark.once
     def test_a_holder_killed_two_hundred_times(self, directory: Path) -> None:
-        """Whoever dies with the lock held blocks nobody, and changes nothing."""
+        """A process that dies with the lock held blocks no other process, and changes nothing."""
         code = f"""
 import os, signal
 from pathlib import Path

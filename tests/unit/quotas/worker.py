@@ -1,7 +1,7 @@
 """One process of a fleet: makes operations against a service, and says how many retries it made.
 
 ``python -m tests.unit.quotas.worker QUOTA_URL SERVICE_URL OPERATIONS``; with ``THREADS`` after that, it says "ready",
-and so many threads begin when a line comes. As a WSGI application it does the same for each request that it gets, with
+and the threads begin when a line comes. As a WSGI application it does the same for each request that it gets, with
 what the environment says.
 """
 
@@ -38,7 +38,7 @@ def retries_of(session: requests.Session, service: str, operations: int) -> dict
 
 
 def retries_at(session: requests.Session, service: str, operations: int, threads: int):
-    """What so many threads do that begin together, and how many retries the process's own bucket paid."""
+    """Have threads begin operations at one moment; return how many retries each source of the quota answered."""
     adapter = session.get_adapter(service)
     bucket = adapter.strategy.bucket(adapter.scope_of(requests.Request("GET", service).prepare()))
     getattr(bucket, "refresh", lambda: None)()  # it is known to answer

@@ -96,7 +96,7 @@ def copied(response: requests.Response) -> bytes:
 
 
 def error_of(call: Callable[[], Any]) -> Any:
-    """What a call raises, or None."""
+    """Return the exception of a call, or None."""
     try:
         call()
     except Exception as error:
@@ -232,7 +232,7 @@ def test_the_rest_is_still_asked_for_after_another_failure() -> None:
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_rest_without_a_byte_is_a_failure(stream: bool) -> None:
-    """Answers that break off right after their head are counted as attempts: nothing goes on for ever."""
+    """Answers that break off right after their head are counted as attempts, so they come to an end."""
     shelf = Shelf(100_000, rest=lambda _, reply: CutBody(reply, at=0))
     with FaultServer(shelf) as server, session(max_attempts=4) as made:
         error = error_of(lambda: made.get(server.url, stream=stream, timeout=5).content)
@@ -344,7 +344,7 @@ def test_a_listener_hears_of_bodies_without_a_validator() -> None:
 
 
 def test_a_listeners_bug_is_the_callers() -> None:
-    """What a listener raises as a body goes on reaches who reads the body."""
+    """An exception of a listener during a continuation reaches the reader of the body."""
 
     class Bug(RetryListener):
         def retry_scheduled(self, event: Any) -> None:
@@ -621,7 +621,7 @@ def test_a_chunk_of_negative_size_breaks_off() -> None:
 
 @pytest.mark.parametrize("way", ["raw.read(n)", "iter_content"])
 def test_an_interruption_is_not_a_break(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a signal's handler raises while a body is read is not mended."""
+    """An exception of a signal's handler while a body is read does not lead to a continuation."""
     monkeypatch.setattr(body_module, "is_interruption", lambda error: True)
     shelf = Shelf(100_000)
     with FaultServer(shelf) as server, session() as made:

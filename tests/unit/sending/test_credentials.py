@@ -33,7 +33,7 @@ def seen(adapter: Any) -> list[str | None]:
 
 
 def test_a_401_is_sent_again_with_the_new_headers() -> None:
-    """At once, at no price, and the caller's own request stays as it is."""
+    """The request goes again at once and at no price, and the caller's own request stays as it is."""
     calls: list[Any] = []
     clock = FakeClock()
     adapter = scripted(401, 200, on_unauthorized=renewing(calls), max_attempts=1, clock=clock)
@@ -62,7 +62,7 @@ def test_it_is_asked_once() -> None:
 
 
 def test_the_new_headers_stay_for_the_retries() -> None:
-    """And retries are counted as ever: the first attempt with the new ones is the operation's first."""
+    """The first attempt with new credentials counts as the operation's first, and retries keep the new headers."""
     calls: list[Any] = []
     adapter = scripted(503, 401, 503, 200, on_unauthorized=renewing(calls))
     response = send(adapter)
@@ -72,7 +72,7 @@ def test_the_new_headers_stay_for_the_retries() -> None:
 
 
 def test_none_hands_the_401_over_with_its_body() -> None:
-    """Though its connection was let go before the program was asked."""
+    """If the program returns None, the 401 is handed over with its body, though its connection was let go before."""
     response = send(scripted(Reply(401, body=b"go away"), on_unauthorized=renewing([], None)))
     assert (401, b"go away") == (response.status_code, response.content)
 
@@ -106,14 +106,14 @@ def test_no_deadline_is_passed() -> None:
 
 @pytest.mark.parametrize("answer", ["Bearer new", {"Authorization": 3}, {3: "x"}, 7])
 def test_anything_but_headers_is_refused(answer: object) -> None:
-    """Without showing it: it may be a secret."""
+    """Another value than headers is refused without being shown, because it may be a secret."""
     with pytest.raises(RetryConfigError, match=r"on_unauthorized=<class .*a mapping of headers") as caught:
         send(scripted(401, 200, on_unauthorized=renewing([], answer)))
     assert "Bearer" not in str(caught.value)
 
 
 def test_the_functions_own_error_comes_through() -> None:
-    """It is a bug, or a service for tokens that is down."""
+    """An exception of the function propagates."""
 
     def renew(response: requests.Response) -> None:
         raise requests.ConnectionError("no tokens today")
@@ -132,14 +132,14 @@ def test_the_function_may_send_by_the_same_adapter() -> None:
 
 @pytest.mark.parametrize("status", [403, 407, 200])
 def test_another_status_is_none_of_its_business(status: int) -> None:
-    """Only a 401 is."""
+    """Another status than 401 does not lead to a call of the function."""
     calls: list[Any] = []
     assert status == send(scripted(status, on_unauthorized=renewing(calls))).status_code
     assert [] == calls
 
 
 def test_a_plain_send_asks_nobody() -> None:
-    """Where retries are switched off."""
+    """With retries switched off, the function is not called."""
     calls: list[Any] = []
     adapter = scripted(401, on_unauthorized=renewing(calls))
     with retry_options(enabled=False):
@@ -149,7 +149,7 @@ def test_a_plain_send_asks_nobody() -> None:
 
 class TestCredentials:
     def test_who_began_before_the_renewal_takes_it(self) -> None:
-        """Who began after it asks again."""
+        """An attempt from before a renewal takes its result; one from after it asks again."""
         clock, calls = FakeClock(now=10.0), []
         renewals = Credentials(renewing(calls), clock)
         response = requests.Response()
@@ -161,14 +161,14 @@ class TestCredentials:
         assert 3 == len(calls)
 
     def test_nobody_waits_longer_than_its_time(self) -> None:
-        """For the renewal of another thread."""
+        """No operation waits for another thread's renewal longer than its own time."""
         renewals = Credentials(renewing([]), FakeClock())
         renewals.after(requests.Response(), "a", 0.0, None)
         renewals._renewals["a"].lock.acquire()
         assert renewals.after(requests.Response(), "a", 0.0, 0.0) is None
 
     def test_so_many_scopes_are_remembered(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Then it begins anew."""
+        """When one scope too many comes, the memory begins anew."""
         monkeypatch.setattr(module, "MOST_SCOPES", 2)
         renewals = Credentials(renewing([]), FakeClock())
         for scope in "abc":

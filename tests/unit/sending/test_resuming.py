@@ -61,7 +61,7 @@ def test_a_whole_body_with_a_strong_validator_may_be_continued(headers: dict[str
     ],
 )
 def test_what_may_not_be_continued(method: str, status: int, headers: dict[str, str], why: str) -> None:
-    """Each reason has its phrase."""
+    """A response that may not be continued has a phrase with the reason."""
     found = resumable(prepare(method), answer(status, **headers))
     assert isinstance(found, str)
     assert why in found
@@ -140,12 +140,12 @@ def test_only_the_rest_of_the_same_version_fits(
 
 @pytest.mark.parametrize("status", [200, 302, 304, 404, 416, 503])
 def test_no_other_status_fits(status: int) -> None:
-    """Whatever the server answers but 206, it is not the rest."""
+    """An answer with any other status than 206 is not the rest."""
     assert str(status) in str(WHOLE.fit(answer(status, etag='"v1"', content_range="bytes 7-19/20"), 7))
 
 
 def test_a_date_is_held_to_as_an_entity_tag_is() -> None:
-    """Under a Last-Modified the rest has to have the same one."""
+    """Under a Last-Modified, the rest must have the same one, as with an entity tag."""
     plan = Resumable("last-modified", OLD, "", 0, 20, 20)
     assert Piece(20, 20) == plan.fit(answer(206, last_modified=OLD, content_range="bytes 7-19/20"), 7)
     assert isinstance(plan.fit(answer(206, last_modified=DATE, content_range="bytes 7-19/20"), 7), str)
@@ -153,7 +153,7 @@ def test_a_date_is_held_to_as_an_entity_tag_is() -> None:
 
 @given(st.text(max_size=40))
 def test_no_content_range_raises(text: str) -> None:
-    """Whatever a server sends, it is a range or none."""
+    """For any text, ``content_range`` returns a range or None."""
     found = content_range(answer(206, content_range=text))
     assert found is None or found.first < found.end
 

@@ -55,7 +55,7 @@ def nothing_left() -> Iterator[None]:
 class SocksProxy:
     """A SOCKS5 proxy for numeric IPv4 targets and names of this machine, one thread for each connection.
 
-    :param answer: sends the proxy's bytes: given the socket, the bytes, and the number of the answer from 0 on.
+    :param answer: sends the proxy's bytes: given the socket, the bytes, and the number of the answer, from 0.
     """
 
     def __init__(self, answer: Callable[[socket.socket, bytes, int], None] | None = None) -> None:

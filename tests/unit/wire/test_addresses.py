@@ -176,7 +176,7 @@ def test_the_memory_is_bounded() -> None:
 
 
 def test_a_snapshot_tells_what_failed() -> None:
-    """It names the origin, the address, the last failure, the time left and the period."""
+    """A snapshot has the origin, the address, the last failure, the time left and the period."""
     it = Failing()
     it.fail("A")
     it.clock.advance(10)
@@ -196,7 +196,7 @@ class Pool:
 
 
 def test_pools_are_told_of_failures() -> None:
-    """Those that are watched are told of each, and a new one of those that are remembered."""
+    """Watched pools are told of each failure, and a new pool of those that are remembered."""
     it, early, late = Failing(), Pool(), Pool()
     it.memory.watch(early)
     before = early.told
@@ -217,7 +217,7 @@ def test_a_pool_is_not_kept_alive() -> None:
 
 
 def test_of_a_single_address_nothing_is_remembered() -> None:
-    """There is nothing to prefer to it."""
+    """Failures of a name's only address are not recorded, because there is no other one to prefer."""
     memory = AddressMemory(FakeClock())
     Peer(memory, HERE, "A", ("A",), 0.0).failed("reset")
     assert memory.is_empty
@@ -239,7 +239,7 @@ def test_of_a_single_address_nothing_is_remembered() -> None:
     ],
 )
 def test_which_kept_connections_are_avoided(failures: str, tried: str, expected: str) -> None:
-    """Those to an address that is worse than another one."""
+    """A kept connection is avoided if its address is worse than another one."""
     it = Failing()
     it.fail(failures)
     pairs = {(HERE, letter) for letter in tried}
@@ -247,7 +247,7 @@ def test_which_kept_connections_are_avoided(failures: str, tried: str, expected:
 
 
 def test_a_connection_of_somebody_elses_is_not_judged() -> None:
-    """It has no far end that is known."""
+    """A foreign connection has no known far end, so it is not judged."""
     assert not is_in_disgrace(object())
 
 

@@ -36,7 +36,7 @@ def resolving(monkeypatch: pytest.MonkeyPatch, *addresses: tuple[str, int]) -> N
 
 def test_the_next_address_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     """A refused one costs nothing but its time."""
-    # Whether a socket is left is not asked: urllib3 1.26 itself keeps a cycle around an address that refused.
+    # This test does not check for open sockets: urllib3 1.26 keeps a cycle around an address that refused.
     with FaultServer() as server, session(operation_timeout=60, max_attempts=1) as made:
         resolving(monkeypatch, ("127.0.0.2", server.port), ("127.0.0.1", server.port))
         assert made.get(f"http://name.test:{server.port}/").status_code == 200
@@ -68,7 +68,7 @@ def test_all_addresses_refuse() -> None:
 
 
 def test_a_socket_that_was_connected_too_late_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A connection that is made just after the deadline is closed at once, whoever still holds the exception."""
+    """A connection made just after the deadline is closed at once, even while the exception is still held."""
     real, clock, opened = socket.socket.connect, FakeClock(), []
 
     def late(sock: socket.socket, address: Any) -> None:

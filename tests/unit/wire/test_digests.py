@@ -141,7 +141,7 @@ def test_a_digest_counts_for_what_it_covers(status: int, headers: dict[str, str]
 
 @given(st.text(max_size=60), st.sampled_from(["content-digest", "repr-digest", "content-md5", "x-goog-hash"]))
 def test_no_text_of_a_server_raises(text: str, field: str) -> None:
-    """Whatever a server sends in place of a digest, it is read without an error."""
+    """For any text in a digest field, reading it raises nothing."""
     for item in expected_digests(CaseInsensitiveDict({field: text}), 200):
         assert len(item.digest) in (4, 16, 32, 64)
 
@@ -157,7 +157,7 @@ def test_the_parts_of_a_body_do_not_matter(parts: list[bytes]) -> None:
 
 
 def test_crc32c_needs_a_library(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A CRC-32C is checked by whichever library is installed, and passed over where there is none."""
+    """A CRC-32C is checked with either library, and passed over if neither is installed."""
     item = Expected("x-goog-hash", "crc32c", (7).to_bytes(4, "big"))
     for module in ("google_crc32c", "crc32c"):
         monkeypatch.setitem(sys.modules, module, None)
@@ -177,7 +177,7 @@ def test_crc32c_needs_a_library(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def error_of(call: Callable[[], Any]) -> Exception | None:
-    """What a call raises."""
+    """Return the exception of a call, or None."""
     try:
         call()
     except Exception as error:

@@ -24,7 +24,7 @@ from .support import SocksProxy, session
 
 
 class Connection:
-    """What a pool keeps, as far as the queue looks at it."""
+    """A kept connection, with the parts that the queue uses."""
 
     closed = 0
 
@@ -72,7 +72,7 @@ def test_a_place_for_a_connection_has_no_age(how: Any) -> None:
 
 @pytest.mark.parametrize("how", [{"block": False}, {"block": True, "timeout": 0.001}])
 def test_an_empty_queue_is_empty(how: Any) -> None:
-    """It says so as the standard library's does, full and empty."""
+    """An empty queue and a full one behave as those of the standard library do."""
     kept = KeptConnections(1, 55, FakeClock().now)
     with pytest.raises(queue.Empty):
         kept.get(**how)
@@ -93,7 +93,7 @@ def test_who_waits_gets_a_connection_that_is_put_back() -> None:
 
 
 def test_threads_share_it() -> None:
-    """Nothing is lost and nothing is handed out twice."""
+    """Threads that share the queue lose no connection, and get none twice."""
     kept, taken = KeptConnections(8, 55, FakeClock().now), []
     for number in range(8):
         kept.put(number, block=False)
@@ -116,7 +116,7 @@ def test_threads_share_it() -> None:
 
 
 class OwnQueue(queue.LifoQueue):  # type: ignore[type-arg]
-    """As gevent's users set one."""
+    """A queue such as gevent's users set."""
 
 
 @pytest.mark.parametrize(
@@ -129,14 +129,14 @@ class OwnQueue(queue.LifoQueue):  # type: ignore[type-arg]
     ],
 )
 def test_a_queue_that_a_program_chose_is_left_to_it(own: Any, max_idle: Any, expected: Any) -> None:
-    """And so is urllib3's own where no age is too old."""
+    """A pool keeps the queue that a program chose, and urllib3's own if there is no limit of age."""
     chosen = type("Pool", (HTTPConnectionPool,), {"QueueCls": staticmethod(own)})
     with preparing(chosen, max_idle=max_idle)("127.0.0.1", 9) as pool:
         assert expected is type(pool.pool)
 
 
 def test_classes_by_another_clock_are_not_kept() -> None:
-    """Those by the machine's are made once."""
+    """Pool classes with another clock than the machine's are not cached."""
     ages = [preparing(HTTPConnectionPool, max_idle=age) for age in (1, 1, 2)]
     own = [preparing(HTTPConnectionPool, max_idle=1, clock=FakeClock()) for _ in range(2)]
     assert (True, False, False) == (ages[0] is ages[1], ages[1] is ages[2], own[0] is own[1])
@@ -182,7 +182,7 @@ def test_each_kind_of_pool_goes_by_it(way: str, made_by: Any, pool_block: bool) 
     [({}, 2), ({"max_idle": None}, 1), ({"max_idle": 1000}, 1), ({"max_idle": 0}, 2), ({"enabled": False}, 1)],
 )
 def test_max_idle_is_below_the_usual_minute_of_load_balancers(options: Any, connections: int) -> None:
-    """None is never, 0 is always; an adapter that is switched off keeps connections as a plain one does."""
+    """By default connections are kept for less than a minute; None means no limit of age, and 0 none at all."""
     clock = FakeClock()
     with FaultServer() as server, session(clock=clock, **options) as made:
         made.get(server.url)
@@ -212,7 +212,7 @@ def test_a_path_that_was_forgotten_is_not_used(pause: float, works: bool) -> Non
 
 
 def options_of(made: requests.Session, url: str, **how: Any) -> list[int]:
-    """What the socket of a connection says: whether it is probed, after which silence, and how often."""
+    """Return a connection's socket options: whether it is probed, after which silence, and how often."""
     names = ("TCP_KEEPIDLE" if hasattr(socket, "TCP_KEEPIDLE") else "TCP_KEEPALIVE", "TCP_KEEPINTVL")
     with made.get(url, stream=True, **how) as response:
         sock = response.raw._connection.sock
@@ -245,7 +245,7 @@ def test_probes_do_not_replace_the_usual_options() -> None:
 
 
 def test_a_callers_own_socket_options_win() -> None:
-    """Then there is no probe that it did not ask for."""
+    """Options that a caller set itself are not added to, so there is no probe."""
     with FaultServer() as server, requests.Session() as made:
         made.trust_env = False
         made.mount("http://", OwnOptions())
@@ -254,7 +254,7 @@ def test_a_callers_own_socket_options_win() -> None:
 
 @pytest.mark.parametrize("own", [[(socket.IPPROTO_TCP, 5, 7)], [], None])
 def test_a_programs_own_default_wins(own: Any) -> None:
-    """What it set for every connection of urllib3 comes later, and so is what counts."""
+    """The program's default options come after ours, so they win."""
     connection = urllib3.connection.HTTPConnection("127.0.0.1", 9, socket_options=own)
     idle.keep_alive(connection)
     assert [*keep_alive_options(), *(own or [])] == connection.socket_options

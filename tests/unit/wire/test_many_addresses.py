@@ -125,7 +125,7 @@ def test_a_kept_connection_that_breaks_is_not_held_against_its_address(servers: 
 
 
 def test_a_kept_connection_to_an_avoided_address_is_not_used(servers: Any) -> None:
-    """It is closed; the request takes another address."""
+    """A kept connection to an avoided address is closed, and the request takes another address."""
     with session() as made:
         made.get(URL)
         adapter_of(made).addresses.failed(NAME, A, "reset")
@@ -213,7 +213,7 @@ def test_a_handshake_that_stalls_is_held_against_its_address(servers: Any) -> No
 
 
 def test_with_a_proxy_it_is_the_proxys_addresses(servers: Any) -> None:
-    """Nobody here knows those behind it."""
+    """With a proxy, only the proxy's own addresses are known here."""
     servers[0].script([Reply(503)])
     with session() as made:
         response = made.get("http://elsewhere.test/", proxies={"http": "http://name.test:8080"})
@@ -238,7 +238,7 @@ class Listener(RetryListener):
 
 
 def test_a_listener_sees_the_address_of_each_attempt(servers: Any) -> None:
-    """That of a first-try success, too, over a new connection and over a kept one."""
+    """A listener sees the address of each attempt, on a new connection and on a kept one."""
     servers[0].script([Reply(503)])
     listener = Listener()
     with session(listeners=[listener]) as made:
@@ -248,7 +248,7 @@ def test_a_listener_sees_the_address_of_each_attempt(servers: Any) -> None:
 
 
 def test_the_plain_form_of_a_history_has_the_addresses(servers: Any) -> None:
-    """It is there for JSON."""
+    """The history's dict has the addresses."""
     servers[0].script([Reply(503)])
     with session() as made:
         history = retry_history(made.get(URL))
@@ -258,7 +258,7 @@ def test_the_plain_form_of_a_history_has_the_addresses(servers: Any) -> None:
 
 @pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda it: pickle.loads(pickle.dumps(it))])
 def test_a_copy_has_a_memory_of_its_own(again: Any) -> None:
-    """It begins with no failure, and its pools use it."""
+    """A copy's memory of addresses begins without failures, and its pools use it."""
     adapter = RetryAdapter()
     adapter.addresses.failed(NAME, A, "reset")
     other = again(adapter)
@@ -293,14 +293,14 @@ class Plain:
 
 
 def test_a_snapshot_shows_the_strategy_as_well() -> None:
-    """Where that gives a view of itself."""
+    """The snapshot has the strategy's own, if the strategy gives one."""
     adapter = RetryAdapter()
     assert adapter.strategy.snapshot() == adapter.snapshot().strategy
     assert RetryAdapter(strategy=Plain()).snapshot() == (None, ())
 
 
 def test_while_retries_are_off_urllib3_connects(monkeypatch: pytest.MonkeyPatch, servers: Any) -> None:
-    """Then the adapter is a plain one."""
+    """With retries off the adapter is a plain one, and urllib3 connects."""
     monkeypatch.setattr(connect_module, "Race", None)
     servers[1].script([Reply(503)])
     resolving(monkeypatch, (B, servers[1].port), (A, servers[0].port))
@@ -311,7 +311,7 @@ def test_while_retries_are_off_urllib3_connects(monkeypatch: pytest.MonkeyPatch,
 def test_somebody_elses_way_to_connect_is_used_without_a_deadline(
     monkeypatch: pytest.MonkeyPatch, servers: Any
 ) -> None:
-    """It gets the name, and where it went is not known."""
+    """A foreign way to connect gets the name, and the address that it used is not known."""
     import urllib3.util.connection
 
     real, asked = urllib3.util.connection.create_connection, []
@@ -341,7 +341,7 @@ def unresolvable(kind: str) -> Any:
 @pytest.mark.parametrize("kind", ["error", "gaierror", "empty", "label", "refused", "silent"])
 @pytest.mark.parametrize("options", [{}, {"operation_timeout": 20}])
 def test_failures_to_connect_are_those_of_urllib3(monkeypatch: pytest.MonkeyPatch, kind: str, options: Any) -> None:
-    """The same types all the way down, and the same texts."""
+    """A failure to connect has urllib3's exception types, causes included, and its texts."""
     with contextlib.ExitStack() as stack:
         url, port = URL, 0
         if kind == "label":
@@ -367,7 +367,7 @@ def types(error: Any) -> list[type]:
 
 
 class KeptConnection:
-    """One that a pool keeps, to an address that is avoided."""
+    """A connection that a pool keeps, to an address that is avoided."""
 
     def __init__(self, auto_open: int) -> None:
         memory = AddressMemory(FakeClock())
@@ -431,7 +431,7 @@ print(events)
 
 
 def test_connecting_is_audited() -> None:
-    """As ``http.client`` and urllib3 2 do it."""
+    """Connecting raises the audit event of ``http.client`` and urllib3 2."""
     with FaultServer() as server:
         done = subprocess.run([sys.executable, "-c", AUDITED, server.url], capture_output=True, text=True, check=True)
         assert f"[('127.0.0.1', {server.port})]" == done.stdout.strip()

@@ -101,7 +101,7 @@ def test_failures_are_those_without_a_deadline() -> None:
 
 
 def test_each_address_of_a_proxy_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As PySocks does it."""
+    """Each address of a proxy is tried, as by PySocks."""
     real = socket.getaddrinfo
     with FaultServer() as server, SocksProxy() as proxy, refusing_port() as dead, session(**BOUND) as made:
         found = [real("127.0.0.1", port, 0, socket.SOCK_STREAM)[0] for port in (dead, proxy.port)]
@@ -164,7 +164,7 @@ def test_a_socks_socket_is_made_as_asked_for(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_an_interruption_comes_through(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a signal's handler raised is nobody's refusal."""
+    """An exception of a signal's handler is not taken for a proxy's refusal."""
     monkeypatch.setattr(proxies, "is_interruption", lambda error: True)
     mine = OSError("by the handler")
 
@@ -178,7 +178,7 @@ def test_an_interruption_comes_through(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_other_ways_to_connect_are_left_alone() -> None:
-    """They are called as they are."""
+    """Other ways to connect are called as they are."""
     assert "theirs" == open_otherwise("theirs", lambda given: given)
 
 
@@ -220,7 +220,7 @@ def test_a_handshake_has_the_time_that_is_left_when_it_begins() -> None:
     [(HTTPConnection, socket.socket()), (HTTPSConnection, bounded(socket.socket)()), (HTTPSConnection, object())],
 )
 def test_other_sockets_are_left_as_they_are(made: Any, sock: Any) -> None:
-    """Where there is no TLS, where it is done, and where it cannot be."""
+    """A socket stays as it is without TLS, after its handshake, and where it cannot be wrapped."""
     before = type(sock)
     proxies.bound_handshake(made("a.test"), sock)
     assert before is type(sock)
@@ -230,7 +230,7 @@ def test_other_sockets_are_left_as_they_are(made: Any, sock: Any) -> None:
 @pytest.mark.filterwarnings("ignore:Unverified")
 @pytest.mark.parametrize("options", [{}, BOUND])
 def test_tls_within_tls_works(options: Any) -> None:
-    """With and without a deadline."""
+    """TLS within TLS works with and without a deadline."""
     tls = tls_contexts()[0]
     with FaultServer(tls=tls) as server, FaultProxy(tls=tls) as proxy, session(**options) as made:
         assert DEFAULT_BODY == made.get(server.url, proxies=by(proxy.url), verify=False).content
@@ -258,7 +258,7 @@ def test_tls_within_tls_ends_by_the_deadline(way: Any, answer: Any) -> None:
 
 
 def test_only_a_proxy_that_speaks_tls_makes_a_difference() -> None:
-    """And a socket that is none of Python's own is left as it is."""
+    """Only a proxy over TLS needs preparation; a connection of another kind is left as it is."""
 
     class Strange:
         """A connection whose TLS is another library's."""

@@ -73,7 +73,7 @@ def info(host: str, *rest: Any) -> Any:
     ],
 )
 def test_families_alternate(found: str, expected: str) -> None:
-    """They do so in the resolver's order, beginning with its first; an address that is there twice is tried once."""
+    """Families alternate in the resolver's order, beginning with its first; a duplicate address is tried once."""
     assert expected.split() == [item.name for item in candidates(map(info, found.split()))]
 
 
@@ -99,7 +99,7 @@ def test_an_address_that_answers_is_the_only_one_tried(patient: None) -> None:
 
 
 def test_after_a_refusal_the_next_begins_at_once(patient: None) -> None:
-    """It does not wait for its time."""
+    """After a refusal the next attempt begins at once."""
     with refusing_port() as refusing, listening() as port:
         race = Race([at(refusing), at(port, 2)], PLAIN)
         with raced(race) as (_, name):
@@ -107,7 +107,7 @@ def test_after_a_refusal_the_next_begins_at_once(patient: None) -> None:
 
 
 def test_beside_an_address_that_does_not_answer_the_next_is_tried() -> None:
-    """It begins 250 ms after the first, and is noted as the better one."""
+    """The next attempt begins after 250 ms; if it wins, the address that did not answer is noted as failed."""
     with hanging_port() as hanging, listening() as port:
         race, began = Race([at(hanging), at(port, 2)], PLAIN), time.monotonic()
         with raced(race) as (_, name):
@@ -134,7 +134,7 @@ def test_while_one_does_not_answer_refusals_do_not_hold_up(monkeypatch: pytest.M
 
 
 def test_a_slow_address_may_still_win(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that began later and has not answered yet is not noted as failed."""
+    """An attempt that began later and has not answered yet is not noted as failed."""
     monkeypatch.setattr(racing, "FIRST_DELAY", 0.01)
     with listening() as port, hanging_port() as hanging:
         real, slow = socket.socket.connect, []
@@ -155,7 +155,7 @@ def test_a_slow_address_may_still_win(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_when_all_refuse_the_last_refusal_is_raised(patient: None) -> None:
-    """It is the kernel's own."""
+    """When all addresses refuse, the kernel's last refusal is raised."""
     with refusing_port() as refusing, nothing_left():
         race = Race([at(refusing), at(refusing, 2)], PLAIN)
         with pytest.raises(ConnectionRefusedError):
@@ -199,7 +199,7 @@ def test_the_time_that_is_left_is_that_of_each_address() -> None:
 
 
 def test_a_deadline_ends_the_race(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What had its 250 ms by then is noted."""
+    """At the deadline, addresses that had their 250 ms are noted as failed."""
     with hanging_port() as hanging, under(5) as clock, nothing_left():
         monkeypatch.setattr(racing, "LATER_DELAY", NEVER)
         monkeypatch.setattr(selectors.DefaultSelector, "select", lambda *_: clock.advance(5) or [])
@@ -221,7 +221,7 @@ def test_a_near_deadline_is_shared(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_no_address_is_tried_after_the_deadline() -> None:
-    """Not even the first."""
+    """After the deadline no address is tried, not even the first."""
     with under(0), pytest.raises(TimeoutError, match="the deadline has passed"):
         Race([at(9)], PLAIN).run()
 
@@ -259,7 +259,7 @@ def test_a_connection_that_fails_late_is_noted(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_after_the_kernels_own_time_out_an_attempt_is_over(monkeypatch: pytest.MonkeyPatch, patient: None) -> None:
-    """Nothing more comes of it, so the next begins."""
+    """After the kernel's own time-out an attempt is over, so the next one begins."""
     real = socket.socket.connect
 
     def connect(sock: Any, address: Any) -> None:
@@ -285,7 +285,7 @@ def test_the_winner_has_its_options_and_its_source() -> None:
 
 
 def test_an_address_that_cannot_be_bound_has_failed() -> None:
-    """As in urllib3 a source of the other family rules an address out, and the next one is tried."""
+    """As in urllib3, a source of the other family rules an address out, and the next one is tried."""
     with listening() as port:
         race = Race([Candidate("1", V6, 6, ("::1", port, 0, 0)), at(port, 2)], How(5, ("127.0.0.3", 0), ()))
         with raced(race) as (_, name):
@@ -293,7 +293,7 @@ def test_an_address_that_cannot_be_bound_has_failed() -> None:
 
 
 def test_a_family_that_the_system_lacks_has_failed() -> None:
-    """There is no socket to close then."""
+    """A family that the system lacks leaves no socket to close, and the next address is tried."""
     with listening() as port:
         race = Race([Candidate("1", 9999, 6, ("::1", port, 0, 0)), at(port, 2)], PLAIN)
         with raced(race) as (_, name):
@@ -314,7 +314,7 @@ def test_with_a_fixed_source_port_attempts_follow_each_other() -> None:
 
 
 class OwnSocket(socket.socket):
-    """As a recorder or a proxy puts it into the ``socket`` module."""
+    """A socket class such as a recorder or a proxy puts into the ``socket`` module."""
 
 
 def test_with_a_socket_of_somebody_elses_attempts_follow_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -342,7 +342,7 @@ def test_with_a_socket_of_somebody_elses_attempts_follow_each_other(monkeypatch:
 def test_whose_sockets_can_be_raced(
     monkeypatch: pytest.MonkeyPatch, source: Any, made_by: str, waited_by: str, expected: bool
 ) -> None:
-    """Those of Python and of gevent, each with its own selectors, and a source port that is free to choose."""
+    """Sockets of Python and of gevent can be raced, each with its own selectors and a free source port."""
     monkeypatch.setattr(socket.socket, "__module__", made_by)
     monkeypatch.setattr(selectors, "DefaultSelector", type("Selector", (), {"__module__": waited_by}))
     assert expected == racing.can_stagger(source)
@@ -357,7 +357,7 @@ class Interrupted(BaseException):
 def test_an_interruption_leaves_no_socket(
     monkeypatch: pytest.MonkeyPatch, where: str, kind: type[BaseException]
 ) -> None:
-    """Those under way are closed."""
+    """An interruption closes the sockets of all attempts under way."""
 
     def interrupt(*_: Any) -> None:
         raise kind

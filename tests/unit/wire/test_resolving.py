@@ -97,7 +97,7 @@ def abandon(lookups: Lookups, resolver: Resolver, *hosts: str) -> None:
 
 @pytest.mark.parametrize("resolver", [Resolver(["1"]).at_once(), Resolver(error=OSError("no")).at_once()])
 def test_an_answer_comes_back(resolver: Resolver) -> None:
-    """So does an exception, without a traceback that would keep frames alive."""
+    """The resolver's answer comes back; so does its exception, without a traceback that would keep frames alive."""
     answer, error = Lookups().find(Question(resolver, "a.test", (80,)), long_time)
     assert (None, resolver.error) == (getattr(error, "__traceback__", None), error)
     assert ("found" if resolver.error else ["1"]) == (answer or "found")
@@ -132,7 +132,7 @@ def test_the_same_question_is_asked_once_at_a_time() -> None:
 
 
 def test_a_stuck_name_takes_one_thread_however_often_it_is_tried() -> None:
-    """So retries leave the other threads to other names."""
+    """A stuck name takes one thread however often it is retried, which leaves the others to other names."""
     lookups, stuck = Lookups(2), Resolver()
     abandon(lookups, stuck, *["sick.test"] * 5)
     assert ("found", None) == lookups.find(Question(Resolver().at_once(), "well.test", ()), long_time)
@@ -141,7 +141,7 @@ def test_a_stuck_name_takes_one_thread_however_often_it_is_tried() -> None:
 
 
 def test_if_all_are_stuck_the_caller_hears_it_at_once() -> None:
-    """It is told for which names, and need not wait for its deadline."""
+    """If all threads are stuck, the caller is told at once for which names, before its deadline."""
     lookups, stuck = Lookups(2), Resolver()
     abandon(lookups, stuck, "b.test", "a.test")
     with pytest.raises(Stuck, match=r"^a\.test, b\.test$"):
@@ -150,7 +150,7 @@ def test_if_all_are_stuck_the_caller_hears_it_at_once() -> None:
 
 
 def test_if_all_are_busy_the_caller_waits_for_its_turn() -> None:
-    """Somebody waits for each of them, so one will be free."""
+    """Every busy thread has a waiting caller, so the next caller waits for one to be free."""
     lookups, busy = Lookups(1), Resolver()
     first = Waiter(lookups, Question(busy, "a.test", ()))
     busy.was_asked.acquire(timeout=60)
@@ -190,7 +190,7 @@ def test_who_waits_for_a_turn_hears_that_all_are_stuck() -> None:
 
 
 def test_where_no_thread_can_be_had_the_name_is_resolved_in_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    """At the end of the interpreter, say: late is better than never."""
+    """If no thread can be started, as at the interpreter's end, the name is resolved in place."""
 
     def refuse(self: Any) -> None:
         raise RuntimeError("can't start new thread")
@@ -203,7 +203,7 @@ def test_where_no_thread_can_be_had_the_name_is_resolved_in_place(monkeypatch: p
 
 
 def test_a_forked_child_begins_without_threads() -> None:
-    """It takes no thread of its parent's for its own, whatever they still do."""
+    """A forked child does not count its parent's threads as its own."""
     lookups, stuck = Lookups(1), Resolver()
     abandon(lookups, stuck, "a.test")
     (thread,) = [thread for thread in threading.enumerate() if thread.name == "resolves a.test"]
@@ -243,12 +243,12 @@ def test_the_resolver_sees_the_callers_context() -> None:
     ],
 )
 def test_addresses_are_told_from_names(host: str, expected: bool) -> None:
-    """To resolve an address is only to read it."""
+    """An address, with or without a zone, is told from a name."""
     assert expected is is_numeric(host)
 
 
 def asked_in_thread(monkeypatch: pytest.MonkeyPatch, host: str, deadline: Deadline | None) -> bool:
-    """Whether the resolver was called in another thread than this one."""
+    """Return True if the resolver was called in another thread than this one."""
     threads: list[Any] = []
 
     def getaddrinfo(*question: Any) -> Any:
@@ -268,7 +268,7 @@ def asked_in_thread(monkeypatch: pytest.MonkeyPatch, host: str, deadline: Deadli
 def test_only_a_name_under_a_deadline_gets_a_thread(
     monkeypatch: pytest.MonkeyPatch, host: str, bounded: bool, expected: bool
 ) -> None:
-    """And a replaced ``getaddrinfo`` is the one that is called."""
+    """Only a name under a deadline is looked up in a thread; a replaced ``getaddrinfo`` is called either way."""
     clock = FakeClock()
     assert expected is asked_in_thread(monkeypatch, host, Deadline(60, clock) if bounded else None)
 
@@ -287,7 +287,7 @@ NAMES_UNRESOLVED = getattr(uex, "NameResolutionError", uex.NewConnectionError)
     ],
 )
 def test_failures_are_urllib3s(monkeypatch: pytest.MonkeyPatch, answer: Any, error: Any, expected: Any) -> None:
-    """As without a deadline; what is no network's failure comes as it is."""
+    """Failures are named as without a deadline; an exception that is not the network's stays as it is."""
     monkeypatch.setattr(socket, "getaddrinfo", Resolver(answer, error).at_once())
     with this_thread.under(Deadline(60, FakeClock())), pytest.raises(Exception) as caught:  # noqa: PT011
         resolve(urllib3_connection(), "a.test", 80)
@@ -300,7 +300,7 @@ def urllib3_connection() -> Any:
 
 
 def test_too_many_stuck_names_are_a_connect_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its message says why."""
+    """The message of the time-out says that too many names are stuck."""
     stuck = Resolver()
     monkeypatch.setattr(resolving, "_lookups", Lookups(1))
     monkeypatch.setattr(socket, "getaddrinfo", stuck)
@@ -333,12 +333,12 @@ def test_a_resolver_that_does_not_answer_is_left_in_time(monkeypatch: pytest.Mon
 @pytest.mark.real_time
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no interval timers here")
 def test_a_signal_interrupts_the_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its handler's exception comes through; without a thread it would wait for the resolver."""
+    """The handler's exception propagates during the wait, which a resolver without a thread would prevent."""
     stuck = Resolver()
     monkeypatch.setattr(socket, "getaddrinfo", stuck)
 
     class Alarm(Exception):
-        """Of the program's own."""
+        """An exception of the program's own."""
 
     def interrupt(number: int, frame: Any) -> None:
         raise Alarm
@@ -355,7 +355,7 @@ def test_a_signal_interrupts_the_wait(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(program: str, **environment: str) -> str:
-    """What a program prints; it has a minute, of which only a defect takes much."""
+    """Return the output of a program; it has ample time, which only a defect uses up."""
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(program)],
         capture_output=True,
@@ -390,7 +390,7 @@ first = ask()
 
 @pytest.mark.real_time
 def test_a_stuck_thread_does_not_hold_up_the_end_of_the_program() -> None:
-    """It would be waited for if it were no daemon."""
+    """The thread is a daemon, so the program's end does not wait for it."""
     assert "late" == run(STUCK + "print(first)")
 
 
