@@ -21,12 +21,7 @@ ROUNDING = 1e-9
 
 
 class Waiter:
-    """One waiting thread.
-
-    :param amount: the tokens that it wants.
-    :param deadline: until when; None: as long as it takes.
-    :param lock: the bucket's.
-    """
+    """One waiting thread."""
 
     __slots__ = ("amount", "changed", "deadline", "granted")
 
@@ -39,10 +34,7 @@ class Waiter:
 
 
 class WaitingLine:
-    """The line on one bucket. Every method is called with the bucket's lock held.
-
-    :param bucket: whose tokens are waited for.
-    """
+    """The line on one bucket. Every method is called with the bucket's lock held."""
 
     def __init__(self, bucket: TokenBucket) -> None:
         self._bucket = bucket
@@ -141,10 +133,6 @@ class Loan:
     """Tokens that a retry took from a bucket on which others may wait. They come back or are lost, once.
 
     An interrupted operation loses them, too: otherwise others would wait without end.
-
-    :param line: of the bucket.
-    :param bucket: whose tokens they are.
-    :param amount: the number of tokens.
     """
 
     __slots__ = ("_amount", "_bucket", "_line")

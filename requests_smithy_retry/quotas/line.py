@@ -131,13 +131,7 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Go:
-    """Another attempt may be made, after ``delay`` seconds.
-
-    :param standing: the operation's, from now on.
-    :param delay: seconds to wait first.
-    :param waited: seconds that it was in the line just now.
-    :param why: the cause that ended the waiting, as a phrase; empty: it did not wait.
-    """
+    """Another attempt may be made, after ``delay`` seconds."""
 
     standing: Standing
     delay: float = 0.0
@@ -147,12 +141,7 @@ class Go:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """There is no further attempt.
-
-    :param reason: the rule that said no.
-    :param waited: seconds that it was in the line just now.
-    :param why: for an empty bucket, what follows its name in a sentence.
-    """
+    """There is no further attempt."""
 
     reason: Refusal
     waited: float = 0.0
@@ -199,11 +188,7 @@ class Waiter:
 
 
 class Line:
-    """The record of one scope.
-
-    :param now: the time.
-    :param room: the most operations that may wait.
-    """
+    """The record of one scope."""
 
     __slots__ = (
         *("_base", "_born", "_credit", "_firsts", "_firsts_at_birth", "_gap", "_last", "_slow_until", "_touched"),

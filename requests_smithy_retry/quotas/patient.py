@@ -67,9 +67,6 @@ class CountedQuota:
     """Any retry quota, for example one on Redis or in shared memory, as the bucket behind a line.
 
     First-try successes are counted, and paid in together before something is taken, which costs one call.
-
-    :param quota: the bucket.
-    :param reward: tokens that a first-try success gives back.
     """
 
     def __init__(self, quota: RetryQuota, *, reward: float = 0.0) -> None:
@@ -82,7 +79,6 @@ class CountedQuota:
 
     @property
     def plain(self) -> RetryQuota:
-        """The bucket."""
         return self.quota
 
     def settle(self) -> int:
@@ -101,7 +97,6 @@ class CountedQuota:
         self.quota.release(spent)
 
     def release(self, amount: float) -> None:
-        """Give back."""
         self.quota.release(amount)
 
     def _pay_in(self) -> None:
@@ -113,7 +108,6 @@ class CountedQuota:
         """Do nothing: other processes may have spent the missing tokens."""
 
     def snapshot(self) -> TokenBucketSnapshot:
-        """An immutable view of the quota."""
         return self.quota.snapshot()
 
 
@@ -130,12 +124,7 @@ class LineSnapshot(TokenBucketSnapshot):
 
 
 def line_before(bucket: PayoffTokenBucket, clock: Clock, timeout_of: Callable[[Any], float | None]) -> PatientQuota:
-    """Return the one line before a bucket that was passed in: adapters that share the bucket share its line.
-
-    :param bucket: the bucket.
-    :param clock: tells the time, if the line is new.
-    :param timeout_of: as of the quota.
-    """
+    """Return the one line before a bucket that was passed in: adapters that share the bucket share its line."""
     with _making:
         if bucket.line is None:
             bucket.line = PatientQuota(bucket, clock=clock, timeout_of=timeout_of)
@@ -280,13 +269,7 @@ class PatientQuota:
     def succeeded(
         self, standing: Standing, terms: Terms, *, latency: float = 0.0, timeout: float | None = None
     ) -> None:
-        """Take note that an operation succeeded.
-
-        :param standing: the operation's.
-        :param terms: the operation's limits.
-        :param latency: seconds that the successful attempt took.
-        :param timeout: seconds that it was allowed; None: as long as it took.
-        """
+        """Take note that an operation succeeded."""
         is_first = standing.successes is None
         span = terms.span(standing.began)
         is_alone = self._note_success(is_first=is_first, latency=latency, timeout=timeout, patience=span)

@@ -82,10 +82,6 @@ class PricedQuota:
 
     A success gives back what the operation's last retry took; a first-try success gives a reward, if something is
     missing.
-
-    :param bucket: the bucket.
-    :param reward: tokens that a first-try success gives back.
-    :param is_shared: others may spend it unseen from here, so each first-try success asks.
     """
 
     __slots__ = ("__weakref__", "_is_shared", "_reward", "first_try", "plain", "retired")
@@ -161,11 +157,9 @@ class PricedQuota:
         return is_full(self.plain)
 
     def retire(self) -> None:
-        """Take note that the scope was given up."""
         self.retired = True
 
     def snapshot(self) -> TokenBucketSnapshot:
-        """An immutable view of the bucket."""
         return self.plain.snapshot()
 
     def _give_reward(self, _: object = None) -> None:

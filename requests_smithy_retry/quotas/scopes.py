@@ -171,13 +171,7 @@ class ScopeTable(Generic[T]):
 
 
 class NamedScopeTable(ScopeTable[T]):
-    """A table whose items are made by name, so that processes mean the same item by the same scope.
-
-    :param make_named: makes an item, given its scope, or :data:`NO_SCOPE` or :data:`OVERFLOW`.
-    :param is_spare: as of every table.
-    :param limit: as of every table.
-    :param clock: as of every table.
-    """
+    """A table whose items are made by name, so that processes mean the same item by the same scope."""
 
     def __init__(
         self,

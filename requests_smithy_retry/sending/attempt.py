@@ -19,12 +19,7 @@ if TYPE_CHECKING:
 
 
 class Attempt:
-    """One attempt. It owns its response, and so its connection, until it is let go or handed over.
-
-    :param started: when it began, on the clock.
-    :param response: the response, or None.
-    :param error: the exception that was raised by sending or by reading the body, or None.
-    """
+    """One attempt. It owns its response, and so its connection, until it is let go or handed over."""
 
     __slots__ = ("error", "held", "is_lost", "peer", "received", "response", "started", "unwritten", "was_let_go")
 
@@ -48,10 +43,6 @@ class Attempt:
         """Name the error as ``requests`` does, and look at as much of a failed body as is at hand.
 
         The traceback of an error refers to this frame, so no local refers to the error or to the operation.
-
-        :param request: the caller's.
-        :param limits: the operation's.
-        :param preload: the caller wants the body read.
         """
         response = self.response
         self.peer = this_thread.reached()
@@ -116,11 +107,7 @@ class Attempt:
         return None if peeked is None else peeked.prefix
 
     def let_go(self, limits: TimeLimits, *, keep: bool) -> bool:
-        """Let go of its connection while the operation waits, and may yet end with this response. False: it cannot.
-
-        :param limits: the operation's.
-        :param keep: keep the connection, if the rest of the body is little and quickly there.
-        """
+        """Let go of its connection while the operation waits, and may yet end with this response. False: it cannot."""
         if self.held is not None and not self.was_let_go:
             if self.error is None and not self.held.outlives_connection(limits):
                 return False
@@ -129,10 +116,7 @@ class Attempt:
         return True
 
     def discard(self, operation: Operation, *, keep: bool) -> None:
-        """Discard it, because a retry follows.
-
-        :param keep: keep the connection for the retry.
-        """
+        """Discard it, because a retry follows."""
         if self.held is not None and not self.was_let_go:
             # A permit may be refused after the wait, when there is nothing left to read.
             self.is_lost = operation.may_be_refused_later and not self.held.outlives_connection(operation.limits)
@@ -141,15 +125,11 @@ class Attempt:
             forget_frames(self.error)
 
     def keep(self, operation: Operation, *, raises: bool) -> None:
-        """Prepare it for the caller, because it is the last one.
-
-        :param raises: the caller gets an exception that carries the response.
-        """
+        """Prepare it for the caller, because it is the last one."""
         if self.held is not None:
             self.held.hand_over(operation.limits, is_broken=self.error is not None, is_raised=raises)
 
     def close(self) -> None:
-        """Close the response, if there is one, with its connection."""
         if self.held is not None:
             self.held.close()
         elif self.response is not None:

@@ -28,13 +28,7 @@ EXHAUSTED = frozenset(
 
 
 class TooManyResponses(MaxRetryError):
-    """The cause of a ``RetryError``, with urllib3's words for a status that its retries did not mend.
-
-    :param pool: through which the request went, or a text in its place.
-    :param path: of the URL, without its query.
-    :param status: of the last response.
-    :param sentence: the end of the history.
-    """
+    """The cause of a ``RetryError``, with urllib3's words for a status that its retries did not mend."""
 
     reason: ResponseError
 
@@ -51,22 +45,12 @@ class TooManyResponses(MaxRetryError):
 
 
 def is_raised(response: Response, stop_reason: StopReason, listed: Collection[int] = ()) -> bool:
-    """Return True if ``raise_on_status`` means this response.
-
-    :param response: the last one.
-    :param stop_reason: of its operation.
-    :param listed: statuses that are retried, whatever they are.
-    """
+    """Return True if ``raise_on_status`` means this response."""
     return stop_reason in EXHAUSTED and (response.status_code >= 400 or response.status_code in listed)
 
 
 def status_error(response: Response, history: RetryHistory, listed: Collection[int] = ()) -> Exception | None:
-    """Return the exception of ``raise_on_status``, which is urllib3's habit; None if the response is to be returned.
-
-    :param response: the last one; the exception carries it.
-    :param history: of its operation.
-    :param listed: statuses that are retried, whatever they are.
-    """
+    """Return the exception of ``raise_on_status``, which is urllib3's habit; None if the response is to be returned."""
     if not is_raised(response, history.stop_reason, listed):
         return None
     cause = TooManyResponses(*_where(response), response.status_code, history.sentence)

@@ -26,11 +26,7 @@ MUTEX_SECONDS = 1.0
 
 
 def let_go(raw: Any, *, keep: bool) -> None:
-    """Let the connection of a response go: an idle one to its pool, any other one closed, and its place to the pool.
-
-    :param raw: the urllib3 response, read or not; another library's, or None, has no connection to let go.
-    :param keep: keep the connection if the rest of the body is little and quickly there; else close it.
-    """
+    """Let the connection of a response go: an idle one to its pool, any other one closed, and its place to the pool."""
     connection: Any = getattr(raw, "_connection", None)
     if connection is None:
         if not keep:
@@ -110,11 +106,7 @@ BODY_PART = 10_240
 
 
 class HeldResponse:
-    """A response, from its arrival until it is let go or handed over.
-
-    :param response: the response. Below 400, its body was read already where the caller wanted that.
-    :param preload: the caller wants the body read.
-    """
+    """A response, from its arrival until it is let go or handed over."""
 
     __slots__ = ("peeked", "preload", "response")
 
@@ -144,11 +136,7 @@ class HeldResponse:
         return self.peeked is not None and not self.peeked.whole
 
     def read(self, limits: TimeLimits, *, for_hooks: bool = True) -> Exception | None:
-        """Read the body to its end, and return the error in it, which is then the attempt's failure.
-
-        :param limits: the operation's.
-        :param for_hooks: leave the body unread where hooks will see the response.
-        """
+        """Read the body to its end, and return the error in it, which is then the attempt's failure."""
         request = self.response.request
         try:
             complete(self.response, request if for_hooks else None)
@@ -157,10 +145,7 @@ class HeldResponse:
         return None
 
     def discard(self, *, keep: bool) -> None:
-        """Let the response go, because a retry follows. A short body stays with it, in case a listener kept it.
-
-        :param keep: keep the connection, if the rest of the body is little and quickly there.
-        """
+        """Let the response go, because a retry follows. A short body stays with it, in case a listener kept it."""
         if self.peeked is not None and self.peeked.whole:
             hold(self.response, self.peeked.prefix)
         let_go(self.response.raw, keep=keep)
@@ -197,7 +182,6 @@ class HeldResponse:
         return self.read(limits, for_hooks=False) is None
 
     def close(self) -> None:
-        """Let it go with its connection."""
         let_go(self.response.raw, keep=False)
         self._close_response()
 
@@ -266,13 +250,7 @@ def hold(response: Any, body: bytes) -> None:
 def as_requests_error(
     error: Exception, response: Response | None, limits: TimeLimits, request: PreparedRequest
 ) -> Exception:
-    """Return the exception of ``requests`` for an error.
-
-    :param error: the exception that was raised.
-    :param response: whose body was being read, or None.
-    :param limits: the time limits of the attempt; they tell if its time was up.
-    :param request: the caller's.
-    """
+    """Return the exception of ``requests`` for an error."""
     if isinstance(error, BodyChanged):
         return requests.exceptions.UnrewindableBodyError(str(error), request=request)
     named = limits.translated(error, request)

@@ -27,11 +27,7 @@ MAX_FRAMES = 200
 
 
 def recognise(send: CodeType, settle: CodeType) -> None:
-    """Have adapters recognised on the stack by the code of their loop.
-
-    :param send: of the method that sends.
-    :param settle: of the method that has an attempt judged, and so runs classifiers.
-    """
+    """Have adapters recognised on the stack by the code of their loop."""
     _SEND.append(send)
     _SETTLE.append(settle)
 
@@ -53,12 +49,7 @@ def refuse_own_max_retries(adapter_class: Any, base: type) -> None:
 
 
 def warn_of_nesting(own: Any, request: PreparedRequest, response: Response | None) -> None:
-    """Warn, once per process, if another of our adapters, or a urllib3 ``Retry``, multiplies our attempts.
-
-    :param own: the adapter that asks.
-    :param request: that failed.
-    :param response: as it came from urllib3, or None.
-    """
+    """Warn, once per process, if another of our adapters, or a urllib3 ``Retry``, multiplies our attempts."""
     attempts = own.port.strategy.max_attempts
     outer = _outer_adapter(request, own)
     most = None if outer is None else outer.port.strategy.max_attempts

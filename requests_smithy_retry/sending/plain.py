@@ -13,12 +13,7 @@ from ..wire.state import this_thread
 
 
 def send_plainly(send: Callable[..., Response], request: PreparedRequest, **options: Any) -> Response:
-    """Send once, without checking whether head and body are whole.
-
-    :param send: the ``send`` of the adapter below.
-    :param request: the request.
-    :param options: the other arguments of ``send``.
-    """
+    """Send once, without checking whether head and body are whole."""
     outer, options_outside = this_thread.plain, current_options.get()
     # The body may send a request of its own meanwhile. Its adapter looks closer where options are in force, even
     # empty ones, and then sees that it is not the adapter which is switched off.
@@ -37,12 +32,7 @@ def send_plainly(send: Callable[..., Response], request: PreparedRequest, **opti
 
 
 def send_within(send: Callable[..., Response], request: PreparedRequest, **options: Any) -> Response:
-    """Send for an adapter that retries, while one that is switched off is sending in this thread.
-
-    :param send: its ``send``.
-    :param request: the request.
-    :param options: the other arguments of ``send``.
-    """
+    """Send for an adapter that retries, while one that is switched off is sending in this thread."""
     this_thread.plain = False
     try:
         return send(request, **options)

@@ -56,7 +56,6 @@ class SendLoop(HTTPAdapter):
     _by_origin: bool
 
     def scope_of(self, request: PreparedRequest) -> str:
-        """Return the scope of a request."""
         raise NotImplementedError  # pragma: no cover - RetryAdapter has it
 
     def _heed_changes(self) -> bool:
@@ -417,11 +416,7 @@ _DECIDING = frozenset(
 
 
 def is_within_send(adapter: SendLoop, frame: FrameType | None) -> bool:
-    """Return True if code runs beneath an attempt of an adapter, in this thread: between us and the connection.
-
-    :param adapter: the adapter.
-    :param frame: of the code.
-    """
+    """Return True if code runs beneath an attempt of an adapter, in this thread: between us and the connection."""
     while frame is not None:
         code = frame.f_code
         if (code in _SENDING or code in _DECIDING) and frame.f_locals["self"] is adapter:
@@ -433,13 +428,7 @@ def is_within_send(adapter: SendLoop, frame: FrameType | None) -> bool:
 def break_off(
     made: Attempt, stopped: BaseException, limits: TimeLimits | None, observed: ObservedOperation | None
 ) -> None:
-    """Clean up after an attempt that ended in an interruption.
-
-    :param made: the attempt, as far as it came.
-    :param stopped: the exception that interrupted it.
-    :param limits: under which it was made, or None.
-    :param observed: the operation as listeners see it, or None.
-    """
+    """Clean up after an attempt that ended in an interruption."""
     this_thread.connecting = False
     made.close()
     if limits is not None:

@@ -42,12 +42,7 @@ UNBOUND = (
 
 
 class TimeLimits:
-    """The deadlines of one operation, from now on.
-
-    :param config: has ``operation_timeout`` and ``operation_attempt_timeout``.
-    :param options: has the deadline of ``retry_options``.
-    :param clock: of the operation.
-    """
+    """The deadlines of one operation, from now on."""
 
     allowed: Any = None
     """The timeout of the attempt under way, or of the last one."""

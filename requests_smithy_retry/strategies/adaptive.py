@@ -145,11 +145,7 @@ class AdaptiveRetryStrategy(StandardRetryStrategy):
 
 
 class MeasuringHook:
-    """Reports first-try successes to a scope's limiter, too, which measures how fast requests are sent.
-
-    :param hook: the quota.
-    :param limiter: the limiter.
-    """
+    """Reports first-try successes to a scope's limiter, too, which measures how fast requests are sent."""
 
     __slots__ = ("_hook", "_limiter", "_record")
 
@@ -162,13 +158,11 @@ class MeasuringHook:
         )
 
     def first_try(self, attempt: tuple[float, Any]) -> object:
-        """Report to the quota and the limiter."""
         self._hook.first_try(attempt)
         return self._record()
 
     @property
     def retired(self) -> bool:
-        """True if the quota or the limiter was given up."""
         return self._hook.retired or self._limiter.retired
 
 

@@ -59,12 +59,7 @@ def nothing_known(_: str) -> None:
 
 
 def remember(hooks: dict[str, FirstTryHook], url: str, hook: FirstTryHook) -> None:
-    """Remember a hook by the origin of a URL, as it is written there, until its scope is given up.
-
-    :param hooks: emptied when a scope is given up, after the hook was marked as retired.
-    :param url: of the request.
-    :param hook: of its scope.
-    """
+    """Remember a hook by the origin of a URL, as it is written there, until its scope is given up."""
     if len(hooks) >= MAX_SCOPES:
         hooks.clear()
     hooks[ORIGIN(url)[0]] = hook  # type: ignore[index]

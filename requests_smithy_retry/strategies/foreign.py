@@ -51,12 +51,6 @@ def check_for_foreign(
     """Apply the rules that a foreign strategy is not asked about: the resend rule, and the block's number of attempts.
 
     The error is made to say of itself what the classifiers say.
-
-    :param own: the adapter's classifiers, lowest priority first.
-    :param outcome: the outcome of the attempt.
-    :param options: the options of the ``retry_options`` blocks around it.
-    :param error: the exception that the strategy will be shown.
-    :raises RetryError: if there is no further attempt, whatever the strategy thinks.
     """
     items = fold_of(own, options.classifiers, replaced=options.default_classifiers is False)
     classification = classify(items, outcome)
@@ -78,12 +72,7 @@ def check_for_foreign(
 
 @dataclass(frozen=True, slots=True)
 class ForeignToken:
-    """The token of a foreign strategy, with the attributes that the send loop reads from a token.
-
-    :param token: the strategy's own.
-    :param classification: the verdict that led to it, where the strategy tells.
-    :param strategy: the strategy, for the message of an error.
-    """
+    """The token of a foreign strategy, with the attributes that the send loop reads from a token."""
 
     token: RetryToken
     classification: Classification | None = None
@@ -113,11 +102,7 @@ class ForeignToken:
 
 
 class ForeignStrategy:
-    """Any object with the three methods, with the rules that such a strategy does not know.
-
-    :param strategy: the object.
-    :param config: of the adapter; its classifiers say what the strategy is told about an error.
-    """
+    """Any object with the three methods, with the rules that such a strategy does not know."""
 
     def __init__(self, strategy: RetryStrategy, config: RetryConfig) -> None:
         self.strategy = strategy
@@ -129,7 +114,6 @@ class ForeignStrategy:
         return self.strategy.max_attempts if isinstance(self.strategy, CountsAttempts) else None
 
     def acquire_initial_retry_token(self, *, token_scope: str | None = None) -> ForeignToken:
-        """Return the strategy's token for the first attempt."""
         token = self.strategy.acquire_initial_retry_token(token_scope=token_scope)
         return ForeignToken(token, strategy=self.strategy)
 
@@ -145,7 +129,6 @@ class ForeignStrategy:
         return ForeignToken(token, classification_of(token), source, strategy=self.strategy)
 
     def record_success(self, *, token: ForeignToken) -> None:
-        """Tell the strategy."""
         self.strategy.record_success(token=token.token)
 
     def send_permit(self, *, token: ForeignToken, deadline: float | None, waited: float) -> object | None:
@@ -179,11 +162,7 @@ class StrategyPort(NamedTuple):
 
 
 def adapt(strategy: RetryStrategy, config: RetryConfig) -> StrategyPort:
-    """Return a strategy as the send loop uses it.
-
-    :param strategy: built-in or foreign.
-    :param config: of the adapter.
-    """
+    """Return a strategy as the send loop uses it."""
     adapted = strategy if isinstance(strategy, SimpleRetryStrategy) else ForeignStrategy(strategy, config)
     sees = (
         adapted.sees_successes if isinstance(adapted, SimpleRetryStrategy) else any(map(sees_successes, adapted.fold))
@@ -194,13 +173,7 @@ def adapt(strategy: RetryStrategy, config: RetryConfig) -> StrategyPort:
 
 
 def check_beside_strategy(strategy: RetryStrategy, config: RetryConfig | None, options: dict[str, Any]) -> None:
-    """Refuse options that would have no effect, because the given strategy has its own.
-
-    :param strategy: the object that was given as one.
-    :param config: the config that was given beside it, or None.
-    :param options: likewise, by name.
-    :raises RetryConfigError: for an option that the strategy would ignore, and for an object that is not a strategy.
-    """
+    """Refuse options that would have no effect, because the given strategy has its own."""
     if isinstance(strategy, type) or not isinstance(strategy, RetryStrategy):
         raise RetryConfigError(
             "strategy",

@@ -14,10 +14,6 @@ def is_poll(reason: RetryReason, outcome: Outcome, rules: Urllib3Rules | None) -
 
     That is the case if the attempt succeeded, and its response shows neither throttling nor a server's fault; and
     after a 404 that a translated ``Retry`` lists, by which programs wait for a thing to appear.
-
-    :param reason: the reason that the classifiers gave.
-    :param outcome: the outcome of the attempt.
-    :param rules: of a translated ``Retry``, or None.
     """
     if outcome.error is not None or reason.kind in (ErrorKind.THROTTLING, ErrorKind.SERVER):
         return False

@@ -224,12 +224,7 @@ class StrategySnapshot:
 
 
 def delay_of(token: Any, strategy: object) -> float:
-    """Return the seconds for which a token asks; None, as in the published request loop, is 0 s.
-
-    :param token: of any strategy, built-in or foreign.
-    :param strategy: for the message of an error.
-    :raises TypeError: for anything but a finite number of seconds or None: the wait would never end, or never begin.
-    """
+    """Return the seconds for which a token asks; None, as in the published request loop, is 0 s."""
     delay = token.retry_delay
     if delay is None:
         return 0.0
@@ -244,15 +239,7 @@ def delay_of(token: Any, strategy: object) -> float:
 def rest_until_permitted(
     ask: Callable[..., Any], strategy: object, token: object, deadline: float | None, clock: Clock
 ) -> float:
-    """Wait until a strategy permits an attempt; return the seconds that took.
-
-    :param ask: the strategy's ``send_permit``.
-    :param strategy: for the message of an error.
-    :param token: the attempt's.
-    :param deadline: no wait may end later.
-    :param clock: the clock that is waited on.
-    :raises RetryError: if there is no permission in time.
-    """
+    """Wait until a strategy permits an attempt; return the seconds that took."""
     began = clock.now()
     while True:
         waited = clock.now() - began

@@ -37,21 +37,16 @@ class Quotas(Protocol):
 
 
 class OneQuota:
-    """One quota for all scopes, or none.
-
-    :param quota: the quota.
-    """
+    """One quota for all scopes, or none."""
 
     def __init__(self, quota: ScopeQuota | None) -> None:
         self._quota = quota
         self.counts_attempts: bool = quota is not None and quota.counts_attempts
 
     def use(self, scope: str | None) -> AbstractContextManager[ScopeQuota | None]:  # noqa: ARG002
-        """Return the quota, which is never given up."""
         return nullcontext(self._quota)
 
     def get(self, scope: str | None) -> ScopeQuota | None:  # noqa: ARG002
-        """Return the quota."""
         return self._quota
 
     def __iter__(self) -> Iterator[tuple[str | None, ScopeQuota]]:
@@ -59,13 +54,7 @@ class OneQuota:
 
 
 class QuotaTable(NamedScopeTable[ScopeQuota]):
-    """A quota for each scope.
-
-    :param make: makes one, given its scope's name.
-    :param clock: tells how long a quota was not touched.
-    :param forget: called after one was given up.
-    :param counts_attempts: they bound the attempts themselves.
-    """
+    """A quota for each scope."""
 
     def __init__(
         self,
@@ -92,13 +81,7 @@ def _read_part(timeout: Any) -> float | None:
 
 
 def quotas_for(config: RetryConfig, clock: Clock, busy: set[Any], forget: Callable[[], object]) -> Quotas:
-    """Return the quotas that a config asks for.
-
-    :param config: the policy.
-    :param clock: tells the time.
-    :param busy: a live set: not empty while operations wait for a service.
-    :param forget: called after a scope was given up.
-    """
+    """Return the quotas that a config asks for."""
     quota, url = config.effective_quota, config.quota_url
     if quota is None:
         return OneQuota(None)
@@ -148,12 +131,7 @@ def _scope_of(name: str) -> str | None:
 
 
 def price_of(config: RetryConfig, quota: ScopeQuota, reason: RetryReason) -> float:
-    """Return the price of a retry: one token of two, or that of the specification out of 500.
-
-    :param config: has the specification.
-    :param quota: pays.
-    :param reason: of the retry.
-    """
+    """Return the price of a retry: one token of two, or that of the specification out of 500."""
     if isinstance(quota.plain, PayoffTokenBucket):
         return 1.0
     numbers = config.numbers

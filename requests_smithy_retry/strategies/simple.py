@@ -30,10 +30,8 @@ if TYPE_CHECKING:
 
 
 def context_around(error: Exception, clock: Clock) -> RetryContext:
-    """Return the context that an error carries; code without an adapter gets one with the options of the block around.
-
-    :param error: the exception that an attempt raised, or one that carries its response.
-    :param clock: the strategy's, to read the block's deadline on.
+    """Return the context that an error carries; code without an adapter gets one with the options of the block
+    around.
     """
     context, around = context_of(error), options_in_force()
     if around is None or context.options is not None:
@@ -43,17 +41,7 @@ def context_around(error: Exception, clock: Clock) -> RetryContext:
 
 
 class Payment(NamedTuple):
-    """The quota's answer to a retry.
-
-    :param delay: seconds to wait before it.
-    :param standing: the operation's, from now on.
-    :param terms: the operation's limits.
-    :param before: tokens in the bucket before it was paid; None: nothing was paid.
-    :param after: tokens in it afterwards.
-    :param source: which bucket answered.
-    :param waited: seconds that it waited for the service just now.
-    :param why: the cause that ended that, as a phrase.
-    """
+    """The quota's answer to a retry."""
 
     delay: float
     standing: Standing = NEW
@@ -336,10 +324,7 @@ class SimpleRetryStrategy:
 
 
 def is_built_in(strategy: object, *methods: str) -> bool:
-    """Return True if a strategy's methods of these names are ours: not those of a subclass, nor patched.
-
-    :param methods: their names; those that it does not have are no matter.
-    """
+    """Return True if a strategy's methods of these names are ours: not those of a subclass, nor patched."""
     own = [getattr(strategy, name) for name in methods if hasattr(strategy, name)]
     package = str(__package__).partition(".")[0]
     return isinstance(strategy, SimpleRetryStrategy) and all(
@@ -348,12 +333,7 @@ def is_built_in(strategy: object, *methods: str) -> bool:
 
 
 def _source_of(paid: float, delay: float, backoff: float, hint: Hint | None) -> str:
-    """Return the name of the rule that made a delay that long.
-
-    :param paid: the delay that the quota made of it: a last retry may come late.
-    :param delay: the delay with the server's hint.
-    :param backoff: the delay without it.
-    """
+    """Return the name of the rule that made a delay that long."""
     if paid > delay:
         return "patience"
     return hint.source if hint is not None and delay != backoff else "backoff"

@@ -176,7 +176,7 @@ def test_the_facts_are_those_of_the_first_model_that_knows_the_operation() -> No
         (ENDPOINT, "a collection of Smithy models"),
         ("model.json", "a collection of Smithy models"),
         (7, "a collection of Smithy models"),
-        ([object()], "knows its endpoint"),
+        ([object()], "does not know its endpoint"),
     ],
 )
 def test_a_model_without_an_endpoint_is_refused_with_what_to_do(bad: Any, message: str) -> None:
