@@ -53,6 +53,8 @@ PARTS = {
     "overhead": Part(("benchmarks/overhead.py",), 300),
     "footprint": Part(("benchmarks/footprint.py",), 300),
     "faults": Part(("benchmarks/fault_table.py",), 120),
+    "deadlines": Part(("benchmarks/deadline_overshoot.py", "--deadline", "1", "--rounds", "3"), 400),
+    "forgotten-paths": Part(("benchmarks/forgotten_paths.py",), 90),
     "adaptive": Part(("benchmarks/adaptive_loopback.py",), 60),
     "outages": Part(("benchmarks/outage_loopback.py",), 720),
     "picture": Part(("benchmarks/outage_picture.py",), 200),

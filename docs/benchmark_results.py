@@ -8,7 +8,18 @@ from pathlib import Path
 from typing import Any
 
 RESULTS = Path(__file__).parent.parent / "benchmarks" / "results"
-PARTS = ("overhead", "footprint", "faults", "adaptive", "outages", "picture", "simulation", "waiting")
+PARTS = (
+    "overhead",
+    "footprint",
+    "faults",
+    "deadlines",
+    "forgotten-paths",
+    "adaptive",
+    "outages",
+    "picture",
+    "simulation",
+    "waiting",
+)
 OUTCOMES = ("intact", "error", "applied twice", "wrong body", "hang")
 """Of the fault table, from the best to the worst."""
 HARM = OUTCOMES[2:]

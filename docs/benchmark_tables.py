@@ -262,6 +262,32 @@ def adaptive() -> str:
     return _table(["", "attempts that were throttled", "used of the allowed rate"], rows)
 
 
+def deadlines() -> str:
+    """How late operations end, for each kind of stall."""
+    found = result("deadlines")
+    if found is None:
+        return MISSING
+    rows = []
+    for name, row in found["as it is"].items():
+        pairs = (row, found["busy"][name])
+        rows.append(
+            [name, *(f"{1000 * each[key]:.0f}" for each in pairs for key in ("median", "longest")), row["ended"]]
+        )
+    head = ["late, ms", "median", "longest of the rounds", "busy: median", "busy: longest", "ended by"]
+    return f"{_table(head, rows)}\n\n{found['rounds']} rounds. A negative number: it ended before its deadline."
+
+
+def forgotten_paths() -> str:
+    """How many POSTs succeed over a path that was forgotten."""
+    found = result("forgotten-paths")
+    if found is None:
+        return MISSING
+    return _table(
+        ["", "second POSTs that succeed"],
+        [[name, f"{count} of {found['sessions']}"] for name, count in found["succeeded"].items()],
+    )
+
+
 def footprint() -> str:
     """Tabulate the cost of importing, of a scope, and of many origins to a send."""
     found = result("footprint")
@@ -306,6 +332,8 @@ BLOCKS = {
     "outages": outages,
     "simulation": simulation,
     "adaptive": adaptive,
+    "deadlines": deadlines,
+    "forgotten-paths": forgotten_paths,
     "footprint": footprint,
     "outage-caption": outage_caption,
     "outage-success": outage_success,
