@@ -9,7 +9,7 @@ from typing import Any
 
 RESULTS = Path(__file__).parent.parent / "benchmarks" / "results"
 PARTS = (
-    *("overhead", "footprint", "faults", "adaptive", "addresses", "rate-limits"),
+    *("overhead", "footprint", "faults", "deadlines", "forgotten-paths", "adaptive", "addresses", "rate-limits"),
     *("outages", "picture", "simulation", "downloads", "waiting"),
 )
 OUTCOMES = ("intact", "error", "applied twice", "wrong body", "hang")

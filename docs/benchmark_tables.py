@@ -326,6 +326,32 @@ def _limited(figures: dict[str, float]) -> str:
     return f"{refused}, {used}, {figures['p99']:.1f}, {figures['least share']:.0%}"
 
 
+def deadlines() -> str:
+    """How late operations end, for each kind of stall."""
+    found = result("deadlines")
+    if found is None:
+        return MISSING
+    rows = []
+    for name, row in found["as it is"].items():
+        pairs = (row, found["busy"][name])
+        rows.append(
+            [name, *(f"{1000 * each[key]:.0f}" for each in pairs for key in ("median", "longest")), row["ended"]]
+        )
+    head = ["late, ms", "median", "longest of the rounds", "busy: median", "busy: longest", "ended by"]
+    return f"{_table(head, rows)}\n\n{found['rounds']} rounds. A negative number: it ended before its deadline."
+
+
+def forgotten_paths() -> str:
+    """How many POSTs succeed over a path that was forgotten."""
+    found = result("forgotten-paths")
+    if found is None:
+        return MISSING
+    return _table(
+        ["", "second POSTs that succeed"],
+        [[name, f"{count} of {found['sessions']}"] for name, count in found["succeeded"].items()],
+    )
+
+
 def footprint() -> str:
     """Tabulate the cost of importing, of a scope, and of many origins to a send."""
     found = result("footprint")
@@ -399,6 +425,8 @@ BLOCKS = {
     "adaptive": adaptive,
     "addresses": addresses,
     "rate-limits": rate_limits,
+    "deadlines": deadlines,
+    "forgotten-paths": forgotten_paths,
     "footprint": footprint,
     "downloads": downloads,
     "outage-caption": outage_caption,

@@ -101,6 +101,8 @@ BLOCKS: dict[tuple[str, str], Callable[[], str]] = {
             "outages",
             "faults",
             "fault-setups",
+            "deadlines",
+            "forgotten-paths",
             "overhead",
             "threads",
             "footprint",

@@ -13,13 +13,22 @@ import requests
 from requests import Response
 from urllib3.exceptions import DecodeError, EmptyPoolError
 
-from requests_smithy_retry import RetryConfig, RetryConfigError, RetryError, StopReason, retry_history, retry_options
+from requests_smithy_retry import (
+    RetryConfig,
+    RetryConfigError,
+    RetryConfigWarning,
+    RetryError,
+    StopReason,
+    retry_history,
+    retry_options,
+)
 from requests_smithy_retry.clock import Deadline
 from requests_smithy_retry.config.retry_options import NOTHING
+from requests_smithy_retry.sending import time_limits
 from requests_smithy_retry.sending.time_limits import TimeLimits, as_body_failure
 from requests_smithy_retry.strategies.protocol import StandardRetryToken
 from requests_smithy_retry.testing.clock import FakeClock
-from requests_smithy_retry.wire import this_thread
+from requests_smithy_retry.wire import state, this_thread
 from requests_smithy_retry.wire.reader import Reader
 from tests.support import prepare, scripted, send
 
@@ -335,3 +344,15 @@ def test_a_failed_body_has_its_cause_and_its_request() -> None:
     error = ValueError("bad")
     named: Any = as_body_failure(error, REQUEST)
     assert (named.args, named.request) == ((error,), REQUEST)
+
+
+@pytest.mark.parametrize("options", [{"operation_timeout": 5}, {"operation_attempt_timeout": 5}])
+def test_deadlines_that_do_not_hold_are_refused_aloud(monkeypatch: pytest.MonkeyPatch, options: Any) -> None:
+    """Where urllib3-future has replaced urllib3: once, and only where somebody sets a deadline."""
+    monkeypatch.setattr(state, "IS_FUTURE", True)
+    monkeypatch.setattr(time_limits, "_warned", {})
+    clock = FakeClock()
+    TimeLimits(RetryConfig(), NOTHING, clock)
+    with pytest.warns(RetryConfigWarning, match="urllib3-future has replaced urllib3"):
+        TimeLimits(RetryConfig(**options), NOTHING, clock)
+    TimeLimits(RetryConfig(**options), NOTHING, clock)

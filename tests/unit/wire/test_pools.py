@@ -8,14 +8,16 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import requests
 import urllib3
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.exceptions import EmptyPoolError
 
 from requests_smithy_retry import RetryAdapter
 from requests_smithy_retry.clock import Deadline
+from requests_smithy_retry.testing import FaultServer
 from requests_smithy_retry.testing.clock import FakeClock
-from requests_smithy_retry.wire import this_thread
+from requests_smithy_retry.wire import reader_of, state, this_thread
 from requests_smithy_retry.wire.addresses import AddressMemory
 from requests_smithy_retry.wire.connect import Connect
 from requests_smithy_retry.wire.pools import PreparingPool, WaitingPool, preparing, use_our_pools
@@ -93,3 +95,14 @@ def test_a_manager_of_another_kind_is_left_alone() -> None:
     adapter = StrangeManager()
     assert vars(adapter.poolmanager) == {"clear": list}
     adapter.close()
+
+
+def test_the_pools_of_urllib3_future_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where it has replaced urllib3, nothing below its pools is as it is known here."""
+    monkeypatch.setattr(state, "IS_FUTURE", True)
+    adapter = RetryAdapter()
+    assert HTTPConnectionPool is adapter.poolmanager.pool_classes_by_scheme["http"]
+    with FaultServer() as server, requests.Session() as made:
+        made.mount("http://", adapter)
+        with made.get(server.url, stream=True) as response:
+            assert reader_of(response.raw) is None
