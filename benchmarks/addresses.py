@@ -2,7 +2,7 @@
 
     python benchmarks/addresses.py [--quick] [--json FILE]
 
-A patched resolver gives a name N loopback addresses, the sick ones first, the last one (::1 where there is IPv6) well.
+A patched resolver gives a name N loopback addresses, the sick ones first; where several are well, the last one is ::1.
 The sick ones are black holes (a full backlog), refuse, reset, answer 503, or accept and stay silent. Each client makes
 fresh sessions of a first and a later request, the later one over a new connection, and one long session over kept
 connections. Besides: POSTs, 200 clients with one dead address of four, and the CPU time of a new connection. Servers
@@ -34,6 +34,8 @@ from requests_smithy_retry import mount
 
 TIMEOUT = 0.4
 """Seconds for connecting, and for each read; the same for all clients."""
+LONGEST_WAIT = 0.2
+"""Seconds; the longest wait before a retry, the same for all clients."""
 HEALTHY = "healthy"
 KINDS = ("black hole", "refusing", "reset", "503", "silent")
 SHAPES = ((2, 1), (4, 1), (4, 3), (8, 1), (8, 7))
@@ -96,8 +98,9 @@ class Scene:
     def set(self, kind: str, count: int, sick: int) -> None:
         """Have the name stand for a number of addresses, of which the first ones are sick."""
         self.found = [_info(f"127.0.0.{number + 2}", self.ports[kind]) for number in range(sick)]
-        self.found += [_info(f"127.0.1.{number + 2}", self.ports[HEALTHY]) for number in range(count - sick - 1)]
-        self.found.append(_info("::1" if _has_v6(self.ports[HEALTHY]) else "127.0.0.1", self.ports[HEALTHY]))
+        self.found += [_info(f"127.0.1.{number + 2}", self.ports[HEALTHY]) for number in range(count - sick)]
+        if count - sick > 1 and _has_v6(self.ports[HEALTHY]):
+            self.found[-1] = _info("::1", self.ports[HEALTHY])
 
     def resolve(self, host: str, *rest: Any, **more: Any) -> Any:
         """Resolve, in place of ``getaddrinfo``."""
@@ -170,14 +173,26 @@ def _plain(_: int) -> requests.Session:
     return _settled(requests.Session())
 
 
+def _retry(attempts: int) -> Retry:
+    return Retry(attempts - 1, backoff_factor=0.025, backoff_max=LONGEST_WAIT, status_forcelist=[503])
+
+
 def _urllib3(attempts: int) -> requests.Session:
     session = _plain(attempts)
-    session.mount("http://", HTTPAdapter(max_retries=Retry(attempts - 1, backoff_factor=0.05, status_forcelist=[503])))
+    session.mount("http://", HTTPAdapter(max_retries=_retry(attempts)))
     return session
 
 
 def _mounted(attempts: int) -> requests.Session:
-    return mount(_plain(attempts), max_attempts=attempts, trust_env=False)
+    # The others have no quota either.
+    return mount(
+        _plain(attempts),
+        max_attempts=attempts,
+        max_backoff=LONGEST_WAIT,
+        initial_backoff=0.05,
+        quota=None,
+        trust_env=False,
+    )
 
 
 def _settled(session: requests.Session) -> requests.Session:
@@ -193,7 +208,7 @@ def _tenacious(call: Callable[..., Any], attempts: int) -> Callable[..., Any]:
         response.raise_for_status()
         return response
 
-    wait = tenacity.wait_random_exponential(0.05, max=1)
+    wait = tenacity.wait_random_exponential(0.05, max=LONGEST_WAIT)
     return tenacity.retry(stop=tenacity.stop_after_attempt(attempts), wait=wait, reraise=True)(checked)
 
 
@@ -230,12 +245,14 @@ def measure(
         def ask(session: requests.Session) -> tuple[bool, float]:
             return request(client, session, attempts, method, "name.test")
 
-        with ThreadPoolExecutor(10 if kind in SLOW else 1) as pool:
-            first = list(pool.map(ask, sessions))
-        later = []
-        for session in sessions if client is PEERS[OURS] else sessions[:3]:
+        def again(session: requests.Session) -> tuple[bool, float]:
             session.get_adapter("http://").poolmanager.clear()  # over a new connection
-            later.append(ask(session))
+            return ask(session)
+
+        mine = client is PEERS[OURS]
+        with ThreadPoolExecutor(10 if kind in SLOW or not mine else 1) as pool:
+            first = list(pool.map(ask, sessions))
+            later = list(map(again, sessions) if mine else pool.map(again, sessions))
     before = stage.hits(kind)
     with client.session(attempts) as session:
         lasting = [request(client, session, attempts, method, "name.test") for _ in range(long)]
@@ -244,7 +261,7 @@ def measure(
         "success": sum(ended) / len(ended),
         "first": percentile([seconds for _, seconds in first], 0.99),
         "later": percentile([seconds for _, seconds in (*later, *lasting[1:])], 0.99),
-        "hits": 0 if kind == HEALTHY or not sick else (stage.hits(kind) - before) / sick,
+        "hits": 0 if not long or kind == HEALTHY or not sick else (stage.hits(kind) - before) / sick,
     }
 
 
@@ -255,12 +272,12 @@ def percentile(values: list[float], part: float) -> float:
 
 
 def crowd(stage: Scene, kind: str, clients: int, each: int) -> float:
-    """Return the part of operations that succeed, of many clients, one address of four being sick."""
+    """Return the part of operations that succeed, of many clients with all defaults, one address of four being sick."""
     stage.set(kind, 4, 1)
     good: list[bool] = []
 
     def work(_: int) -> None:
-        with _mounted(3) as session:
+        with mount(_plain(3), trust_env=False) as session:
             good.extend(request(PEERS[OURS], session, 3, "GET", "names.test")[0] for _ in range(each))
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(clients)]
@@ -311,9 +328,9 @@ def run(*, quick: bool) -> dict[str, Any]:
             row: dict[str, Any] = {"method": method, "kind": kind, "addresses": shape[0], "sick": shape[1]}
             for name, client in PEERS.items():
                 mine = name == OURS
-                fresh, long = (3, 5) if quick else (100, 100) if mine else (10, 5)
-                if kind == "silent" and shape[1] > 1 and not quick:
-                    fresh = 40 if mine else 10
+                fresh, long = (3, 5 * mine) if quick else (100, 100) if mine else (10, 0)
+                if kind in ("reset", "503", "silent") and shape[1] > 1 and mine:
+                    fresh = min(fresh, 30)  # each of them waits several times
                 try:
                     row[name] = measure(stage, client, kind, shape, fresh=fresh, long=long, method=method)
                 except ImportError:

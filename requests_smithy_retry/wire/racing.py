@@ -72,15 +72,17 @@ def candidates(found: Iterable[Any]) -> list[Candidate]:
 
     :param found: the result of ``getaddrinfo``.
     """
-    families: dict[int, dict[str, Candidate]] = {}
+    named: dict[str, Candidate] = {}
     for family, _, proto, _, sockaddr in found:
         name = sockaddr[0] if len(sockaddr) == 2 else address_text(sockaddr)
-        members = families.setdefault(family, {})
-        if name not in members:
-            members[name] = _candidate(Candidate, (name, family, proto, sockaddr))
-    if len(families) == 1:
-        return list(members.values())
-    rows = itertools.zip_longest(*[members.values() for members in families.values()])
+        if name not in named:
+            named[name] = _candidate(Candidate, (name, family, proto, sockaddr))
+    if len(named) < 3:
+        return list(named.values())
+    families: dict[int, list[Candidate]] = {}
+    for candidate in named.values():
+        families.setdefault(candidate.family, []).append(candidate)
+    rows = itertools.zip_longest(*families.values())
     return [candidate for row in rows for candidate in row if candidate is not None]
 
 

@@ -23,7 +23,7 @@ def test_a_sick_address_fails_no_operation_of_ours() -> None:
             kind: addresses.measure(stage, addresses.PEERS[addresses.OURS], kind, (2, 1), fresh=2, long=3)
             for kind in addresses.KINDS
         }
-        plain = addresses.measure(stage, addresses.PEERS["plain"], "503", (2, 1), fresh=1, long=1)
+        plain = addresses.measure(stage, addresses.PEERS["plain"], "503", (2, 1), fresh=1, long=0)
         cost = addresses.new_connection_cost(stage, 2, 2, 2)
         crowd = addresses.crowd(stage, "refusing", 2, 2)
     assert [1.0] * len(addresses.KINDS) == [cell["success"] for cell in cells.values()]

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 import requests
+import urllib3
 from requests.adapters import HTTPAdapter
 from urllib3.exceptions import LocationParseError
 
@@ -31,7 +32,7 @@ from requests_smithy_retry.testing import (
 from requests_smithy_retry.testing.clock import FakeClock
 from requests_smithy_retry.wire import connect as connect_module
 from requests_smithy_retry.wire.addresses import AddressMemory
-from requests_smithy_retry.wire.pools import CheckedGet
+from requests_smithy_retry.wire.pools import CheckedGet, use_our_pools
 
 from .support import session
 
@@ -418,6 +419,27 @@ def test_a_failure_in_another_thread_is_not_overlooked() -> None:
     memory: Any = Memory()
     CheckedGet(pool, memory)()
     assert 1 == pool.checks
+
+
+def test_a_pool_of_somebody_elses_is_left_alone() -> None:
+    """A manager may make pools of another kind."""
+
+    class Manager:
+        connection_pool_kw: Any = {}
+        pool_classes_by_scheme: Any = {}
+
+        def _new_pool(self, scheme: str) -> str:
+            return f"a pool for {scheme}"
+
+    manager: Any = Manager()
+    use_our_pools(manager, AddressMemory(FakeClock()))
+    assert "a pool for http" == manager._new_pool("http")
+
+
+def test_a_timeout_for_reading_alone_leaves_connecting_to_the_default(servers: Any) -> None:
+    """That of the ``socket`` module, as in urllib3."""
+    with session() as made:
+        assert 200 == made.get(URL, timeout=urllib3.Timeout(read=20)).status_code
 
 
 AUDITED = """

@@ -352,7 +352,7 @@ class Interrupted(BaseException):
     """Stands in for Ctrl-C."""
 
 
-@pytest.mark.parametrize("where", ["select", "connect"])
+@pytest.mark.parametrize("where", ["select", "connect", "__init__"])
 @pytest.mark.parametrize("kind", [Interrupted, KeyboardInterrupt])
 def test_an_interruption_leaves_no_socket(
     monkeypatch: pytest.MonkeyPatch, where: str, kind: type[BaseException]
@@ -363,10 +363,7 @@ def test_an_interruption_leaves_no_socket(
         raise kind
 
     with hanging_port() as hanging, nothing_left():
-        if where == "connect":
-            monkeypatch.setattr(socket.socket, "connect", interrupt)
-        else:
-            monkeypatch.setattr(selectors.DefaultSelector, "select", interrupt)
+        monkeypatch.setattr(selectors.DefaultSelector if where == "select" else socket.socket, where, interrupt)
         with pytest.raises(kind):
             Race([at(hanging), at(hanging, 2)], PLAIN).run()
 
