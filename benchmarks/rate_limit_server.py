@@ -23,6 +23,8 @@ END_OF_HEAD = b"\r\n\r\n"
 SERVICE = 0.005
 """Seconds that an answer takes."""
 WINDOW = 1.0
+WHOLE_SECONDS = "Retry-After: 1\r\n"
+"""Rounded up, as most servers write it, and as urllib3 alone can read it."""
 
 
 class FixedWindow:
@@ -47,7 +49,7 @@ class FixedWindow:
         reset = time.time() + self.ends - now
         return (
             f"X-RateLimit-Limit: {self.limit}\r\nX-RateLimit-Remaining: {self.limit - self.used}\r\n"
-            f"X-RateLimit-Reset: {reset:.4f}\r\n" + ("" if ok else f"Retry-After: {self.ends - now:.4f}\r\n")
+            f"X-RateLimit-Reset: {reset:.4f}\r\n" + ("" if ok else WHOLE_SECONDS)
         )
 
 
@@ -76,7 +78,7 @@ class SlidingWindow:
         left = self.limit - len(self.passed)
         return (
             f'RateLimit-Policy: "default";q={self.limit};w={WINDOW:g}\r\n'
-            f'RateLimit: "default";r={left};t={oldest:.4f}\r\n' + ("" if ok else f"Retry-After: {oldest:.4f}\r\n")
+            f'RateLimit: "default";r={left};t={oldest:.4f}\r\n' + ("" if ok else WHOLE_SECONDS)
         )
 
 
@@ -125,7 +127,7 @@ class AtATime:
 
     def headers(self, now: float, *, ok: bool) -> str:  # noqa: ARG002
         """As GitHub's secondary limit."""
-        return f"X-RateLimit-Remaining: {self.limit - self.under_way}\r\n" + ("" if ok else "Retry-After: 0.05\r\n")
+        return f"X-RateLimit-Remaining: {self.limit - self.under_way}\r\n" + ("" if ok else WHOLE_SECONDS)
 
 
 KINDS = {

@@ -104,8 +104,8 @@ class Window:
         return self._moved > MOVES * self.length and self._reset < 0.5 * used * self.length
 
     def roll(self, now: float) -> None:
-        """Begin the next window where the last one is over: what a whole one allows is taken to be there."""
-        if now >= self.ends and self.length:
+        """Begin the next window, the last one being over: what a whole one allows is taken to be there."""
+        if self.length:
             self._began, self._top = now, self.limit
             self.remaining = max(1.0, self._seen) if self.slides else self.limit
             self.ends = now + self.length

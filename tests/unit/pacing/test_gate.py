@@ -260,6 +260,17 @@ class TestGates:
         gates.renew_lock()
 
 
+class PermitWaitOf:
+    """A wait for a permit."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+
+    def rest(self, clock: FakeClock) -> None:
+        """Wait."""
+        clock.sleep(self.seconds)
+
+
 LIMITED = Reply(429, {"Retry-After": "7"})
 
 
@@ -345,6 +356,17 @@ class TestAdapters:
             send(adapter)
         assert 49 <= len(clock.sleeps) <= 52
         assert 9.5 < clock.now() < 10.5
+
+    @pytest.mark.parametrize(("permits", "expected"), [(2.0, 7.0), (9.0, 9.0)])
+    def test_in_adaptive_mode_the_smaller_rate_counts(self, permits: float, expected: float) -> None:
+        """A send waits for its permit and for the gate, and both go on at the same time."""
+        clock = FakeClock()
+        adapter = scripted(LIMITED, 200, clock=clock, mode="adaptive", max_attempts=1)
+        send(adapter)
+        waits = [PermitWaitOf(permits)]
+        adapter.strategy.limiter("https://api.example.com:443").try_acquire = lambda: waits.pop() if waits else None
+        send(adapter)
+        assert expected == sum(clock.sleeps)
 
     def test_a_user_adds_a_dialect_in_one_line(self) -> None:
         """A dialect that a user adds counts for the gate and for the delay."""

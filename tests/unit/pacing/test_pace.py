@@ -199,6 +199,13 @@ def test_the_next_window_ends_the_spacing_once_nobody_waits() -> None:
     assert not pace.is_spaced
 
 
+def test_a_window_without_length_holds_nobody_up() -> None:
+    """Its reset is now."""
+    pace = Pace(0.0)
+    pace.hear(told(0, 0.0), 5.0)
+    assert pace.due(5.0, 1) <= 5.0
+
+
 def test_a_window_of_which_nobody_speaks_is_forgotten() -> None:
     """A route that is no longer used does not hold up the others without end."""
     pace = used_up(remaining=0)

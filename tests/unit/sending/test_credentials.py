@@ -92,6 +92,15 @@ def test_a_post_is_sent_again() -> None:
     assert [b"a", b"a"] == [request.body for request in adapter.sent]
 
 
+def test_a_minted_key_stays() -> None:
+    """The server may have seen it."""
+    adapter = scripted(401, 200, on_unauthorized=renewing([]), idempotency_key=True)
+    send(adapter, "POST", data=b"a")
+    first, second = (request.headers["Idempotency-Key"] for request in adapter.sent)
+    assert first == second
+    assert [None, "Bearer new"] == seen(adapter)
+
+
 def test_no_deadline_is_passed() -> None:
     """A renewal that took too long ends with the 401."""
     clock = FakeClock()
