@@ -39,6 +39,8 @@ class AttemptRecord:
     :param line_wait: the wait for the service to be back, in seconds.
     :param line_why: the event that ended that wait, as a phrase.
     :param received: the encoded bytes of the body that came; None where they were not counted.
+    :param sent: the bytes of the uploaded file that went out in a failed attempt, the last block of it perhaps in part;
+        None for other bodies.
     """
 
     number: int
@@ -56,6 +58,7 @@ class AttemptRecord:
     line_wait: float = 0.0
     line_why: str = ""
     received: int | None = None
+    sent: int | None = None
 
     @property
     def ending(self) -> str:

@@ -29,6 +29,8 @@ class Recorder:
 
     permit_wait: float = 0.0
     """The next attempt's wait for a send permit, in seconds; set by the operation."""
+    sent: int | None = None
+    """The bytes of a file that went out in the failed attempt; set by the operation."""
     received: int | None = None
     """The bytes of the body that the attempt brought, where they were counted; set by the operation."""
     _line_wait: tuple[float, str] = (0.0, "")
@@ -130,8 +132,9 @@ class Recorder:
             line_wait=self._line_wait[0],
             line_why=self._line_wait[1],
             received=self.received,
+            sent=self.sent,
         )
-        self.permit_wait, self._line_wait, self.received = 0.0, (0.0, ""), None
+        self.permit_wait, self._line_wait, self.received, self.sent = 0.0, (0.0, ""), None, None
         self.attempts.append(record)
         self.rows.append(RequestHistory(self.request.method, self.request.path_url, error, status, None))
         if len(self.rows) > MAX_KEPT:

@@ -314,6 +314,7 @@ def test_the_plain_values_are_these() -> None:
                 "line_wait": 0.0,
                 "line_why": "",
                 "received": None,
+                "sent": None,
             },
             {
                 "number": 2,
@@ -331,6 +332,7 @@ def test_the_plain_values_are_these() -> None:
                 "line_wait": 0.0,
                 "line_why": "",
                 "received": None,
+                "sent": None,
             },
         ],
         "stop_reason": "MAX_ATTEMPTS",

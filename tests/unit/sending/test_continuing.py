@@ -27,6 +27,7 @@ from requests_smithy_retry.testing import (
     RecordedRequest,
     Reply,
     Stall,
+    StopReading,
 )
 from requests_smithy_retry.wire import body as body_module
 from requests_smithy_retry.wire.body import watch, watched_body
@@ -647,3 +648,16 @@ def test_stand_ins_are_not_watched() -> None:
     response = requests.Response()
     response.raw = io.BytesIO(b"abc")
     assert watch(response) is None
+
+
+def test_a_failed_upload_of_a_file_tells_how_much_went_out() -> None:
+    """The history has the bytes of the file that were sent in each failed attempt; of other bodies nothing is known."""
+    with FaultServer([StopReading(0), Reply(503)], default=Reply()) as server, session() as made:
+        file = io.BytesIO(bytes(20_001_000))
+        file.seek(1000)
+        sent = [item.sent for item in retry_history(made.put(server.url, data=file, timeout=60)).attempts]
+        assert 0 <= sent[0] < 20_000_000
+        assert [20_000_000, None] == sent[1:]
+    with FaultServer([Reply(503)], default=Reply()) as server, session() as made:
+        history = retry_history(made.put(server.url, data=b"bytes", timeout=5))
+    assert [None, None] == [item.sent for item in history.attempts]
