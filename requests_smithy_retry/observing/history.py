@@ -44,6 +44,8 @@ class AttemptRecord:
     :param gate_wait: the wait for a rate limit that the server had announced, after the delay, in seconds.
     :param gate_source: the header that announced it.
     :param received: the encoded bytes of the body that came; None where they were not counted.
+    :param sent: the bytes of the uploaded file that went out in a failed attempt, the last block of it perhaps in part;
+        None for other bodies.
     """
 
     number: int
@@ -64,6 +66,7 @@ class AttemptRecord:
     gate_wait: float = 0.0
     gate_source: str = ""
     received: int | None = None
+    sent: int | None = None
 
     @property
     def ending(self) -> str:

@@ -31,6 +31,8 @@ class Recorder:
     """The next attempt's wait for a send permit, in seconds; set by the operation."""
     gate_wait: tuple[float, str] = (0.0, "")
     """The next attempt's wait for an announced limit, in seconds, and the header behind it; set by the send loop."""
+    sent: int | None = None
+    """The bytes of a file that went out in the failed attempt; set by the operation."""
     received: int | None = None
     """The bytes of the body that the attempt brought, where they were counted; set by the operation."""
     _line_wait: tuple[float, str] = (0.0, "")
@@ -139,8 +141,10 @@ class Recorder:
             line_why=self._line_wait[1],
             address=address,
             received=self.received,
+            sent=self.sent,
         )
-        self.permit_wait, self.gate_wait, self._line_wait, self.received = 0.0, (0.0, ""), (0.0, ""), None
+        self.permit_wait, self.gate_wait, self._line_wait = 0.0, (0.0, ""), (0.0, "")
+        self.received = self.sent = None
         self.attempts.append(record)
         self.rows.append(RequestHistory(self.request.method, self.request.path_url, error, status, None))
         if len(self.rows) > MAX_KEPT:

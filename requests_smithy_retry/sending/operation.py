@@ -196,6 +196,8 @@ class Operation:
         :raises Exception: an exception of a classifier or a strategy, which is a bug in it.
         """
         self.number += 1
+        if not made.is_success:
+            self.record.sent = self.facts.body.taken  # before the body is rewound
         return self._stop_at_once(made) or self._ask(made)
 
     def judge_anew(self, made: Attempt, stop: Stop) -> Retry | Stop:

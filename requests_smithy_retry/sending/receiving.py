@@ -86,6 +86,7 @@ def receive(
     body = watch(response, checks) if checks or heard or is_kept or (plan and not preload) else None
     if body is not None:
         body.heard = heard
+        plan = plan if body.is_on_a_wire else None
     if preload:
         _read(response, request, body is not None, plan if is_kept else None, checks)
     elif body is not None and isinstance(plan, Resumable):

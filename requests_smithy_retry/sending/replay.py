@@ -81,6 +81,12 @@ class Body:
             _answered.remember(self._body, None if self._guard is None else self._guard.seen_to_the_end())
 
     @property
+    def taken(self) -> int | None:
+        """The bytes of a file that were read for the attempt, the last block included; None for other bodies."""
+        now = None if self._position is None else _position_of(self._body)
+        return now - self._position if isinstance(now, int) and isinstance(self._position, int) else None
+
+    @property
     def _is_one_shot(self) -> bool:
         """Return True unless the body itself shows that it can be sent twice."""
         return self._position is None and not is_bytes_like(self._body)

@@ -72,6 +72,11 @@ class WatchedBody:
         self.heard: Callable[[WatchedBody], None] | None = None
         """Is told after each part that came."""
 
+    @property
+    def is_on_a_wire(self) -> bool:
+        """True if it is read from a connection, not from what a recording or a cache has put in between."""
+        return isinstance(self._current, http.client.HTTPResponse)
+
     def __getattr__(self, name: str) -> Any:
         if name == "_current":  # of a copy, which has nothing yet
             raise AttributeError(name)
@@ -249,7 +254,7 @@ class WatchedBody:
 
     def _from_wire(self, most: int) -> bytes:
         current = self._current
-        data: bytes = getattr(current, "read1", current.read)(most)
+        data: bytes = current.read1(most) if self.is_on_a_wire else current.read(most)
         if not data:
             self._end()
             return data

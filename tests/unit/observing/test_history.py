@@ -322,6 +322,7 @@ def test_the_plain_values_are_these() -> None:
                 "gate_wait": 0.0,
                 "gate_source": "",
                 "received": None,
+                "sent": None,
             },
             {
                 "number": 2,
@@ -342,6 +343,7 @@ def test_the_plain_values_are_these() -> None:
                 "gate_wait": 0.0,
                 "gate_source": "",
                 "received": None,
+                "sent": None,
             },
         ],
         "stop_reason": "MAX_ATTEMPTS",

@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 import requests
 import urllib3.exceptions
+from requests.adapters import HTTPAdapter
 
-from requests_smithy_retry import RetryListener, StopReason, retry_history, retry_options
+from requests_smithy_retry import DigestMismatch, RetryAdapter, RetryListener, StopReason, retry_history, retry_options
 from requests_smithy_retry.observing.history import MAX_KEPT
 from requests_smithy_retry.sending.continuing import as_failure, broken_off, joined
 from requests_smithy_retry.testing import (
@@ -27,6 +28,7 @@ from requests_smithy_retry.testing import (
     RecordedRequest,
     Reply,
     Stall,
+    StopReading,
 )
 from requests_smithy_retry.wire import body as body_module
 from requests_smithy_retry.wire.body import watch, watched_body
@@ -647,3 +649,56 @@ def test_stand_ins_are_not_watched() -> None:
     response = requests.Response()
     response.raw = io.BytesIO(b"abc")
     assert watch(response) is None
+
+
+def test_a_failed_upload_of_a_file_tells_how_much_went_out() -> None:
+    """The history has the bytes of the file that were sent in each failed attempt; of other bodies nothing is known."""
+    with FaultServer([StopReading(0), Reply(503)], default=Reply()) as server, session() as made:
+        file = io.BytesIO(bytes(20_001_000))
+        file.seek(1000)
+        sent = [item.sent for item in retry_history(made.put(server.url, data=file, timeout=60)).attempts]
+        assert 0 <= sent[0] < 20_000_000
+        assert [20_000_000, None] == sent[1:]
+    with FaultServer([Reply(503)], default=Reply()) as server, session() as made:
+        history = retry_history(made.put(server.url, data=b"bytes", timeout=5))
+    assert [None, None] == [item.sent for item in history.attempts]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_what_a_cache_reads_is_read_through_it(stream: bool) -> None:
+    """A file that a mix-in put before the connection sees each byte, and its body is not continued behind its back."""
+    seen = bytearray()
+
+    class Wrapper:
+        def __init__(self, fp: Any) -> None:
+            self.fp = fp
+
+        def read(self, amt: int | None = None) -> bytes:
+            data: bytes = self.fp.read(amt)
+            seen.extend(data)
+            return data
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.fp, name)
+
+    class Caching(HTTPAdapter):
+        def send(self, *args: Any, **kwargs: Any) -> requests.Response:
+            response = super().send(*args, **kwargs)
+            response.raw._fp = Wrapper(response.raw._fp)
+            return response
+
+    class Ours(RetryAdapter, Caching):
+        pass
+
+    shelf = Shelf(headers={"ETag": TAG, "Content-MD5": "AAAAAAAAAAAAAAAAAAAAAA=="})
+    with FaultServer(shelf) as server, requests.Session() as made:
+        made.mount("http://", Ours(quota=None, max_attempts=1))
+        error = error_of(lambda: made.get(server.url, stream=stream, timeout=5).content)
+    assert DigestMismatch is type(error)
+    assert BODY == bytes(seen)
+    shelf = Shelf(100_000)
+    with FaultServer(shelf) as server, requests.Session() as made:
+        made.mount("http://", Ours(quota=None, max_attempts=2, initial_backoff=0))
+        error = error_of(lambda: made.get(server.url, stream=stream, timeout=5).content)
+    assert {None} == set(shelf.asked)
+    assert stream == (error is not None)
