@@ -151,21 +151,26 @@ class RetryAdapter(CopiedAfresh, SendLoop):
         # A first attempt that goes well needs nothing of all this where the strategy's first token is free.
         is_special = not config.enabled or config.idempotency_key is not False
         needs: Collection[Any] | bool = is_special or self.port.needs_operation
-        self._unusual = needs
+        self._unusual = self._needs_operation = needs
+        # A gate by itself needs no operation: an operation that waits at it has not sent anything yet.
         gates = self.port.gates
-        # A gate by itself needs no operation: who waits at it has not sent anything yet.
         self._shut: Collection[Any] = gates.shut if gates else ()
-        self._needs_operation = BusyBesides(needs, gates.shut) if isinstance(needs, set) and gates else needs
+        if isinstance(needs, set) and gates:
+            self._needs_operation = BusyBesides(needs, gates.shut)
         # Asked on each first-try success. Where scopes are not origins, nothing is remembered.
         self._by_origin = not self._has_own_scopes() and is_built_in(strategy, "bucket", "limiter")
         hooks = strategy.hooks if isinstance(strategy, SimpleRetryStrategy) else None
         self._hook_at = hooks.get if hooks is not None and self._by_origin else nothing_known
         renew = config.on_unauthorized
         self.credentials: Credentials | None = None if renew is None else Credentials(renew, self.clock)
+        self._listen()
+        self._show(self._shown)
+
+    def _listen(self) -> None:
+        config = self.retry_config
         items = (SDK_HEADERS, *config.listeners) if config.sdk_headers else config.listeners
         self.listeners: Any = Listeners(items) if items else None
         self._hears_attempts = self.listeners is not None and self.listeners.hears_attempts
-        self._show(self._shown)
 
     def _has_own_scopes(self) -> bool:
         own = getattr(self.scope_of, "__func__", None)

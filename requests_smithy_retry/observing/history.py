@@ -69,6 +69,16 @@ class AttemptRecord:
     sent: int | None = None
 
     @property
+    def waits(self) -> str:
+        """The waits before it as a phrase with a blank behind it; empty if there was none."""
+        told = f"after {self.delay:.3g} s ({self.delay_source}) " if self.delay else ""
+        if self.delay_source == "on_unauthorized":
+            told = "with new credentials "
+        told += f"and {self.permit_wait:.3g} s for a permit " if self.permit_wait else ""
+        told += f"and {self.gate_wait:.3g} s for a rate limit ({self.gate_source}) " if self.gate_wait else ""
+        return told
+
+    @property
     def ending(self) -> str:
         """The outcome in a word: the status, or the exception's type."""
         return str(self.status) if self.error is None else self.error
@@ -122,16 +132,13 @@ class RetryHistory:
         for item in self.attempts:
             if item.line_why:
                 lines.append(wait_text(self.scope, item.line_wait, item.line_why))
-            renewed = "with new credentials " if item.delay_source == "on_unauthorized" else ""
-            wait = f"after {item.delay:.3g} s ({item.delay_source}) " if item.delay else ""
-            wait = renewed or wait
-            wait += f"and {item.permit_wait:.3g} s for a permit " if item.permit_wait else ""
-            wait += f"and {item.gate_wait:.3g} s for a rate limit ({item.gate_source}) " if item.gate_wait else ""
             took = "" if item.duration is None else f" in {item.duration:.3g} s"
             votes = ", ".join(f"{vote.classifier}: {verdict_text(vote)}" for vote in item.votes)
             paid = "" if item.quota_before is None else f", quota {item.quota_before:g} -> {item.quota_after:g}"
             at = "" if item.address is None else f" at {item.address}"
-            lines.append(f"attempt {item.number}: {wait}{item.ending}{at}{took}{f' [{votes}]' if votes else ''}{paid}")
+            lines.append(
+                f"attempt {item.number}: {item.waits}{item.ending}{at}{took}{f' [{votes}]' if votes else ''}{paid}"
+            )
         return "\n".join([*lines, self.sentence])
 
     def to_dict(self) -> dict[str, Any]:

@@ -23,6 +23,9 @@ VALIDATORS = frozenset({"etag", "last-modified"})
 NOTABLE = frozenset({"content-encoding", *VALIDATORS, *DIGEST_FIELDS})
 """The header fields, in lower case, for which a body is more than bytes to be read."""
 
+is_for_good = frozenset({*VALIDATORS, *DIGEST_FIELDS}).isdisjoint
+"""Tells from the same names whether a body that the caller reads is neither continued nor checked."""
+
 is_plain = NOTABLE.isdisjoint
 """Tells from the names of a response's header fields, in lower case, whether :func:`receive` would only read."""
 
@@ -73,26 +76,54 @@ def receive(
     :param how: the time-out and the other arguments of ``send``.
     :raises Exception: for a body that is not whole, or not the one that was sent.
     """
-    names = _names(response)
-    if preload and heard is None and is_usual(names):
+    fields: Any = getattr(response.headers, "_store", None) or _fields(response)
+    if heard is not None or not (is_usual if preload else is_for_good)(fields):
+        _receive_watched(adapter, response, request, options, fields, preload=preload, heard=heard, **how)
+    elif preload:
         complete(response, request)
-        return
-    has_body = request.method != "HEAD" and response.status_code not in WITHOUT_BODY
-    checks = _checks(response, names, _option(adapter, options, "verify_digests")) if has_body else None
-    plan: Resumable | str | None = None
-    if has_body and not VALIDATORS.isdisjoint(names) and _option(adapter, options, "resume"):
-        plan = resumable(request, response)
-    is_kept = preload and _is_long(plan)
-    body = watch(response, checks) if checks or heard or is_kept or (plan and not preload) else None
-    if body is not None:
-        body.heard = heard
-        plan = plan if body.is_on_a_wire else None
+
+
+def _receive_watched(
+    adapter: Sender,
+    response: Response,
+    request: PreparedRequest,
+    options: OperationOptions | None,
+    fields: Collection[str],
+    *,
+    preload: bool,
+    heard: Callable[[WatchedBody], None] | None,
+    **how: Any,
+) -> None:
+    checks, plan = None, None
+    if request.method != "HEAD" and response.status_code not in WITHOUT_BODY:
+        checks = _checks(response, fields, _option(adapter, options, "verify_digests"))
+        plan = _plan(response, request, fields, _option(adapter, options, "resume"))
+    if preload and not _is_long(plan):
+        plan = None
+    body = watch(response, checks, heard) if checks or heard or plan else None
+    if body is None or not body.is_on_a_wire:
+        plan = None
     if preload:
-        _read(response, request, body is not None, plan if is_kept else None, checks)
-    elif body is not None and isinstance(plan, Resumable):
-        body.mend = Continuation(functools.partial(adapter.go_on, options=options, **how), request, response, plan)
-    elif body is not None and plan is not None and response.status_code == 200:
-        body.mend = Refused(str(plan))
+        _read(response, request, body is not None, plan, checks)
+    elif body is not None:
+        go_on = functools.partial(adapter.go_on, options=options, **how)
+        body.mend = _mend(plan, go_on, request, response)
+
+
+def _plan(
+    response: Response, request: PreparedRequest, fields: Collection[str], is_wanted: bool
+) -> Resumable | str | None:
+    """Return how a body may be continued, or why it may not; None where nobody would ask."""
+    return None if not is_wanted or VALIDATORS.isdisjoint(fields) else resumable(request, response)
+
+
+def _mend(
+    plan: Resumable | str | None, go_on: Callable[..., Response], request: PreparedRequest, response: Response
+) -> Continuation | Refused | None:
+    """Return the answer to a body that breaks off in the caller's hands; None: the usual error."""
+    if isinstance(plan, Resumable):
+        return Continuation(go_on, request, response, plan)
+    return Refused(plan) if plan is not None and response.status_code == 200 else None
 
 
 def _read(
@@ -138,11 +169,10 @@ def _option(adapter: Sender, options: OperationOptions | None, name: str) -> boo
     return bool(getattr(adapter.retry_config, name) if chosen is None else chosen)
 
 
-def _names(response: Response) -> Collection[str]:
-    """Return the header fields by their names in lower case."""
-    headers: Any = response.headers
-    names: Collection[str] = getattr(headers, "_store", None) or CaseInsensitiveDict(headers)._store
-    return names
+def _fields(response: Response) -> Collection[str]:
+    """Return the header fields by their names in lower case, where somebody gave the response others."""
+    headers: Any = CaseInsensitiveDict(response.headers)
+    return headers._store  # type: ignore[no-any-return]
 
 
 def _checks(response: Response, names: Collection[str], is_wanted: bool) -> Checks | None:

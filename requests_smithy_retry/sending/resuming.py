@@ -92,13 +92,18 @@ class Resumable(NamedTuple):
             return "the length of the whole has changed, or is not known"
         if found.first != self.start + received or found.end > end:
             return "the server sent another range than was asked for"
-        if response.headers.get(self.field, "").strip() != self.validator:
+        return self._odd_field(response, found) or Piece(found.end - self.start, end - self.start)
+
+    def _odd_field(self, response: Response, found: ContentRange) -> str:
+        """Return the header field of an answer that does not fit, in a phrase; "" if all do."""
+        headers, length = response.headers, str(found.end - found.first)
+        if headers.get(self.field, "").strip() != self.validator:
             return f"the {self.field} has changed"
-        if response.headers.get("content-encoding", "").strip().lower() != self.coding:
+        if headers.get("content-encoding", "").strip().lower() != self.coding:
             return "the content coding has changed"
-        if response.headers.get("content-length", str(found.end - found.first)).strip() != str(found.end - found.first):
+        if headers.get("content-length", length).strip() != length:
             return "Content-Length and Content-Range of the rest contradict each other"
-        return Piece(found.end - self.start, end - self.start)
+        return ""
 
 
 def resumable(request: PreparedRequest, response: Response) -> Resumable | str:

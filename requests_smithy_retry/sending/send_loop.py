@@ -24,11 +24,11 @@ from ..wire.state import this_thread
 from .attempt import Attempt
 from .continuing import InHand, Rest
 from .credentials import Credentials
-from .held_response import NO_HOOKS, complete, verify_decoded
+from .held_response import NO_HOOKS
 from .nested_retries import recognise
 from .operation import Operation, Retry, Stop
 from .plain import send_plainly, send_within
-from .receiving import is_plain, is_usual, receive, unless_of_odd_headers
+from .receiving import is_plain, receive, unless_of_odd_headers
 from .replay import SIMPLE_BODIES
 from .time_limits import TimeLimits
 
@@ -82,34 +82,20 @@ class SendLoop(HTTPAdapter):
         try:
             response = super().send(request, stream=stream, timeout=timeout, verify=verify, cert=cert, proxies=proxies)
             if response.status_code < 400:
-                fields = response.headers._store
-                if not (is_plain(fields) or (not stream and is_usual(fields))):
+                if not stream and is_plain(response.headers._store) and request.hooks == NO_HOOKS:
+                    response.content  # noqa: B018
+                else:
                     how = {"timeout": timeout, "verify": verify, "cert": cert, "proxies": proxies}
                     receive(self, response, request, None, preload=not stream, **how)
-                elif not stream:
-                    if request.hooks != NO_HOOKS:
-                        complete(response, request)
-                    else:
-                        response.content  # noqa: B018
-                        if "content-encoding" in fields:
-                            verify_decoded(response)
         except Exception as caught:
             how = {"timeout": timeout, "verify": verify, "cert": cert, "proxies": proxies}
             error = unless_of_odd_headers(caught, self, response, request, preload=not stream, **how)
         except BaseException:
-            this_thread.connecting = False
-            if response is not None:
-                response.close()
+            drop(response)
             raise
         else:
             if response.status_code < 400:
-                # The body of _first_try, without the cost of a call.
-                hook = self._hook_at(ORIGIN(request.url)[0]) or self._hook_of(request, response)  # type: ignore[index, arg-type]
-                hook.first_try((started, timeout))
-                response._retry_started = started  # type: ignore[attr-defined]
-                if self._shown is not None or may_log(10, True):
-                    self._show_first_try(request, response, started)
-                return response
+                return self._first_try(request, response, started, timeout)
             error = None
         first = Attempt(started, response, error)
         del response, error
@@ -142,7 +128,7 @@ class SendLoop(HTTPAdapter):
         preload = not stream and config.preload_content
         observed = ObservedOperation(self, request, options) if self._hears_attempts else None
         limits = self._limits(options)
-        gate_wait = self._pass_gate(request, options, limits.at if limits else None) if self._shut else None
+        gate_wait = self._pass_gate(request, options, limits)
         outer = this_thread.deadline
         try:
             to_send = request if observed is None else observed.begin_first()
@@ -153,7 +139,7 @@ class SendLoop(HTTPAdapter):
                     limits.lift(response)
                 if observed is not None:
                     observed.succeeded_at_once(response, made.started)
-                if gate_wait is not None:
+                if gate_wait[0]:
                     response._retry_gate_wait = gate_wait  # type: ignore[attr-defined]
                 return self._first_try(request, response, made.started, timeout)
             return self._retry(
@@ -249,27 +235,33 @@ class SendLoop(HTTPAdapter):
                 )
             except RetryError as refusal:
                 return Stop(refusal.stop_reason, str(refusal))
-        if self._shut:
-            operation.record.gate_wait = self._pass_gate(
-                operation.request, operation.options, operation.limits.at, operation.waited[0]
-            )
+        operation.record.gate_wait = self._pass_gate(
+            operation.request, operation.options, operation.limits, operation.waited[0]
+        )
         return None
 
     def _pass_gate(
-        self, request: PreparedRequest, options: OperationOptions | None, deadline: float | None, waited: float = 0.0
+        self,
+        request: PreparedRequest,
+        options: OperationOptions | None,
+        limits: TimeLimits | None,
+        waited: float = 0.0,
     ) -> tuple[float, str]:
         """Wait while the server has announced that it would refuse the next attempt (contract 7.4).
 
-        :param deadline: the operation's, on the clock, or None.
+        :param limits: have the operation's deadline, or None.
         :param waited: seconds that the attempt has waited already; the server asked for both together.
         :returns: the seconds that it took, and the header behind it.
         """
+        if not self._shut:
+            return NO_WAIT
         gates = self.port.gates
         if gates is None or (options is not None and options.pacing == "off"):
             return NO_WAIT
         gate = gates.of(self.scope_of(request))
         if gate is None or not gate.is_limiting:
             return NO_WAIT
+        deadline = None if limits is None else limits.at
         return gate.enter(deadline, max(0.0, self.retry_config.max_retry_after - waited))
 
     def _attempt(
@@ -339,7 +331,8 @@ class SendLoop(HTTPAdapter):
         hook = self._hook_at(ORIGIN(request.url)[0]) or self._hook_of(request, response)  # type: ignore[index, arg-type]
         hook.first_try((started, timeout))
         response._retry_started = started  # type: ignore[attr-defined]
-        self._show_first_try(request, response, started)
+        if self._shown is not None or may_log(10, True):
+            self._show_first_try(request, response, started)
         return response
 
     def _show_first_try(self, request: PreparedRequest, response: Response, started: float) -> None:
@@ -423,6 +416,13 @@ def is_within_send(adapter: SendLoop, frame: FrameType | None) -> bool:
             return code in _SENDING
         frame = frame.f_back
     return False
+
+
+def drop(response: Response | None) -> None:
+    """Clean up after a first attempt that was interrupted."""
+    this_thread.connecting = False
+    if response is not None:
+        response.close()
 
 
 def break_off(

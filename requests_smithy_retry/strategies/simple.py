@@ -267,24 +267,30 @@ class SimpleRetryStrategy:
         self, reason: RetryReason, outcome: Outcome, classification: Classification, backoff: float
     ) -> Hint | None:
         """Return the hint that makes the longest delay: the classifier's floor, or that of the response's headers."""
-        hints = []
+        hints, wall = [], self.clock.wall()
         heeds_server = heeds_hints(self.config.urllib3_rules)
         if reason.retry_after is not None and (heeds_server or reason.retry_after_source != AMZ_HEADER):
             hints.append(Hint(reason.retry_after, reason.retry_after_source or "classifier"))
-        wall = self.clock.wall()
-        if heeds_server and outcome.response is not None:
-            header = read_hint(outcome.response.headers, wall=wall)
-            if header is None and reason.kind is ErrorKind.THROTTLING:
-                dialects = dialects_of(self.config.pacing) or DIALECTS
-                header = limit_hint(announced_in(outcome.response.headers, wall=wall, dialects=dialects))
-            if header is not None:
-                hints.append(header)
+        header = self._header_hint(reason, outcome, wall) if heeds_server else None
+        if header is not None:
+            hints.append(header)
         limit = self.config.max_retry_after
         for hint in hints:
             if is_too_long(hint, limit):
                 why = f"{hint.source} asks for {hint.seconds:.15g} s, max_retry_after is {limit:g} s"
                 _refuse(StopReason.HINT_TOO_LONG, f"{why}: allowed again at {until_text(hint, wall)}", classification)
         return max(hints, key=lambda hint: delay_for(backoff, hint), default=None)
+
+    def _header_hint(self, reason: RetryReason, outcome: Outcome, wall: float) -> Hint | None:
+        """Return the hint of the response's headers: one for this request, or else that of an announced limit."""
+        if outcome.response is None:
+            return None
+        headers = outcome.response.headers
+        hint = read_hint(headers, wall=wall)
+        if hint is not None or reason.kind is not ErrorKind.THROTTLING:
+            return hint
+        dialects = dialects_of(self.config.pacing) or DIALECTS
+        return limit_hint(announced_in(headers, wall=wall, dialects=dialects))
 
     def _redeem(self, token: RetryToken) -> StandardRetryToken:
         if not isinstance(token, StandardRetryToken):

@@ -122,12 +122,7 @@ def _relay(client: Wire, upstream: Wire, way: Forward, used: float) -> None:
     while directions:
         moved, now = False, time.monotonic()  # before the other side can know of it
         for source, sink in list(directions):
-            try:
-                data = source.receive_now()
-            except OSError as error:
-                client.reset()
-                upstream.reset()
-                raise HangUp("one side was reset, so the other was reset, too") from error
+            data = _receive(source, client, upstream)
             if data is not None and way.has_forgotten(used):
                 _swallow(client)
                 return
@@ -141,9 +136,18 @@ def _relay(client: Wire, upstream: Wire, way: Forward, used: float) -> None:
             moved = moved or data is not None
         if moved:
             used = now
-        if directions and not moved:
+        elif directions:
             wait_ready(math.inf, client.wake, *((source.sock, selectors.EVENT_READ) for source, _ in directions))
     client.close()
+
+
+def _receive(source: Wire, *both: Wire) -> bytes | None:
+    try:
+        return source.receive_now()
+    except OSError as error:
+        for side in both:
+            side.reset()
+        raise HangUp("one side was reset, so the other was reset, too") from error
 
 
 def _swallow(client: Wire) -> None:

@@ -321,7 +321,9 @@ class _ChunkLines:
         return getattr(self._body._current.fp, name)
 
 
-def watch(response: Response, checks: Checks | None = None) -> WatchedBody | None:
+def watch(
+    response: Response, checks: Checks | None = None, heard: Callable[[WatchedBody], None] | None = None
+) -> WatchedBody | None:
     """Have a body watched from now on, of which nothing was read yet; return None if it cannot be.
 
     The bodies of stand-ins for urllib3's responses cannot.
@@ -332,6 +334,7 @@ def watch(response: Response, checks: Checks | None = None) -> WatchedBody | Non
     if not is_ours or (raw.chunked and not isinstance(below, http.client.HTTPResponse)):
         return None
     body = raw._fp = WatchedBody(raw, checks)
+    body.heard = heard
     raw.__class__ = WatchedResponse
     return body
 

@@ -277,7 +277,7 @@ def interrupted_at(
 @pytest.mark.parametrize("script", [[200], [503, 200], [404], [reset_error(), 200]], ids=repr)
 def test_no_interruption_leaves_a_mark_on_its_thread(options: dict[str, Any], script: list[Any]) -> None:
     """Wherever a signal arrives, the next request of the thread is bound by no deadline and taken as it should be."""
-    for number in range(400):
+    for number in range(1000):
         entered = 0
 
         def chosen(_: str, file: str, number: int = number) -> bool:
