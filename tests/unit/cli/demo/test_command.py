@@ -84,10 +84,13 @@ def test_the_exit_status_is_ours(monkeypatch, capsys, verdict, expected):
     said = capsys.readouterr().out
     assert said.startswith("60 operations for each client, and two scenes: about 45 seconds ...")
     assert "wrong or empty bodies" in said
+    assert expected == status_of(["demo", "--json"])
+    assert (expected == 0) == json.loads(capsys.readouterr().out)["ok"]
 
 
 @pytest.mark.real_time
-def test_a_run_with_bars(monkeypatch):
+@pytest.mark.parametrize("bars", [True, False])
+def test_a_run_with_bars_or_none(monkeypatch, bars):
     """With a console, the bars follow the run; children that end at once leave everything undone."""
     from rich.console import Console
 
@@ -96,7 +99,7 @@ def test_a_run_with_bars(monkeypatch):
     monkeypatch.setattr(contest, "PROGRAM", "this")
     setting = Setting(operations=FEWEST, scenes=(BRIEF,))
     with open("/dev/null" if sys.platform != "win32" else "nul", "w") as nowhere:
-        summaries, turnouts, _ = command.run(setting, Console(file=nowhere, force_terminal=True))
+        summaries, turnouts, _ = command.run(setting, Console(file=nowhere, force_terminal=True) if bars else None)
     assert [FEWEST] * 3 == [summary.count(Verdict.MISSING) for summary in summaries]
     assert [0] * 4 == [turnout.otherwise_done for turnout in turnouts[BRIEF]]
     assert "The Zen of Python, by Tim Peters" not in turnouts[BRIEF][0].noise[1:]
