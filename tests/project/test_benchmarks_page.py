@@ -166,3 +166,23 @@ def test_an_outage_that_a_row_of_ours_prolongs_is_listed(results):
     rows = {"no retry": outage_row(recovery=at(2.0)), "default": outage_row(recovery=at(5.0)), "patient": outage_row()}
     results("outages", outages(**rows))
     assert "- hole: recovery later than without retries: 3 s with default." == not_best()
+
+
+def test_sick_addresses_are_compared_with_the_healthy_case(results):
+    """Times are those beyond the same client's with as many well addresses; ours has its later ones, too."""
+
+    def row(sick, success, first, later):
+        cell = {"success": success, "first": first, "later": later, "hits": sick / 2}
+        return {"method": "GET", "kind": "503" if sick else "healthy", "addresses": 2, "sick": sick, "ours": cell}
+
+    found = {
+        "rows": [row(0, 1.0, 0.01, 0.001), row(1, 0.5, 0.26, 0.003)],
+        "clients": {"503": 0.9995},
+        "new connection": {"1": SPREAD},
+    }
+    results("addresses", found)
+    table = benchmark_tables.addresses()
+    assert "| GET, 1 of 2 503 | 50% |" in table
+    assert "| GET, 1 of 2 503 | +250 | +2 | 0.5 |" in table
+    assert "| 503 | 99.95% |" in table
+    assert "| 1 | 2.000 (1.500 to 2.500) |" in table
