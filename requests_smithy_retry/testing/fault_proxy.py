@@ -42,9 +42,10 @@ class Forward(Behaviour):
             return
         upstream = Wire(sock, wire.wake)
         try:
+            opened = time.monotonic()
             wire.send(greeting)
             upstream.send(onward)
-            _relay(wire, upstream, self)
+            _relay(wire, upstream, self, opened)
         finally:
             upstream.close()
 
@@ -117,9 +118,8 @@ class FaultProxy(FaultServer):
         return sum(request.method == "CONNECT" for request in self.requests)
 
 
-def _relay(client: Wire, upstream: Wire, way: Forward) -> None:
+def _relay(client: Wire, upstream: Wire, way: Forward, used: float) -> None:
     directions = [(client, upstream), (upstream, client)]
-    used = time.monotonic()
     while directions:
         moved, now = False, time.monotonic()  # before the other side can know of it
         for source, sink in list(directions):

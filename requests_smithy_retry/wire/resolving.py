@@ -197,7 +197,7 @@ def in_time(connection: Any, question: Question) -> Any:
         if error is not None:
             raise _named(connection, host, error)
         if not answer:
-            raise uex.NewConnectionError(connection, f"{FAILED}: {host} has no address")
+            raise uex.NewConnectionError(connection, f"{FAILED}: getaddrinfo returns an empty list")
         return answer
     finally:
         del error  # its traceback refers to this frame
