@@ -117,7 +117,7 @@ def dripping_socks() -> Iterator[Stalled]:
         with listener, listener.accept()[0] as client, contextlib.suppress(OSError):
             for byte in answer:
                 client.sendall(bytes([byte]))
-                time.sleep(0.02)
+                time.sleep(0.05)
 
     listener = socket.create_server(("127.0.0.1", 0))
     thread = threading.Thread(target=serve)
@@ -215,7 +215,21 @@ def _remounted(session: requests.Session, url: str, **options: Any) -> Iterator[
 UNSENT = ("backoff", "quota wait", "permit wait")
 """The stalls that end between attempts, so that the last answer is handed on."""
 
+
+@contextlib.contextmanager
+def sleep() -> Iterator[Stalled]:
+    """No stall: a sleep of the same length, which is as late as the machine is busy."""
+
+    def call(session: requests.Session) -> None:
+        adapter: Any = session.get_adapter("http://")
+        time.sleep(adapter.retry_config.operation_timeout)
+        raise requests.exceptions.ReadTimeout
+
+    yield call
+
+
 STALLS: dict[str, Callable[[], Any]] = {
+    "a sleep, to compare with": sleep,
     "name resolution": lambda: silent_resolver(proxy=False),
     "connect, full backlog": full_backlog,
     "connect, five dead addresses": dead_addresses,
@@ -225,21 +239,21 @@ STALLS: dict[str, Callable[[], Any]] = {
     "upload stalls, chunked": lambda: served(StopReading(), data=_parts()),
     "no answer": lambda: served(Stall("status")),
     "100 Continue drips": lambda: served(Interim((100,), 10_000, 0.05)),
-    "head drips": lambda: served(Drip("head", 0.02)),
-    "head drips, TLS": lambda: served(Drip("head", 0.02), tls=True),
+    "head drips": lambda: served(Drip("head", 0.05)),
+    "head drips, TLS": lambda: served(Drip("head", 0.05), tls=True),
     "body stalls": lambda: served(Stall("body")),
-    "body drips": lambda: served(Drip("body", 0.02)),
-    "body drips, TLS": lambda: served(Drip("body", 0.02), tls=True),
-    "body drips, HTTP proxy": lambda: proxied((), Drip("body", 0.02), tls=False),
-    "body drips, CONNECT tunnel": lambda: proxied((), Drip("body", 0.02), tls=True),
-    "proxy's answer to CONNECT drips": lambda: proxied(Drip("head", 0.02), (), tls=True),
+    "body drips": lambda: served(Drip("body", 0.05)),
+    "body drips, TLS": lambda: served(Drip("body", 0.05), tls=True),
+    "body drips, HTTP proxy": lambda: proxied((), Drip("body", 0.05), tls=False),
+    "body drips, CONNECT tunnel": lambda: proxied((), Drip("body", 0.05), tls=True),
+    "proxy's answer to CONNECT drips": lambda: proxied(Drip("head", 0.05), (), tls=True),
     "TLS stalls within a tunnel": lambda: proxied((), Stall("accept"), tls=True),
     "name of a SOCKS proxy": lambda: silent_resolver(proxy=True),
     "SOCKS handshake drips": dripping_socks,
     "TLS within TLS: handshake stalls": lambda: tls_within_tls((), Stall("accept")),
-    "TLS within TLS: handshake drips": lambda: tls_within_tls(Forward(drip=0.02), ()),
-    "TLS within TLS: head drips": lambda: tls_within_tls((), Drip("head", 0.02)),
-    "TLS within TLS: body drips": lambda: tls_within_tls((), Drip("body", 0.02)),
+    "TLS within TLS: handshake drips": lambda: tls_within_tls(Forward(drip=0.05), ()),
+    "TLS within TLS: head drips": lambda: tls_within_tls((), Drip("head", 0.05)),
+    "TLS within TLS: body drips": lambda: tls_within_tls((), Drip("body", 0.05)),
     "pool wait": busy_pool,
     "backoff": early_hint,
     "quota wait": empty_quota,

@@ -147,11 +147,12 @@ def test_a_forgotten_path_swallows_what_is_sent(idle):
     with FaultServer(Reply(body=b"there")) as server, FaultProxy(nat) as proxy:
         if idle:
             assert tunnel(proxy, server) == (200, b"there")
-        with closing(client(proxy, 0.2)) as connection:
+        with closing(client(proxy, 60)) as connection:
             connection.set_tunnel(server.host, server.port)
             connection.connect()
             nat.forget()
             connection.request("GET", "/inside")
+            connection.sock.settimeout(0.2)
             with pytest.raises(TimeoutError):
                 connection.getresponse()
         assert len(server.requests) == (1 if idle else 0)

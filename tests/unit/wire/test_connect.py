@@ -15,6 +15,7 @@ from urllib3.exceptions import LocationParseError
 
 from requests_smithy_retry import StopReason, retry_history
 from requests_smithy_retry.clock import Deadline
+from requests_smithy_retry.interruptions import causes
 from requests_smithy_retry.testing import CloseAfterRequest, FaultServer, Reply, ResetAfterRequest, refusing_port
 from requests_smithy_retry.testing.clock import FakeClock
 from requests_smithy_retry.wire import this_thread
@@ -198,6 +199,21 @@ def test_an_address_keeps_its_scope(monkeypatch: pytest.MonkeyPatch, address: An
     with session(operation_timeout=60, max_attempts=1) as made, pytest.raises(requests.ConnectionError) as caught:
         made.get("http://name.test/")
     assert ([address], expected) == (connected, retry_history(caught.value).attempts[0].address)
+
+
+def test_an_interruption_while_a_name_is_resolved_comes_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a signal's handler raised is no failure to resolve."""
+    mine = OSError("by the handler")
+
+    def interrupted(*_: Any) -> Any:
+        raise mine
+
+    monkeypatch.setattr(socket, "getaddrinfo", interrupted)
+    monkeypatch.setattr("requests_smithy_retry.wire.connect.is_interruption", lambda error: error is mine)
+    with session(max_attempts=1) as made, pytest.raises(requests.ConnectionError) as caught:
+        made.get("http://name.test/")
+    assert mine in list(causes(caught.value))
+    assert "Failed to establish" not in str(caught.value)
 
 
 @pytest.mark.parametrize("url", [f"http://{'x' * 64}.test/", "http://[::1]:9/"])
