@@ -307,7 +307,7 @@ class SendLoop(HTTPAdapter):
                 return known[0]  # type: ignore[no-any-return]
         try:
             scope = self.scope_of(request)
-            gate = None if gates is None else gates.first_look(scope, response.headers)
+            gate = None if gates is None else gates.first_look(scope, response.headers, once=not self._by_origin)
             url = str(request.url) if self._by_origin and gate is None else None
             hook: FirstTryHook = strategy.first_try_hook(scope, url)
             if self._by_origin and gates is not None and gate is not None:

@@ -206,6 +206,7 @@ class TestGates:
         assert gates.first_look("a", headers(5)) is None
         assert gates.first_look("b", headers(99)) is gates.of("b")
         assert gates.first_look("b", headers(98)) is gates.of("b")
+        assert gates.first_look("c", CaseInsensitiveDict({"Old-X-RateLimit-Remaining-Day": "5"})) is None
 
     def test_a_failure_is_looked_at_always(self) -> None:
         """Also in a scope that was silent so far."""
