@@ -15,7 +15,7 @@ from ..config.max_retries import ChangedOr, ShownRetry
 from ..config.retry_config import RetryConfig
 from ..config.retry_options import NOTHING, OperationOptions, current_options, options_in_force
 from ..errors import RetryError
-from ..observing.log import log_first_try, may_log
+from ..observing.log import log_first_try, log_gate, may_log
 from ..observing.observed_operation import ObservedOperation
 from ..strategies.first_tries import ORIGIN, BusyBesides, FirstTryHook
 from ..strategies.foreign import StrategyPort
@@ -252,7 +252,9 @@ class SendLoop(HTTPAdapter):
         gate = gates.of(self.scope_of(request))
         if gate is None or not gate.is_limiting:
             return NO_WAIT
-        return gate.enter(deadline, max(0.0, self.retry_config.max_retry_after - waited))
+        wait = gate.enter(deadline, max(0.0, self.retry_config.max_retry_after - waited))
+        log_gate(request.method, request.url, *wait)
+        return wait
 
     def _attempt(
         self,
