@@ -39,6 +39,19 @@ def log_first_try(method: str | None, url: str | None, status: int, duration: fl
     log_attempt(method, url, AttemptRecord(1, 0.0, duration, status))
 
 
+def log_gate(method: str | None, url: str | None, seconds: float, source: str) -> None:
+    """Log that an attempt waited for a rate limit that the server had announced, at DEBUG."""
+    if seconds and logger.isEnabledFor(logging.DEBUG):
+        logger.debug(
+            "%s %s waited %.3f s for a rate limit (%s)",
+            method,
+            safe_url(url),
+            seconds,
+            source,
+            extra={"retry_method": method, "retry_url": safe_url(url), "retry_gate_wait": seconds},
+        )
+
+
 def log_waiting(method: str | None, url: str | None, record: AttemptRecord, scope: str) -> None:
     """Log that an operation waits for its service from now on, at INFO."""
     if logger.isEnabledFor(logging.INFO):

@@ -264,6 +264,15 @@ def speaks(
     return tuple(row for row in dialects if row.remaining in headers or any(name in headers for name in row.resets))
 
 
+def probe_for(dialects: Collection[RateLimitDialect]) -> Callable[[str], object]:
+    """Return a search for any name of the rows in a text, which finds nothing where none of them is spoken.
+
+    :param dialects: the rows.
+    """
+    names = {name for row in dialects for name in (row.remaining, *row.resets)}
+    return re.compile("|".join(map(re.escape, sorted(names))), re.IGNORECASE).search
+
+
 def limit_hint(limits: Collection[Announced]) -> Hint | None:
     """Return the wait after which a throttled request is allowed again, as its response announces it; else None.
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from ..clock import Clock, wait_on
 from ..forksafe import renew_lock_after_fork
-from .announced import Announced, RateLimitDialect, announced_in, limit_hint, speaks
+from .announced import Announced, RateLimitDialect, announced_in, limit_hint, probe_for, speaks
 from .pace import Pace
 from .server_hints import AMZ_HEADER, Hint, read_hint
 
@@ -204,6 +204,7 @@ class Gates:
         """The hook and the gate of each origin whose server announces limits."""
         self._gates: dict[str, Gate] = {}
         self._silent: set[str] = set()
+        self._probe = probe_for(dialects)
         self.renew_lock()
         renew_lock_after_fork(self)
 
@@ -221,20 +222,23 @@ class Gates:
             self.known.clear()
         self.known[origin] = hook, gate
 
-    def first_look(self, scope: str, headers: Mapping[str, str]) -> Gate | None:
+    def first_look(self, scope: str, headers: Mapping[str, str], *, once: bool = True) -> Gate | None:
         """Take in a success of a scope; return its gate if its server announces limits.
 
         :param scope: the scope.
         :param headers: the response's.
+        :param once: a silent scope is not looked at again; False: who asks remembers it.
         """
         gate = self._gates.get(scope)
         if gate is None:
             if scope in self._silent:
                 return None
-            if not speaks(headers, self.dialects):
-                if len(self._silent) >= MOST_GATES:
-                    self._silent.clear()
-                self._silent.add(scope)
+            # All names at once: nearly every scope is silent.
+            if self._probe("\n".join(headers)) is None or not speaks(headers, self.dialects):
+                if once:
+                    if len(self._silent) >= MOST_GATES:
+                        self._silent.clear()
+                    self._silent.add(scope)
                 return None
             gate = self._made(scope)
         if gate is not None:

@@ -7,6 +7,7 @@ the same key show in what is left: it falls by more than this process sent. Only
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
 
 from .announced import Announced
@@ -29,6 +30,8 @@ FASTEST, SLOWEST = 2.0, 0.25
 """The most and the least, as parts of the usual rate, that go where more or less than that is left."""
 FAIR = 0.01
 """Added to each share, so that those of several processes become equal in time."""
+SLIDING_FAIR = 0.03
+"""The same for a sliding window, in which who is behind hears too seldom to catch up."""
 MOST_WINDOWS = 8
 """Limits of one scope that are kept."""
 FORGOTTEN = 2.0
@@ -95,6 +98,9 @@ class Window:
     @property
     def share(self) -> float:
         """The part of the limit that this process uses."""
+        if self.slides:
+            # While anybody waits, all that comes back is used: the whole is known.
+            return min(1.0, self._own * math.log(1 / MEMORY) / self.limit + SLIDING_FAIR)
         return min(1.0, self._own / self._spent + FAIR) if self._spent > self._own else 1.0
 
     @property

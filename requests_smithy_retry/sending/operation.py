@@ -321,7 +321,7 @@ class Operation:
         action = NO_ACTION if verdict is None else verdict.action
         throttled = verdict is not None and verdict.is_throttling
         if made.is_success and not throttled:
-            gates.first_look(self.scope, response.headers)
+            gates.first_look(self.scope, response.headers, once=False)
         else:
             gates.failed(
                 self.scope,

@@ -15,7 +15,7 @@ from ..config.max_retries import ChangedOr, ShownRetry
 from ..config.retry_config import RetryConfig
 from ..config.retry_options import NOTHING, OperationOptions, current_options, options_in_force
 from ..errors import RetryError
-from ..observing.log import log_first_try, may_log
+from ..observing.log import log_first_try, log_gate, may_log
 from ..observing.observed_operation import ObservedOperation
 from ..strategies.first_tries import ORIGIN, BusyBesides, FirstTryHook
 from ..strategies.foreign import StrategyPort
@@ -262,7 +262,9 @@ class SendLoop(HTTPAdapter):
         if gate is None or not gate.is_limiting:
             return NO_WAIT
         deadline = None if limits is None else limits.at
-        return gate.enter(deadline, max(0.0, self.retry_config.max_retry_after - waited))
+        wait = gate.enter(deadline, max(0.0, self.retry_config.max_retry_after - waited))
+        log_gate(request.method, request.url, *wait)
+        return wait
 
     def _attempt(
         self,
@@ -353,7 +355,7 @@ class SendLoop(HTTPAdapter):
                 return known[0]  # type: ignore[no-any-return]
         try:
             scope = self.scope_of(request)
-            gate = None if gates is None else gates.first_look(scope, response.headers)
+            gate = None if gates is None else gates.first_look(scope, response.headers, once=not self._by_origin)
             url = str(request.url) if self._by_origin and gate is None else None
             hook: FirstTryHook = strategy.first_try_hook(scope, url)
             if self._by_origin and gates is not None and gate is not None:

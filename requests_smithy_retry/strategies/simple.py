@@ -112,6 +112,8 @@ class SimpleRetryStrategy:
         other = type(self).__new__(type(self))
         other.__dict__.update(self.__dict__)
         other._go_by(config)
+        if not heeds_hints(config.urllib3_rules):
+            other.gates = None
         return other
 
     def _in_own_mode(self, config: RetryConfig) -> RetryConfig:

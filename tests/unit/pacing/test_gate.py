@@ -206,6 +206,7 @@ class TestGates:
         assert gates.first_look("a", headers(5)) is None
         assert gates.first_look("b", headers(99)) is gates.of("b")
         assert gates.first_look("b", headers(98)) is gates.of("b")
+        assert gates.first_look("c", CaseInsensitiveDict({"Old-X-RateLimit-Remaining-Day": "5"})) is None
 
     def test_a_failure_is_looked_at_always(self) -> None:
         """A failure's hint makes a gate even in a scope that announced nothing so far."""
@@ -286,6 +287,17 @@ class TestAdapters:
         assert "and 7 s for a rate limit (retry-after) 200" in history.explain()
         assert 0.0 == retry_history(send(adapter)).attempts[0].gate_wait
 
+    def test_the_wait_is_logged(self, caplog: pytest.LogCaptureFixture) -> None:
+        """At DEBUG, without the query; and nothing where nobody waited."""
+        caplog.set_level("DEBUG", "requests_smithy_retry")
+        adapter = scripted(LIMITED, 200, 200, clock=FakeClock(), max_attempts=1)
+        for _ in range(3):
+            send(adapter, url=f"{URL}?key=secret")
+        (record,) = [record for record in caplog.records if hasattr(record, "retry_gate_wait")]
+        shown = "https://api.example.com:443/things"
+        assert f"GET {shown} waited 7.000 s for a rate limit (retry-after)" == record.getMessage()
+        assert ("GET", shown, 7.0) == (record.retry_method, record.retry_url, record.retry_gate_wait)
+
     def test_another_scope_is_not_held_back(self) -> None:
         """A scope whose server announced nothing is not held back by another's."""
         clock = FakeClock()
@@ -307,6 +319,15 @@ class TestAdapters:
         clock = FakeClock()
         adapter = scripted(LIMITED, 200, clock=clock, **options)
         send(adapter)
+        assert 200 == send(adapter).status_code
+        assert [] == clock.sleeps
+
+    def test_a_retry_that_is_assigned_later_can_switch_it_off(self) -> None:
+        """As it does when it is given at once."""
+        clock = FakeClock()
+        adapter = scripted(LIMITED, 200, clock=clock, max_attempts=1)
+        send(adapter)
+        adapter.max_retries = Retry(1, respect_retry_after_header=False)
         assert 200 == send(adapter).status_code
         assert [] == clock.sleeps
 
