@@ -31,6 +31,8 @@ class Recorder:
     """The next attempt's wait for a send permit, in seconds; set by the operation."""
     gate_wait: tuple[float, str] = (0.0, "")
     """The next attempt's wait for an announced limit, in seconds, and the header behind it; set by the send loop."""
+    is_told: bool = False
+    """Listeners heard of the end of this attempt before its body broke off in the caller's hands."""
     sent: int | None = None
     """The bytes of a file that went out in the failed attempt; set by the operation."""
     received: int | None = None
@@ -150,8 +152,9 @@ class Recorder:
         if len(self.rows) > MAX_KEPT:
             del self.attempts[MAX_KEPT // 2], self.rows[MAX_KEPT // 2]
         log_attempt(self.request.method, self.request.url, record)
-        if self.observed is not None:
+        if self.observed is not None and not self.is_told:
             self.observed.attempt_ended(record, response, error, classification)
+        self.is_told = False
         return record
 
     def history(self, stop_reason: StopReason, why: str, max_attempts: int | None) -> RetryHistory:

@@ -322,7 +322,7 @@ class SendLoop(HTTPAdapter):
         made = Attempt(self.clock.now(), None, error)
         made.received = rest.broken_after
         operation = self._operation(request, True, options, made)
-        operation.rest = rest
+        operation.rest, operation.record.is_told = rest, True
         try:
             return self._retry(operation, made, timeout, **how)
         finally:

@@ -19,7 +19,7 @@ from ..interruptions import is_interruption
 from .digests import Checks, DigestError, DigestMismatch
 
 PART = 65_536
-"""The most bytes of one read where the reader did not say how many."""
+"""The most bytes of one read from a connection."""
 
 _CRLF = b"\r\n"
 T = TypeVar("T")
@@ -254,6 +254,8 @@ class WatchedBody:
 
     def _from_wire(self, most: int) -> bytes:
         current = self._current
+        if most > PART:
+            most = PART  # each read makes room for as many, of which one recv fills few
         data: bytes = current.read1(most) if self.is_on_a_wire else current.read(most)
         if not data:
             self._end()

@@ -332,6 +332,35 @@ def test_a_listener_hears_of_the_progress() -> None:
         assert (len(BODY), len(BODY), 2) == heard[-1]
 
 
+def test_each_attempt_of_a_continued_body_is_told_once() -> None:
+    """An attempt whose body breaks off in the caller's hands is told when its head is there, and not again."""
+    heard: list[tuple[str, int, Any]] = []
+
+    class Listener(RetryListener):
+        def before_attempt(self, event: Any) -> None:
+            heard.append(("before", event.number, None))
+
+        def after_attempt(self, event: Any) -> None:
+            heard.append(("after", event.number, event.status))
+
+        def retry_scheduled(self, event: Any) -> None:
+            heard.append(("retry", event.number, event.record.error))
+
+        def succeeded(self, event: Any) -> None:
+            heard.append(("succeeded", event.number, None))
+
+    with FaultServer(Shelf(100_000)) as server, session(listeners=[Listener()]) as made:
+        assert BODY == made.get(server.url, stream=True, timeout=5).content
+    assert [
+        ("before", 1, None),
+        ("after", 1, 200),
+        ("retry", 1, "ChunkedEncodingError"),
+        ("before", 2, None),
+        ("after", 2, 206),
+        ("succeeded", 2, None),
+    ] == heard
+
+
 def test_a_listener_hears_of_bodies_without_a_validator() -> None:
     """Bodies that cannot be continued are told of as well."""
     heard = []
