@@ -34,6 +34,8 @@ SLIDING_FAIR = 0.03
 """The same for a sliding window, in which who is behind hears too seldom to catch up."""
 MOST_WINDOWS = 8
 """Limits of one scope that are kept."""
+BACK = 2.0, 0.1
+"""A reset that is earlier than one before by so many seconds, and so great a part of the window, is another limit's."""
 FORGOTTEN = 2.0
 """The number of its lengths after which a window that was not announced again is forgotten."""
 
@@ -50,7 +52,7 @@ class Window:
     """
 
     __slots__ = (
-        *("_at", "_began", "_furthest", "_moved", "_own", "_reset", "_seen", "_spent", "_top"),
+        *("_at", "_began", "_furthest", "_moved", "_named", "_own", "_reset", "_seen", "_spent", "_top"),
         *("ends", "length", "limit", "remaining"),
     )
 
@@ -73,10 +75,23 @@ class Window:
         remaining, reset = limit.remaining or 0.0, limit.reset or 0.0
         self.length = max(self.length, limit.window or 0.0, reset)
         self.limit = limit.limit or max(self.limit, remaining + heard)
+        self._named = limit.limit
         self._count(remaining, now + reset, now, heard)
         if now >= self.ends:
             self._began, self._top = now, remaining + heard
         self.remaining, self.ends = remaining, now + reset
+
+    def contradicts(self, limit: Announced, now: float) -> bool:
+        """Return True if an announcement is of another limit in the same header: each route may have its own.
+
+        :param limit: as announced.
+        :param now: the time.
+        """
+        if now >= self.ends:
+            return False
+        seconds, part = BACK
+        is_back = self._furthest - (now + (limit.reset or 0.0)) > max(seconds, part * self.length)
+        return is_back or (limit.limit is not None and self._named not in (None, limit.limit))
 
     def _count(self, remaining: float, ends: float, now: float, heard: int) -> None:
         """Count what this process used of the limit, and what everybody used; the past counts less and less."""
@@ -155,7 +170,10 @@ class Pace:
     :param now: the time.
     """
 
-    __slots__ = ("_closed_at", "_last", "_on_their_way", "_spaced", "_windows", "closed_until", "source")
+    __slots__ = (
+        *("_closed_at", "_last", "_on_their_way", "_several_until", "_spaced", "_windows"),
+        *("closed_until", "source"),
+    )
 
     def __init__(self, now: float) -> None:
         self.closed_until = now
@@ -163,6 +181,7 @@ class Pace:
         self._last = now
         self._on_their_way = 0
         self._spaced = False
+        self._several_until = now
         self._windows: dict[tuple[str, int], Window] = {}
         self.source = ""
 
@@ -186,6 +205,8 @@ class Pace:
             key = (limit.source, at)
             window = self._windows.get(key)
             if window is not None:
+                if window.contradicts(limit, now):
+                    self._several_until = now + FORGOTTEN * max(window.length, limit.reset)
                 window.hear(limit, now, heard)
             elif len(self._windows) < MOST_WINDOWS:
                 self._windows[key] = Window(limit, now)
@@ -219,6 +240,8 @@ class Pace:
 
     def close(self, until: float, now: float, source: str) -> None:
         """Let nothing go before a moment."""
+        if self._has_several(now):
+            return
         if until > self.closed_until:
             self.closed_until, self._closed_at, self.source = until, now, source
 
@@ -242,6 +265,8 @@ class Pace:
         :param now: the time.
         :param waiting: those who wait for their turn.
         """
+        if self._has_several(now):
+            return now
         if now < self.closed_until:
             return self.closed_until
         if not self._windows:
@@ -254,6 +279,10 @@ class Pace:
             if self._spaced:
                 due = max(due, window.due(now, self._last, self._on_their_way))
         return due
+
+    def _has_several(self, now: float) -> bool:
+        """Return True if several limits are announced in turn: which of them a send meets is not known before."""
+        return now < self._several_until
 
     def _last_of_this_opening(self) -> float:
         return self._last if self._last >= self.closed_until else -1.0
@@ -275,7 +304,7 @@ class Pace:
             for window in self._windows.values()
         ):
             self._spaced = False
-        return not self._spaced and now >= self.closed_until
+        return self._has_several(now) or (not self._spaced and now >= self.closed_until)
 
     @property
     def is_spaced(self) -> bool:

@@ -435,11 +435,11 @@ class TestAdapters:
     def test_a_scope_of_the_programs_own(self) -> None:
         """Each success in an announcing scope is looked at, and no success in a silent one."""
         clock = FakeClock()
-        script = [Reply(200, dict(headers(99))), 200, Reply(200, dict(headers(0, 5.5))), 200]
+        script = [Reply(200, dict(headers(99))), 200, Reply(200, dict(headers(0, 9.5))), 200]
         adapter = scripted(*script, clock=clock, scope=lambda request: request.headers.get("Key", ""))
         for key in ("a", "b", "a", "a"):
             adapter.send(prepare(headers={"Key": key}))
-        assert [5.5] == clock.sleeps
+        assert [9.5] == clock.sleeps
 
     def test_an_announcing_origin_keeps_its_quota(self) -> None:
         """The first-try successes of an announcing origin are told to the quota like those of any other."""

@@ -135,6 +135,31 @@ def test_tokens_close_only_at_their_end() -> None:
     assert 60.0 == pace.due(0.0, 0)
 
 
+@pytest.mark.parametrize(
+    "other",
+    [Announced(0, 60.0, 30, None, "a"), Announced(0, 60.0, 5000, None, "a"), Announced(0, 60.0, None, None, "a")],
+)
+def test_limits_of_routes_hold_up_nobody_else(other: Announced) -> None:
+    """One header speaks of several in turn: GitHub's search has its own. Which of them comes next is not known."""
+    pace = Pace(0.0)
+    pace.hear(told(4000, 3600.0, 5000), 0.0)
+    pace.hear([other], 1.0)
+    pace.throttled(60.0, 1.0, "retry-after")
+    assert pace.due(1.0, 3) <= 1.0
+    assert pace.relax(1.0)
+    for later in (7300.0, 7301.0):
+        pace.hear(told(0, 100.0, 5000), later)
+    assert 7401.0 == pace.due(7302.0, 1)
+
+
+def test_whole_seconds_are_no_other_limit() -> None:
+    """A reset is rounded up or down."""
+    pace = used_up(remaining=40)
+    pace.hear(told(39, 8.0), 1.1)
+    assert pace.due(1.1, 1) > 1.0
+    assert pace.is_spaced
+
+
 def test_a_limit_without_numbers_says_nothing() -> None:
     """A limit is ignored without the remaining number, and without a reset."""
     pace = Pace(0.0)
