@@ -183,7 +183,7 @@ class AddressMemory:
         """Return an immutable view of the addresses that failed lately."""
         now = self.clock.now()
         return tuple(
-            AddressFault(origin, address, fault.why, max(0.0, fault.until - now), fault.period)
+            AddressFault(origin, address, fault.why, min(max(0.0, fault.until - now), fault.period), fault.period)
             for origin, faults in list(self.faults.items())
             for address, fault in list(faults.items())
             if now <= fault.until + FORGOTTEN_AFTER
