@@ -11,6 +11,7 @@ from ..errors import safe_error
 if TYPE_CHECKING:
     from requests import PreparedRequest, Response
 
+    from ..wire.addresses import Peer
     from .history import AttemptRecord, RetryHistory
     from .observed_operation import ObservedOperation
 
@@ -44,7 +45,7 @@ class AfterAttempt(NamedTuple):
     :param error: the exception, or None. A ``BaseException`` such as Ctrl-C is raised after this event.
     :param duration: the attempt's duration in seconds.
     :param noted: the history's record of the attempt, if it exists already; see :attr:`record`.
-    :param address: the IP address that the request went to, or all that were tried; None if it is not known.
+    :param peer: the far end of the connection; False or None if it is not known. See :attr:`address`.
     """
 
     operation: ObservedOperation
@@ -53,7 +54,14 @@ class AfterAttempt(NamedTuple):
     error: BaseException | None
     duration: float
     noted: AttemptRecord | None = None
-    address: str | None = None
+    peer: Peer | bool | None = None
+
+    @property
+    def address(self) -> str | None:
+        """The IP address that the request went to, or all that were tried; None if it is not known."""
+        if self.noted is not None:
+            return self.noted.address
+        return getattr(self.peer, "address", None)
 
     @property
     def record(self) -> AttemptRecord:

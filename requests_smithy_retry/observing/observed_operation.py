@@ -142,11 +142,11 @@ class ObservedOperation:
     def succeeded_at_once(self, response: Response, started: float) -> None:
         """Emit ``after_attempt`` of a first-try success."""
         response.request = self.request
-        adapter, peer = self.adapter, this_thread.reached()
-        address = None if peer is None else peer.address
+        adapter = self.adapter
         try:
+            duration = adapter.clock.now() - started
             adapter.listeners.after_attempt(
-                _event(AfterAttempt, (self, 1, response, None, adapter.clock.now() - started, None, address))
+                _event(AfterAttempt, (self, 1, response, None, duration, None, this_thread.connecting))
             )
         except BaseException:
             response.close()
@@ -170,8 +170,7 @@ class ObservedOperation:
         """Emit the events of an attempt that is in the record."""
         listeners = self.adapter.listeners
         response = response if error is None else None
-        duration = record.duration or 0.0
-        listeners.after_attempt(AfterAttempt(self, self.number, response, error, duration, record, record.address))
+        listeners.after_attempt(AfterAttempt(self, self.number, response, error, record.duration or 0.0, record))
         action = None if classification is None else classification.action
         if isinstance(action, RetryIndicated) and action.reason.kind is ErrorKind.THROTTLING:
             listeners.throttled(Throttled(self, self.number, record))

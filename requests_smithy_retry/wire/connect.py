@@ -10,7 +10,6 @@ from typing import Any
 
 import urllib3.exceptions as uex
 from urllib3.connection import HTTPConnection
-from urllib3.util import Timeout
 from urllib3.util import connection as urllib3_connection
 
 from ..interruptions import is_interruption
@@ -98,8 +97,8 @@ class Connect:
             # A SOCKS proxy, or a patched way to connect: it gets one timeout, not one per address.
             return open_otherwise(connection, opener)
         timeout: Any = connection.timeout
-        if timeout.__class__ is object:  # the default of the socket module, in urllib3 1.26
-            timeout = Timeout.resolve_default_timeout(timeout)  # type: ignore[arg-type]
+        if timeout.__class__ is object:  # that of the socket module, before a tunnel in urllib3 1.26
+            timeout = socket.getdefaulttimeout()
         how = _how(How, (timeout, connection.source_address, connection.socket_options or ()))
         try:
             found = _addresses(connection)

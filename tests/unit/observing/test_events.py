@@ -19,7 +19,7 @@ from requests_smithy_retry.observing import events
 
 FIELDS: dict[Any, tuple[str, ...]] = {
     BeforeAttempt: ("operation", "number"),
-    AfterAttempt: ("operation", "number", "response", "error", "duration", "noted", "address"),
+    AfterAttempt: ("operation", "number", "response", "error", "duration", "noted", "peer"),
     RetryScheduled: ("operation", "number", "delay", "delay_source", "record", "line_wait", "line_why"),
     Throttled: ("operation", "number", "record"),
     GaveUp: ("operation", "number", "history"),

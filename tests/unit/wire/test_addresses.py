@@ -216,6 +216,16 @@ def test_a_pool_is_not_kept_alive() -> None:
     assert reference() is None
 
 
+def test_a_pool_that_ends_meanwhile_is_passed_over() -> None:
+    """Another thread may drop it while pools are told."""
+    it, pool = Failing(), Pool()
+    it.memory._pools.add(weakref.ref(pool))
+    del pool
+    gc.collect()
+    it.fail("A")
+    assert it.memory.is_known(HERE, "A")
+
+
 def test_of_a_single_address_nothing_is_remembered() -> None:
     """Failures of a name's only address are not recorded, because there is no other one to prefer."""
     memory = AddressMemory(FakeClock())

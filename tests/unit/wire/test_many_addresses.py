@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 import requests
-import urllib3
 from requests.adapters import HTTPAdapter
+from urllib3.connection import HTTPConnection
 from urllib3.exceptions import LocationParseError
 
 from requests_smithy_retry import RetryAdapter, RetryListener, install, retry_history, uninstall
@@ -32,7 +32,7 @@ from requests_smithy_retry.testing import (
 from requests_smithy_retry.testing.clock import FakeClock
 from requests_smithy_retry.wire import connect as connect_module
 from requests_smithy_retry.wire.addresses import AddressMemory
-from requests_smithy_retry.wire.pools import CheckedGet, use_our_pools
+from requests_smithy_retry.wire.pools import CheckedGet, prepare, use_our_pools
 
 from .support import session
 
@@ -436,10 +436,13 @@ def test_a_pool_of_somebody_elses_is_left_alone() -> None:
     assert "a pool for http" == manager._new_pool("http")
 
 
-def test_a_timeout_for_reading_alone_leaves_connecting_to_the_default(servers: Any) -> None:
-    """That of the ``socket`` module, as in urllib3."""
-    with session() as made:
-        assert 200 == made.get(URL, timeout=urllib3.Timeout(read=20)).status_code
+def test_a_connection_without_a_timeout_has_the_default() -> None:
+    """That of the ``socket`` module, whose mark urllib3 1.26 leaves to the connection."""
+    default: Any = socket._GLOBAL_DEFAULT_TIMEOUT  # type: ignore[attr-defined]
+    with FaultServer() as server, contextlib.closing(HTTPConnection(A, server.port)) as connection:
+        prepare(connection).timeout = default
+        connection.connect()
+        assert connection.sock.gettimeout() is None
 
 
 AUDITED = """
