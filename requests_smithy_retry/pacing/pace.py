@@ -289,8 +289,12 @@ class Pace:
 
     def _look(self, now: float) -> None:
         self._forget(now)
-        if not self._spaced and any(window.is_scarce(now) for window in self._windows.values()):
-            self._spaced, self._last = True, now
+        if self._spaced:
+            return
+        for (source, _), window in self._windows.items():
+            if window.is_scarce(now):
+                self._spaced, self._last, self.source = True, now, source
+                return
 
     def _forget(self, now: float) -> None:
         for key, window in tuple(self._windows.items()):

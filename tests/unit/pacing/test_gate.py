@@ -374,7 +374,8 @@ class TestAdapters:
         adapter = scripted(*[answer] * 100, clock=clock)
         for _ in range(100):
             clock.advance(0.001)
-            send(adapter)
+            history = retry_history(send(adapter))
+        assert "for a rate limit (x-ratelimit-reset)" in history.explain()
         assert 49 <= len(clock.sleeps) <= 52
         assert 9.5 < clock.now() < 10.5
 
