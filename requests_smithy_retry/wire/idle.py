@@ -49,6 +49,18 @@ class KeptConnections:
         """Return True if there is no connection."""
         return not self._kept
 
+    def full(self) -> bool:
+        """Return True if there is no room."""
+        return 0 < self.maxsize <= len(self._kept)
+
+    def put_nowait(self, connection: Any) -> None:
+        """Put a connection back."""
+        self.put(connection, block=False)
+
+    def get_nowait(self) -> Any:
+        """Take a connection out without waiting."""
+        return self.get(block=False)
+
     def put(self, connection: Any, block: bool = True, timeout: float | None = None) -> None:  # noqa: ARG002
         """Put a connection back; a pool never waits for room.
 

@@ -43,7 +43,7 @@ def test_in_standard_mode_newcomers_cost_the_same():
     counting = "import json, scope_cost; print(json.dumps(scope_cost.added_counts({})))"
     untraced = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}
     found = json.loads(subprocess.check_output([sys.executable, "-c", counting], cwd=BENCHMARKS, env=untraced))
-    assert found["known"] <= 120
+    assert found["known"] <= 130
     assert found["new"] <= 1200
     assert found["full"] == found["full_most"] <= 1400
 
@@ -53,7 +53,7 @@ def test_in_standard_mode_newcomers_cost_the_same():
 def test_a_newcomer_to_full_slots_costs_little_more_than_any_new_origin(scope_cost, options):
     """A tenth of a real send in the long run, a quarter at the worst: not a look at each of 1,024."""
     found = scope_cost.added_counts(options)
-    assert found["known"] <= 150  # at most 35 more in adaptive mode, where the rate cannot change
+    assert found["known"] <= 160  # at most 35 more in adaptive mode, where the rate cannot change
     assert found["full"] <= found["new"] + 700 <= 3100
     assert found["full_most"] <= 7250
 

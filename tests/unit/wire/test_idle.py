@@ -79,7 +79,14 @@ def test_an_empty_queue_is_empty(how: Any) -> None:
     kept.put("one", block=False)
     with pytest.raises(queue.Full):
         kept.put("two", block=False)
-    assert (["one"], 1, False) == (kept.queue, kept.qsize(), kept.empty())
+    assert (["one"], 1, False, True) == (kept.queue, kept.qsize(), kept.empty(), kept.full())
+
+
+def test_tools_that_do_not_wait_find_the_usual_methods() -> None:
+    """The methods of the standard library's queue that never wait are there, too."""
+    kept = KeptConnections(2, 55, FakeClock().now)
+    kept.put_nowait("one")
+    assert (False, "one", True) == (kept.full(), kept.get_nowait(), kept.empty())
 
 
 def test_who_waits_gets_a_connection_that_is_put_back() -> None:
