@@ -15,6 +15,7 @@ from requests_smithy_retry import (
     Classification,
     ClientRateLimiter,
     Clock,
+    ErrorInBodyClassifier,
     ErrorKind,
     ErrorRetryInfo,
     ExponentialRetryBackoffStrategy,
@@ -26,6 +27,7 @@ from requests_smithy_retry import (
     Outcome,
     PayoffTokenBucket,
     PermitWait,
+    RateLimitDialect,
     RateLimiterSettings,
     RateLimiterSnapshot,
     RetryAction,
@@ -262,3 +264,17 @@ def a_name_that_there_is_not() -> None:
     import requests_smithy_retry
 
     requests_smithy_retry.RetryAdaptor  # type: ignore[attr-defined]  # noqa: B018
+
+
+def rate_limits(session: requests.Session) -> None:
+    """Limits that servers announce, credentials, and errors inside a 200."""
+    dialect = RateLimitDialect("acme-left", reset=("acme-next", "acme-until"), limit="acme-most", window=60.0)
+    assert_type(dialect.remaining, str)
+    found = ErrorInBodyClassifier(lambda body: body["wait"] > 0, "wait", kind=ErrorKind.SERVER)
+
+    def renew(response: requests.Response) -> Mapping[str, str] | None:
+        return {"Authorization": "new"} if response.ok else None
+
+    adapter = RetryAdapter(pacing=[dialect], classifiers=[found], on_unauthorized=renew)
+    assert_type(adapter.retry_config.on_unauthorized is None, bool)
+    session.mount("https://", RetryAdapter(pacing="off"))
