@@ -26,6 +26,7 @@ from .config.urllib3_retry import SOURCE, TRANSLATED, UNLIMITED, OptionsRetry
 from .errors import RetryConfigError
 from .observing.events import SDK_HEADERS, Listeners
 from .sending.nested_retries import refuse_own_max_retries
+from .sending.receiving import is_plain, never_plain
 from .sending.send_loop import SendLoop, is_within_send
 from .strategies.first_tries import nothing_known, nothing_to_tell
 from .strategies.foreign import StrategyPort, adapt, check_beside_strategy
@@ -145,6 +146,8 @@ class RetryAdapter(CopiedAfresh, SendLoop):
         items = (SDK_HEADERS, *config.listeners) if config.sdk_headers else config.listeners
         self.listeners: Any = Listeners(items) if items else None
         self._hears_attempts = self.listeners is not None and self.listeners.hears_attempts
+        hears_bodies = self.listeners is not None and self.listeners.hears_bodies
+        self._is_plain = never_plain if hears_bodies or config.stall_timeout is not None else is_plain
         self._show(self._shown)
 
     def _has_own_scopes(self) -> bool:

@@ -213,7 +213,7 @@ def complete(response: Response, request: PreparedRequest | None) -> None:
     :param request: where it has hooks, a body that is not long is left unread for them; None: read it.
     :raises Exception: for a body that is not whole, as requests raises it, or ``TimeoutError``.
     """
-    if request is not None and is_left_for_hooks(response, request):
+    if request is not None and request.hooks != NO_HOOKS and is_left_for_hooks(response, request):
         return
     raw: Any = response.raw
     # On any connection each read from the socket ends by the deadline from now on.
@@ -221,7 +221,8 @@ def complete(response: Response, request: PreparedRequest | None) -> None:
         response.content  # noqa: B018
     else:
         _read_by_the_clock(response)
-    verify_decoded(response)
+    if getattr(raw, "_decoder", None):
+        verify_whole(response)
 
 
 def is_left_for_hooks(response: Response, request: PreparedRequest) -> bool:

@@ -234,7 +234,7 @@ class Operation:
         """
         can_wait = made.let_go(self.limits, keep=classification.is_throttling)
         if can_wait:
-            self.record.received = made.received
+            self.record.received = self._received(made)
             self.record.begin_waiting(made.response, made.error, made.started, self.waited, classification)
         return can_wait
 
@@ -276,11 +276,15 @@ class Operation:
         """
         token = decision.token if isinstance(decision, Retry) else None
         verdict, wait = decision.classification, decision.wait
-        self.record.received = made.received
+        self.record.received = self._received(made)
         self.record.note(made.response, made.error, made.started, self.waited, verdict, token, wait)
         if isinstance(decision, Retry):
             self.token, self.waited = decision.token, (decision.wait, decision.source)
             self.rest = rest_of(made.response) or (None if self.rest is None or self.rest.is_void else self.rest)
+
+    def _received(self, made: Attempt) -> int | None:
+        """Return the bytes of a body that an attempt brought; None where they were not counted."""
+        return made.received if self.rest is None or self.rest.brought is None else self.rest.brought
 
     def raises(self, made: Attempt, stop: Stop) -> bool:
         """Return True if ``raise_on_status`` has the caller get an exception that carries the response."""

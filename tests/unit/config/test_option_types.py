@@ -142,7 +142,7 @@ REFUSED: list[tuple[str, tuple[Any, ...], str]] = [
             ([LISTENER, bad],),
             (
                 f"{LISTENERS}, and {bad!r} has none of before_attempt, after_attempt, retry_scheduled, throttled, "
-                "gave_up, succeeded"
+                "gave_up, succeeded, body_progress"
             ),
         )
         for bad in (1, RetryListener)
