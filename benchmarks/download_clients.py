@@ -49,7 +49,7 @@ def _once(adapter: HTTPAdapter, url: str, file: IO[bytes]) -> None:
 
 
 def ours(url: str, file: IO[bytes]) -> None:
-    """`RetryAdapter()`, and nothing else."""
+    """`RetryAdapter(max_attempts=6, initial_backoff=0)`: as many tries as the others have, and nothing around it."""
     _once(RetryAdapter(max_attempts=TRIES, initial_backoff=0), url, file)
 
 

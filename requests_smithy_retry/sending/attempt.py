@@ -32,8 +32,6 @@ class Attempt:
         self.peer: Peer | None = None
         """The far end, where it is known."""
         self.held: HeldResponse | None = None
-        self.received: int | None = None
-        """The bytes of the body that came; None where they were not counted."""
         self.is_lost: bool = False
         """The response was let go before its body was known, so it cannot be handed over any more."""
         self.was_let_go: bool = False
@@ -52,8 +50,7 @@ class Attempt:
         this_thread.connecting = False  # an attempt whose body made this one must not take it for its own
         if isinstance(self.error, requests.exceptions.RequestException):
             self.error.request = request  # not the copy that a watched body was sent with
-        if self.received is None:
-            self.received = bytes_received(response)
+        self.received: int | None = bytes_received(response)
         if response is not None:
             response.request = request
             self.held = HeldResponse(response, preload=preload)

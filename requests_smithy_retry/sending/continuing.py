@@ -148,22 +148,21 @@ class InHand:
     :param plan: how it may be continued.
     """
 
-    __slots__ = ("_body", "_plan", "broken_after", "is_taken", "why")
+    __slots__ = ("_body", "_plan", "brought", "is_taken", "why")
 
     is_void = False
-    brought: int | None = None
-    """Not known before the caller has read it."""
 
     def __init__(self, body: WatchedBody, plan: Resumable) -> None:
         self._body = body
         self._plan = plan
         self.is_taken: bool = False
         self.why: str = ""
-        self.broken_after: int = body.received - body.began_at
-        """The bytes that the connection brought which broke off."""
+        self.brought: int | None = body.received - body.began_at
+        """The bytes that the connection brought which broke off; of its successor not known before it is read."""
 
     def request(self, request: PreparedRequest) -> PreparedRequest:
         """Return the request as it is: it asks for the rest already."""
+        self.brought = None
         return request
 
     def receive(self, response: Response) -> Response:

@@ -267,7 +267,7 @@ class Operation:
         """
         can_wait = made.let_go(self.limits, keep=classification.is_throttling)
         if can_wait:
-            self.record.received = made.received
+            self.record.received = self._received(made)
             self.record.begin_waiting(
                 made.response, made.error, made.started, self.waited, classification, made.address
             )
@@ -341,11 +341,15 @@ class Operation:
         if token is not None and decision == (token, 0.0, RENEWED, None):
             token = StandardRetryToken(issuer=self, delay_source=RENEWED)  # nothing was paid for this one
         verdict, wait = decision.classification, decision.wait
-        self.record.received = made.received
+        self.record.received = self._received(made)
         self.record.note(made.response, made.error, made.started, self.waited, verdict, token, wait, made.address)
         if isinstance(decision, Retry):
             self.token, self.waited = decision.token, (decision.wait, decision.source)
             self.rest = rest_of(made.response) or (None if self.rest is None or self.rest.is_void else self.rest)
+
+    def _received(self, made: Attempt) -> int | None:
+        """Return the bytes of a body that an attempt brought; None where they were not counted."""
+        return made.received if self.rest is None or self.rest.brought is None else self.rest.brought
 
     def raises(self, made: Attempt, stop: Stop) -> bool:
         """Return True if ``raise_on_status`` has the caller get an exception that carries the response."""

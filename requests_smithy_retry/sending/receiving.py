@@ -29,6 +29,12 @@ is_for_good = frozenset({*VALIDATORS, *DIGEST_FIELDS}).isdisjoint
 is_plain = NOTABLE.isdisjoint
 """Tells from the names of a response's header fields, in lower case, whether :func:`receive` would only read."""
 
+
+def never_plain(names: Collection[str]) -> bool:  # noqa: ARG001
+    """Take the place of :data:`is_plain` where something is to be known of each body."""
+    return False
+
+
 WITHOUT_BODY = frozenset({204, 205, 304})
 LONG = 100_000
 """A shorter body that breaks off inside an attempt is begun anew: asking for its rest would save nothing."""
@@ -184,7 +190,12 @@ def _checks(response: Response, names: Collection[str], is_wanted: bool) -> Chec
 
 
 def unless_of_odd_headers(
-    error: Exception, adapter: Sender, response: Response | None, request: PreparedRequest, **how: Any
+    error: Exception,
+    adapter: Sender,
+    response: Response | None,
+    request: PreparedRequest,
+    options: OperationOptions | None,
+    **how: Any,
 ) -> Exception | None:
     """Return the error of an attempt; but receive the body if the error is that :data:`is_plain` could not be asked.
 
@@ -194,8 +205,10 @@ def unless_of_odd_headers(
     """
     if response is None or not isinstance(error, AttributeError) or hasattr(response.headers, "_store"):
         return error
+    if response.status_code >= 400:
+        return None
     try:
-        receive(adapter, response, request, None, **how)
+        receive(adapter, response, request, options, **how)
     except Exception as found:
         return found
     return None

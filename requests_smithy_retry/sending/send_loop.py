@@ -52,6 +52,7 @@ class SendLoop(HTTPAdapter):
     _unusual: Collection[Any] | bool
     _has_limits: bool
     credentials: Credentials | None
+    _is_plain: Callable[[Collection[str]], bool]
     _hook_at: Callable[[str], FirstTryHook | None]
     _by_origin: bool
 
@@ -89,7 +90,7 @@ class SendLoop(HTTPAdapter):
                     receive(self, response, request, None, preload=not stream, **how)
         except Exception as caught:
             how = {"timeout": timeout, "verify": verify, "cert": cert, "proxies": proxies}
-            error = unless_of_odd_headers(caught, self, response, request, preload=not stream, **how)
+            error = unless_of_odd_headers(caught, self, response, request, None, preload=not stream, **how)
         except BaseException:
             drop(response)
             raise
@@ -284,23 +285,40 @@ class SendLoop(HTTPAdapter):
         try:
             allowed = timeout if limits is None else limits.begin(timeout)
             response = made.response = super().send(request, stream=stream, timeout=allowed, **how)
-            if limits is not None:
-                limits.watch_for_stalls(response)
-            continued = None if rest is None else rest.receive(response)
-            if continued is not None:
-                made.response = continued
-            elif response.status_code < 400:
-                heard = None if observed is None else observed.heard
-                receive(self, response, request, options, preload=preload, heard=heard, timeout=timeout, **how)
+            if rest is not None or not self._is_plain(response.headers._store):
+                how["timeout"] = timeout
+                made.response = self._take(response, request, preload, options, limits, observed, rest, how)
+            elif preload and response.status_code < 400:
+                complete(response, request)
         except Exception as caught:
-            made.error = caught
+            how["timeout"] = timeout
+            made.error = unless_of_odd_headers(caught, self, made.response, request, options, preload=preload, **how)
         except BaseException as stopped:
             break_off(made, stopped, limits, observed)
             raise
         finally:
-            made.received = None if rest is None else rest.brought
             del observed, rest  # an error's traceback refers to this frame
         return made
+
+    def _take(
+        self,
+        response: Response,
+        request: PreparedRequest,
+        preload: bool,
+        options: OperationOptions | None,
+        limits: TimeLimits | None,
+        observed: ObservedOperation | None,
+        rest: Rest | InHand | None,
+        how: dict[str, Any],
+    ) -> Response:
+        """Take a response of whose body something is to be known, or which goes on with an earlier one."""
+        if limits is not None:
+            limits.watch_for_stalls(response)
+        continued = None if rest is None else rest.receive(response)
+        if continued is None and response.status_code < 400:
+            heard = None if observed is None else observed.heard
+            receive(self, response, request, options, preload=preload, heard=heard, **how)
+        return response if continued is None else continued
 
     def go_on(
         self,
@@ -320,7 +338,6 @@ class SendLoop(HTTPAdapter):
         :param error: how the body broke off.
         """
         made = Attempt(self.clock.now(), None, error)
-        made.received = rest.broken_after
         operation = self._operation(request, True, options, made)
         operation.rest, operation.record.is_told = rest, True
         try:

@@ -349,10 +349,14 @@ def test_headers_of_another_class_are_read_as_well() -> None:
         pass
 
     wrong, right = replies("md5")
-    with FaultServer([right, wrong, right]) as server, requests.Session() as made:
-        made.mount("http://", Ours(quota=None, initial_backoff=0))
-        assert [BODY, BODY] == [made.get(server.url, timeout=5).content for _ in range(2)]
-    assert 3 == len(server.requests)
+    for options in ({}, {"timeout": 5.0}):
+        script = [right, wrong, right, Reply(404, body=b"gone"), CutBody(Reply(headers={"ETag": '"1"'}, body=BODY))]
+        with FaultServer(script) as server, requests.Session() as made:
+            made.mount("http://", Ours(quota=None, initial_backoff=0, max_attempts=2, **options))
+            assert [BODY, BODY] == [made.get(server.url, timeout=5).content for _ in range(2)]
+            assert b"gone" == made.get(server.url, timeout=5).content
+            error = error_of(lambda: made.get(server.url, timeout=5, stream=True).content)
+        assert "not continued" in str(error)
 
 
 @pytest.mark.parametrize("stream", [False, True])
