@@ -70,18 +70,21 @@ def scope_bytes(origins: int, options: dict[str, Any], successes: int, *, retrie
     :param successes: the number of requests to each origin that succeed, one after the other.
     :param retried: True: the first of them comes after a 503.
     """
+    def play(adapter: Ours, first: int) -> None:
+        for number in range(first, first + origins):
+            request = request_to(number)
+            adapter.failures = int(retried)
+            for _ in range(successes):
+                adapter.send(request)
+
+    play(Ours(initial_backoff=0, **options), ORIGINS)  # the caches of other modules are full from now on
     adapter = Ours(initial_backoff=0, **options)
     adapter.send(request_to(ORIGINS))
     gc.collect()
     tracemalloc.start()
     try:
         before = tracemalloc.get_traced_memory()[0]
-        for number in range(origins):
-            request = request_to(number)
-            adapter.failures = int(retried)
-            for _ in range(successes):
-                adapter.send(request)
-        del request
+        play(adapter, 0)
         gc.collect()
         return (tracemalloc.get_traced_memory()[0] - before) / origins
     finally:
