@@ -70,6 +70,7 @@ def scope_bytes(origins: int, options: dict[str, Any], successes: int, *, retrie
     :param successes: the number of requests to each origin that succeed, one after the other.
     :param retried: True: the first of them comes after a 503.
     """
+
     def play(adapter: Ours, first: int) -> None:
         for number in range(first, first + origins):
             request = request_to(number)

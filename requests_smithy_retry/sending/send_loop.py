@@ -24,7 +24,7 @@ from ..wire.state import this_thread
 from .attempt import Attempt
 from .continuing import InHand, Rest
 from .credentials import Credentials
-from .held_response import NO_HOOKS
+from .held_response import NO_HOOKS, complete
 from .nested_retries import recognise
 from .operation import Operation, Retry, Stop
 from .plain import send_plainly, send_within
