@@ -135,7 +135,7 @@ class SendLoop(HTTPAdapter):
         preload = not stream and config.preload_content
         observed = ObservedOperation(self, request, options) if self._hears_attempts else None
         limits = self._limits(options)
-        gate_wait = self._pass_gate(request, options, limits.at if limits else None) if self._shut else None
+        gate_wait = self._pass_gate(request, options, limits) if self._shut else None
         outer = this_thread.deadline
         try:
             to_send = request if observed is None else observed.begin_first()
@@ -146,9 +146,7 @@ class SendLoop(HTTPAdapter):
                     limits.lift(response)
                 if observed is not None:
                     observed.succeeded_at_once(response, made.started)
-                if gate_wait is not None:
-                    response._retry_gate_wait = gate_wait  # type: ignore[attr-defined]
-                return self._first_try(request, response, made.started, timeout)
+                return self._first_try(request, response, made.started, timeout, gate_wait)
             return self._retry(
                 self._operation(request, stream, options, made, observed, limits, gate_wait), made, timeout, **how
             )
@@ -233,16 +231,20 @@ class SendLoop(HTTPAdapter):
                 return Stop(refusal.stop_reason, str(refusal))
         if self._shut:
             operation.record.gate_wait = self._pass_gate(
-                operation.request, operation.options, operation.limits.at, operation.waited[0]
+                operation.request, operation.options, operation.limits, operation.waited[0]
             )
         return None
 
     def _pass_gate(
-        self, request: PreparedRequest, options: OperationOptions | None, deadline: float | None, waited: float = 0.0
+        self,
+        request: PreparedRequest,
+        options: OperationOptions | None,
+        limits: TimeLimits | None,
+        waited: float = 0.0,
     ) -> tuple[float, str]:
         """Wait while the server has announced that it would refuse the next attempt (contract 7.4).
 
-        :param deadline: the operation's, on the clock, or None.
+        :param limits: the operation's, or None.
         :param waited: seconds that the attempt has waited already; the server asked for both together.
         :returns: the seconds that it took, and the header behind it.
         """
@@ -252,6 +254,7 @@ class SendLoop(HTTPAdapter):
         gate = gates.of(self.scope_of(request))
         if gate is None or not gate.is_limiting:
             return NO_WAIT
+        deadline = None if limits is None else limits.at
         wait = gate.enter(deadline, max(0.0, self.retry_config.max_retry_after - waited))
         log_gate(request.method, request.url, *wait)
         return wait
@@ -283,8 +286,17 @@ class SendLoop(HTTPAdapter):
             del observed  # an error's traceback refers to this frame
         return made
 
-    def _first_try(self, request: PreparedRequest, response: Response, started: float, timeout: Any) -> Response:
+    def _first_try(
+        self,
+        request: PreparedRequest,
+        response: Response,
+        started: float,
+        timeout: Any,
+        gate_wait: tuple[float, str] | None,
+    ) -> Response:
         """Hand on a success that needed no operation."""
+        if gate_wait is not None:
+            response._retry_gate_wait = gate_wait  # type: ignore[attr-defined]
         hook = self._hook_at(ORIGIN(request.url)[0]) or self._hook_of(request, response)  # type: ignore[index, arg-type]
         hook.first_try((started, timeout))
         response._retry_started = started  # type: ignore[attr-defined]
