@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NoReturn
 
 from ..checks import is_seconds, safe_repr
@@ -287,10 +288,7 @@ class SimpleRetryStrategy:
             hints.append(Hint(reason.retry_after, reason.retry_after_source or "classifier"))
         wall = self.clock.wall()
         if heeds_server and outcome.response is not None:
-            header = read_hint(outcome.response.headers, wall=wall)
-            if header is None and reason.kind is ErrorKind.THROTTLING:
-                dialects = dialects_of(self.config.pacing) or DIALECTS
-                header = limit_hint(announced_in(outcome.response.headers, wall=wall, dialects=dialects))
+            header = self._hint_in(outcome.response.headers, reason.kind, wall)
             if header is not None:
                 hints.append(header)
         limit = self.config.max_retry_after
@@ -299,6 +297,14 @@ class SimpleRetryStrategy:
                 why = f"{hint.source} asks for {hint.seconds:.15g} s, max_retry_after is {limit:g} s"
                 _refuse(StopReason.HINT_TOO_LONG, f"{why}: allowed again at {until_text(hint, wall)}", classification)
         return max(hints, key=lambda hint: delay_for(backoff, hint), default=None)
+
+    def _hint_in(self, headers: Mapping[str, str], kind: ErrorKind, wall: float) -> Hint | None:
+        """The hint that the headers of a response have; after throttling, an announced limit is one, too."""
+        hint = read_hint(headers, wall=wall)
+        if hint is None and kind is ErrorKind.THROTTLING:
+            dialects = dialects_of(self.config.pacing) or DIALECTS
+            hint = limit_hint(announced_in(headers, wall=wall, dialects=dialects))
+        return hint
 
     def _redeem(self, token: RetryToken) -> StandardRetryToken:
         if not isinstance(token, StandardRetryToken):
