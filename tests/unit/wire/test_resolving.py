@@ -204,9 +204,9 @@ def test_where_no_thread_can_be_had_the_name_is_resolved_in_place(monkeypatch: p
 
 def test_a_forked_child_begins_without_threads() -> None:
     """A forked child does not count its parent's threads as its own."""
-    lookups, stuck = Lookups(1), Resolver()
+    lookups, stuck, before = Lookups(1), Resolver(), set(threading.enumerate())
     abandon(lookups, stuck, "a.test")
-    (thread,) = [thread for thread in threading.enumerate() if thread.name == "resolves a.test"]
+    (thread,) = [thread for thread in set(threading.enumerate()) - before if thread.name == "resolves a.test"]
     lookups.renew_lock()
     again = Resolver()
     waiter = Waiter(lookups, Question(again, "a.test", ()))
