@@ -9,6 +9,7 @@ import socket
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -251,13 +252,22 @@ class Stop(BaseException):
     """Stands in for Ctrl-C."""
 
 
+def is_finalizing(frame: Any) -> bool:
+    """Return True for a function of a finalizer (urllib3's for a pool): Python drops what is raised there."""
+    while frame is not None:
+        if frame.f_code.co_filename == weakref.__file__:
+            return True
+        frame = frame.f_back
+    return False
+
+
 def interrupted_at(
     line: Callable[[Any, str], bool], function: Callable[[], Any], kind: type[BaseException] = Limit
 ) -> bool:
     """Run a function with an interruption on entering the first function that ``line`` chooses."""
 
     def at(frame: Any, event: str, _: Any) -> None:
-        if event == "call" and line(frame.f_code.co_name, frame.f_code.co_filename):
+        if event == "call" and not is_finalizing(frame) and line(frame.f_code.co_name, frame.f_code.co_filename):
             sys.setprofile(None)
             raise kind
 
