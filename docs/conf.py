@@ -39,8 +39,8 @@ nitpick_ignore_regex = [
         r"py:class",
         (
             r"(requests_smithy_retry\.[a-z0-9_.]+\.)?"
-            r"(BlockOptions|Contradiction|Deadline|FailureKind|FirstTryHook|LinkHandle|Loan|OperationKeywords|QuotaUrl"
-            r"|SendLoop|Sender|SharedMemory|Standing|Terms|_Entry)"
+            r"(AddressMemory|BlockOptions|Contradiction|Deadline|FailureKind|FirstTryHook|Gates|InHand|LinkHandle|Loan"
+            r"|OperationKeywords|Peer|Predicate|QuotaUrl|SendLoop|Sender|SharedMemory|Standing|Terms|_Entry)"
         ),
     ),
 ]

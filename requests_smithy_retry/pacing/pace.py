@@ -57,10 +57,12 @@ class Window:
     )
 
     def __init__(self, limit: Announced, now: float) -> None:
-        self.limit = 0.0
-        self.length = 0.0
-        self.remaining = self._seen = self._top = limit.remaining or 0.0
-        self.ends = self._furthest = now + (limit.reset or 0.0)
+        self.limit: float = 0.0
+        self.length: float = 0.0
+        self.remaining: float = limit.remaining or 0.0
+        self._seen = self._top = self.remaining
+        self.ends: float = now + (limit.reset or 0.0)
+        self._furthest = self.ends
         self._at = self._began = now
         self._own = self._spent = self._moved = self._reset = 0.0
         self.hear(limit, now)
@@ -176,14 +178,14 @@ class Pace:
     )
 
     def __init__(self, now: float) -> None:
-        self.closed_until = now
+        self.closed_until: float = now
         self._closed_at = now
         self._last = now
         self._on_their_way = 0
         self._spaced = False
         self._several_until = now
         self._windows: dict[tuple[str, int], Window] = {}
-        self.source = ""
+        self.source: str = ""
 
     def hear(self, limits: Collection[Announced], now: float, heard: int = 1, *, refused: bool = False) -> None:
         """Take in what a response announced.

@@ -53,7 +53,7 @@ class KeptPart:
     __slots__ = ("is_void", "parts", "plan")
 
     def __init__(self, plan: Resumable | None) -> None:
-        self.plan = plan
+        self.plan: Resumable | None = plan
         self.parts: list[bytes] = []
         self.is_void: bool = False
 

@@ -23,10 +23,10 @@ VALIDATORS = frozenset({"etag", "last-modified"})
 NOTABLE = frozenset({"content-encoding", *VALIDATORS, *DIGEST_FIELDS})
 """The header fields, in lower case, for which a body is more than bytes to be read."""
 
-is_for_good = frozenset({*VALIDATORS, *DIGEST_FIELDS}).isdisjoint
+is_for_good: Callable[[Collection[str]], bool] = frozenset({*VALIDATORS, *DIGEST_FIELDS}).isdisjoint
 """Tells from the same names whether a body that the caller reads is neither continued nor checked."""
 
-is_plain = NOTABLE.isdisjoint
+is_plain: Callable[[Collection[str]], bool] = NOTABLE.isdisjoint
 """Tells from the names of a response's header fields, in lower case, whether :func:`receive` would only read."""
 
 

@@ -56,7 +56,7 @@ class StandardRetryStrategy(SimpleRetryStrategy):
         self._has_own_buckets = not is_built_in(self, "bucket")
         self._quotas: Quotas = quotas_for(self.config, self.clock, self.busy, self.hooks.clear)
         shared = self._quotas.get(None) if isinstance(self.config.quota, RetryQuota) else None
-        self.busy = getattr(shared, "lines", self.busy)
+        self.busy: set[Any] = getattr(shared, "lines", self.busy)
         if self.gates is not None:
             self.gates.busy = self.busy
 

@@ -69,7 +69,7 @@ class CloseDuringHandshake(_Unread):
     """
 
     reset: bool = False
-    begins_after = ReadSoFar.NOTHING
+    begins_after: ReadSoFar = ReadSoFar.NOTHING
 
     def _strike(self, wire: Wire) -> None:
         wire.receive()

@@ -136,7 +136,7 @@ def _relay(client: Wire, upstream: Wire, way: Forward, used: float) -> None:
             moved = moved or data is not None
         if moved:
             used = now
-        elif directions:
+        else:
             wait_ready(math.inf, client.wake, *((source.sock, selectors.EVENT_READ) for source, _ in directions))
     client.close()
 

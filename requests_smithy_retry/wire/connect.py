@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import socket
 import sys
 import weakref
@@ -17,7 +16,7 @@ from .addresses import AddressMemory, Peer
 from .proxies import bound_handshake, open_otherwise
 from .racing import How, Race, address_text, candidates, open_socket
 from .resolving import resolve
-from .response import RESPONSE_CLASS, ProbeResponse
+from .response import RESPONSE_CLASS, probing
 from .state import this_thread
 from .upload import Sending, sending
 
@@ -138,7 +137,7 @@ class Connect:
             if race.failed:
                 self._remember(race.failed, origin)
         is_known = memory.faults and memory.is_known(origin, name)
-        connection.response_class = functools.partial(ProbeResponse, self.peer) if is_known else RESPONSE_CLASS
+        connection.response_class = probing(self.peer) if is_known else RESPONSE_CLASS
         sock.settimeout(how.timeout)
         return sock
 

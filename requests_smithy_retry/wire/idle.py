@@ -35,7 +35,7 @@ class KeptConnections:
         self._max_idle = max_idle
         self._now = now
         self._kept: list[tuple[float, Any]] = []
-        self.mutex = threading.Lock()  # by the name that it has in the standard library
+        self.mutex: Any = threading.Lock()  # by the name that it has in the standard library
         self._put_back = threading.Condition(self.mutex)
         self._waiters = 0
         self.qsize: Callable[[], int] = self._kept.__len__

@@ -54,7 +54,7 @@ class PreparingPool(HTTPConnectionPool):
     now: Callable[[], float] = staticmethod(SYSTEM_CLOCK.now)
 
     def __init__(self, *args: Any, **options: Any) -> None:
-        self.probes = "socket_options" not in options  # a caller's own options win
+        self.probes: bool = "socket_options" not in options  # a caller's own options win
         super().__init__(*args, **options)
 
     def QueueCls(self, maxsize: int) -> Any:  # type: ignore[override]
@@ -115,7 +115,7 @@ class NewPool:
 
     def __init__(self, manager: Any, addresses: AddressMemory) -> None:
         self._manager = weakref.ref(manager)
-        self.addresses = addresses
+        self.addresses: AddressMemory = addresses
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Make a pool."""

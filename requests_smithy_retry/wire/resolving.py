@@ -52,8 +52,8 @@ class Lookup:
     __slots__ = ("answer", "done", "error", "waiters")
 
     def __init__(self) -> None:
-        self.done = threading.Event()
-        self.waiters = 0
+        self.done: threading.Event = threading.Event()
+        self.waiters: int = 0
         self.answer: Any = None
         self.error: BaseException | None = None
 

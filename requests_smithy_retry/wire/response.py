@@ -5,6 +5,7 @@ A valid or merely sloppy head is read as plain ``http.client`` reads it: bare li
 
 from __future__ import annotations
 
+import functools
 import http.client
 from io import BufferedReader
 from typing import TYPE_CHECKING, Any
@@ -159,7 +160,7 @@ RESPONSE_CLASS = CheckedResponse if hasattr(urllib3, "BaseHTTPResponse") else _R
 """The response class of prepared connections."""
 
 
-class ProbeResponse(RESPONSE_CLASS):  # type: ignore[misc, valid-type]
+class _ProbeResponse(RESPONSE_CLASS):  # type: ignore[misc, valid-type]
     """A response from an address that failed lately: a status below 500 clears it.
 
     :param peer: the address.
@@ -175,6 +176,11 @@ class ProbeResponse(RESPONSE_CLASS):  # type: ignore[misc, valid-type]
         super().begin()
         if self.status < 500:
             self._peer.memory.succeeded(self._peer.origin, self._peer.address)
+
+
+def probing(peer: Peer) -> Any:
+    """Return the response class of a connection to an address that failed lately."""
+    return functools.partial(_ProbeResponse, peer)
 
 
 _base: Any = http.client.HTTPResponse

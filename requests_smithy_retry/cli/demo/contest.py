@@ -206,7 +206,7 @@ class Contender(Watched):
     def _note(self, result: Result) -> None:
         self._begun = None
         self.results.append(result)
-        self.is_running = len(self.results) < len(self.plan)
+        self.is_running: bool = len(self.results) < len(self.plan)
 
     def _wake(self, sent: str, seconds: float) -> None:
         """End a sleeping client, and go on with the next operation."""
@@ -244,7 +244,7 @@ class Crowd(Watched):
     def _look(self) -> None:
         began = self._script.began
         until = self._until if began is None else began + self._scene.seconds + self._scene.grace
-        self.is_running = self._clock.now() <= until
+        self.is_running: bool = self._clock.now() <= until
 
 
 def play_scene(

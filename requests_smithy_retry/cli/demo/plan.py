@@ -142,7 +142,7 @@ class FaultScript:
         """The number of whole requests of each operation."""
         self.accepted: dict[int, list[str]] = {operation.number: [] for operation in plan}
         """The hashes of the accepted bodies of each operation, in order."""
-        self.latest = -1.0
+        self.latest: float = -1.0
         """The moment of the last request, on the clock; below 0 before the first."""
 
     def __call__(self, request: RecordedRequest) -> Behaviour:

@@ -39,14 +39,14 @@ LIMITS = {
     "ours-timeout": 500,
     "ours-deadline": 500,
 }
-"""Bytecodes that a first-try success may cost over a plain ``HTTPAdapter``."""
+"""Bytecodes that a first-try success may cost over a plain ``HTTPAdapter``. It may cost less than that: so does the queue."""
 
 
 def test_a_first_try_success_costs_no_more_than_promised(counts_of):
     """The promise holds in each set-up that people run in production; the counts are exact, even on a busy machine."""
     counts = counts_of(*LIMITS)
     costs = {name: counts[name]["bytecodes"]["median"] for name in LIMITS}
-    assert {} == {name: cost for name, cost in costs.items() if not 0 < cost <= LIMITS[name]}
+    assert {} == {name: cost for name, cost in costs.items() if not -500 < cost <= LIMITS[name]}
 
 
 def test_a_second_plain_adapter_adds_nothing_and_an_empty_subclass_one_call(counts_of):
