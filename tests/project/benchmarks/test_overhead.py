@@ -39,7 +39,8 @@ LIMITS = {
     "ours-timeout": 500,
     "ours-deadline": 500,
 }
-"""Bytecodes that a first-try success may cost over a plain ``HTTPAdapter``. It may cost less than that: so does the queue."""
+"""Bytecodes that a first-try success may cost over a plain ``HTTPAdapter``. Our queue of connections costs less than
+urllib3's, so the sum may be below 0."""
 
 
 def test_a_first_try_success_costs_no_more_than_promised(counts_of):
