@@ -126,10 +126,8 @@ def _relay(client: Wire, upstream: Wire, way: Forward, used: float) -> None:
             if data is not None and way.has_forgotten(used):
                 _swallow(client)
                 return
-            if data and way.drip and source is upstream:
-                sink.drip(data, way.drip)
-            elif data:
-                sink.send(data)
+            if data:
+                _pass_on(data, sink, way.drip if source is upstream else 0.0)
             elif data == b"":
                 sink.half_close()
                 directions.remove((source, sink))
@@ -139,6 +137,13 @@ def _relay(client: Wire, upstream: Wire, way: Forward, used: float) -> None:
         else:
             wait_ready(math.inf, client.wake, *((source.sock, selectors.EVENT_READ) for source, _ in directions))
     client.close()
+
+
+def _pass_on(data: bytes, sink: Wire, drip: float) -> None:
+    if drip:
+        sink.drip(data, drip)
+    else:
+        sink.send(data)
 
 
 def _receive(source: Wire, *both: Wire) -> bytes | None:
