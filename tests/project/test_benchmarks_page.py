@@ -72,7 +72,8 @@ def test_the_readmes_sentences_have_the_figures_of_the_results():
     assert "`RetryAdapter()` 1." in benchmark_tables.outage_caption()
     (restart,) = re.findall(r"`RetryAdapter\(\)` brings (\d+) % of", benchmark_tables.outage_success())
     assert int(restart) >= 95
-    assert "A first-try success executes 9" in benchmark_tables.overhead_sentence()
+    (added,) = re.findall(r"A first-try success executes (\d+) bytecodes more", benchmark_tables.overhead_sentence())
+    assert int(added) < 100
 
 
 def test_the_machine_is_named_with_what_was_measured_on_it(results):

@@ -22,6 +22,8 @@ from requests_smithy_retry.quotas.shared_memory.file import own_directory
 from requests_smithy_retry.quotas.url import QuotaUrl
 
 BUCKET = TokenBucket(5)
+OWN_NAME = f"requests-smithy-retry-tests-{os.getpid()}"
+"""Of a quota in shared memory. Others run these tests at the same time."""
 PAYOFF_BUCKET = PayoffTokenBucket()
 
 OWN_RULES = "a bucket has rules of its own"
@@ -112,7 +114,7 @@ SAMPLES: dict[str, list[Any]] = {
     "retry_spec": ["2.0", "2.1"],
     "jitter": ["none", "full"],
     "quota": [5, None, "payoff", BUCKET, PAYOFF_BUCKET],
-    "quota_url": ["memory://", "shm://requests-smithy-retry-tests", None],
+    "quota_url": ["memory://", f"shm://{OWN_NAME}", None],
     "on_empty": ["wait", "fail"],
     "rate_limiter": [RateLimiterSettings()],
     "timeout": [3, (1, 2), None],
@@ -177,7 +179,7 @@ def _empty_environment(monkeypatch, tmp_path):
     (tmp_path / "config").write_text("[default]\nmax_attempts = 4\n[profile True]\n")
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
     yield
-    (own_directory() / "requests-smithy-retry-tests.quota").unlink(missing_ok=True)
+    (own_directory() / f"{OWN_NAME}.quota").unlink(missing_ok=True)
 
 
 @pytest.mark.parametrize(
