@@ -327,7 +327,7 @@ def _limited(figures: dict[str, float]) -> str:
 
 
 def deadlines() -> str:
-    """How late operations end, for each kind of stall."""
+    """Tabulate the lateness of operations, for each kind of stall."""
     found = result("deadlines")
     if found is None:
         return MISSING
@@ -342,7 +342,7 @@ def deadlines() -> str:
 
 
 def forgotten_paths() -> str:
-    """How many POSTs succeed over a path that was forgotten."""
+    """Tabulate the POSTs that succeed over a path that was forgotten."""
     found = result("forgotten-paths")
     if found is None:
         return MISSING

@@ -11,7 +11,7 @@ from requests.structures import CaseInsensitiveDict
 
 from ..wire.body import WatchedBody, watch
 from ..wire.digests import DIGEST_FIELDS, Checks, expected_digests
-from .continuing import KEPT, Continuation, InHand, KeptPart, Refused, hold_whole
+from .continuing import KEPT, Continuation, KeptPart, Refused, hold_whole
 from .held_response import complete, is_left_for_hooks
 from .resuming import Resumable, resumable
 
@@ -46,18 +46,9 @@ class Sender(Protocol):
 
     retry_config: RetryConfig
 
-    def go_on(
-        self,
-        request: PreparedRequest,
-        rest: InHand,
-        error: Exception,
-        /,
-        *,
-        timeout: Any,
-        options: OperationOptions | None,
-        **how: Any,
-    ) -> Response:
-        """Ask for the rest of a body."""
+    @property
+    def go_on(self) -> Callable[..., Response]:
+        """The method that asks for the rest of a body."""
         ...
 
 

@@ -15,7 +15,7 @@ from ..interruptions import is_interruption
 from .addresses import AddressMemory, Peer
 from .proxies import bound_handshake, open_otherwise
 from .racing import How, Race, address_text, candidates, open_socket
-from .resolving import resolve
+from .resolving import not_connected, resolve
 from .response import RESPONSE_CLASS, probing
 from .state import this_thread
 from .upload import Sending, sending
@@ -107,7 +107,7 @@ class Connect:
         except OSError as error:
             if is_interruption(error):
                 raise
-            raise _named(connection, error) from error
+            raise not_connected(connection, connection.host, error) from error
         sys.audit("http.client.connect", connection, connection.host, connection.port)
         return sock
 
@@ -175,10 +175,3 @@ def _addresses(connection: Any) -> list[Any]:
     if not found:
         raise OSError("getaddrinfo returns an empty list")
     return found
-
-
-def _named(connection: Any, error: OSError) -> Exception:
-    """Return urllib3's exception for a name without addresses, or a connection that was not made."""
-    if isinstance(error, socket.gaierror) and hasattr(uex, "NameResolutionError"):
-        return uex.NameResolutionError(connection.host, connection, error)
-    return uex.NewConnectionError(connection, f"Failed to establish a new connection: {error}")

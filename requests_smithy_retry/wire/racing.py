@@ -47,7 +47,7 @@ class Candidate(NamedTuple):
 
 
 class How(NamedTuple):
-    """How to make sockets.
+    """The parameters of the sockets.
 
     :param timeout: each address's time to connect, in seconds; None for no limit.
     :param source_address: the address to bind to, or None.

@@ -207,14 +207,19 @@ def _named(connection: Any, host: str, error: BaseException) -> BaseException:
     """Return a resolver's exception as urllib3 raises it. An exception other than ``OSError`` is left as it is."""
     if not isinstance(error, OSError):
         return error
-    if isinstance(error, socket.gaierror) and hasattr(uex, "NameResolutionError"):
-        named: Exception = uex.NameResolutionError(host, connection, error)
-    elif isinstance(error, TimeoutError):
-        named = uex.ConnectTimeoutError(connection, f"Connection to {host} timed out: {error}")
+    if isinstance(error, TimeoutError):
+        named: Exception = uex.ConnectTimeoutError(connection, f"Connection to {host} timed out: {error}")
     else:
-        named = uex.NewConnectionError(connection, f"{FAILED}: {error}")
+        named = not_connected(connection, host, error)
     named.__cause__ = error
     return named
+
+
+def not_connected(connection: Any, host: str, error: OSError) -> Exception:
+    """Return urllib3's exception for a name without addresses, or a connection that was not made."""
+    if isinstance(error, socket.gaierror) and hasattr(uex, "NameResolutionError"):
+        return uex.NameResolutionError(host, connection, error)
+    return uex.NewConnectionError(connection, f"{FAILED}: {error}")
 
 
 def is_numeric(host: str) -> bool:

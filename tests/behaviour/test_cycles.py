@@ -85,7 +85,7 @@ def connections(monkeypatch: pytest.MonkeyPatch) -> list[weakref.ref[socket.sock
 
 
 def still_open(connections: list[weakref.ref[socket.socket]]) -> int:
-    """How many of them are open."""
+    """Count the open ones."""
     return sum((sock := reference()) is not None and sock.fileno() >= 0 for reference in connections)
 
 

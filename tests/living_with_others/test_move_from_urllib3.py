@@ -35,7 +35,7 @@ METHODS = [name for name, item in vars(Retry).items() if not name.startswith("__
 
 
 def counted(adapter: HTTPAdapter, reply: Reply, method: str = "GET") -> int:
-    """How many requests a server sees that always says the same."""
+    """Count the requests to a server that always gives the same answer."""
     with FaultServer(default=reply) as server:
         try:
             session_with(adapter).request(method, server.url)

@@ -28,7 +28,7 @@ def test_every_policy_meets_the_same_arrivals():
 
 
 def test_a_trouble_says_what_an_episode_does_not():
-    """How long it lasts, and how many operations are wanted of what the service can do."""
+    """A trouble is listed with its length and its share of the load that the service can bear."""
     assert (10.0, 15.0, 35.0) == (CALM.lasts, CALM.after, CALM.load)
     assert 85.0 == Episode("no retry", "hole, 10 s, load 85 %", rate=100.0).load
     assert (2.0, 15.0) == (replace(CALM, lasts=2.0).lasts, replace(CALM, lasts=2.0).after)

@@ -34,11 +34,11 @@ class FixedWindow:
         return granted
 
     def announce(self, now: float) -> Announced:
-        """What is left until the window ends."""
+        """Return what is left until the window ends."""
         return Announced(LIMIT - self.used, self.ends - now, LIMIT, None, "fixed")
 
     def wait(self, now: float) -> float:
-        """What a refusal asks for."""
+        """Return the wait that a refusal asks for."""
         return self.ends - now
 
 
@@ -58,11 +58,11 @@ class SlidingWindow:
         return granted
 
     def announce(self, now: float) -> Announced:
-        """What is left until the oldest one leaves the window."""
+        """Return what is left until the oldest one leaves the window."""
         return Announced(LIMIT - len(self.passed), self.wait(now), LIMIT, 1.0, "sliding")
 
     def wait(self, now: float) -> float:
-        """What a refusal asks for."""
+        """Return the wait that a refusal asks for."""
         return self.passed[0] + 1 - now
 
 
@@ -82,11 +82,11 @@ class Bucket:
         return granted
 
     def announce(self, now: float) -> Announced:
-        """What is left until the bucket is full."""
+        """Return what is left until the bucket is full."""
         return Announced(int(self.tokens), (self.size - self.tokens) / LIMIT, self.size, None, "bucket")
 
     def wait(self, now: float) -> float:
-        """What a refusal asks for."""
+        """Return the wait that a refusal asks for."""
         return (1 - self.tokens) / LIMIT
 
 

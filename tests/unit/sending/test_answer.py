@@ -43,7 +43,7 @@ def unread(server: FaultServer, made: requests.Session) -> requests.Response:
 
 
 def idle(response: requests.Response) -> int:
-    """How many open connections lie in the pool of a response."""
+    """Count the open connections in the pool of a response."""
     pool: HTTPConnectionPool = response.raw._pool
     return sum(getattr(connection, "sock", None) is not None for connection in pool.pool.queue)
 

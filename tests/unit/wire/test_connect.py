@@ -202,7 +202,7 @@ def test_an_address_keeps_its_scope(monkeypatch: pytest.MonkeyPatch, address: An
 
 
 def test_an_interruption_while_a_name_is_resolved_comes_through(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a signal's handler raised is no failure to resolve."""
+    """An exception of a signal's handler is not taken for a failure to resolve."""
     mine = OSError("by the handler")
 
     def interrupted(*_: Any) -> Any:
