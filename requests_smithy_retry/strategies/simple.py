@@ -131,7 +131,7 @@ class SimpleRetryStrategy:
         self.busy = set()
         self.hooks = {}
         dialects = dialects_of(self.config.pacing) if heeds_hints(self.config.urllib3_rules) else None
-        self.gates = None if dialects is None else Gates(self.clock, dialects, self.busy)
+        self.gates = None if dialects is None else Gates(self.clock, dialects, self.busy, self.hooks)
 
     @property
     def max_attempts(self) -> int:
