@@ -220,7 +220,7 @@ class SendLoop(HTTPAdapter):
             if isinstance(decision, Retry):
                 made.discard(operation, keep=decision.keeps_connection)
             else:
-                made.keep(operation, raises=operation.raises(made, decision))
+                made.keep(operation.limits, raises=operation.raises(made, decision))
         finally:
             operation.limits.end()
             del operation, made  # an error's traceback refers to this frame

@@ -181,7 +181,7 @@ class StandardRetryToken:
     failures: tuple[FailureKind, ...] = field(default=(), repr=False)
     latency: float = 0.0
     timeout: float | None = None
-    _unused: list[None] = field(default_factory=lambda: [None], repr=False, compare=False)
+    _unused: list[None] = field(default_factory=[None].copy, repr=False, compare=False)
 
     def answered(self, latency: float, timeout: float | None) -> StandardRetryToken:
         """Return the same token, mark included, with the duration of its attempt, for a quota that goes by that.
