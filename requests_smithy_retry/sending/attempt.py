@@ -17,7 +17,6 @@ from .time_limits import TimeLimits, as_body_failure
 
 if TYPE_CHECKING:
     from ..wire.addresses import Peer
-    from .operation import Operation
 
 BROKEN = requests.exceptions.ChunkedEncodingError, requests.exceptions.ContentDecodingError
 """The errors in a body that do not count in a redirect, whose body is not needed, as in requests."""
@@ -145,12 +144,17 @@ class Attempt:
             self.was_let_go = True
         return True
 
-    def discard(self, operation: Operation, *, keep: bool) -> None:
-        """Discard it, because a retry follows."""
+    def discard(self, limits: TimeLimits, *, keep: bool, may_be_refused: bool) -> None:
+        """Discard it, because a retry follows.
+
+        :param limits: the operation's.
+        :param keep: keep the connection.
+        :param may_be_refused: the strategy may still refuse to send the retry after its wait, so that this response
+            would be the last one.
+        """
         response = self.response
         if response is not None and not self.was_let_go:
-            # A permit may be refused after the wait, when there is nothing left to read.
-            self.is_lost = operation.may_be_refused_later and not self._outlives_connection(response, operation.limits)
+            self.is_lost = may_be_refused and not self._outlives_connection(response, limits)
             self._let_go(response, keep=keep)
         if self.error is not None:
             forget_frames(self.error)

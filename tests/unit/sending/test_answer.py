@@ -45,7 +45,7 @@ def examined(response: requests.Response, *, preload: bool) -> Attempt:
 
 
 def discard(made: Attempt, *, keep: bool) -> None:
-    made.discard(SimpleNamespace(may_be_refused_later=False, limits=limits()), keep=keep)  # type: ignore[arg-type]
+    made.discard(limits(), keep=keep, may_be_refused=False)
 
 
 def unread(server: FaultServer, made: requests.Session) -> requests.Response:
