@@ -211,16 +211,20 @@ class SendLoop(HTTPAdapter):
         """Decide what follows an attempt, record it, and let go of it unless it is handed over."""
         try:
             made.examine(operation.request, operation.limits, preload=operation.preload)
-            decision = operation.renew_credentials(made) or operation.judge(made)
+            renewed = self.credentials and operation.renew_credentials(self.credentials, made)
+            decision = renewed or operation.judge(made)
             if isinstance(decision, Stop) and made.read_rest(operation.limits):
                 decision = operation.judge_anew(made, decision)
-            made.blame(operation.tried)
+            if not made.is_success:
+                made.blame(operation.tried)
             operation.tell_gate(made, decision)
             operation.note(made, decision)
             if isinstance(decision, Retry):
-                made.discard(operation, keep=decision.keeps_connection)
+                may_be_refused = operation.port.send_permit is not None
+                made.discard(operation.limits, keep=decision.keeps_connection, may_be_refused=may_be_refused)
             else:
-                made.keep(operation, raises=operation.raises(made, decision))
+                raises = self.retry_config.raise_on_status and operation.raises(made, decision)
+                made.keep(operation.limits, raises=raises)
         finally:
             operation.limits.end()
             del operation, made  # an error's traceback refers to this frame
