@@ -367,7 +367,6 @@ class SendLoop(HTTPAdapter):
 
     def _hook_of(self, request: PreparedRequest, response: Response) -> FirstTryHook:
         """Return the hook for first-try successes in a request's scope, if none is remembered for its origin."""
-        strategy: Any = self.strategy
         gates = self.port.gates
         if gates is not None:
             known = gates.known.get(ORIGIN(request.url)[0])  # type: ignore[index, arg-type]
@@ -375,6 +374,7 @@ class SendLoop(HTTPAdapter):
                 known[1].look(response.headers)
                 return known[0]  # type: ignore[no-any-return]
         try:
+            strategy: Any = self.strategy
             scope = self.scope_of(request)
             gate = None if gates is None else gates.first_look(scope, response.headers, once=not self._by_origin)
             url = str(request.url) if self._by_origin and gate is None else None

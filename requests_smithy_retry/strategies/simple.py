@@ -133,7 +133,7 @@ class SimpleRetryStrategy:
         self.busy = set()
         self.hooks = {}
         dialects = dialects_of(self.config.pacing) if self._heeds_hints else None
-        self.gates = None if dialects is None else Gates(self.clock, dialects, self.busy)
+        self.gates = None if dialects is None else Gates(self.clock, dialects, self.busy, self.hooks)
 
     @property
     def max_attempts(self) -> int:

@@ -74,6 +74,7 @@ class Connect:
                 del connection._new_conn
         if is_first:
             this_thread.connecting = self.peer or False
+        self._memory.on_connect()
         self._send = self._send or sending(connection)
         self._send.arrive(self.peer)
         connection.send = self._send
