@@ -29,8 +29,7 @@ from .sending.credentials import Credentials
 from .sending.nested_retries import refuse_own_max_retries
 from .sending.send_loop import SendLoop, is_within_send
 from .strategies.first_tries import BusyBesides, nothing_known
-from .strategies.foreign import StrategyPort, adapt, check_beside_strategy
-from .strategies.modes import strategy_for
+from .strategies.foreign import StrategyPort, adapt, check_beside_strategy, strategy_for
 from .strategies.protocol import RetryStrategy
 from .strategies.simple import SimpleRetryStrategy, is_built_in
 from .urls import scope_of
