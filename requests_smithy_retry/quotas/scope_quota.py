@@ -56,10 +56,6 @@ class ScopeQuota(Protocol):
         """Take note that an operation succeeded."""
         ...
 
-    def abandon(self, standing: Standing) -> None:
-        """Take note that an operation failed for good."""
-        ...
-
     def unsent(self, standing: Standing) -> None:
         """Give back the price of a retry that was not made."""
         ...

@@ -42,7 +42,7 @@ from ..wire.timeouts import read_part
 from .caller_errors import is_raised, not_sent_error, status_error
 from .continuing import InHand, Rest, rest_of
 from .credentials import UNAUTHORIZED, Credentials
-from .nested_retries import warn_of_nesting
+from .nested_retries import note_end, warn_of_nesting
 from .replay import RequestFacts
 from .time_limits import TimeLimits
 
@@ -361,6 +361,9 @@ class Operation:
 
         :returns: the exception to raise, or None to return the response.
         """
+        if self.number > 1 and self._began is not None:
+            status = None if made.error is not None or made.response is None else made.response.status_code
+            note_end(self.request, self.port.strategy, status, self.number, self._began, self.clock.now())
         try:
             history = self._history(stop)
         except BaseException:
