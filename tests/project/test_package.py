@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import importlib
+import importlib.metadata
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -127,3 +129,11 @@ def test_a_public_import_path_stays(path, names):
         )
     module = importlib.import_module(path)
     assert [] == [name for name in names if not hasattr(module, name)]
+
+
+def test_the_description_on_a_package_index_has_no_link_that_leads_nowhere() -> None:
+    """Links and pictures of the repository are left out of the README there; its text is not."""
+    text = importlib.metadata.metadata("requests-smithy-retry").get_payload()
+    assert [] == re.findall(r"\]\((?!https?://)[^)]*\)", text)
+    assert "<!--" not in text
+    assert "a POST is sent again only if the server cannot have applied it" in text
