@@ -1,4 +1,5 @@
-"""The log (contract 12): DEBUG per attempt, INFO per retry and wait for a service, WARNING on giving up.
+"""The log (contract 12): DEBUG per attempt, INFO per retry, wait for a service and adapter left alone, WARNING on
+giving up.
 
 Records go to ``requests_smithy_retry``. They name method, origin and path, never userinfo, a query, a header's value or
 a body. Each has its values in ``extra`` as well, under names that begin with ``retry_``.
@@ -81,6 +82,11 @@ def log_retry(
     else:
         said = *said, delay, source, record.number, record.ending
         logger.info("retry %d of %s %s in %.3f s (%s): attempt %d ended with %s", *said, extra=extra)
+
+
+def log_left_alone(sentence: str) -> None:
+    """Log that ``install`` left an adapter alone, at INFO."""
+    logger.info("left alone: %s", sentence, extra={"retry_left_alone": sentence})
 
 
 def log_end(method: str | None, url: str | None, history: RetryHistory) -> None:
