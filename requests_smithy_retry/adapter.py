@@ -156,6 +156,8 @@ class RetryAdapter(CopiedAfresh, SendLoop):
         # A gate by itself needs no operation: an operation that waits at it has not sent anything yet.
         gates = self.port.gates
         self._shut: Collection[Any] = gates.shut if gates else ()
+        if gates is not None:
+            self.addresses.on_connect = gates.look_anew
         if isinstance(needs, set) and gates:
             self._needs_operation = BusyBesides(needs, gates.shut)
         # Asked on each first-try success. Where scopes are not origins, nothing is remembered.

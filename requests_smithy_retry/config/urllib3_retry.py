@@ -1,7 +1,7 @@
 """A urllib3 ``Retry`` as options of ours (contract 4.2). Works with urllib3 1.26 and 2.x; pure but for one warning.
 
 Counts, methods and statuses are the user's; backoff in its shape, quota, body rules and the treatment of long hints
-are ours. docs/explanation/differences-from-urllib3.md has every difference. The other way round, :class:`OptionsRetry`
+are ours. docs/howto/move-from-urllib3-retry.md has every difference. The other way round, :class:`OptionsRetry`
 says options of ours in urllib3's words.
 """
 

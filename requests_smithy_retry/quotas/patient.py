@@ -70,16 +70,12 @@ class CountedQuota:
     """
 
     def __init__(self, quota: RetryQuota, *, reward: float = 0.0) -> None:
-        self.quota = quota
+        self.plain: RetryQuota = quota
         self.first_tries: count[int] = count()
         self._reward = reward
         self._settled = 0
         self._rewarded = 0
         self._firsts = 0
-
-    @property
-    def plain(self) -> RetryQuota:
-        return self.quota
 
     def settle(self) -> int:
         """Return the number of first-try successes so far. Called with the lock of the line held."""
@@ -90,25 +86,25 @@ class CountedQuota:
     def take(self, price: float = 1.0, *, spare: float = 0.0) -> bool:
         """Pay for a retry, or take nothing and return False."""
         self._pay_in()
-        return (not spare or self.quota.available >= price + spare) and self.quota.acquire(price)
+        return (not spare or self.plain.available >= price + spare) and self.plain.acquire(price)
 
     def succeeded(self, spent: float, *, somebody_waits: bool = False) -> None:  # noqa: ARG002
         """Give back what an operation's retries cost: other processes would miss it."""
-        self.quota.release(spent)
+        self.plain.release(spent)
 
     def release(self, amount: float) -> None:
-        self.quota.release(amount)
+        self.plain.release(amount)
 
     def _pay_in(self) -> None:
         new, self._rewarded = self._firsts - self._rewarded, self._firsts
         if new > 0 and self._reward:
-            self.quota.release(new * self._reward)
+            self.plain.release(new * self._reward)
 
     def renew(self) -> None:
         """Do nothing: other processes may have spent the missing tokens."""
 
     def snapshot(self) -> TokenBucketSnapshot:
-        return self.quota.snapshot()
+        return self.plain.snapshot()
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +151,7 @@ class PatientQuota:
 
     __slots__ = (
         *("__weakref__", "_born", "_count", "_line", "_lock", "_name", "_room", "_timeout_of"),
-        *("bucket", "clock", "first_try", "lines", "retired"),
+        *("bucket", "clock", "first_try", "lines", "plain", "retired"),
     )
 
     counts_attempts = True
@@ -171,6 +167,8 @@ class PatientQuota:
         lines: set[Any] | None = None,
     ) -> None:
         self.bucket: LineBucket = PayoffTokenBucket() if bucket is None else bucket
+        self.plain: RetryQuota = self.bucket.plain
+        """The bucket without the line."""
         self.clock = clock
         self._room = room
         self._name = name
@@ -181,11 +179,6 @@ class PatientQuota:
         self.first_try: FirstTry
         self.renew_lock()
         renew_lock_after_fork(self)
-
-    @property
-    def plain(self) -> RetryQuota:
-        """The bucket without the line."""
-        return self.bucket.plain
 
     def begin(self) -> Standing:
         """Return the standing of an operation that begins now, for :meth:`failed` and :meth:`succeeded`."""

@@ -42,7 +42,7 @@ from ..strategies.protocol import LoopToken, StandardRetryToken, delay_of
 from ..wire.timeouts import read_part
 from .caller_errors import is_raised, not_sent_error, status_error
 from .continuing import InHand, Rest, rest_of
-from .credentials import UNAUTHORIZED
+from .credentials import UNAUTHORIZED, Credentials
 from .nested_retries import Streak, forget_streak, streak_of, warn_of_loop, warn_of_nesting
 from .replay import RequestFacts
 from .time_limits import TimeLimits
@@ -158,11 +158,6 @@ class Operation:
             # The first attempt is made all the same, and it will be the only one (contract 2.1).
             self.refusal = refusal
 
-    @property
-    def may_be_refused_later(self) -> bool:
-        """True if the strategy may still refuse to send a retry after its wait is over."""
-        return self.port.send_permit is not None
-
     def _most_attempts(self) -> int | None:
         return self.options.max_attempts or self.port.strategy.max_attempts
 
@@ -171,16 +166,17 @@ class Operation:
         base = self.facts.to_send if self.rest is None else self.rest.request(self.facts.to_send)
         return base if self.observed is None else self.observed.begin(self.number + 1, base)
 
-    def renew_credentials(self, made: Attempt) -> Retry | None:
+    def renew_credentials(self, credentials: Credentials, made: Attempt) -> Retry | None:
         """Have the program renew the credentials after a 401, once; return None where the attempt is to be judged.
 
         The connection is let go before the program is asked: it may send requests of its own.
 
+        :param credentials: the program's.
         :param made: the attempt, examined.
         :raises Exception: an exception of the program's function.
         """
-        credentials, response = self.adapter.credentials, made.response
-        if credentials is None or made.error is not None or response is None or response.status_code != UNAUTHORIZED:
+        response = made.response
+        if made.error is not None or response is None or response.status_code != UNAUTHORIZED:
             return None
         if self.has_renewed or self.token is None:
             return None
@@ -317,7 +313,7 @@ class Operation:
         if self.token is not None:
             if isinstance(self.token, StandardRetryToken):
                 allowed = read_part(self.limits.allowed)
-                self.token = self.token.answered(self.clock.now() - made.started, allowed)
+                self.token = replace(self.token, latency=self.clock.now() - made.started, timeout=allowed)
             self.port.strategy.record_success(token=self.token)
         return Stop(StopReason.SUCCESS, StopReason.SUCCESS.value)
 
@@ -370,11 +366,8 @@ class Operation:
         return made.received if self.rest is None or self.rest.brought is None else self.rest.brought
 
     def raises(self, made: Attempt, stop: Stop) -> bool:
-        """Return True if ``raise_on_status`` has the caller get an exception that carries the response."""
-        listed = self.config.retry_status_codes
-        return (
-            self.config.raise_on_status and made.response is not None and is_raised(made.response, stop.reason, listed)
-        )
+        """Return True if ``raise_on_status``, where it is set, has the caller get an exception with the response."""
+        return made.response is not None and is_raised(made.response, stop.reason, self.config.retry_status_codes)
 
     def never_sent(self, stop: Stop) -> Exception:
         """Return the exception for an operation that was refused permission to send before it had any outcome."""

@@ -19,7 +19,7 @@ from ..classifiers.resend import IDEMPOTENT_METHODS, ResendFacts
 from ..clock import after, earliest
 from ..errors import RetryConfigError
 from ..interruptions import is_interruption
-from ..smithy.model_classifier import ModelFacts, facts_of
+from ..smithy.model_classifier import NO_FACTS, ModelFacts, facts_of
 from ..wire.state import this_thread
 
 if TYPE_CHECKING:
@@ -470,7 +470,8 @@ class RequestFacts:
     def model_facts(self) -> ModelFacts:
         """Return the facts from the models. They are looked up once, and not before a decision needs them."""
         if self._model_facts is None:
-            self._model_facts = facts_of(self.config.models, self.request)
+            models = self.config.models
+            self._model_facts = facts_of(models, self.request) if models else NO_FACTS
         return self._model_facts
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -181,15 +181,7 @@ class StandardRetryToken:
     failures: tuple[FailureKind, ...] = field(default=(), repr=False)
     latency: float = 0.0
     timeout: float | None = None
-    _unused: list[None] = field(default_factory=lambda: [None], repr=False, compare=False)
-
-    def answered(self, latency: float, timeout: float | None) -> StandardRetryToken:
-        """Return the same token, mark included, with the duration of its attempt, for a quota that goes by that.
-
-        :param latency: seconds.
-        :param timeout: seconds that the attempt was allowed, or None.
-        """
-        return replace(self, latency=latency, timeout=timeout)
+    _unused: list[None] = field(default_factory=[None].copy, repr=False, compare=False)
 
     def redeem(self, issuer: object) -> None:
         """Mark the token as used. Atomic: of two threads only one gets through.
