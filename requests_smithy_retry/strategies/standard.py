@@ -129,6 +129,10 @@ class StandardRetryStrategy(SimpleRetryStrategy):
         bucket = self.bucket(scope)
         return None if bucket is None else quota_before(bucket, self.config, self.clock)
 
+    def gave_up(self, token_scope: str | None, *, is_outage: bool) -> int:
+        with self._quota_in_use(token_scope) as quota:
+            return 0 if quota is None else quota.gave_up(is_outage=is_outage)
+
     def snapshot(self) -> StrategySnapshot:
         """Return an immutable view of the buckets and of the waiting operations; a scope never used is not in it."""
         return StrategySnapshot(MappingProxyType({scope: quota.snapshot() for scope, quota in self._quotas}))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 import random
 import threading
 import warnings
@@ -127,8 +128,9 @@ class Ended(RetryListener):
         self.reasons.append(event.history.stop_reason)
 
 
-def test_the_reason_is_told_everywhere() -> None:
-    """The history, the event and one warning have the numbers; a later loop is not warned about again."""
+def test_the_reason_is_told_everywhere(caplog: pytest.LogCaptureFixture) -> None:
+    """History, event, log and one warning have the numbers; a later loop is not warned about again."""
+    caplog.set_level(logging.INFO, "requests_smithy_retry")
     told = Ended()
     adapter = adapter_of(listeners=[told])
     assert [3, 3, 3] == requests_of(adapter, 3)
@@ -146,6 +148,10 @@ def test_the_reason_is_told_everywhere() -> None:
     assert history is not None
     assert "gave up after attempt 1 of 3: a loop around the call sends it again (4 calls in a row failed, with 10 " in (
         history.explain()
+    )
+    assert ("INFO", f"GET {URL.replace('.com', '.com:443')}: {history.sentence}") == (
+        caplog.records[-1].levelname,
+        caplog.records[-1].getMessage(),
     )
     with warnings.catch_warnings():
         warnings.simplefilter("error")
