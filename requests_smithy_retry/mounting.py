@@ -169,7 +169,9 @@ class _Later:
         global _current
         with _lock:
             if _current is self:
-                _current = _prepare(None, None, {}, None)
+                _current = _prepare(
+                    None, None, {}, None, default="plain"
+                )  # nobody can mount an adapter in a program as it is
             return _current  # another thread may have replaced it, or uninstalled it
 
 
@@ -196,16 +198,16 @@ def install(
     That includes subclasses, ``requests.get`` and the like. All sessions share one strategy, and so its quota. Existing
     sessions stay as they are. Another call changes the policy for later sessions; without arguments it changes nothing.
 
-    An adapter that such a session mounts itself, as SDKs do, is made to retry where ``mounted`` says so. It stays the
-    same object, with its pools, its TLS context and its attributes, and its class inherits from its own and from
-    :class:`RetryAdapter`. Left alone are those with a ``send`` or a subclass of urllib3's ``Retry`` of their own:
-    :attr:`Installation.left_alone` and the log name them.
+    An adapter that somebody mounts on such a session, as SDKs do, is made to retry if ``mounted`` says so. It stays the
+    same object, with its pools, its TLS context and its attributes; its class inherits from its own class and from
+    :class:`RetryAdapter`. One with a ``send`` or a subclass of urllib3's ``Retry`` of its own is always left alone.
+    :attr:`Installation.left_alone` and the log name those that were.
 
     :param config: the policy; without it, and without options, that of the environment.
     :param strategy: any retry strategy, in place of ``mode``.
     :param mounted: ``"plain"``: an adapter that retries nothing by itself gets this policy; ``"all"``: also, the
         urllib3 ``Retry`` of one that retries is translated, as its own policy; ``"none"``: adapters that others mount
-        stay as they are. None: the value of ``SMITHY_RETRY_MOUNTED``, or ``"plain"``.
+        stay as they are. None: the value of ``SMITHY_RETRY_MOUNTED``, or ``"none"``.
     :param options: any option of :class:`RetryConfig`.
     :returns: the installation in force.
     :raises RetryConfigError: for a bad option.
@@ -267,14 +269,19 @@ if hasattr(os, "register_at_fork"):  # pragma: no branch - absent only where the
 
 
 def _prepare(
-    config: RetryConfig | None, strategy: RetryStrategy | None, options: dict[str, Any], mounted: str | None
+    config: RetryConfig | None,
+    strategy: RetryStrategy | None,
+    options: dict[str, Any],
+    mounted: str | None,
+    default: str = "none",
 ) -> Installation:
     from .adapter import RetryAdapter  # keeps the import of the package cheap
     from .config.sources import mounted_of
 
     adapter = RetryAdapter(config=config, strategy=strategy, **options)
     policy = adapter.retry_config
-    return Installation(adapter, mounted_of(mounted, os.environ if policy.trust_env and policy.enabled else {}))
+    environ = os.environ if policy.trust_env and policy.enabled else {}
+    return Installation(adapter, mounted_of(mounted, environ, default=default))
 
 
 def _wrap() -> None:

@@ -75,16 +75,17 @@ def _typo(variable: str) -> str:
 _parse_mounted = one_of("none", "plain", "all")
 
 
-def mounted_of(value: Any, environ: Mapping[str, str], source: str = "code") -> str:
+def mounted_of(value: Any, environ: Mapping[str, str], source: str = "code", *, default: str = "none") -> str:
     """Return which of the adapters that a program mounts are made to retry: ``"none"``, ``"plain"`` or ``"all"``.
 
-    :param value: the value that was given; None: that of the environment, or ``"plain"``.
+    :param value: the value that was given; None: that of the environment, or the default.
     :param environ: the environment variables.
     :param source: where the value came from.
+    :param default: for neither.
     :raises RetryConfigError: for any other value.
     """
     if value is None:
-        value, source = environ.get(MOUNTED, "").strip() or "plain", source_of(MOUNTED)
+        value, source = environ.get(MOUNTED, "").strip() or default, source_of(MOUNTED)
     try:
         return str(_parse_mounted(value))
     except Refused as refusal:

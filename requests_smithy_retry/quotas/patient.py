@@ -18,6 +18,7 @@ from ..clock import SYSTEM_CLOCK, Clock, wait_on
 from ..forksafe import renew_lock_after_fork
 from .bucket import RetryQuota, TokenBucketSnapshot, is_full
 from .line import WAITERS, Failure, Go, Line, Refusal, Refused, Standing, Terms, Wait, Waiter
+from .outage import log_back
 from .payoff import PayoffTokenBucket
 from .scope_quota import FirstTry
 
@@ -239,6 +240,11 @@ class PatientQuota:
         """Do nothing: polling once more is neither a failure nor the end of an operation."""
         return standing
 
+    def gave_up(self, *, is_outage: bool) -> int:
+        """Count an operation that gave up in an outage that is known, and return its number; 0: none is known."""
+        with self._lock:
+            return 0 if self._line is None else self._line.gave_up(is_outage=is_outage)
+
     def unsent(self, standing: Standing) -> None:
         """Give back the price of a retry that was not made."""
         if standing.acquired:
@@ -323,7 +329,10 @@ class PatientQuota:
                 timeout=timeout,
                 patience=patience,
             )
+            outage, self._line.outage = self._line.outage, None
             self._follow()
+        if outage is not None:
+            log_back(self._name, *outage)  # without the lock: a handler may send requests
         return is_alone
 
     def _first_try_in_trouble(self, attempt: tuple[float, Any]) -> None:

@@ -106,8 +106,6 @@ def objection(adapter: Any, ours: Any, mounted: str) -> str | None:
     """
     if not isinstance(adapter, HTTPAdapter):
         return ", which is not an HTTPAdapter"
-    if mounted == "none":
-        return ", as mounted='none' says"
     plain = HTTPAdapter.__mro__
     names = {name for kind in type(adapter).__mro__ if kind not in plain for name in vars(kind)}
     if "send" in names or "send" in vars(adapter):
@@ -123,9 +121,9 @@ def _objection_to(retries: Any, mounted: str) -> str | None:
     found = overridden(retries) if isinstance(retries, Retry) else []
     if found:
         return f" with {display_retries(retries)}, whose {found[0]} cannot be translated"
-    if mounted == "all" or retries_nothing(retries):
-        return None
-    return f" with {display_retries(retries)}, which mounted='all' would translate"
+    if not retries_nothing(retries):
+        return None if mounted == "all" else f" with {display_retries(retries)}, which mounted='all' would translate"
+    return ", which mounted='plain' would have retry" if mounted == "none" else None
 
 
 def display_retries(retries: Any) -> str:

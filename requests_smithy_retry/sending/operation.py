@@ -383,4 +383,4 @@ class Operation:
         return status_error(response, history, self.config.retry_status_codes) if self.config.raise_on_status else None
 
     def _history(self, stop: Stop) -> Any:
-        return self.record.history(stop.reason, stop.why, self._most_attempts())
+        return self.record.history(stop.reason, stop.why, self._most_attempts(), self.port.strategy.gave_up)

@@ -211,6 +211,14 @@ class SimpleRetryStrategy:
         """
         self._redeem(token)
 
+    def gave_up(self, token_scope: str | None, *, is_outage: bool) -> int:  # noqa: ARG002
+        """Count an operation that gave up in an outage of its service, and return its number; 0: no outage is known.
+
+        :param token_scope: the operation's.
+        :param is_outage: it waited for the service in vain, so an outage is known from now on.
+        """
+        return 0
+
     def snapshot(self) -> StrategySnapshot:
         """Return an immutable view of the strategy's state."""
         return StrategySnapshot()

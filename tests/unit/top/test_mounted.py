@@ -130,7 +130,7 @@ def with_attribute(name, value):
 
 def installed(**options):
     """Install a policy without waits."""
-    return install(initial_backoff=0, **options)
+    return install(**{"initial_backoff": 0, "mounted": "plain", **options})
 
 
 def mounted_on_a_session(adapter, prefix="https://"):
@@ -186,7 +186,7 @@ LEFT = [
 
 
 @pytest.mark.parametrize("make", NOTHING)
-@pytest.mark.parametrize("mounted", [None, "plain", "all", "PLAIN"])
+@pytest.mark.parametrize("mounted", ["plain", "all", "PLAIN"])
 def test_an_adapter_that_retries_nothing_gets_the_policy(make, mounted):
     """It is the same object with the same attributes, of its own class and of ours, and shares the strategy."""
     adapter = make()
@@ -243,8 +243,10 @@ def test_each_class_is_named_once(caplog):
         mounted_on_a_session(adapter)
     program = {"__name__": "__main__", "session": requests.Session(), "adapter": HTTPAdapter()}
     exec("session.mount('http://', adapter)", program)
-    said = [f"{name}, as mounted='none' says" for name in ("tests's HTTPAdapter", "tests's UnixAdapter")]
-    said.append("the program's HTTPAdapter, as mounted='none' says")
+    said = [
+        f"{name}, which mounted='plain' would have retry" for name in ("tests's HTTPAdapter", "tests's UnixAdapter")
+    ]
+    said.append("the program's HTTPAdapter, which mounted='plain' would have retry")
     assert tuple(said) == installation.left_alone
     assert [("INFO", f"left alone: {sentence}") for sentence in said] == [
         (record.levelname, record.message) for record in caplog.records
@@ -402,10 +404,10 @@ def test_a_unix_socket_is_reached(tmp_path):
 
 @pytest.mark.parametrize(
     ("given", "text", "expected"),
-    [(None, "", "plain"), (None, " ALL ", "all"), ("none", "all", "none"), (None, "none", "none")],
+    [(None, "", "none"), (None, " ALL ", "all"), ("none", "all", "none"), (None, "none", "none")],
 )
 def test_code_beats_the_environment(given, text, expected, monkeypatch):
-    """Without either, adapters that retry nothing are reached."""
+    """Without either, adapters that somebody mounted are left alone."""
     monkeypatch.setenv("SMITHY_RETRY_MOUNTED", text)
     assert expected == install(mounted=given).mounted
 
@@ -427,7 +429,7 @@ def test_a_bad_value_is_refused(value, monkeypatch):
 def test_the_environment_is_ignored_where_it_is_to_be(monkeypatch):
     """Not with trust_env=False; and where retries are switched off, nothing is reached, named or read."""
     monkeypatch.setenv("SMITHY_RETRY_MOUNTED", "some")
-    assert "plain" == install(trust_env=False).mounted
+    assert "none" == install(trust_env=False).mounted
     monkeypatch.setenv("SMITHY_RETRY_ENABLED", "false")
     installation, adapter = install(mounted="all"), HTTPAdapter()
     mounted_on_a_session(adapter)
