@@ -82,9 +82,6 @@ class StopReason(enum.Enum):
     exception."""
     MAX_ATTEMPTS = "no attempts are left"
     """``max_attempts`` attempts that count were made (contract 6.2). The caller gets the last response or exception."""
-    OUTER_LOOP = "a loop around the call sends it again"
-    """The same thread has just failed in vain with the same request, three times or more (contract 2.11). The caller
-    gets the response or the exception."""
     HINT_TOO_LONG = "the server asked for a longer wait than max_retry_after"
     """Such a wait is neither slept nor shortened (contract 7.3). The caller gets the response at once, with its
     hint."""

@@ -22,11 +22,16 @@ from typing import Any
 from .errors import RetryConfigError
 
 USAGE = """\
-usage: python -m requests_smithy_retry run program [argument ...]
-       python -m requests_smithy_retry run -m module [argument ...]
+usage: python -m requests_smithy_retry run [option] program [argument ...]
+       python -m requests_smithy_retry run [option] -m module [argument ...]
 
 Run a Python program, with retries in every requests session that it makes. The policy comes from the environment:
 SMITHY_RETRY_MAX_ATTEMPTS=5 and so on. It also holds in processes that the program starts with multiprocessing.
+
+option:
+  --mounted=plain  Adapters that the program or its libraries mount get retries if they retry nothing (the default).
+  --mounted=all    The retries of other adapters are taken over, too.
+  --mounted=none   Adapters that are mounted stay as they are.
 """
 
 SPAWNING = ("multiprocessing.spawn", "loky.backend.spawn", "joblib.externals.loky.backend.spawn")
@@ -54,10 +59,11 @@ Then = Callable[[ModuleType], None]
 def run(arguments: Sequence[str]) -> int:
     """Install the adapter and run a program.
 
-    :param arguments: ``program args...`` or ``-m module args...``.
+    :param arguments: ``[--mounted=...] program args...`` or ``[--mounted=...] -m module args...``.
     :returns: 0 after the program's end, 2 for bad usage or a bad policy.
     :raises BaseException: the program's own exception, ``SystemExit`` included.
     """
+    mounted, arguments = _mounted(arguments)
     is_module = arguments[:1] == ["-m"]
     rest = list(arguments[1:] if is_module else arguments)
     program = rest[0] if rest else ""
@@ -67,7 +73,7 @@ def run(arguments: Sequence[str]) -> int:
     if not program or (not is_module and program.startswith("-")):
         sys.stderr.write(USAGE)
         return 2
-    if not _is_good_policy():
+    if not _is_good_policy(mounted):
         return 2
     install_when_needed()
     sys.argv[:] = rest
@@ -167,15 +173,31 @@ def _refuse(refusal: RetryConfigError) -> None:
     sys.exit(2)
 
 
-def _is_good_policy() -> bool:
-    """Check the environment before the program starts."""
-    if not any(name.startswith("SMITHY_RETRY_") for name in os.environ):
+def _mounted(arguments: Sequence[str]) -> tuple[str | None, Sequence[str]]:
+    """Return the value of ``--mounted``, None without it, and the arguments that follow."""
+    first, *rest = arguments or [""]
+    name, equals, value = first.partition("=")
+    if name != "--mounted":
+        return None, arguments
+    return (value, rest) if equals else ("".join(rest[:1]), rest[1:])
+
+
+def _is_good_policy(mounted: str | None = None) -> bool:
+    """Check the environment before the program starts.
+
+    :param mounted: the value of ``--mounted``, which replaces that of the environment, for child processes as well.
+    """
+    if mounted is None and not any(name.startswith("SMITHY_RETRY_") for name in os.environ):
         return True
 
     from .config.retry_config import RetryConfig
+    from .config.sources import MOUNTED, mounted_of
 
     try:
-        RetryConfig.from_environment()
+        if mounted is not None:
+            os.environ[MOUNTED] = mounted_of(mounted, os.environ, "--mounted")
+        if RetryConfig.from_environment().enabled:
+            mounted_of(None, os.environ)
     except RetryConfigError as refusal:
         _tell(refusal)
         return False

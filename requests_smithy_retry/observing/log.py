@@ -1,4 +1,5 @@
-"""The log (contract 12): DEBUG per attempt, INFO per retry and wait for a service, WARNING on giving up.
+"""The log (contract 12): DEBUG per attempt, INFO per retry, wait for a service and adapter left alone, WARNING on
+giving up.
 
 Of the operations that give up in one outage, the first is at WARNING; the end of the outage is, too (quotas/outage.py).
 
@@ -88,16 +89,19 @@ def log_retry(
         logger.info("retry %d of %s %s in %.3f s (%s): attempt %d ended with %s", *said, extra=extra)
 
 
+def log_left_alone(sentence: str) -> None:
+    """Log that ``install`` left an adapter alone, at INFO."""
+    logger.info("left alone: %s", sentence, extra={"retry_left_alone": sentence})
+
+
 def log_end(method: str | None, url: str | None, history: RetryHistory, number: int = 0) -> None:
     """Log an operation that gave up, or whose retry of a deletion found nothing to delete.
 
-    It is logged at WARNING; in an outage that is known, at INFO after the first, which tells of the outage. So is an
-    operation that a loop sends again: there was a warning.
+    It is logged at WARNING; in an outage that is known, at INFO after the first, which tells of the outage.
 
     :param number: the operation's among those that gave up in the outage; 0: no outage is known.
     """
-    is_known = number > 1 or history.stop_reason is StopReason.OUTER_LOOP
-    level = logging.INFO if is_known else logging.WARNING
+    level = logging.INFO if number > 1 else logging.WARNING
     is_quiet = history.stop_reason in QUIET_ENDINGS and history.deleted_by is None
     if not is_quiet and logger.isEnabledFor(level):
         last = history.attempts[-1] if history.attempts else AttemptRecord(0, 0.0, None)

@@ -8,11 +8,11 @@ to look again.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
-from typing import Any, Protocol
+from typing import Any
 
 from ..clock import SYSTEM_CLOCK, Clock, wait_on
 from ..forksafe import renew_lock_after_fork
@@ -24,44 +24,6 @@ from .scope_quota import FirstTry
 
 NAME_PATIENCE = 2.0
 """Seconds after which a name that never resolved is given up without a deadline: it is misspelt."""
-
-
-class LineBucket(Protocol):
-    """The interface that a line needs of the bucket behind it."""
-
-    @property
-    def first_tries(self) -> Iterator[int]:
-        """The counter of first-try successes; each one calls ``next`` on it."""
-        ...
-
-    @property
-    def plain(self) -> RetryQuota:
-        """The bucket as a user knows it."""
-        ...
-
-    def settle(self) -> int:
-        """Return the number of first-try successes so far."""
-        ...
-
-    def take(self, price: float = 1.0, *, spare: float = 0.0) -> bool:
-        """Pay for a retry, or take nothing and return False; ``spare`` tokens must be left after it."""
-        ...
-
-    def succeeded(self, spent: float, *, somebody_waits: bool = False) -> None:
-        """Take note of a success after retries that cost ``spent`` tokens, and of whether it lets a waiting one go."""
-        ...
-
-    def release(self, amount: float) -> None:
-        """Give back."""
-        ...
-
-    def renew(self) -> None:
-        """Refill it after a long time without use, as far as this client alone can decide that."""
-        ...
-
-    def snapshot(self) -> TokenBucketSnapshot:
-        """An immutable view."""
-        ...
 
 
 class CountedQuota:
@@ -106,6 +68,10 @@ class CountedQuota:
 
     def snapshot(self) -> TokenBucketSnapshot:
         return self.plain.snapshot()
+
+
+LineBucket = PayoffTokenBucket | CountedQuota
+"""A bucket that a line can stand before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,9 +239,6 @@ class PatientQuota:
     def answered(self, standing: Standing) -> Standing:
         """Do nothing: polling once more is neither a failure nor the end of an operation."""
         return standing
-
-    def abandon(self, standing: Standing) -> None:
-        """Do nothing: tokens that were spent stay spent."""
 
     def gave_up(self, *, is_outage: bool) -> int:
         """Count an operation that gave up in an outage that is known, and return its number; 0: none is known."""

@@ -56,10 +56,6 @@ class ScopeQuota(Protocol):
         """Take note that an operation succeeded."""
         ...
 
-    def abandon(self, standing: Standing) -> None:
-        """Take note that an operation failed for good."""
-        ...
-
     def gave_up(self, *, is_outage: bool) -> int:
         """Count an operation that gave up in an outage that is known, and return its number; 0: none is known.
 

@@ -16,7 +16,6 @@ from ..observing.history import RetryHistory, attach
 EXHAUSTED = frozenset(
     {
         StopReason.MAX_ATTEMPTS,
-        StopReason.OUTER_LOOP,
         StopReason.QUOTA_EXCEEDED,
         StopReason.PATIENCE,
         StopReason.LINE_FULL,

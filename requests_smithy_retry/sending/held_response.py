@@ -117,8 +117,7 @@ def complete(response: Response, request: PreparedRequest | None) -> None:
         response.content  # noqa: B018
     else:
         _read_by_the_clock(response)
-    if getattr(raw, "_decoder", None):
-        verify_whole(response)
+    verify_decoded(response)
 
 
 def is_left_for_hooks(response: Response, request: PreparedRequest) -> bool:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import sys
 import threading
 import warnings
-import weakref
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
@@ -20,6 +19,7 @@ from requests import PreparedRequest, Response
 from ..checks import is_first
 from ..errors import RetryConfigError, RetryConfigWarning
 from ..observing.history import retry_history
+from ..observing.log import logger
 from ..urls import safe_url
 from .replay import SIMPLE_BODIES
 
@@ -38,8 +38,6 @@ PAUSE_OF_A_LOOP = 2.0
 """The longest pause of a loop that did not pause before, in seconds: who asks less often is never taken for one."""
 GROWTH_OF_PAUSES = 3.0
 """The most by which the next pause of a loop that backs off is longer than its longest one."""
-LOOP_RETRIES_EVERY = 10
-"""One call in so many of a loop has its retries, as the loop may be over, or be none."""
 TOO_MANY_REQUESTS = 429
 
 
@@ -65,16 +63,12 @@ def refuse_own_max_retries(adapter_class: Any, base: type) -> None:
         )
 
 
-def warn_of_nesting(own: Any, request: PreparedRequest, response: Response | None) -> bool:
-    """Warn, once per process, if another of our adapters, or a urllib3 ``Retry``, multiplies our attempts.
-
-    :returns: another of our adapters does.
-    """
+def warn_of_nesting(own: Any, request: PreparedRequest, response: Response | None) -> None:
+    """Warn, once per process, if another of our adapters, or a urllib3 ``Retry``, multiplies our attempts."""
     attempts = own.port.strategy.max_attempts
     outer = _outer_adapter(request, own)
     most = None if outer is None else outer.port.strategy.max_attempts
-    is_nested = outer is not None and 1 not in (most, attempts)
-    if is_nested:
+    if outer is not None and 1 not in (most, attempts):
         product = f": up to {most} x {attempts} = {most * attempts} requests" if most and attempts else ""
         _warn_once(
             f"{type(own).__name__} runs inside {type(outer).__name__}, and both retry{product}. "
@@ -89,7 +83,6 @@ def warn_of_nesting(own: Any, request: PreparedRequest, response: Response | Non
             f"a urllib3 Retry beneath {type(own).__name__} made {each} requests of one attempt{product}. "
             "Let what is beneath send with max_retries=0"
         )
-    return is_nested
 
 
 def _outer_adapter(request: PreparedRequest, own: Any) -> Any:
@@ -118,40 +111,18 @@ def _warn_once(message: str) -> None:
 class Streak(NamedTuple):
     """Calls of one thread with the same request that failed in spite of their retries, each soon after the one before.
 
-    :param key: stands for the request.
-    :param owner: the strategy that decided on their retries.
-    :param calls: the number of calls that failed.
+    :param key: stands for the request and for the strategy that decided.
+    :param calls: the number of calls.
     :param requests: the number of requests that they made.
     :param ended: the end of the last one, on the clock.
     :param pause: the longest pause between two of them, in seconds.
     """
 
     key: int
-    owner: weakref.ref[Any]
     calls: int = 0
     requests: int = 0
     ended: float = 0.0
     pause: float = 0.0
-
-    @property
-    def is_loop(self) -> bool:
-        """True if the next call needs no retries, because a loop around it sends the request again."""
-        return self.calls >= CALLS_OF_A_LOOP and self.calls % LOOP_RETRIES_EVERY != 0
-
-    @property
-    def why(self) -> str:
-        """The rule in its own words."""
-        return (
-            f"a loop around the call sends it again ({self.calls} calls in a row failed, with {self.requests} requests)"
-        )
-
-    def goes_on(self, requests: int, now: float) -> None:
-        """Take note of another call that failed, for the next one of this thread.
-
-        :param requests: the number of requests that it made; a single one was multiplied by nobody, and does not count.
-        """
-        if requests > 1 or self.is_loop:
-            _this_thread.streak = self._replace(calls=self.calls + 1, requests=self.requests + requests, ended=now)
 
 
 class _ThisThread(threading.local):
@@ -162,42 +133,31 @@ class _ThisThread(threading.local):
 _this_thread = _ThisThread()
 
 
-def streak_of(request: PreparedRequest, response: Response | None, owner: Any, started: float) -> Streak | None:
-    """Return the streak of this thread that a call with a failed first attempt belongs to, or a new one.
+def note_end(
+    request: PreparedRequest, strategy: object, status: int | None, requests: int, began: float, now: float
+) -> None:
+    """Take note of the end of a call that had retries; log, once per process, that a loop around it retries as well.
 
-    :param response: the response to the first attempt; None: it raised.
-    :param owner: the strategy that decides on the call's retries.
-    :param started: the start of the first attempt, on the clock.
-    :returns: None for a body that cannot be compared, and for a status by which programs poll, such as 404.
+    :param status: the status of the last response; None: it raised.
+    :param requests: the number of requests that the call made.
+    :param began: the start of the call, on the clock; ``now`` is its end.
     """
-    if type(request.body) not in SIMPLE_BODIES or (response is not None and is_answer(response.status_code)):
-        return None
-    key, last = hash((request.method, request.url, request.body)), _this_thread.streak
-    if last is None or last.key != key or last.owner() is not owner:
-        return Streak(key, weakref.ref(owner))
-    pause = started - last.ended
-    if not 0 <= pause <= max(PAUSE_OF_A_LOOP, GROWTH_OF_PAUSES * last.pause):
-        return Streak(key, last.owner)
-    return last._replace(pause=max(pause, last.pause))
-
-
-def is_answer(status: int) -> bool:
-    """Return True if a status says something of the resource, not that the server was in trouble."""
-    return status < 500 and status != TOO_MANY_REQUESTS
-
-
-def forget_streak() -> None:
-    """Take note that a call of this thread succeeded, or got a final answer."""
-    _this_thread.streak = None
-
-
-def warn_of_loop(request: PreparedRequest, streak: Streak) -> None:
-    """Warn, once per process, that a loop around this library multiplies its attempts."""
-    if is_first(_warned, "loop"):
-        warnings.warn(
-            f"{request.method} {safe_url(request.url)} failed {streak.calls} times in a row in one thread, with "
-            f"{streak.requests} requests: a loop around the call retries as well. Of such a loop, only one call in "
-            f"{LOOP_RETRIES_EVERY} now has retries. Give one of the two a single attempt, here with max_attempts=1",
-            RetryConfigWarning,
-            stacklevel=3,
+    is_answer = status is not None and status < 500 and status != TOO_MANY_REQUESTS  # programs poll by a 404
+    if is_answer or type(request.body) not in SIMPLE_BODIES:
+        _this_thread.streak = None
+        return
+    key, last = hash((request.method, request.url, request.body, id(strategy))), _this_thread.streak
+    pause = 0.0 if last is None else began - last.ended
+    if last is None or last.key != key or not 0 <= pause <= max(PAUSE_OF_A_LOOP, GROWTH_OF_PAUSES * last.pause):
+        last, pause = Streak(key), 0.0
+    streak = Streak(key, last.calls + 1, last.requests + requests, now, max(pause, last.pause))
+    _this_thread.streak = streak
+    if streak.calls == CALLS_OF_A_LOOP and is_first(_warned, "loop"):
+        logger.warning(
+            "%s %s failed %d times in a row in one thread, with %d requests: a loop around the call retries as well. "
+            "Give one of the two a single attempt, here with max_attempts=1",
+            request.method,
+            safe_url(request.url),
+            streak.calls,
+            streak.requests,
         )

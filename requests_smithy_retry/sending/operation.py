@@ -34,7 +34,6 @@ from ..config.retry_options import NOTHING, OperationOptions
 from ..errors import RetryError, StopReason, without_text_of
 from ..interruptions import is_interruption
 from ..observing.history import attach
-from ..observing.log import QUIET_ENDINGS
 from ..observing.observed_operation import ObservedOperation
 from ..observing.recorder import Recorder
 from ..strategies.foreign import StrategyPort
@@ -43,7 +42,7 @@ from ..wire.timeouts import read_part
 from .caller_errors import is_raised, not_sent_error, status_error
 from .continuing import InHand, Rest, rest_of
 from .credentials import UNAUTHORIZED, Credentials
-from .nested_retries import Streak, forget_streak, streak_of, warn_of_loop, warn_of_nesting
+from .nested_retries import note_end, warn_of_nesting
 from .replay import RequestFacts
 from .time_limits import TimeLimits
 
@@ -139,10 +138,6 @@ class Operation:
         """Seconds before the attempt under way, and the rule that made them that many."""
         self.tried: set[tuple[str, str]] = set()
         """The addresses at which it failed, each with its origin; a retry prefers others (contract 14.5)."""
-        self.streak: Streak | None = None
-        """The earlier calls of this thread that failed as this one does."""
-        self.is_in_loop: bool = False
-        """A loop around it sends it again, so it has no retries (contract 2.11)."""
         self._acquire()
 
     def _acquire(self) -> None:
@@ -230,13 +225,13 @@ class Operation:
     def _ask(self, made: Attempt) -> Retry | Stop:
         """Ask the strategy."""
         if self.number == 1 and not made.is_success:
-            self._look_around(made)
+            warn_of_nesting(self.adapter, self.request, made.response if made.error is None else None)
         if self._began is None:
             self._began = made.started
         context = RetryContext(
             self._outcome(made),
             deadline=self.limits.at,
-            options=replace(self.facts.full_options, max_attempts=1) if self.is_in_loop else self.facts.full_options,
+            options=self.facts.full_options,
             began=self._began,
             before_waiting=partial(self._begin_waiting, made),
         )
@@ -261,16 +256,6 @@ class Operation:
         if self.record.in_doubt is None and may_be_applied(context.outcome, action):
             self.record.in_doubt = self.number
         return Retry(token, delay, token.delay_source, verdict)
-
-    def _look_around(self, made: Attempt) -> None:
-        """Look for retries around this operation and beneath it."""
-        response = made.response if made.error is None else None
-        if not warn_of_nesting(self.adapter, self.request, response):
-            self.streak = streak_of(self.request, response, self.port.strategy, made.started)
-        # With a deadline the caller has said how long to wait, and who waits sends little.
-        if self.streak is not None and self.streak.is_loop and self.limits.at is None and self._most_attempts() != 1:
-            self.is_in_loop = True
-            warn_of_loop(self.request, self.streak)
 
     def _begin_waiting(self, made: Attempt, classification: Classification) -> bool:
         """Let go of an attempt and record it: its operation waits for the service, for an unknown time.
@@ -304,8 +289,6 @@ class Operation:
     def _refused(self, made: Attempt, refusal: RetryError) -> Stop:
         if made.is_success and refusal.stop_reason is StopReason.NOT_RETRYABLE:
             return self._succeed(made)
-        if self.is_in_loop and self.streak is not None and refusal.stop_reason is StopReason.MAX_ATTEMPTS:
-            return Stop(StopReason.OUTER_LOOP, self.streak.why, 0.0, classification_of(refusal))
         why = without_text_of(made.error, str(refusal))
         return Stop(refusal.stop_reason, why, refusal.delay or 0.0, classification_of(refusal))
 
@@ -378,11 +361,9 @@ class Operation:
 
         :returns: the exception to raise, or None to return the response.
         """
-        if self.streak is not None:
-            if stop.reason in QUIET_ENDINGS:
-                forget_streak()
-            else:
-                self.streak.goes_on(self.number, self.clock.now())
+        if self.number > 1 and self._began is not None:
+            status = None if made.error is not None or made.response is None else made.response.status_code
+            note_end(self.request, self.port.strategy, status, self.number, self._began, self.clock.now())
         try:
             history = self._history(stop)
         except BaseException:

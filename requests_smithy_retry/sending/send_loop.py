@@ -52,7 +52,7 @@ class SendLoop(HTTPAdapter):
     _unusual: Collection[Any] | bool
     _has_limits: bool
     credentials: Credentials | None
-    _is_plain: Callable[[Collection[str]], bool]
+    _watches_bodies: bool
     _hook_at: Callable[[str], FirstTryHook | None]
     _by_origin: bool
 
@@ -289,7 +289,7 @@ class SendLoop(HTTPAdapter):
         try:
             allowed = timeout if limits is None else limits.begin(timeout)
             response = made.response = super().send(request, stream=stream, timeout=allowed, **how)
-            if rest is not None or not self._is_plain(response.headers._store):
+            if rest is not None or self._watches_bodies or not is_plain(response.headers._store):
                 how["timeout"] = timeout
                 made.response = self._take(response, request, preload, options, limits, observed, rest, how)
             elif preload and response.status_code < 400:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from requests_smithy_retry import mount
 from requests_smithy_retry.testing import FakeClock, FaultServer
 from requests_smithy_retry.testing import Reply as FaultReply
-from tests.support import URL, Reply, scripted, send
+from tests.support import Reply, scripted, send
 
 HEADERS = [
     *("RateLimit", "RateLimit-Policy", "RateLimit-Remaining", "RateLimit-Reset", "RateLimit-Limit"),
@@ -39,9 +39,9 @@ def test_whatever_a_server_writes_nobody_waits_beyond_the_bound(answers: list[tu
     script = [Reply(status, headers) for status, headers in answers]
     adapter = scripted(*script, *[200] * 30, clock=clock, max_retry_after=5)
     most = adapter.retry_config.worst_case().sleep
-    for number in range(len(script) + 2):
+    for _ in range(len(script) + 2):
         before = sum(clock.sleeps)
-        assert send(adapter, url=f"{URL}/{number}").status_code in (200, 403, 429, 503)
+        assert send(adapter).status_code in (200, 403, 429, 503)
         assert sum(clock.sleeps) - before <= most + 1e-6
 
 

@@ -22,7 +22,6 @@ def test_the_phrases_stay_as_they_are():
         "BODY_NOT_REPLAYABLE": "the body cannot be replayed",
         "REQUEST_FAULT": "the request itself is at fault",
         "MAX_ATTEMPTS": "no attempts are left",
-        "OUTER_LOOP": "a loop around the call sends it again",
         "HINT_TOO_LONG": "the server asked for a longer wait than max_retry_after",
         "DEADLINE": "the wait would not end before the deadline",
         "QUOTA_EXCEEDED": "the retry quota is empty",

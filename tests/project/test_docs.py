@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import responses
 
-from requests_smithy_retry.config.sources import VARIABLES
+from requests_smithy_retry.config.sources import INSTALLING, VARIABLES
 
 from .test_architecture import LAYERS
 
@@ -74,7 +74,7 @@ def test_what_a_page_names_is_there(page: Path) -> None:
     assert [] == [name for name in NAMED.findall(text) if not (ROOT / name).exists()]
     tests = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
     assert [] == [name for name in re.findall(r"`(test_\w+)`", text) if f"def {name}(" not in tests]
-    assert set() == set(re.findall(r"\bSMITHY_RETRY_[A-Z_]*[A-Z]\b", text)) - set(VARIABLES)
+    assert set() == set(re.findall(r"\bSMITHY_RETRY_[A-Z_]*[A-Z]\b", text)) - {*VARIABLES, *INSTALLING}
 
 
 def test_the_files_of_the_layout_are_there() -> None:

@@ -13,16 +13,7 @@ from requests_smithy_retry.observing.history import AttemptRecord, RetryHistory
 from requests_smithy_retry.sending.caller_errors import not_sent_error, status_error
 from tests.support import prepare
 
-WANTED = (
-    "MAX_ATTEMPTS",
-    "QUOTA_EXCEEDED",
-    "DEADLINE",
-    "HINT_TOO_LONG",
-    "RATE_LIMITED",
-    "PATIENCE",
-    "LINE_FULL",
-    "OUTER_LOOP",
-)
+WANTED = ("MAX_ATTEMPTS", "QUOTA_EXCEEDED", "DEADLINE", "HINT_TOO_LONG", "RATE_LIMITED", "PATIENCE", "LINE_FULL")
 """A retry was wanted and could not be had."""
 
 
