@@ -75,8 +75,8 @@ def test_the_next_outage_is_told_again(caplog: pytest.LogCaptureFixture) -> None
 def test_a_single_operation_that_gave_up_is_one_warning(caplog: pytest.LogCaptureFixture) -> None:
     """Where nothing was left out at that level, the end of the outage is at INFO: one path may be broken among many."""
     adapter = until(600)
-    for _ in range(3):
-        calls(adapter, 1)
+    for number in range(3):
+        send(adapter, url=f"{URL}/{number}")
         send(adapter, url=f"{SERVICE}/other")
     start = f"{SERVICE} is down"
     assert [start] * 3 == [line[: len(start)] for line in lines(caplog, logging.WARNING)]
