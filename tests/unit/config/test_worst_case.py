@@ -25,8 +25,6 @@ from requests_smithy_retry.config.urllib3_rules import Urllib3Rules
 from requests_smithy_retry.testing.clock import FakeClock
 from tests.support import Reply, read_timeout, scripted, send
 
-pytestmark = pytest.mark.once
-
 NO_BACKOFF = {"initial_backoff": 0, "throttling_backoff": 0, "max_retry_after": 0}
 UNHINTED = Urllib3Rules(respect_retry_after=False, backoff_jitter=1.0)
 JITTERED = {"urllib3_rules": Urllib3Rules(backoff_jitter=2.0)}
@@ -263,6 +261,7 @@ FOCUSES = {
 """Options that make one part of the bound weigh more than all others."""
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("focus", FOCUSES)
 @settings(max_examples=30)
 @given(options=POLICIES, failures=FAILURES, asks=st.booleans(), draw=st.sampled_from([0.0, 0.5, 1 - 2**-53]))
@@ -300,6 +299,7 @@ REACHABLE = {
 """Not drawn here: what ends an operation earlier, or makes it wait for others."""
 
 
+@pytest.mark.once
 @settings(max_examples=30)
 @given(options=POLICIES)
 def test_the_worst_server_comes_to_just_that(options):
