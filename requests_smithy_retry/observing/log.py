@@ -1,5 +1,4 @@
-"""The log (contract 12): DEBUG per attempt, INFO per retry, wait for a service and adapter left alone, WARNING on
-giving up.
+"""The log (contract 12): DEBUG per attempt, INFO per retry, wait and adapter left alone, WARNING on giving up.
 
 Of the operations that give up in one outage, the first is at WARNING; the end of the outage is, too (quotas/outage.py).
 

@@ -30,6 +30,8 @@ class OneQuota:
     def get(self, scope: str | None) -> ScopeQuota | None:  # noqa: ARG002
         return self._quota
 
+    known = get
+
     def __iter__(self) -> Iterator[tuple[str | None, ScopeQuota]]:
         return iter(() if self._quota is None else ((None, self._quota),))
 

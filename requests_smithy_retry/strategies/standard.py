@@ -130,8 +130,8 @@ class StandardRetryStrategy(SimpleRetryStrategy):
         return None if bucket is None else quota_before(bucket, self.config, self.clock)
 
     def gave_up(self, token_scope: str | None, *, is_outage: bool) -> int:
-        with self._quota_in_use(token_scope) as quota:
-            return 0 if quota is None else quota.gave_up(is_outage=is_outage)
+        quota = self._own_quota(token_scope) if self._has_own_buckets else self._quotas.known(token_scope)
+        return 0 if quota is None else quota.gave_up(is_outage=is_outage)
 
     def snapshot(self) -> StrategySnapshot:
         """Return an immutable view of the buckets and of the waiting operations; a scope never used is not in it."""

@@ -24,6 +24,8 @@ from requests_smithy_retry.config.urllib3_rules import Urllib3Rules
 from requests_smithy_retry.testing.clock import FakeClock
 from tests.support import Reply, read_timeout, scripted, send
 
+pytestmark = pytest.mark.once
+
 NO_BACKOFF = {"initial_backoff": 0, "throttling_backoff": 0, "max_retry_after": 0}
 UNHINTED = Urllib3Rules(respect_retry_after=False, backoff_jitter=1.0)
 JITTERED = {"urllib3_rules": Urllib3Rules(backoff_jitter=2.0)}
