@@ -27,11 +27,9 @@ from .observing.events import SDK_HEADERS, Listeners
 from .sending.copies import CopiedAfresh
 from .sending.credentials import Credentials
 from .sending.nested_retries import refuse_own_max_retries
-from .sending.receiving import is_plain, never_plain
 from .sending.send_loop import SendLoop, is_within_send
 from .strategies.first_tries import BusyBesides, nothing_known
-from .strategies.foreign import StrategyPort, adapt, check_beside_strategy
-from .strategies.modes import strategy_for
+from .strategies.foreign import StrategyPort, adapt, check_beside_strategy, strategy_for
 from .strategies.protocol import RetryStrategy
 from .strategies.simple import SimpleRetryStrategy, is_built_in
 from .urls import scope_of
@@ -175,7 +173,7 @@ class RetryAdapter(CopiedAfresh, SendLoop):
         self.listeners: Any = Listeners(items) if items else None
         self._hears_attempts = self.listeners is not None and self.listeners.hears_attempts
         hears_bodies = self.listeners is not None and self.listeners.hears_bodies
-        self._is_plain = never_plain if hears_bodies or config.stall_timeout is not None else is_plain
+        self._watches_bodies = hears_bodies or config.stall_timeout is not None
 
     def _has_own_scopes(self) -> bool:
         own = getattr(self.scope_of, "__func__", None)

@@ -284,7 +284,7 @@ class TestAdapters:
         history = retry_history(send(adapter))
         assert [7.0] == clock.sleeps
         assert (7.0, "retry-after") == (history.attempts[0].gate_wait, history.attempts[0].gate_source)
-        assert "and 7 s for a rate limit (retry-after) 200" in history.explain()
+        assert "after 7 s for a rate limit (retry-after) 200" in history.explain()
         assert 0.0 == retry_history(send(adapter)).attempts[0].gate_wait
 
     def test_the_wait_is_logged(self, caplog: pytest.LogCaptureFixture) -> None:
