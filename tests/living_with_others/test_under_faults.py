@@ -233,12 +233,11 @@ def test_findings_of_workers_reach_the_report() -> None:
 
     worker, controller = plugin.UnderFaults(1, 0), plugin.UnderFaults(1, 0)
     worker.findings.append(Finding("hang", "client:1", "test", "503"))
-    worker.counts["by requests_mock.adapter"] += 2
+    worker.counts["reviewed"] += 2
     node: Any = SimpleNamespace(workeroutput={})
     worker.pytest_sessionfinish(cast(pytest.Session, SimpleNamespace(config=node)))
     controller.pytest_sessionfinish(cast(pytest.Session, SimpleNamespace(config=SimpleNamespace())))
     controller.pytest_testnodedown(node)
     controller.pytest_testnodedown(SimpleNamespace())
     assert worker.findings == controller.findings
-    lines = list(plugin.report(controller.findings, controller.counts, 0))
-    assert lines[1].startswith("requests-mock took the place of the mounted adapter in 2 of them")
+    assert worker.counts == controller.counts

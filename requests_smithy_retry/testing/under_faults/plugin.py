@@ -78,7 +78,6 @@ class UnderFaults:
     def _review(self, item: pytest.Item, nextitem: pytest.Item | None, plain: Run) -> None:
         plans = self._plans(item.nodeid, plain)
         self.counts["reviewed"] += 1
-        self.counts.update(f"by {service}" for service in plain.services)
         for sent in plain.sends:
             sent.answer = None
         for at, fault in plans:
@@ -225,11 +224,6 @@ def report(findings: list[Finding], counts: Counter[str], seed: int) -> Iterator
         f"{counts['reviewed']} tests ran {counts['runs']} times more, each time with a fault (seed {seed}); "
         f"{counts['without a send']} sent nothing through an adapter, {counts['not passed']} did not pass by themselves"
     )
-    if counts["by requests_mock.adapter"]:
-        yield (
-            f"requests-mock took the place of the mounted adapter in {counts['by requests_mock.adapter']} of them: "
-            "the retries of that adapter took no part"
-        )
     groups: dict[tuple[str, str], list[Finding]] = {}
     for finding in sorted(findings, key=lambda each: (each.what, each.where)):
         groups.setdefault((finding.what, finding.where), []).append(finding)

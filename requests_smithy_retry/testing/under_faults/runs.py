@@ -68,8 +68,6 @@ class Run:
         self.at = at
         self.clock: VirtualTime = clock or VirtualTime()
         self.sends: list[Sent] = []
-        self.services: set[str] = set()
-        """The modules that gave the answers."""
         self.has_raised: bool = False
         """An exception of the client reached the test."""
         self.passed: bool = False
