@@ -64,7 +64,7 @@ def _what(plain: Run, run: Run, sent: Sent, fault: SendFault, before: Sent) -> s
         return TWICE
     if ending is not None:
         return HANG if isinstance(ending, Endless) else STUCK if isinstance(ending, Stuck) else NO_BOUND
-    if run.has_raised or run.answered(sent) >= plain.answered(before):
+    if run.has_raised or run.was_ridden_out(sent) or run.answered(sent) >= plain.answered(before):
         return None
     if fault.kind == "error":
         return SWALLOWED
