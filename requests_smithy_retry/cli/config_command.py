@@ -7,7 +7,7 @@ import json
 
 import click
 
-from ..config.report import WorstCase, as_table, waits_for_service
+from ..config.report import WorstCase, as_table, is_set, waits_for_service
 from ..config.retry_config import RetryConfig
 from ..config.sources import VARIABLES
 from ..config.text_values import parse_text
@@ -23,16 +23,18 @@ LINES = {
 """The labels of the worst case."""
 
 LINE = "longest wait for a service that is down"
+IN_VAIN = "most retries in vain, per scope of a process"
 
 
 @click.command()
+@click.option("--all", "show_all", is_flag=True, help="Show every option, not only those that were set.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--aws-config", metavar="PROFILE", is_flag=False, flag_value="true", help="Also read the AWS settings.")
 @click.argument("options", nargs=-1, metavar="[OPTION=VALUE]...")
-def config(as_json: bool, aws_config: str | None, options: tuple[str, ...]) -> None:
-    """Show the effective policy, the source of every value, and the worst case.
+def config(show_all: bool, as_json: bool, aws_config: str | None, options: tuple[str, ...]) -> None:
+    """Show the options that were set, the source of each value, and the worst case.
 
-    Each OPTION=VALUE stands for an option given in code, for instance max_attempts=5.
+    JSON always has every option. Each OPTION=VALUE stands for an option given in code, for instance max_attempts=5.
     """
     if aws_config is not None:
         options = (*options, f"aws_config={aws_config}")
@@ -40,22 +42,30 @@ def config(as_json: bool, aws_config: str | None, options: tuple[str, ...]) -> N
         resolved = RetryConfig.from_environment(**dict(map(option_of, options)))
     except RetryConfigError as refusal:
         raise click.UsageError(str(refusal)) from None
-    click.echo(as_json_text(resolved) if as_json else as_text(resolved))
+    click.echo(as_json_text(resolved) if as_json else as_text(resolved, show_all=show_all))
 
 
-def as_text(resolved: RetryConfig) -> str:
+def as_text(resolved: RetryConfig, *, show_all: bool) -> str:
     """Return the policy and its worst case as tables."""
+    settings = [item for item in resolved.settings() if show_all or is_set(item)]
+    policy = as_table(settings) if settings else "every option has its default (--all shows them)"
     worst = resolved.worst_case()
-    rows = [*((words, _amount(worst, name)) for name, words in LINES.items()), (LINE, _line_text(resolved))]
+    rows = [
+        *((words, _amount(worst, name)) for name, words in LINES.items()),
+        (LINE, _line_text(resolved)),
+        (IN_VAIN, _in_vain_text(worst)),
+    ]
     width = max(len(words) for words, _ in rows)
     lines = [f"{words:<{width}}  {value}" for words, value in rows]
-    return "\n".join([as_table(resolved.settings()), "", "worst case of one operation", *lines])
+    return "\n".join([policy, "", "worst case of one operation", *lines])
 
 
 def as_json_text(resolved: RetryConfig) -> str:
     """Return the policy and its worst case as JSON; null means no bound."""
     options = {item.name: {"value": item.plain, "source": item.source} for item in resolved.settings()}
-    worst = {**dataclasses.asdict(resolved.worst_case()), "line_wait": longest_line_wait(resolved)}
+    bounds = resolved.worst_case()
+    in_vain = None if bounds.in_vain is None else bounds.in_vain._asdict()
+    worst = {**dataclasses.asdict(bounds), "in_vain": in_vain, "line_wait": longest_line_wait(resolved)}
     return json.dumps({"options": options, "worst_case": worst}, indent=2)
 
 
@@ -70,6 +80,14 @@ def _line_text(resolved: RetryConfig) -> str:
     if resolved.operation_timeout is not None or not seconds:
         return f"{seconds:g} s"
     return f"{seconds:g} s; none once it has been down for {resolved.patience:g} s"
+
+
+def _in_vain_text(worst: WorstCase) -> str:
+    if worst.in_vain is None:
+        return "no bound; a quota sets one"
+    at_first, per_success, per_second = worst.in_vain
+    passing = f" + {per_second:g} a second" if per_second else ""
+    return f"{at_first:g} + {per_success:g} for each success{passing}"
 
 
 def _amount(worst: WorstCase, name: str) -> str:

@@ -69,14 +69,14 @@ class Gate:
     def look(self, headers: Mapping[str, str], wall: float | None = None) -> None:
         """Take in the headers of a success. Where plenty is left, that is seen at a glance.
 
-        :param headers: the response's.
+        :param headers: the response's, as requests keeps them.
         :param wall: the time since the epoch; None: ask the clock where it is needed.
         """
         self._heard += 1
         if self.clock.now() < self._until:
+            told = headers._store  # type: ignore[attr-defined]  # its own look-up by name costs as much as the rest
             for name, enough in self._glances:
-                numbers = _left_in(headers.get(name, ""))
-                if not numbers or min(map(int, numbers)) <= enough:
+                if name not in told or min(map(int, _left_in(told[name][1])), default=0) <= enough:
                     break
             else:
                 return
@@ -192,12 +192,16 @@ class Gates:
     :param clock: tells the time.
     :param dialects: how limits may be announced.
     :param busy: a live set: has each gate in it, beside others, while sends must ask it.
+    :param hooks: the remembered hooks of origins, whose successes are not looked at.
     """
 
-    def __init__(self, clock: Clock, dialects: Collection[RateLimitDialect], busy: set[Any]) -> None:
+    def __init__(
+        self, clock: Clock, dialects: Collection[RateLimitDialect], busy: set[Any], hooks: dict[str, Any]
+    ) -> None:
         self.clock = clock
         self.dialects = dialects
         self.busy = busy
+        self._hooks = hooks
         self.shut: set[Any] = set()
         """The gates that sends must ask now."""
         self.known: dict[str, tuple[Any, Gate]] = {}
@@ -215,6 +219,11 @@ class Gates:
     def of(self, scope: str) -> Gate | None:
         """Return the gate of a scope; None: its server has announced nothing."""
         return self._gates.get(scope)
+
+    def look_anew(self) -> None:
+        """Have the next success of each silent scope looked at: a new connection may lead to a server that speaks."""
+        self._silent.clear()
+        self._hooks.clear()
 
     def remember(self, origin: str, hook: Any, gate: Gate) -> None:
         """Have a gate found by the origin of a URL, with the hook for its first-try successes."""
@@ -283,4 +292,5 @@ class Gates:
                 del self._gates[spare]
                 self.known.clear()
             self._silent.discard(scope)
+            self._hooks.clear()
             return self._gates.setdefault(scope, Gate(self.clock, self.dialects, self.shut, self.busy))

@@ -52,7 +52,7 @@ class SendLoop(HTTPAdapter):
     _unusual: Collection[Any] | bool
     _has_limits: bool
     credentials: Credentials | None
-    _is_plain: Callable[[Collection[str]], bool]
+    _watches_bodies: bool
     _hook_at: Callable[[str], FirstTryHook | None]
     _by_origin: bool
 
@@ -211,16 +211,20 @@ class SendLoop(HTTPAdapter):
         """Decide what follows an attempt, record it, and let go of it unless it is handed over."""
         try:
             made.examine(operation.request, operation.limits, preload=operation.preload)
-            decision = operation.renew_credentials(made) or operation.judge(made)
+            renewed = self.credentials and operation.renew_credentials(self.credentials, made)
+            decision = renewed or operation.judge(made)
             if isinstance(decision, Stop) and made.read_rest(operation.limits):
                 decision = operation.judge_anew(made, decision)
-            made.blame(operation.tried)
+            if not made.is_success:
+                made.blame(operation.tried)
             operation.tell_gate(made, decision)
             operation.note(made, decision)
             if isinstance(decision, Retry):
-                made.discard(operation, keep=decision.keeps_connection)
+                may_be_refused = operation.port.send_permit is not None or operation.played is not None
+                made.discard(operation.limits, keep=decision.keeps_connection, may_be_refused=may_be_refused)
             else:
-                made.keep(operation, raises=operation.raises(made, decision))
+                raises = self.retry_config.raise_on_status and operation.raises(made, decision)
+                made.keep(operation.limits, raises=raises)
         finally:
             operation.limits.end()
             del operation, made  # an error's traceback refers to this frame
@@ -285,7 +289,7 @@ class SendLoop(HTTPAdapter):
         try:
             allowed = timeout if limits is None else limits.begin(timeout)
             response = made.response = super().send(request, stream=stream, timeout=allowed, **how)
-            if rest is not None or not self._is_plain(response.headers._store):
+            if rest is not None or self._watches_bodies or not is_plain(response.headers._store):
                 how["timeout"] = timeout
                 made.response = self._take(response, request, preload, options, limits, observed, rest, how)
             elif preload and response.status_code < 400:
@@ -363,7 +367,6 @@ class SendLoop(HTTPAdapter):
 
     def _hook_of(self, request: PreparedRequest, response: Response) -> FirstTryHook:
         """Return the hook for first-try successes in a request's scope, if none is remembered for its origin."""
-        strategy: Any = self.strategy
         gates = self.port.gates
         if gates is not None:
             known = gates.known.get(ORIGIN(request.url)[0])  # type: ignore[index, arg-type]
@@ -371,6 +374,7 @@ class SendLoop(HTTPAdapter):
                 known[1].look(response.headers)
                 return known[0]  # type: ignore[no-any-return]
         try:
+            strategy: Any = self.strategy
             scope = self.scope_of(request)
             gate = None if gates is None else gates.first_look(scope, response.headers, once=not self._by_origin)
             url = str(request.url) if self._by_origin and gate is None else None

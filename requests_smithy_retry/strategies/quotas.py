@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from ..classifiers.actions import ErrorKind, RetryReason
 from ..clock import Clock
@@ -15,25 +15,6 @@ from ..quotas.patient import CountedQuota, PatientQuota, line_before
 from ..quotas.payoff import PayoffTokenBucket
 from ..quotas.scope_quota import PricedQuota, ScopeQuota
 from ..quotas.scopes import NO_SCOPE, NamedScopeTable
-
-
-class Quotas(Protocol):
-    """The quota of each scope."""
-
-    counts_attempts: bool
-    """True if the quotas bound the attempts themselves, by those that count."""
-
-    def use(self, scope: str | None) -> AbstractContextManager[ScopeQuota | None]:
-        """Return the quota of a scope, which is not given up inside the block."""
-        ...
-
-    def get(self, scope: str | None) -> ScopeQuota | None:
-        """Return the quota of a scope, to read; None without a quota."""
-        ...
-
-    def __iter__(self) -> Iterator[tuple[str | None, ScopeQuota]]:
-        """Yield the quotas that are in use."""
-        ...
 
 
 class OneQuota:
@@ -48,6 +29,8 @@ class OneQuota:
 
     def get(self, scope: str | None) -> ScopeQuota | None:  # noqa: ARG002
         return self._quota
+
+    known = get
 
     def __iter__(self) -> Iterator[tuple[str | None, ScopeQuota]]:
         return iter(() if self._quota is None else ((None, self._quota),))
@@ -72,6 +55,10 @@ class QuotaTable(NamedScopeTable[ScopeQuota]):
     def _give_up_quota(self, quota: ScopeQuota) -> None:
         quota.retire()
         self._forget()
+
+
+Quotas = OneQuota | QuotaTable
+"""The quota of each scope."""
 
 
 def _read_part(timeout: Any) -> float | None:

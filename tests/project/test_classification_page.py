@@ -12,6 +12,8 @@ import pytest
 import requests.exceptions
 import urllib3.exceptions
 
+pytestmark = pytest.mark.once
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "reference" / "classification.md"
 
