@@ -129,6 +129,10 @@ def test_expected_exceptions_are_no_finding(pytester: pytest.Pytester) -> None:
     suite(
         pytester,
         "def test_expected():\n    with pytest.raises(ValueError):\n        Client().get()\n        raise ValueError\n",
+        "def test_masked():\n"
+        "    with responses.RequestsMock() as mock:\n"
+        "        mock.get(URL, json={'name': 'one two three'})\n"
+        "        Client().get()\n",
         "def test_caught():\n    try:\n        Client().get()\n    except requests.RequestException:\n        pass\n",
     )
     assert review(pytester)[1:] == ["nothing to report"]

@@ -174,11 +174,17 @@ class _Watched:
 
     def note(self, error: BaseException) -> None:
         """Take note of an exception that reached the test."""
-        if self._run.struck is not None and not isinstance(error, AssertionError):
-            frames = [frame.f_code.co_filename for frame, _ in walk_tb(error.__traceback__)]
-            file = frames[-1] if frames else self._path
-            if file != self._path and not file.startswith(_NOT_OF_THE_CLIENT):
-                self._run.has_raised = True
+        at: BaseException | None = error
+        # A mock that misses a request raises its own error in the place of the client's.
+        while self._run.struck is not None and at is not None:
+            self._run.has_raised |= self._is_of_the_client(at)
+            at = at.__cause__ or at.__context__
+
+    def _is_of_the_client(self, error: BaseException) -> bool:
+        files = [frame.f_code.co_filename for frame, _ in walk_tb(error.__traceback__)]
+        if not files or isinstance(error, AssertionError):
+            return False
+        return files[-1] != self._path and not files[-1].startswith(_NOT_OF_THE_CLIENT)
 
 
 @functools.lru_cache(1)
