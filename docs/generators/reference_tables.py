@@ -55,6 +55,7 @@ EXAMPLES = {
     "raise_on_status": "true",
     "enabled": "false",
     "default_classifiers": "off",
+    "telemetry": "log, otel",
     "sdk_headers": "on",
     "aws_config": "my-profile",
 }

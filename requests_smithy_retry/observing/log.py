@@ -112,6 +112,11 @@ def log_end(method: str | None, url: str | None, history: RetryHistory, number: 
         logger.log(level, message, *said, extra=extra)
 
 
+def log_end_of_tape(method: str | None, url: str | None, why: str) -> None:
+    """Log that a caller gets the last answer of a tape, at WARNING: a test that plays one needs no retries."""
+    logger.warning("%s %s: %s", method, safe_url(url), why, extra={"retry_method": method, "retry_url": safe_url(url)})
+
+
 def _extra(method: str | None, url: str | None, record: AttemptRecord) -> dict[str, object]:
     return {
         "retry_method": method,

@@ -220,7 +220,7 @@ class SendLoop(HTTPAdapter):
             operation.tell_gate(made, decision)
             operation.note(made, decision)
             if isinstance(decision, Retry):
-                may_be_refused = operation.port.send_permit is not None
+                may_be_refused = operation.port.send_permit is not None or operation.played is not None
                 made.discard(operation.limits, keep=decision.keeps_connection, may_be_refused=may_be_refused)
             else:
                 raises = self.retry_config.raise_on_status and operation.raises(made, decision)
