@@ -31,6 +31,8 @@ MOST_CREDIT = 2.0
 """The most waiters that go at once."""
 IDLE = 300.0
 """Seconds without an attempt after which a scope counts as new, because its record is out of date."""
+LEAST_GAP = 0.5
+"""The shortest silence in seconds after which the next in line asks."""
 LATE = 0.6
 """The part of its patience after which an operation makes its last retry, if its client has few others."""
 WAITERS = 1000
@@ -112,7 +114,8 @@ class Standing:
     :param began: when its first attempt began.
     :param counted: attempts that count against ``max_attempts``.
     :param successes: the scope's count of successes when its last attempt failed; None: none failed yet.
-    :param spent: tokens that its retries took from the bucket, together.
+    :param spent: tokens that come back if it succeeds: those that its retries took from the bucket, together, but no
+        more than ``max_attempts - 1`` of them cost.
     :param acquired: tokens that the last of them took.
     :param probes: the number of times that it asked for all who wait.
     :param waited: seconds that it spent in the line, together.
@@ -425,7 +428,7 @@ class Line:
 
     def _first_gap(self, waiter: Waiter, now: float) -> float:
         usual, span = self.usual(now), waiter.terms.span(waiter.standing.began)
-        least = 0.5 if self.successes and not waiter.terms.is_patient else 1.0
+        least = LEAST_GAP if self.successes and not waiter.terms.is_patient else 1.0
         return max(least, usual, min(3 * usual, 0.9 * span))
 
     def _begin_anew(self, now: float) -> None:

@@ -203,7 +203,9 @@ class PatientQuota:
         if delay is not None and self.bucket.take(price, spare=spare):
             with self._lock:
                 self._made_line().sent(now + delay)
-            return Go(replace(counted, spent=counted.spent + price, acquired=price), delay)
+            # More would let one success pay for any number of retries in vain, again and again.
+            spent = max(counted.spent, min(counted.spent + price, (terms.max_attempts - 1) * price))
+            return Go(replace(counted, spent=spent, acquired=price), delay)
         waiter = Waiter(counted, terms, now, now + failure.hint, wake)
         with self._lock:
             refusal = self._made_line().may_join(waiter, now)

@@ -16,8 +16,6 @@ from requests_smithy_retry import (
 )
 from tests.support import Reply, scripted, send
 
-pytestmark = pytest.mark.once
-
 NOTHING = RetryAction.no_action_indicated()
 TRANSIENT = {500, 502, 503, 504, 408, 425, 520, 521, 522, 523, 524}
 

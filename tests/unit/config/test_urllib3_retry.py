@@ -306,7 +306,7 @@ def test_statuses_as_text_are_refused(statuses):
 
 
 def outcome_of(adapter, server_url, method):
-    """How a request ends: a status or the name of the exception."""
+    """Return the end of a request: a status or the name of the exception."""
     with requests.Session() as session:
         session.mount("http://", adapter)
         try:
