@@ -7,7 +7,7 @@ It needs botocore and trustme.
 Both talk to a server on loopback that misbehaves by a script. Waits are written down and not made; jitter is seeded.
 botocore runs as it is: its own endpoint, HTTP session, signer and parser, with credentials that mean nothing. What is
 compared is how often a request is sent, what is sent at the last time, and what is waited;
-docs/explanation/differences-from-botocore.md shows the figures. Nothing here depends on the speed of the machine.
+docs/howto/move-from-botocore.md shows the figures. Nothing here depends on the speed of the machine.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Botocore:
 
     def __init__(self, url: str, service: str) -> None:
         self.sleeps: list[float] = []
-        botocore.endpoint.time = SimpleNamespace(sleep=self.sleeps.append)  # type: ignore[attr-defined]
+        botocore.endpoint.time = SimpleNamespace(sleep=self.sleeps.append)
         self.client = botocore.session.Session().create_client(
             service,
             region_name="us-east-1",

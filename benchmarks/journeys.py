@@ -1,8 +1,8 @@
 """Count the files that one call passes through, and the moves between them: ``python benchmarks/journeys.py``.
 
 A *file* is one whose Python code ran; a *move* is a call into another file of the same library. One retry (a 503, then
-a 200), a first-try success, and the making of an adapter are followed, each warm, on loopback; urllib3's ``Retry``,
-tenacity and stamina are followed around the same retry.
+a 200), a first-try success, and the making of an adapter are followed, each warm, on loopback, by the machine's
+clock; urllib3's ``Retry``, tenacity and stamina are followed around the same retry.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from urllib3.util.retry import Retry
 
 import requests_smithy_retry
 from requests_smithy_retry import RetryAdapter, mount
-from requests_smithy_retry.testing import FakeClock, FaultServer, Reply
+from requests_smithy_retry.testing import FaultServer, Reply
 
 
 class Journey:
@@ -75,17 +75,18 @@ def journeys() -> dict[str, dict[str, int]]:
     of_urllib3 = Retry(3, status_forcelist=[503], backoff_factor=0)
     mount(requests.Session())
     with FaultServer([Reply(503), Reply(200)] * 8) as failing, FaultServer() as well:
-        retried = warm(RetryAdapter(clock=FakeClock()), failing.url, 1)
-        healthy = warm(RetryAdapter(), well.url, 2)
-        plain = warm(HTTPAdapter(), failing.url, 2)
+        failing_url, well_url = failing.url, well.url
+        retried = warm(RetryAdapter(), failing_url, 1)
+        healthy = warm(RetryAdapter(), well_url, 2)
+        plain = warm(HTTPAdapter(), failing_url, 2)
 
         def once() -> None:
-            if plain.get(failing.url).status_code >= 500:
+            if plain.get(failing_url).status_code >= 500:
                 raise ConnectionError
 
         return {
-            "one retry": Journey(requests_smithy_retry).follow(lambda: retried.get(failing.url)),
-            "a first-try success": Journey(requests_smithy_retry).follow(lambda: healthy.get(well.url)),
+            "one retry": Journey(requests_smithy_retry).follow(lambda: retried.get(failing_url)),
+            "a first-try success": Journey(requests_smithy_retry).follow(lambda: healthy.get(well_url)),
             "an adapter": Journey(requests_smithy_retry).follow(RetryAdapter),
             "one retry by stamina": Journey(stamina).follow(lambda: stamina.retry(on=ConnectionError, **wait)(once)()),
             "one retry by tenacity": Journey(tenacity).follow(lambda: tenacity.retry()(once)()),

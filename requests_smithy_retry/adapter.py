@@ -24,14 +24,13 @@ from .config.sources import resolve
 from .config.urllib3_retry import SOURCE, TRANSLATED, UNLIMITED, OptionsRetry
 from .errors import RetryConfigError
 from .observing.events import SDK_HEADERS, Listeners
+from .observing.telemetry import TELEMETRY
 from .sending.copies import CopiedAfresh
 from .sending.credentials import Credentials
 from .sending.nested_retries import refuse_own_max_retries
-from .sending.receiving import is_plain, never_plain
 from .sending.send_loop import SendLoop, is_within_send
 from .strategies.first_tries import BusyBesides, nothing_known
-from .strategies.foreign import StrategyPort, adapt, check_beside_strategy
-from .strategies.modes import strategy_for
+from .strategies.foreign import StrategyPort, adapt, check_beside_strategy, strategy_for
 from .strategies.protocol import RetryStrategy
 from .strategies.simple import SimpleRetryStrategy, is_built_in
 from .urls import scope_of
@@ -156,6 +155,8 @@ class RetryAdapter(CopiedAfresh, SendLoop):
         # A gate by itself needs no operation: an operation that waits at it has not sent anything yet.
         gates = self.port.gates
         self._shut: Collection[Any] = gates.shut if gates else ()
+        if gates is not None:
+            self.addresses.on_connect = gates.look_anew
         if isinstance(needs, set) and gates:
             self._needs_operation = BusyBesides(needs, gates.shut)
         # Asked on each first-try success. Where scopes are not origins, nothing is remembered.
@@ -169,11 +170,12 @@ class RetryAdapter(CopiedAfresh, SendLoop):
 
     def _listen(self) -> None:
         config = self.retry_config
-        items = (SDK_HEADERS, *config.listeners) if config.sdk_headers else config.listeners
+        own = (SDK_HEADERS, *config.listeners) if config.sdk_headers else config.listeners
+        items = (*own, *TELEMETRY.listeners(config.telemetry, config.source("telemetry"), own))
         self.listeners: Any = Listeners(items) if items else None
         self._hears_attempts = self.listeners is not None and self.listeners.hears_attempts
         hears_bodies = self.listeners is not None and self.listeners.hears_bodies
-        self._is_plain = never_plain if hears_bodies or config.stall_timeout is not None else is_plain
+        self._watches_bodies = hears_bodies or config.stall_timeout is not None
 
     def _has_own_scopes(self) -> bool:
         own = getattr(self.scope_of, "__func__", None)

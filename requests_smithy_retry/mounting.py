@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     import requests
+    from requests.adapters import BaseAdapter
     from typing_extensions import Unpack
 
     from .adapter import RetryAdapter
@@ -69,30 +73,79 @@ def _bound(model: Any, url: str) -> SmithyEndpoint:
 class Installation:
     """The result of :func:`install`: the policy, and the strategy that all sessions share.
 
-    :param make: makes an adapter for one session.
-    :param adapter: the first adapter, which has the shared strategy.
+    :param adapter: has the policy.
+    :param mounted: which of the adapters that others mount are made to retry.
     """
 
-    def __init__(self, make: Callable[[], RetryAdapter], adapter: RetryAdapter) -> None:
-        self._make = make
+    def __init__(self, adapter: RetryAdapter, mounted: str) -> None:
+        adapter.share_strategy()
         self.config: RetryConfig = adapter.retry_config
         self.strategy: RetryStrategy = adapter.strategy
-        self._addresses = adapter.addresses
+        self.mounted: str = mounted
+        self._adapter = adapter
+        self._left_alone: dict[str, object] = {}
+
+    @property
+    def left_alone(self) -> tuple[str, ...]:
+        """A sentence for each class of adapter that was left alone; the log says each once, at ``INFO``."""
+        return tuple(self._left_alone)
 
     def equip(self, session: requests.Session) -> None:
-        """Replace each plain ``HTTPAdapter`` of a session."""
+        """Replace each plain ``HTTPAdapter`` of a new session, and from now on those that are mounted on it."""
         from requests.adapters import HTTPAdapter  # already imported by the session's maker
 
-        plain = [prefix for prefix, adapter in session.adapters.items() if type(adapter) is HTTPAdapter]
-        if plain:
-            adapter = self._make()
-            adapter.share_strategy()
-            adapter.share_addresses(self._addresses)
-            for prefix in plain:
-                session.adapters[prefix] = adapter
+        vars(session)[MARK] = True
+        made = None
+        for prefix, adapter in session.adapters.items():
+            if type(adapter) is HTTPAdapter:
+                made = made or self._take_over(adapter)
+                session.adapters[prefix] = made
+            else:
+                self.reach(adapter)
+
+    def reach(self, adapter: Any) -> None:
+        """Make an adapter retry that somebody mounts, or say why it is left alone."""
+        from .errors import RetryConfigError, RetryConfigWarning
+        from .sending.combined import objection, retries_nothing
+
+        if isinstance(adapter, type(self._adapter)) or not self.config.enabled:
+            return
+        why = objection(adapter, type(self._adapter), self.mounted)
+        if why is None:
+            try:
+                self._take_over(adapter, None if retries_nothing(adapter.max_retries) else adapter.max_retries)
+            except (RetryConfigError, RetryConfigWarning, TypeError) as refusal:
+                why = f", which cannot be combined: {refusal}"
+        if why is not None:
+            self._leave(adapter, why)
+
+    def _take_over(self, adapter: Any, own: Any = None) -> Any:
+        from .sending.combined import take_over
+
+        policy = {**self._adapter._policy(), "_addresses": self._adapter.addresses}
+        return take_over(adapter, type(self._adapter), policy, own)
+
+    def _leave(self, adapter: BaseAdapter, why: str) -> None:
+        from .checks import is_first
+        from .observing.log import log_left_alone
+
+        sentence = f"{_owner(adapter)}'s {type(adapter).__qualname__}{why}"
+        if len(self._left_alone) < MOST_LEFT_ALONE and is_first(self._left_alone, sentence):
+            log_left_alone(sentence)
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.strategy!r}>"
+        left = f"; left alone: {'; '.join(self._left_alone)}" if self._left_alone else ""
+        return f"<{type(self).__name__} {self.strategy!r}{left}>"
+
+
+def _owner(adapter: BaseAdapter) -> str:
+    """Return the package that an adapter belongs to: that of its class, or else the one that mounts it."""
+    frame: FrameType | None = sys._getframe(1)
+    package = type(adapter).__module__.partition(".")[0]
+    while package in ("requests", __package__) and frame is not None:
+        package = frame.f_globals.get("__name__", "").partition(".")[0]
+        frame = frame.f_back
+    return "the program" if package == "__main__" else package
 
 
 class _Later:
@@ -116,39 +169,56 @@ class _Later:
         global _current
         with _lock:
             if _current is self:
-                _current = _prepare(None, None, {})
+                _current = _prepare(
+                    None, None, {}, None, default="plain"
+                )  # nobody can mount an adapter in a program as it is
             return _current  # another thread may have replaced it, or uninstalled it
 
 
 _lock = threading.RLock()
 _current: Installation | _Later | None = None
-_plain: Any = None
-"""The original ``Session.__init__``; None while nothing is installed."""
-_wrapper: Any = None
+_wrapped: dict[str, tuple[Any, Any]] = {}
+"""Each method of ``Session`` that is replaced while something is installed: the original one, and ours."""
+
+MARK = "_retries_are_installed"
+"""The attribute of a session that was made while something was installed."""
+
+MOST_LEFT_ALONE = 100
 
 
 def install(
-    *, config: RetryConfig | None = None, strategy: RetryStrategy | None = None, **options: Unpack[RetryOptions]
+    *,
+    config: RetryConfig | None = None,
+    strategy: RetryStrategy | None = None,
+    mounted: str | None = None,
+    **options: Unpack[RetryOptions],
 ) -> Installation:
     """Give every ``requests.Session`` made from now on the adapter, also in other people's code.
 
     That includes subclasses, ``requests.get`` and the like. All sessions share one strategy, and so its quota. Existing
-    sessions, and adapters mounted by others, stay as they are. Another call changes the policy for later sessions;
-    without arguments it changes nothing.
+    sessions stay as they are. Another call changes the policy for later sessions; without arguments it changes nothing.
+
+    An adapter that somebody mounts on such a session, as SDKs do, is made to retry if ``mounted`` says so. It stays the
+    same object, with its pools, its TLS context and its attributes; its class inherits from its own class and from
+    :class:`RetryAdapter`. One with a ``send`` or a subclass of urllib3's ``Retry`` of its own is always left alone.
+    ``Installation.left_alone`` and the log name those that were.
 
     :param config: the policy; without it, and without options, that of the environment.
     :param strategy: any retry strategy, in place of ``mode``.
+    :param mounted: ``"plain"``: an adapter that retries nothing by itself gets this policy; ``"all"``: also, the
+        urllib3 ``Retry`` of one that retries is translated, as its own policy; ``"none"``: adapters that others mount
+        stay as they are. None: the value of ``SMITHY_RETRY_MOUNTED``, or ``"none"``.
     :param options: any option of :class:`RetryConfig`.
     :returns: the installation in force.
     :raises RetryConfigError: for a bad option.
     """
     global _current
     with _lock:
-        if isinstance(_current, Installation) and config is None and strategy is None and not options:
+        nothing_given = config is None and strategy is None and mounted is None and not options
+        if isinstance(_current, Installation) and nothing_given:
             return _current
-        _current = installation = _prepare(config, strategy, dict(options))
-        if not is_wrapped():
-            _wrap()
+        _current = installation = _prepare(config, strategy, dict(options), mounted)
+        _wrap()
         return installation
 
 
@@ -161,26 +231,25 @@ def install_later(refuse: Callable[[RetryConfigError], None]) -> None:
     with _lock:
         if _current is None:
             _current = _Later(refuse)
-        if not is_wrapped():
-            _wrap()
+        _wrap()
 
 
 def uninstall() -> None:
     """Undo :func:`install` for sessions made from now on; do nothing if it is not in force.
 
-    Sessions made in between keep their adapter.
+    Sessions made in between keep their adapters.
     """
-    global _current, _plain, _wrapper
+    global _current
     with _lock:
         _current = None
-        if is_wrapped():
-            _sessions().__init__ = _plain  # type: ignore[method-assign]
-            _plain = _wrapper = None
+        for name in list(_wrapped):
+            if is_wrapped(name):
+                setattr(_sessions(), name, _wrapped.pop(name)[0])
 
 
-def is_wrapped() -> bool:
-    """Return True if ``Session.__init__`` is ours; under another library's wrapper, ours stays and does nothing."""
-    return _sessions().__init__ is _wrapper
+def is_wrapped(name: str = "__init__") -> bool:
+    """Return True if a method of ``Session`` is ours; under another library's wrapper, ours stays and does nothing."""
+    return name in _wrapped and getattr(_sessions(), name) is _wrapped[name][1]
 
 
 def _sessions() -> type[requests.Session]:
@@ -199,23 +268,32 @@ if hasattr(os, "register_at_fork"):  # pragma: no branch - absent only where the
     os.register_at_fork(after_in_child=_renew_lock)  # a child inherits no lock that another thread held
 
 
-def _prepare(config: RetryConfig | None, strategy: RetryStrategy | None, options: dict[str, Any]) -> Installation:
+def _prepare(
+    config: RetryConfig | None,
+    strategy: RetryStrategy | None,
+    options: dict[str, Any],
+    mounted: str | None,
+    default: str = "none",
+) -> Installation:
     from .adapter import RetryAdapter  # keeps the import of the package cheap
+    from .config.sources import mounted_of
 
-    first = RetryAdapter(config=config, strategy=strategy, **options)
-    if strategy is None:
-        # The strategy has the whole policy, including the environment's part.
-        make = functools.partial(RetryAdapter, strategy=first.strategy)
-    else:
-        make = functools.partial(RetryAdapter, config=config, strategy=strategy, **options)
-    return Installation(make, first)
+    adapter = RetryAdapter(config=config, strategy=strategy, **options)
+    policy = adapter.retry_config
+    environ = os.environ if policy.trust_env and policy.enabled else {}
+    return Installation(adapter, mounted_of(mounted, environ, default=default))
 
 
 def _wrap() -> None:
-    global _plain, _wrapper
     sessions = _sessions()
-    plain = sessions.__init__
+    for name, ours in (("__init__", _init), ("mount", _mount)):
+        if not is_wrapped(name):
+            plain = getattr(sessions, name)
+            _wrapped[name] = plain, ours(plain)
+            setattr(sessions, name, _wrapped[name][1])
 
+
+def _init(plain: Any) -> Any:
     @functools.wraps(plain)
     def __init__(self: requests.Session, *args: Any, **kwargs: Any) -> None:
         plain(self, *args, **kwargs)
@@ -223,5 +301,15 @@ def _wrap() -> None:
         if installation is not None:
             installation.equip(self)
 
-    _plain, _wrapper = plain, __init__
-    sessions.__init__ = __init__  # type: ignore[method-assign]
+    return __init__
+
+
+def _mount(plain: Any) -> Any:
+    @functools.wraps(plain)
+    def mount(self: requests.Session, prefix: str, adapter: BaseAdapter) -> None:
+        installation = _current
+        if MARK in vars(self) and isinstance(installation, Installation):
+            installation.reach(adapter)
+        plain(self, prefix, adapter)
+
+    return mount

@@ -7,26 +7,33 @@ without a line of ours, and signals. No extra is needed.
 from __future__ import annotations
 
 import builtins
-import contextlib
-import functools
 import io
 import os
-import pkgutil
-import runpy
 import sys
-from collections.abc import Callable, Sequence
-from importlib.machinery import ModuleSpec
-from types import CodeType, ModuleType, TracebackType
-from typing import Any
+from types import ModuleType
 
-from .errors import RetryConfigError
+TYPE_CHECKING = False  # as in typing: a program that does not use requests pays for no import that it does not make
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from importlib.machinery import ModuleSpec
+    from types import CodeType, TracebackType
+    from typing import Any, TypeAlias
+
+    from .errors import RetryConfigError
+
+    Then: TypeAlias = Callable[[ModuleType], None]
 
 USAGE = """\
-usage: python -m requests_smithy_retry run program [argument ...]
-       python -m requests_smithy_retry run -m module [argument ...]
+usage: python -m requests_smithy_retry run [option] program [argument ...]
+       python -m requests_smithy_retry run [option] -m module [argument ...]
 
 Run a Python program, with retries in every requests session that it makes. The policy comes from the environment:
 SMITHY_RETRY_MAX_ATTEMPTS=5 and so on. It also holds in processes that the program starts with multiprocessing.
+
+option:
+  --mounted=plain  Adapters that the program or its libraries mount get retries if they retry nothing (the default).
+  --mounted=all    The retries of other adapters are taken over, too.
+  --mounted=none   Adapters that are mounted stay as they are.
 """
 
 SPAWNING = ("multiprocessing.spawn", "loky.backend.spawn", "joblib.externals.loky.backend.spawn")
@@ -48,16 +55,15 @@ finally:
 KEPT: list[ModuleType] = []
 """Our own ``__main__`` module, kept alive while the program has that name."""
 
-Then = Callable[[ModuleType], None]
-
 
 def run(arguments: Sequence[str]) -> int:
     """Install the adapter and run a program.
 
-    :param arguments: ``program args...`` or ``-m module args...``.
+    :param arguments: ``[--mounted=...] program args...`` or ``[--mounted=...] -m module args...``.
     :returns: 0 after the program's end, 2 for bad usage or a bad policy.
     :raises BaseException: the program's own exception, ``SystemExit`` included.
     """
+    mounted, arguments = _mounted(arguments)
     is_module = arguments[:1] == ["-m"]
     rest = list(arguments[1:] if is_module else arguments)
     program = rest[0] if rest else ""
@@ -67,12 +73,14 @@ def run(arguments: Sequence[str]) -> int:
     if not program or (not is_module and program.startswith("-")):
         sys.stderr.write(USAGE)
         return 2
-    if not _is_good_policy():
+    if not _is_good_policy(mounted):
         return 2
     install_when_needed()
     sys.argv[:] = rest
     try:
         if is_module:
+            import runpy
+
             _first_on_path(os.getcwd())
             runpy.run_module(program, run_name="__main__", alter_sys=True)
         else:
@@ -146,7 +154,7 @@ class _Finder:
             execute(module)
             if module.__name__ == self.name:
                 vars(loader).pop("exec_module", None)
-                with contextlib.suppress(ValueError):  # the program may have replaced the list
+                if self in sys.meta_path:  # the program may have replaced the list
                     sys.meta_path.remove(self)
                 for then in self.calls:
                     then(module)
@@ -167,15 +175,32 @@ def _refuse(refusal: RetryConfigError) -> None:
     sys.exit(2)
 
 
-def _is_good_policy() -> bool:
-    """Check the environment before the program starts."""
-    if not any(name.startswith("SMITHY_RETRY_") for name in os.environ):
+def _mounted(arguments: Sequence[str]) -> tuple[str | None, Sequence[str]]:
+    """Return the value of ``--mounted``, None without it, and the arguments that follow."""
+    first, *rest = arguments or [""]
+    name, equals, value = first.partition("=")
+    if name != "--mounted":
+        return None, arguments
+    return (value, rest) if equals else ("".join(rest[:1]), rest[1:])
+
+
+def _is_good_policy(mounted: str | None = None) -> bool:
+    """Check the environment before the program starts.
+
+    :param mounted: the value of ``--mounted``, which replaces that of the environment, for child processes as well.
+    """
+    if mounted is None and not any(name.startswith("SMITHY_RETRY_") for name in os.environ):
         return True
 
     from .config.retry_config import RetryConfig
+    from .config.sources import MOUNTED, mounted_of
+    from .errors import RetryConfigError
 
     try:
-        RetryConfig.from_environment()
+        if mounted is not None:
+            os.environ[MOUNTED] = mounted_of(mounted, os.environ, "--mounted")
+        if RetryConfig.from_environment().enabled:
+            mounted_of(None, os.environ)
     except RetryConfigError as refusal:
         _tell(refusal)
         return False
@@ -188,6 +213,8 @@ def _tell(refusal: RetryConfigError) -> None:
 
 def _cover_children(spawning: Any) -> None:
     """Make each process that is started without fork begin with :func:`install_when_needed`."""
+    import functools
+
     plain = spawning.get_preparation_data
 
     @functools.wraps(plain)
@@ -215,7 +242,7 @@ class _Begin:
 def _run_file(program: str) -> int:
     """Run a file, or the ``__main__`` of a folder or an archive, with the same ``sys.path`` as python."""
     path = os.path.abspath(program)
-    importer: Any = pkgutil.get_importer(path)
+    importer = _importer_of(path)
     if importer is not None:
         spec = importer.find_spec("__main__")
         if spec is None:
@@ -227,12 +254,29 @@ def _run_file(program: str) -> int:
         return 0
     _first_on_path(os.path.dirname(os.path.realpath(program)))
     with io.open_code(path) as file:
-        code = pkgutil.read_code(file)  # compiled code; anything else gives None
-    if code is None:
-        with io.open_code(path) as file:
-            code = compile(file.read(), path, "exec", dont_inherit=True)
-    _run_code(code, __file__=path, __cached__=None)
+        content = file.read()
+    _run_code(_compiled(content) or compile(content, path, "exec", dont_inherit=True), __file__=path, __cached__=None)
     return 0
+
+
+def _importer_of(path: str) -> Any:
+    """Return the importer of a folder or an archive; None for a file. ``pkgutil`` has it, but is slow to import."""
+    for hook in sys.path_hooks:
+        try:
+            return hook(path)
+        except ImportError:  # noqa: PERF203 - a handful of hooks, once
+            continue
+    return None
+
+
+def _compiled(content: bytes) -> CodeType | None:
+    """Return the code of a compiled file; None for another."""
+    if content[2:4] != b"\r\n":  # a compiled file's magic number ends so
+        return None
+    import pkgutil
+
+    code: CodeType | None = pkgutil.read_code(io.BytesIO(content))  # None: a text that begins in the same way
+    return code
 
 
 def _run_code(code: CodeType, **names: object) -> None:
@@ -279,5 +323,7 @@ def _beyond_ours(trace: TracebackType | None) -> TracebackType | None:
 
 
 def _is_ours(filename: str) -> bool:
+    import runpy
+
     here = os.path.dirname(__file__)
     return filename in (os.path.join(here, "__main__.py"), __file__, "<frozen runpy>", runpy.__file__)

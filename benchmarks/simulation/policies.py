@@ -6,6 +6,7 @@ make at most three attempts, so that what differs is when they do not.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from urllib3.exceptions import MaxRetryError, ReadTimeoutError
@@ -145,7 +146,7 @@ class Smithy(Policy):
         return token.retry_delay, token
 
     def succeeded(self, state: Any, latency: float) -> None:
-        self.strategy.record_success(token=state.answered(latency, CLIENT_TIMEOUT))
+        self.strategy.record_success(token=replace(state, latency=latency, timeout=CLIENT_TIMEOUT))
 
 
 class Counting(Policy):

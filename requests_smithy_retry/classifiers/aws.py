@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..pacing.server_hints import AMZ_HEADER, parse_integer
-from .actions import ErrorKind, RetryAction, RetryIndicated, RetryReason
+from .actions import NO_ACTION, ErrorKind, RetryAction, RetryIndicated, RetryReason
 from .outcome import Outcome
 from .protocol import RetryClassifierPriority
 
@@ -170,7 +170,7 @@ class AwsErrorCodeClassifier:
         """Judge by the code in the header or in the body."""
         response = outcome.response
         if response is None or response.status_code < 400:
-            return RetryAction.no_action_indicated()
+            return NO_ACTION
         floor = _floor(response.headers.get(AMZ_HEADER))
         source = None if floor is None else AMZ_HEADER
         code = code_of(outcome)
@@ -180,7 +180,7 @@ class AwsErrorCodeClassifier:
             return RetryAction.retry_indicated(RetryReason(ErrorKind.TRANSIENT, floor, source))
         if floor is not None and isinstance(previous, RetryIndicated):
             return RetryIndicated(dataclasses.replace(previous.reason, retry_after=floor, retry_after_source=source))
-        return RetryAction.no_action_indicated()
+        return NO_ACTION
 
 
 def code_of(outcome: Outcome) -> str | None:

@@ -73,9 +73,9 @@ def classify(classifiers: Iterable[RetryClassifier], outcome: Outcome) -> Classi
     :raises RuntimeError: if a classifier raises :class:`RetryError`, which is a strategy's refusal.
     """
     action: RetryAction = NO_ACTION
-    votes = []
+    votes, is_success = [], outcome.is_success
     for item in classifiers:
-        if outcome.is_success and not sees_successes(item):
+        if is_success and not sees_successes(item):
             continue
         verdict = _ask(item, outcome, action)
         if verdict is None:

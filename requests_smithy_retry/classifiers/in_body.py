@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..checks import is_finite, safe_repr
-from .actions import ErrorKind, RetryAction, RetryReason
+from .actions import NO_ACTION, ErrorKind, RetryAction, RetryReason
 from .outcome import BODY_PREFIX, Outcome
 from .protocol import RetryClassifierPriority
 
@@ -64,25 +64,25 @@ class ErrorInBodyClassifier:
         """Judge by the body."""
         response = outcome.response
         if response is None or "json" not in str(response.headers.get("content-type", "")).lower():
-            return RetryAction.no_action_indicated()
+            return NO_ACTION
         body = outcome.body_prefix
         if len(body) >= BODY_PREFIX or not any(word in body for word in self.words):
-            return RetryAction.no_action_indicated()
+            return NO_ACTION
         try:
             document = json.loads(body, parse_int=_whole_number)
         except (ValueError, RecursionError):
-            return RetryAction.no_action_indicated()
+            return NO_ACTION
         try:
             found = self.predicate(document)
         except (LookupError, TypeError, AttributeError):
-            return RetryAction.no_action_indicated()
+            return NO_ACTION
         return self._action(found)
 
     def _action(self, found: object) -> RetryAction:
         if isinstance(found, RetryAction):
             return found
         if found is None or found is False:
-            return RetryAction.no_action_indicated()
+            return NO_ACTION
         if found is True:
             return RetryAction.retryable_error(self.kind)
         if is_finite(found) and found >= 0:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ..checks import safe_repr
-from .actions import ErrorKind, RetryAction, RetryReason
+from .actions import NO_ACTION, ErrorKind, RetryAction, RetryReason
 from .outcome import HasFault, Outcome, floor_of
 from .protocol import RetryClassifierPriority
 
@@ -55,7 +55,7 @@ def verdict_of(error: BaseException | None) -> RetryAction:
         return _indicated(ErrorKind.THROTTLING if throttled else ErrorKind.TRANSIENT, error, safe=True)
     if isinstance(error, HasFault) and error.fault == "server":
         return _indicated(ErrorKind.SERVER, error, safe=False)
-    return RetryAction.no_action_indicated()
+    return NO_ACTION
 
 
 def _indicated(kind: ErrorKind, error: BaseException, *, safe: bool) -> RetryAction:

@@ -9,7 +9,7 @@ from ..checks import Refused, status_codes
 from ..errors import RetryConfigError
 from ..pacing.announced import DIALECTS, RateLimitDialect, announced_in
 from ..pacing.server_hints import read_hint
-from .actions import ErrorKind, RetryAction, RetryIndicated, RetryReason
+from .actions import NO_ACTION, ErrorKind, RetryAction, RetryIndicated, RetryReason
 from .outcome import Outcome
 from .protocol import RetryClassifierPriority
 
@@ -76,12 +76,12 @@ class HttpStatusCodeClassifier:
         if status in self.codes:
             return verdict_on_status(status)
         if self.dialects is None or TOO_MANY_REQUESTS not in self.codes:
-            return RetryAction.no_action_indicated()
+            return NO_ACTION
         if status == FORBIDDEN:
             return _verdict_on_forbidden(outcome, self.dialects)
         if status == CONTENT_TOO_LARGE and _has_hint(outcome):
             return RetryAction.transient_error()
-        return RetryAction.no_action_indicated()
+        return NO_ACTION
 
 
 def _has_hint(outcome: Outcome) -> bool:
@@ -96,7 +96,7 @@ def _verdict_on_forbidden(outcome: Outcome, dialects: Collection[RateLimitDialec
         return RetryAction.throttling_error()
     words = RATE_LIMIT_WORDS.search(outcome.body_prefix)
     if words is None:
-        return RetryAction.no_action_indicated()
+        return NO_ACTION
     if words[0].lower() != SECONDARY_LIMIT:
         return RetryAction.throttling_error()
     return RetryIndicated(RetryReason(ErrorKind.THROTTLING, SECONDARY_WAIT, "secondary rate limit"))
@@ -118,7 +118,7 @@ class HintedStatusClassifier:
         """Judge by the status and the presence of the header."""
         response = outcome.response
         if response is None or response.status_code not in self.codes or "Retry-After" not in response.headers:
-            return RetryAction.no_action_indicated()
+            return NO_ACTION
         return verdict_on_status(response.status_code)
 
 
@@ -144,4 +144,4 @@ class IdempotencyKeyClassifier:
                 return RetryAction.transient_error()
             if outcome.status == OTHER_PAYLOAD:
                 return RetryAction.retry_forbidden("the idempotency key was used with another payload")
-        return RetryAction.no_action_indicated()
+        return NO_ACTION

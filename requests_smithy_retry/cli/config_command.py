@@ -7,7 +7,7 @@ import json
 
 import click
 
-from ..config.report import WorstCase, as_table, waits_for_service
+from ..config.report import WorstCase, as_table, is_set, waits_for_service
 from ..config.retry_config import RetryConfig
 from ..config.sources import VARIABLES
 from ..config.text_values import parse_text
@@ -27,13 +27,14 @@ IN_VAIN = "most retries in vain, per scope of a process"
 
 
 @click.command()
+@click.option("--all", "show_all", is_flag=True, help="Show every option, not only those that were set.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--aws-config", metavar="PROFILE", is_flag=False, flag_value="true", help="Also read the AWS settings.")
 @click.argument("options", nargs=-1, metavar="[OPTION=VALUE]...")
-def config(as_json: bool, aws_config: str | None, options: tuple[str, ...]) -> None:
-    """Show the effective policy, the source of every value, and the worst case.
+def config(show_all: bool, as_json: bool, aws_config: str | None, options: tuple[str, ...]) -> None:
+    """Show the options that were set, the source of each value, and the worst case.
 
-    Each OPTION=VALUE stands for an option given in code, for instance max_attempts=5.
+    JSON always has every option. Each OPTION=VALUE stands for an option given in code, for instance max_attempts=5.
     """
     if aws_config is not None:
         options = (*options, f"aws_config={aws_config}")
@@ -41,11 +42,13 @@ def config(as_json: bool, aws_config: str | None, options: tuple[str, ...]) -> N
         resolved = RetryConfig.from_environment(**dict(map(option_of, options)))
     except RetryConfigError as refusal:
         raise click.UsageError(str(refusal)) from None
-    click.echo(as_json_text(resolved) if as_json else as_text(resolved))
+    click.echo(as_json_text(resolved) if as_json else as_text(resolved, show_all=show_all))
 
 
-def as_text(resolved: RetryConfig) -> str:
+def as_text(resolved: RetryConfig, *, show_all: bool) -> str:
     """Return the policy and its worst case as tables."""
+    settings = [item for item in resolved.settings() if show_all or is_set(item)]
+    policy = as_table(settings) if settings else "every option has its default (--all shows them)"
     worst = resolved.worst_case()
     rows = [
         *((words, _amount(worst, name)) for name, words in LINES.items()),
@@ -54,7 +57,7 @@ def as_text(resolved: RetryConfig) -> str:
     ]
     width = max(len(words) for words, _ in rows)
     lines = [f"{words:<{width}}  {value}" for words, value in rows]
-    return "\n".join([as_table(resolved.settings()), "", "worst case of one operation", *lines])
+    return "\n".join([policy, "", "worst case of one operation", *lines])
 
 
 def as_json_text(resolved: RetryConfig) -> str:

@@ -52,6 +52,7 @@ class Teller(RetryListener):
 @click.option("--method", default="GET", show_default=True, help="The request's method.")
 @click.option("--header", "headers", multiple=True, callback=header_of, help="A header of the request. Repeatable.")
 @click.option("--data", help="The request's body.")
+@click.option("--plot", is_flag=True, help="At the end, draw the attempts and the waits on a time axis.")
 @click.argument("url")
 @click.argument("options", nargs=-1, metavar="[OPTION=VALUE]...")
 @click.pass_context
@@ -60,6 +61,7 @@ def try_url(
     method: str,
     headers: tuple[tuple[str, str], ...],
     data: str | None,
+    plot: bool,
     url: str,
     options: tuple[str, ...],
 ) -> None:
@@ -79,7 +81,10 @@ def try_url(
         except (requests.exceptions.RequestException, ValueError) as error:  # http.client: a method with a blank
             outcome = error
     history = retry_history(outcome)
-    click.echo(_ending(outcome) if history is None else history.sentence)
+    if history is None:
+        click.echo(_ending(outcome))
+    else:
+        click.echo(f"\n{history.plot()}" if plot else history.sentence)
     context.exit(exit_of(history, outcome))
 
 

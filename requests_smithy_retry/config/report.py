@@ -65,10 +65,14 @@ def as_table(settings: Iterable[Setting]) -> str:
     return "\n".join(f"{name:<{widths[0]}}  {value:<{widths[1]}}  {source}" for name, value, source in rows)
 
 
+def is_set(setting: Setting) -> bool:
+    """Return False for a default."""
+    return not setting.source.startswith(("default", "from retry_spec"))
+
+
 def summary(settings: Iterable[Setting]) -> str:
     """Return one line: the options that were set, each with its source, and the most important defaults."""
-    defaults = ("default", "from retry_spec")
-    shown = (item for item in settings if item.name in ALWAYS_SHOWN or not item.source.startswith(defaults))
+    shown = (item for item in settings if item.name in ALWAYS_SHOWN or is_set(item))
     return ", ".join(f"{item.name}={item.value!r} [{item.source}]" for item in shown)
 
 

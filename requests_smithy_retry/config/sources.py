@@ -7,8 +7,9 @@ import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
-from ..checks import is_first, suggestion
-from ..errors import RetryConfigWarning
+from ..checks import Refused, is_first, suggestion
+from ..errors import RetryConfigError, RetryConfigWarning
+from .parsers import one_of
 from .retry_config import OPTIONS, RetryConfig
 from .text_values import parse_text
 
@@ -20,6 +21,11 @@ VARIABLES: dict[str, str] = {
 """Each variable and the option that it sets."""
 
 ENABLED = PREFIX + "ENABLED"
+
+MOUNTED = PREFIX + "MOUNTED"
+
+INSTALLING = frozenset({MOUNTED})
+"""The variables that ``install`` and ``run`` read; no option of an adapter."""
 
 _warned: dict[str, object] = {}
 """The variables that were warned about, so that each is warned about once."""
@@ -53,7 +59,9 @@ def from_environment(
 def warn_of_typos(environ: Mapping[str, str]) -> None:
     """Warn about variables with our prefix that set nothing: once per process and variable, with the nearest name."""
     for variable in environ:
-        if variable.startswith(PREFIX) and variable not in VARIABLES and is_first(_warned, variable):
+        if not variable.startswith(PREFIX) or variable in VARIABLES or variable in INSTALLING:
+            continue
+        if is_first(_warned, variable):
             warnings.warn(_typo(variable), RetryConfigWarning, stacklevel=2)
 
 
@@ -61,7 +69,27 @@ def _typo(variable: str) -> str:
     name = variable[len(PREFIX) :].lower()
     if name in OPTIONS and PREFIX + name.upper() not in VARIABLES:
         return f"{variable} sets nothing: the option {name!r} can only be set in code"
-    return f"{variable} sets nothing: {suggestion(variable.upper(), VARIABLES)}"
+    return f"{variable} sets nothing: {suggestion(variable.upper(), (*VARIABLES, *INSTALLING))}"
+
+
+_parse_mounted = one_of("none", "plain", "all")
+
+
+def mounted_of(value: Any, environ: Mapping[str, str], source: str = "code", *, default: str = "none") -> str:
+    """Return which of the adapters that a program mounts are made to retry: ``"none"``, ``"plain"`` or ``"all"``.
+
+    :param value: the value that was given; None: that of the environment, or the default.
+    :param environ: the environment variables.
+    :param source: where the value came from.
+    :param default: for neither.
+    :raises RetryConfigError: for any other value.
+    """
+    if value is None:
+        value, source = environ.get(MOUNTED, "").strip() or default, source_of(MOUNTED)
+    try:
+        return str(_parse_mounted(value))
+    except Refused as refusal:
+        raise RetryConfigError("mounted", value, source, str(refusal)) from None
 
 
 C = TypeVar("C", bound=RetryConfig)

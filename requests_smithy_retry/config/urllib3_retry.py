@@ -1,7 +1,7 @@
 """A urllib3 ``Retry`` as options of ours (contract 4.2). Works with urllib3 1.26 and 2.x; pure but for one warning.
 
 Counts, methods and statuses are the user's; backoff in its shape, quota, body rules and the treatment of long hints
-are ours. docs/explanation/differences-from-urllib3.md has every difference. The other way round, :class:`OptionsRetry`
+are ours. docs/howto/move-from-urllib3-retry.md has every difference. The other way round, :class:`OptionsRetry`
 says options of ours in urllib3's words.
 """
 
@@ -78,8 +78,9 @@ def not_honoured(retry: Retry) -> list[str]:
     return phrases
 
 
-def _refuse_overridden(retry: Retry) -> None:
-    overridden = [
+def overridden(retry: Retry) -> list[str]:
+    """List the methods of urllib3's own class that a ``Retry`` overrides: what they decide cannot be translated."""
+    return [
         name
         for name, method in vars(Retry).items()
         if not name.startswith("__")
@@ -87,13 +88,17 @@ def _refuse_overridden(retry: Retry) -> None:
         and callable(method)
         and (getattr(type(retry), name) is not method or name in vars(retry))
     ]
-    if overridden:
+
+
+def _refuse_overridden(retry: Retry) -> None:
+    found = overridden(retry)
+    if found:
         raise RetryConfigError(
             "max_retries",
             retry,
             "code",
             f"a urllib3 Retry that overrides no method is allowed, and {type(retry).__name__} overrides "
-            f"{', '.join(overridden)}: what they decide cannot be translated. Write a classifier (classifiers=...), a "
+            f"{', '.join(found)}: what they decide cannot be translated. Write a classifier (classifiers=...), a "
             "backoff strategy or a retry strategy instead, and give max_attempts",
         )
 

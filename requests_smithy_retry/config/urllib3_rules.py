@@ -71,14 +71,9 @@ def kind_of(outcome: Outcome) -> FailureKind:
 
 
 def count_failure(
-    rules: Urllib3Rules | None, failures: tuple[FailureKind, ...], outcome: Outcome
+    rules: Urllib3Rules, failures: tuple[FailureKind, ...], outcome: Outcome
 ) -> tuple[tuple[FailureKind, ...], str | None]:
-    """Return the operation's failures by kind with one more, and the sentence for a limit that it exceeds, or None.
-
-    Without rules nothing is counted.
-    """
-    if rules is None:
-        return failures, None
+    """Return the operation's failures by kind with one more, and the sentence for a limit that it exceeds, or None."""
     failures = (*failures, kind_of(outcome))
     return failures, rules.exceeded(failures)
 

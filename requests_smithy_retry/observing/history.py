@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ..classifiers.actions import RetryForbidden, RetryIndicated
+from ..classifiers.actions import NoActionIndicated, RetryForbidden, RetryIndicated
 from ..classifiers.fold import Vote
 from ..clock import SYSTEM_CLOCK, Clock
 from ..errors import StopReason
@@ -71,11 +71,11 @@ class AttemptRecord:
     @property
     def waits(self) -> str:
         """The waits before it as a phrase with a blank behind it; empty if there was none."""
-        told = f"after {self.delay:.3g} s ({self.delay_source}) " if self.delay else ""
-        if self.delay_source == "on_unauthorized":
-            told = "with new credentials "
-        told += f"and {self.permit_wait:.3g} s for a permit " if self.permit_wait else ""
-        told += f"and {self.gate_wait:.3g} s for a rate limit ({self.gate_source}) " if self.gate_wait else ""
+        waits = [f"{self.delay:.3g} s ({self.delay_source})"] if self.delay else []
+        waits += [f"{self.permit_wait:.3g} s for a permit"] if self.permit_wait else []
+        waits += [f"{self.gate_wait:.3g} s for a rate limit ({self.gate_source})"] if self.gate_wait else []
+        told = "with new credentials " if self.delay_source == "on_unauthorized" else ""
+        told += f"after {' and '.join(waits)} " if waits else ""
         return told
 
     @property
@@ -127,13 +127,14 @@ class RetryHistory:
         return f"gave up after attempt {count}{of}: {self.why}; last answer: {ending}"
 
     def explain(self) -> str:
-        """Return the whole story, with one line per attempt."""
+        """Return the whole story, with one line per attempt. Classifiers without an opinion are left out."""
         lines = []
         for item in self.attempts:
             if item.line_why:
                 lines.append(wait_text(self.scope, item.line_wait, item.line_why))
             took = "" if item.duration is None else f" in {item.duration:.3g} s"
-            votes = ", ".join(f"{vote.classifier}: {verdict_text(vote)}" for vote in item.votes)
+            heard = [vote for vote in item.votes if not isinstance(vote.action, NoActionIndicated)]
+            votes = ", ".join(f"{vote.classifier}: {verdict_text(vote)}" for vote in heard)
             paid = "" if item.quota_before is None else f", quota {item.quota_before:g} -> {item.quota_after:g}"
             at = "" if item.address is None else f" at {item.address}"
             lines.append(
@@ -159,6 +160,17 @@ class RetryHistory:
 
     def __str__(self) -> str:
         return self.sentence
+
+    def plot(self) -> str:
+        """Return the attempts on a time axis: ``.`` is a wait, ``#`` a failure, ``=`` the success."""
+        from .timeline import as_text
+
+        return as_text(self)
+
+    def _repr_html_(self) -> str:
+        from .timeline import as_html
+
+        return as_html(self)
 
 
 def wait_text(scope: str | None, seconds: float, why: str) -> str:

@@ -195,7 +195,7 @@ class Line:
 
     __slots__ = (
         *("_base", "_born", "_credit", "_firsts", "_firsts_at_birth", "_gap", "_last", "_slow_until", "_touched"),
-        *("down_since", "room", "successes", "waiters"),
+        *("down_since", "given_up", "outage", "room", "successes", "waiters"),
     )
 
     def __init__(self, now: float, *, room: int = WAITERS) -> None:
@@ -203,6 +203,10 @@ class Line:
         self.waiters: list[Waiter] = []
         self.successes: int = 0
         self.down_since: float | None = None
+        self.given_up: int = 0
+        """The operations that gave up in the outage that is known, if one is."""
+        self.outage: tuple[float, int] | None = None
+        """The seconds of an outage that is over, and the operations that gave up in it; until somebody tells of it."""
         self._gap: float | None = None
         self._base = 0.0
         self._firsts = 0
@@ -340,6 +344,15 @@ class Line:
         self._touched = now
         return self._note_success(now, latency, timeout, patience)
 
+    def gave_up(self, *, is_outage: bool) -> int:
+        """Count an operation that gave up in an outage that is known, and return its number; 0: none is known.
+
+        :param is_outage: it waited for the service in vain, or was not let wait, so an outage is known from now on.
+        """
+        if self.down_since is not None and (is_outage or self.given_up):
+            self.given_up += 1
+        return self.given_up
+
     def _catch_up(self, firsts: int, now: float) -> None:
         """Process the successes that were only counted: they were on their way when the trouble began."""
         new, self._firsts = firsts - self._firsts, firsts
@@ -350,6 +363,8 @@ class Line:
     def _note_success(self, now: float, latency: float, timeout: float | None, patience: float) -> bool:
         if self.down_since is not None:
             age, self.down_since = now - self.down_since, None
+            if self.given_up:
+                self.outage, self.given_up = (age, self.given_up), 0
             if age >= max(1.0, 2 * self.usual(now)):
                 longest = max([patience, *(each.terms.span(each.standing.began) for each in self.waiters)])
                 self._slow_until = max(self._slow_until, now + min(age, longest) / SHARE)
@@ -420,6 +435,7 @@ class Line:
         self._born = self._touched = now
         self._firsts_at_birth = self._firsts
         self.down_since = self._gap = None
+        self.given_up = 0
 
 
 def _began(waiter: Waiter) -> float:

@@ -8,59 +8,22 @@ to look again.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
-from typing import Any, Protocol
+from typing import Any
 
 from ..clock import SYSTEM_CLOCK, Clock, wait_on
 from ..forksafe import renew_lock_after_fork
 from .bucket import RetryQuota, TokenBucketSnapshot, is_full
 from .line import WAITERS, Failure, Go, Line, Refusal, Refused, Standing, Terms, Wait, Waiter
+from .outage import log_back
 from .payoff import PayoffTokenBucket
 from .scope_quota import FirstTry
 
 NAME_PATIENCE = 2.0
 """Seconds after which a name that never resolved is given up without a deadline: it is misspelt."""
-
-
-class LineBucket(Protocol):
-    """The interface that a line needs of the bucket behind it."""
-
-    @property
-    def first_tries(self) -> Iterator[int]:
-        """The counter of first-try successes; each one calls ``next`` on it."""
-        ...
-
-    @property
-    def plain(self) -> RetryQuota:
-        """The bucket as a user knows it."""
-        ...
-
-    def settle(self) -> int:
-        """Return the number of first-try successes so far."""
-        ...
-
-    def take(self, price: float = 1.0, *, spare: float = 0.0) -> bool:
-        """Pay for a retry, or take nothing and return False; ``spare`` tokens must be left after it."""
-        ...
-
-    def succeeded(self, spent: float, *, somebody_waits: bool = False) -> None:
-        """Take note of a success after retries that cost ``spent`` tokens, and of whether it lets a waiting one go."""
-        ...
-
-    def release(self, amount: float) -> None:
-        """Give back."""
-        ...
-
-    def renew(self) -> None:
-        """Refill it after a long time without use, as far as this client alone can decide that."""
-        ...
-
-    def snapshot(self) -> TokenBucketSnapshot:
-        """An immutable view."""
-        ...
 
 
 class CountedQuota:
@@ -70,16 +33,12 @@ class CountedQuota:
     """
 
     def __init__(self, quota: RetryQuota, *, reward: float = 0.0) -> None:
-        self.quota = quota
+        self.plain: RetryQuota = quota
         self.first_tries: count[int] = count()
         self._reward = reward
         self._settled = 0
         self._rewarded = 0
         self._firsts = 0
-
-    @property
-    def plain(self) -> RetryQuota:
-        return self.quota
 
     def settle(self) -> int:
         """Return the number of first-try successes so far. Called with the lock of the line held."""
@@ -90,25 +49,29 @@ class CountedQuota:
     def take(self, price: float = 1.0, *, spare: float = 0.0) -> bool:
         """Pay for a retry, or take nothing and return False."""
         self._pay_in()
-        return (not spare or self.quota.available >= price + spare) and self.quota.acquire(price)
+        return (not spare or self.plain.available >= price + spare) and self.plain.acquire(price)
 
     def succeeded(self, spent: float, *, somebody_waits: bool = False) -> None:  # noqa: ARG002
         """Give back what an operation's retries cost: other processes would miss it."""
-        self.quota.release(spent)
+        self.plain.release(spent)
 
     def release(self, amount: float) -> None:
-        self.quota.release(amount)
+        self.plain.release(amount)
 
     def _pay_in(self) -> None:
         new, self._rewarded = self._firsts - self._rewarded, self._firsts
         if new > 0 and self._reward:
-            self.quota.release(new * self._reward)
+            self.plain.release(new * self._reward)
 
     def renew(self) -> None:
         """Do nothing: other processes may have spent the missing tokens."""
 
     def snapshot(self) -> TokenBucketSnapshot:
-        return self.quota.snapshot()
+        return self.plain.snapshot()
+
+
+LineBucket = PayoffTokenBucket | CountedQuota
+"""A bucket that a line can stand before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +118,7 @@ class PatientQuota:
 
     __slots__ = (
         *("__weakref__", "_born", "_count", "_line", "_lock", "_name", "_room", "_timeout_of"),
-        *("bucket", "clock", "first_try", "lines", "retired"),
+        *("bucket", "clock", "first_try", "lines", "plain", "retired"),
     )
 
     counts_attempts = True
@@ -171,6 +134,8 @@ class PatientQuota:
         lines: set[Any] | None = None,
     ) -> None:
         self.bucket: LineBucket = PayoffTokenBucket() if bucket is None else bucket
+        self.plain: RetryQuota = self.bucket.plain
+        """The bucket without the line."""
         self.clock = clock
         self._room = room
         self._name = name
@@ -181,11 +146,6 @@ class PatientQuota:
         self.first_try: FirstTry
         self.renew_lock()
         renew_lock_after_fork(self)
-
-    @property
-    def plain(self) -> RetryQuota:
-        """The bucket without the line."""
-        return self.bucket.plain
 
     def begin(self) -> Standing:
         """Return the standing of an operation that begins now, for :meth:`failed` and :meth:`succeeded`."""
@@ -282,8 +242,10 @@ class PatientQuota:
         """Do nothing: polling once more is neither a failure nor the end of an operation."""
         return standing
 
-    def abandon(self, standing: Standing) -> None:
-        """Do nothing: tokens that were spent stay spent."""
+    def gave_up(self, *, is_outage: bool) -> int:
+        """Count an operation that gave up in an outage that is known, and return its number; 0: none is known."""
+        with self._lock:
+            return 0 if self._line is None else self._line.gave_up(is_outage=is_outage)
 
     def unsent(self, standing: Standing) -> None:
         """Give back the price of a retry that was not made."""
@@ -369,7 +331,10 @@ class PatientQuota:
                 timeout=timeout,
                 patience=patience,
             )
+            outage, self._line.outage = self._line.outage, None
             self._follow()
+        if outage is not None:
+            log_back(self._name, *outage)  # without the lock: a handler may send requests
         return is_alone
 
     def _first_try_in_trouble(self, attempt: tuple[float, Any]) -> None:

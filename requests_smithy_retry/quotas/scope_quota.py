@@ -56,8 +56,11 @@ class ScopeQuota(Protocol):
         """Take note that an operation succeeded."""
         ...
 
-    def abandon(self, standing: Standing) -> None:
-        """Take note that an operation failed for good."""
+    def gave_up(self, *, is_outage: bool) -> int:
+        """Count an operation that gave up in an outage that is known, and return its number; 0: none is known.
+
+        :param is_outage: it waited for the service in vain, so an outage is known from now on.
+        """
         ...
 
     def unsent(self, standing: Standing) -> None:
@@ -143,6 +146,10 @@ class PricedQuota:
         """Give nothing back after a final failure, and tell those that wait for the tokens."""
         if standing.loan is not None:
             standing.loan.write_off()
+
+    def gave_up(self, *, is_outage: bool) -> int:  # noqa: ARG002
+        """Return 0: a bucket knows of no outage."""
+        return 0
 
     def unsent(self, standing: Standing) -> None:
         """Give back the tokens of the last retry."""

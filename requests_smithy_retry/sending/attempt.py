@@ -1,4 +1,4 @@
-"""One attempt that was made: its outcome, its further use, and the release of its connection (contract 2.7)."""
+"""One attempt that was made: its outcome, its further use, and the release of its connection (contract 2.7, 13)."""
 
 from __future__ import annotations
 
@@ -8,34 +8,46 @@ import requests.exceptions
 from requests import PreparedRequest, Response
 
 from ..classifiers.transport_faults import forget_frames, is_timeout, is_transient, never_left
+from ..wire import Peeked, peek
 from ..wire.body import bytes_received
 from ..wire.state import this_thread
-from .held_response import HeldResponse, as_requests_error
+from .held_response import complete, hold, is_read, let_go
+from .replay import BodyChanged
+from .time_limits import TimeLimits, as_body_failure
 
 if TYPE_CHECKING:
     from ..wire.addresses import Peer
-    from .operation import Operation
-    from .time_limits import TimeLimits
+
+BROKEN = requests.exceptions.ChunkedEncodingError, requests.exceptions.ContentDecodingError
+"""The errors in a body that do not count in a redirect, whose body is not needed, as in requests."""
 
 
 class Attempt:
-    """One attempt. It owns its response, and so its connection, until it is let go or handed over."""
+    """One attempt. It owns its response, and so its connection, until it is let go or handed over.
 
-    __slots__ = ("error", "held", "is_lost", "peer", "received", "response", "started", "unwritten", "was_let_go")
+    :param started: when it began.
+    :param response: the response, or None; its body is looked at as little as possible.
+    :param error: the exception that was raised, or None.
+    """
+
+    is_success: bool = False
+    """There is a response below 400 and no error."""
+    unwritten: bool = False
+    """No byte of the request was written."""
+    peer: Peer | None = None
+    """The far end, where it is known."""
+    peeked: Peeked | None = None
+    """The beginning of a failed response's body, where it was looked at."""
+    is_lost: bool = False
+    """The response was let go before its body was known, so it cannot be handed over any more."""
+    was_let_go: bool = False
+    """Its connection was let go, because its operation waits for the service; its body is at hand."""
+    _is_examined = False
 
     def __init__(self, started: float, response: Response | None = None, error: Exception | None = None) -> None:
         self.started: float = started
         self.response = response
         self.error = error
-        self.unwritten: bool = False
-        """No byte of the request was written."""
-        self.peer: Peer | None = None
-        """The far end, where it is known."""
-        self.held: HeldResponse | None = None
-        self.is_lost: bool = False
-        """The response was let go before its body was known, so it cannot be handed over any more."""
-        self.was_let_go: bool = False
-        """Its connection was let go, because its operation waits for the service; its body is at hand."""
 
     def examine(self, request: PreparedRequest, limits: TimeLimits, *, preload: bool) -> None:
         """Name the error as ``requests`` does, and look at as much of a failed body as is at hand.
@@ -44,6 +56,7 @@ class Attempt:
         """
         response = self.response
         self.peer = this_thread.reached()
+        self.address: str | None = None if self.peer is None else self.peer.address
         if self.error is not None:
             self.unwritten = bool(this_thread.connecting is True or never_left(self.error))
             self.error = as_requests_error(self.error, response, limits, request)
@@ -53,24 +66,44 @@ class Attempt:
         self.received: int | None = bytes_received(response)
         if response is not None:
             response.request = request
-            self.held = HeldResponse(response, preload=preload)
-            if self.held.forgives(self.error):
+            self._preload, self._is_examined = preload, True
+            if isinstance(self.error, BROKEN) and response.is_redirect:
                 self.error = None
-            if self.error is None and not self.held.look():
-                self.error = self.held.read(limits)
+            if self.error is None and not self._look(response):
+                self.error = self._read(response, limits)
+            self.is_success = self.error is None and response.status_code < 400
+
+    def _look(self, response: Response) -> bool:
+        """Look at the beginning of a failed response's body. False: it cannot be looked at, only read.
+
+        True: there is nothing to read now, or ``peeked`` has what is there.
+        """
+        if response.status_code < 400 or not self._preload:
+            return True
+        self.peeked = peek(response)
+        return self.peeked is not None
+
+    @property
+    def _is_unknown(self) -> bool:
+        """True if the end of the body is long, late or broken, and must be read if the response is the last one."""
+        return self.peeked is not None and not self.peeked.whole
+
+    def _read(self, response: Response, limits: TimeLimits, *, for_hooks: bool = True) -> Exception | None:
+        """Read the body to its end, and return the error in it, which is then the attempt's failure."""
+        request = response.request
+        try:
+            complete(response, request if for_hooks else None)
+        except Exception as error:
+            return as_requests_error(error, response, limits, request)
+        return None
 
     def read_rest(self, limits: TimeLimits) -> bool:
         """Read the long or late rest of a body whose response is final; return True if that failed."""
-        if self.held is None or not self.held.is_unknown:
+        if self.response is None or not self._is_unknown:
             return False
-        self.error = self.held.read(limits)
+        self.error = self._read(self.response, limits)
         self.unwritten = False
         return self.error is not None
-
-    @property
-    def address(self) -> str | None:
-        """The address that the request went to; None if it is not known."""
-        return None if self.peer is None else self.peer.address
 
     def blame(self, tried: set[tuple[str, str]]) -> None:
         """Have the memory of addresses know of a failure.
@@ -93,45 +126,96 @@ class Attempt:
             del error, response  # an error's traceback refers to this frame
 
     @property
-    def is_success(self) -> bool:
-        """Return True if there is a response below 400 and no error."""
-        return self.error is None and self.response is not None and self.response.status_code < 400
-
-    @property
     def prefix(self) -> bytes | None:
         """The beginning of a body that was not read whole."""
-        peeked = None if self.held is None or self.error is not None else self.held.peeked
-        return None if peeked is None else peeked.prefix
+        return None if self.peeked is None or self.error is not None else self.peeked.prefix
 
     def let_go(self, limits: TimeLimits, *, keep: bool) -> bool:
         """Let go of its connection while the operation waits, and may yet end with this response. False: it cannot."""
-        if self.held is not None and not self.was_let_go:
-            if self.error is None and not self.held.outlives_connection(limits):
+        response = self.response
+        if response is not None and not self.was_let_go:
+            if self.error is None and not self._outlives_connection(response, limits):
                 return False
-            self.held.discard(keep=keep)
+            self._let_go(response, keep=keep)
             self.was_let_go = True
         return True
 
-    def discard(self, operation: Operation, *, keep: bool) -> None:
-        """Discard it, because a retry follows."""
-        if self.held is not None and not self.was_let_go:
-            # A permit may be refused after the wait, when there is nothing left to read.
-            self.is_lost = operation.may_be_refused_later and not self.held.outlives_connection(operation.limits)
-            self.held.discard(keep=keep)
+    def discard(self, limits: TimeLimits, *, keep: bool, may_be_refused: bool) -> None:
+        """Discard it, because a retry follows.
+
+        :param limits: the operation's.
+        :param keep: keep the connection.
+        :param may_be_refused: the strategy may still refuse to send the retry after its wait, so that this response
+            would be the last one.
+        """
+        response = self.response
+        if response is not None and not self.was_let_go:
+            self.is_lost = may_be_refused and not self._outlives_connection(response, limits)
+            self._let_go(response, keep=keep)
         if self.error is not None:
             forget_frames(self.error)
 
-    def keep(self, operation: Operation, *, raises: bool) -> None:
-        """Prepare it for the caller, because it is the last one."""
-        if self.held is not None:
-            self.held.hand_over(operation.limits, is_broken=self.error is not None, is_raised=raises)
+    def _let_go(self, response: Response, *, keep: bool) -> None:
+        """Let the connection go. A short body stays with the response, in case a listener kept it."""
+        if self.peeked is not None and self.peeked.whole:
+            hold(response, self.peeked.prefix)
+        let_go(response.raw, keep=keep)
+        _close(response)
+
+    def _outlives_connection(self, response: Response, limits: TimeLimits) -> bool:
+        """Return True if the whole body is there once the connection is let go; an unread one is looked at for it."""
+        if not self._preload:
+            self._preload = True
+            if not self._look(response):
+                return self._read(response, limits, for_hooks=False) is None
+        return not self._is_unknown and (self.peeked is not None or is_read(response))
+
+    def keep(self, limits: TimeLimits, *, raises: bool) -> None:
+        """Prepare it for the caller, because it is the last one.
+
+        :param limits: the operation's, which end here for a body that the caller reads.
+        :param raises: the caller gets an exception that carries the response. A caller who wanted to stream it never
+            enters the ``with`` block that would have let go of its connection.
+        """
+        response = self.response
+        if response is None:
+            return
+        if self.error is not None or (raises and not self._is_read_out(response, limits)):
+            self.close()
+        elif not self._preload:
+            limits.lift(response)
+
+    def _is_read_out(self, response: Response, limits: TimeLimits) -> bool:
+        """Read the body, unless it is wanted unread and is neither short nor there; return True if it is read."""
+        if not self._preload:
+            self._preload = True
+            self._look(response)
+            if self._is_unknown:
+                return False
+        return self._read(response, limits, for_hooks=False) is None
 
     def close(self) -> None:
-        if self.held is not None:
-            self.held.close()
-        elif self.response is not None:
-            self.response.close()
+        """Close the response and its connection."""
+        if self.response is not None:
+            if self._is_examined:
+                let_go(self.response.raw, keep=False)
+            _close(self.response)
 
     def forget(self) -> None:
         """Drop all references: the tracebacks of attempts would keep it alive."""
-        self.response = self.error = self.held = None
+        self.response = self.error = None
+
+
+def _close(response: Response) -> None:
+    if response.raw is not None:  # one that a mix-in or a test made by hand need not have any
+        response.close()
+
+
+def as_requests_error(
+    error: Exception, response: Response | None, limits: TimeLimits, request: PreparedRequest
+) -> Exception:
+    """Return the exception of ``requests`` for an error."""
+    if isinstance(error, BodyChanged):
+        return requests.exceptions.UnrewindableBodyError(str(error), request=request)
+    named = limits.translated(error, request)
+    return named if response is None else as_body_failure(named, request)

@@ -10,6 +10,9 @@ from ..config.max_retries import ShownRetry
 from ..config.retry_config import OPTIONS, RetryConfig
 from ..strategies.simple import SimpleRetryStrategy
 
+POLICY = ("clock", "retry_config", "strategy", "_given", "_is_shared", "_shown")
+"""The attributes of an adapter that make up its policy."""
+
 
 class CopiedAfresh:
     """A mix-in of the adapter, before ``HTTPAdapter``: ``pickle``, ``copy`` and ``deepcopy``."""
@@ -21,25 +24,33 @@ class CopiedAfresh:
     _is_shared: bool
     _shown: ShownRetry | None
 
-    def __getstate__(self) -> dict[str, Any]:
+    def _policy(self) -> dict[str, Any]:
+        """Return the attributes that make up the policy, for :meth:`_follow`."""
         self._heed_changes()
-        shown = self._shown  # before HTTPAdapter reads it
+        shown = None if self._shown is None else self._shown.copied()
+        return {**{name: getattr(self, name) for name in POLICY}, "_shown": shown}
+
+    def _follow(self, policy: dict[str, Any]) -> None:
+        """Adopt the policy of another adapter."""
+        vars(self).update((name, value) for name, value in policy.items() if name != "strategy")
+        strategy, config = policy["strategy"], self.retry_config
+        quota = strategy.config.quota if isinstance(strategy, SimpleRetryStrategy) else config.quota
+        if quota is not config.quota and config.is_given("quota"):
+            # One bucket, not two: the copy's config names the quota that the copy's strategy spends.
+            self.retry_config = config.replace_from({"quota": config.source("quota")}, quota=quota)
+        self._use(strategy)
+
+    def __getstate__(self) -> dict[str, Any]:
+        policy = self._policy()  # before HTTPAdapter reads max_retries, which makes one to show
         behind: Any = super()  # type checkers see `object` there, without __getstate__
         state = dict(behind.__getstate__())
         state.pop("max_retries", None)
-        mine = {name: getattr(self, name) for name in ("clock", "retry_config", "_given", "_is_shared")}
-        mine["_shown"] = None if shown is None else shown.copied()
-        return {**state, **mine, "strategy": self.strategy}
+        return {**state, **policy}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         behind: Any = super()
         behind.__setstate__({name: value for name, value in state.items() if name != "strategy"})
-        strategy = state["strategy"]
-        config = self.retry_config
-        if isinstance(strategy, SimpleRetryStrategy) and config.is_given("quota"):
-            # One bucket, not two: the copy's config names the quota that the copy's strategy spends.
-            self.retry_config = config.replace_from({"quota": config.source("quota")}, quota=strategy.config.quota)
-        self._use(strategy)
+        self._follow({name: state[name] for name in POLICY})
 
     def _heed_changes(self) -> bool:
         raise NotImplementedError  # pragma: no cover - RetryAdapter has it
@@ -47,12 +58,14 @@ class CopiedAfresh:
     def _use(self, strategy: Any) -> None:
         raise NotImplementedError  # pragma: no cover - RetryAdapter has it
 
+    def _fresh_policy(self) -> dict[str, Any]:
+        policy = self._policy()
+        strategy = policy["strategy"]
+        return {**policy, "strategy": copy.copy(strategy) if isinstance(strategy, SimpleRetryStrategy) else strategy}
+
     def __copy__(self) -> Any:
         other = type(self).__new__(type(self))
-        state = self.__getstate__()
-        if isinstance(self.strategy, SimpleRetryStrategy):
-            state["strategy"] = copy.copy(self.strategy)
-        other.__setstate__(state)
+        other.__setstate__({**self.__getstate__(), **self._fresh_policy()})
         return other
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
@@ -60,12 +73,15 @@ class CopiedAfresh:
         other.__setstate__(copy.deepcopy(self.__getstate__(), memo))
         return other
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        # Only pickle calls this. Its own errors name a function's address, not the option to change.
+    def _check_picklable(self, protocol: Any) -> None:
+        """Refuse what cannot be pickled. Pickle's own errors name a function's address, not the option to change."""
         objects = [name for name, option in OPTIONS.items() if option.not_from_environment]
         parts = {name: getattr(self.retry_config, name) for name in objects}
         for name, value in {**parts, "clock": self.clock, "strategy": self.strategy}.items():
             _check_picklable(name, value, protocol)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        self._check_picklable(protocol)  # only pickle calls this
         return super().__reduce_ex__(protocol)
 
 

@@ -1,19 +1,16 @@
-"""A response while it is judged (contract 2.7, 13): looked at as little as possible, then let go or handed over."""
+"""The body of a response, read with care, and its connection, let go (contract 2.7, 13)."""
 
 from __future__ import annotations
 
 import http.client
 from typing import Any
 
-import requests.exceptions
 from requests import PreparedRequest, Response
 
 from ..clock import Deadline, after, earliest
 from ..interruptions import is_interruption
-from ..wire import UNREAD_BYTES, Peeked, peek, reader_of, verify_whole
+from ..wire import UNREAD_BYTES, peek, reader_of, verify_whole
 from ..wire.state import this_thread, timeout_of
-from .replay import BodyChanged
-from .time_limits import TimeLimits, as_body_failure
 
 DRAIN_BYTES = 65_536
 """The most bytes of a discarded body that are read to keep its connection."""
@@ -105,91 +102,6 @@ BODY_PART = 10_240
 """The size of the parts in which requests reads."""
 
 
-class HeldResponse:
-    """A response, from its arrival until it is let go or handed over."""
-
-    __slots__ = ("peeked", "preload", "response")
-
-    def __init__(self, response: Response, *, preload: bool) -> None:
-        self.response: Response = response
-        self.preload: bool = preload
-        self.peeked: Peeked | None = None
-
-    def forgives(self, error: Exception | None) -> bool:
-        """Return True if an error in the body does not count: a redirect's body is not needed, as in requests."""
-        broken = requests.exceptions.ChunkedEncodingError, requests.exceptions.ContentDecodingError
-        return isinstance(error, broken) and self.response.is_redirect
-
-    def look(self) -> bool:
-        """Look at the beginning of a failed response's body. False: it cannot be looked at, only read.
-
-        True: there is nothing to read now, or ``peeked`` has what is there.
-        """
-        if self.response.status_code < 400 or not self.preload:
-            return True
-        self.peeked = peek(self.response)
-        return self.peeked is not None
-
-    @property
-    def is_unknown(self) -> bool:
-        """True if the end of the body is long, late or broken, and must be read if the response is the last one."""
-        return self.peeked is not None and not self.peeked.whole
-
-    def read(self, limits: TimeLimits, *, for_hooks: bool = True) -> Exception | None:
-        """Read the body to its end, and return the error in it, which is then the attempt's failure."""
-        request = self.response.request
-        try:
-            complete(self.response, request if for_hooks else None)
-        except Exception as error:
-            return as_requests_error(error, self.response, limits, request)
-        return None
-
-    def discard(self, *, keep: bool) -> None:
-        """Let the response go, because a retry follows. A short body stays with it, in case a listener kept it."""
-        if self.peeked is not None and self.peeked.whole:
-            hold(self.response, self.peeked.prefix)
-        let_go(self.response.raw, keep=keep)
-        self._close_response()
-
-    def outlives_connection(self, limits: TimeLimits) -> bool:
-        """Return True if the whole body is there after :meth:`discard`; an unread one is looked at for it."""
-        if not self.preload:
-            self.preload = True
-            if not self.look():
-                return self.read(limits, for_hooks=False) is None
-        return not self.is_unknown and (self.peeked is not None or _is_read(self.response))
-
-    def hand_over(self, limits: TimeLimits, *, is_broken: bool, is_raised: bool = False) -> None:
-        """Prepare it for the caller, because it is the last one.
-
-        :param limits: the operation's, which end here for a body that the caller reads.
-        :param is_broken: reading it failed, so that the caller gets the exception.
-        :param is_raised: the caller gets an exception that carries it. A caller who wanted to stream it never enters
-            the ``with`` block that would have let go of its connection.
-        """
-        if is_broken or (is_raised and not self._is_read_out(limits)):
-            self.close()
-        elif not self.preload:
-            limits.lift(self.response)
-
-    def _is_read_out(self, limits: TimeLimits) -> bool:
-        """Read it, unless it is wanted unread and is neither short nor there; return True if it is read."""
-        if not self.preload:
-            self.preload = True
-            self.look()
-            if self.is_unknown:
-                return False
-        return self.read(limits, for_hooks=False) is None
-
-    def close(self) -> None:
-        let_go(self.response.raw, keep=False)
-        self._close_response()
-
-    def _close_response(self) -> None:
-        if self.response.raw is not None:  # one that a mix-in or a test made by hand need not have any
-            self.response.close()
-
-
 def complete(response: Response, request: PreparedRequest | None) -> None:
     """Make sure that a body is whole (contract 14.4), and by the attempt's deadline.
 
@@ -205,13 +117,12 @@ def complete(response: Response, request: PreparedRequest | None) -> None:
         response.content  # noqa: B018
     else:
         _read_by_the_clock(response)
-    if getattr(raw, "_decoder", None):
-        verify_whole(response)
+    verify_decoded(response)
 
 
 def is_left_for_hooks(response: Response, request: PreparedRequest) -> bool:
     """Return True if hooks may find a body unread: it is not long, all of it is there, and it is whole."""
-    if request.hooks == NO_HOOKS or _is_read(response):
+    if request.hooks == NO_HOOKS or is_read(response):
         return False
     peeked = peek(response, UNREAD_BYTES, None)
     return peeked is not None and peeked.whole
@@ -228,7 +139,7 @@ def verify_decoded(response: Response) -> None:
 
 def _read_by_the_clock(response: Response) -> None:
     """Read a body by the deadline, even if a few coded bytes make gigabytes without another read from a socket."""
-    if response.raw is None or _is_read(response):
+    if response.raw is None or is_read(response):
         response.content  # noqa: B018
         return
     body = bytearray()
@@ -238,21 +149,11 @@ def _read_by_the_clock(response: Response) -> None:
     hold(response, bytes(body))
 
 
-def _is_read(response: Response) -> bool:
+def is_read(response: Response) -> bool:
     return getattr(response, "_content", False) is not False
 
 
 def hold(response: Any, body: bytes) -> None:
     """Have a response give out a body, as if it had been read."""
-    if not _is_read(response):
+    if not is_read(response):
         response._content, response._content_consumed = body, True
-
-
-def as_requests_error(
-    error: Exception, response: Response | None, limits: TimeLimits, request: PreparedRequest
-) -> Exception:
-    """Return the exception of ``requests`` for an error."""
-    if isinstance(error, BodyChanged):
-        return requests.exceptions.UnrewindableBodyError(str(error), request=request)
-    named = limits.translated(error, request)
-    return named if response is None else as_body_failure(named, request)

@@ -1,20 +1,28 @@
 """The guard against retries within retries: three attempts of three attempts are nine requests.
 
 It looks only when an attempt has failed, so it costs nothing while all is well.
+
+Two adapters of ours are found on the stack. A loop of other code is known by what it does: the same thread sends the
+same request again, soon after it failed in spite of its retries.
 """
 
 from __future__ import annotations
 
 import sys
+import threading
 import warnings
+import weakref
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 from requests import PreparedRequest, Response
 
 from ..checks import is_first
 from ..errors import RetryConfigError, RetryConfigWarning
 from ..observing.history import retry_history
+from ..observing.log import logger
+from ..urls import safe_url
+from .replay import SIMPLE_BODIES
 
 _SEND: list[CodeType] = []
 _SETTLE: list[CodeType] = []
@@ -24,6 +32,14 @@ _warned: dict[str, object] = {}
 
 MAX_FRAMES = 200
 """The most frames of the stack that are searched for another adapter."""
+
+CALLS_OF_A_LOOP = 3
+"""The number of calls in a row that fail in spite of their retries before they are taken for a loop."""
+PAUSE_OF_A_LOOP = 2.0
+"""The longest pause of a loop that did not pause before, in seconds: who asks less often is never taken for one."""
+GROWTH_OF_PAUSES = 3.0
+"""The most by which the next pause of a loop that backs off is longer than its longest one."""
+TOO_MANY_REQUESTS = 429
 
 
 def recognise(send: CodeType, settle: CodeType) -> None:
@@ -91,3 +107,64 @@ def _outer_adapter(request: PreparedRequest, own: Any) -> Any:
 def _warn_once(message: str) -> None:
     if is_first(_warned, message):
         warnings.warn(message, RetryConfigWarning, stacklevel=3)
+
+
+class Streak(NamedTuple):
+    """Calls of one thread with the same request that failed in spite of their retries, each soon after the one before.
+
+    :param key: stands for the request.
+    :param owner: the strategy that decided on their retries.
+    :param calls: the number of calls.
+    :param requests: the number of requests that they made.
+    :param ended: the end of the last one, on the clock.
+    :param pause: the longest pause between two of them, in seconds.
+    """
+
+    key: int
+    owner: weakref.ref[Any]
+    calls: int = 0
+    requests: int = 0
+    ended: float = 0.0
+    pause: float = 0.0
+
+
+class _ThisThread(threading.local):
+    streak: Streak | None = None
+    """The latest streak of the thread."""
+
+
+_this_thread = _ThisThread()
+
+
+def note_end(
+    request: PreparedRequest, strategy: Any, status: int | None, requests: int, began: float, now: float
+) -> None:
+    """Take note of the end of a call that had retries; log, once per process, that a loop around it retries as well.
+
+    :param status: the status of the last response; None: it raised.
+    :param requests: the number of requests that the call made.
+    :param began: the start of the call, on the clock; ``now`` is its end.
+    """
+    is_answer = status is not None and status < 500 and status != TOO_MANY_REQUESTS  # programs poll by a 404
+    if is_answer or type(request.body) not in SIMPLE_BODIES:
+        _this_thread.streak = None
+        return
+    key, last = hash((request.method, request.url, request.body)), _this_thread.streak
+    if last is None or last.key != key or last.owner() is not strategy or not _is_soon(began - last.ended, last.pause):
+        last, began = Streak(key, weakref.ref(strategy)), 0.0
+    pause = max(last.pause, began - last.ended)
+    streak = Streak(key, last.owner, last.calls + 1, last.requests + requests, now, pause)
+    _this_thread.streak = streak
+    if streak.calls == CALLS_OF_A_LOOP and is_first(_warned, "loop"):
+        logger.warning(
+            "%s %s failed %d times in a row in one thread, with %d requests: a loop around the call retries as well. "
+            "Give one of the two a single attempt, here with max_attempts=1",
+            request.method,
+            safe_url(request.url),
+            streak.calls,
+            streak.requests,
+        )
+
+
+def _is_soon(pause: float, longest: float) -> bool:
+    return 0 <= pause <= max(PAUSE_OF_A_LOOP, GROWTH_OF_PAUSES * longest)

@@ -17,22 +17,24 @@ connection up, before anything is waited for; ``keep`` leaves it with the respon
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import requests.exceptions
-from requests import PreparedRequest
+from requests import PreparedRequest, Response
 
 from ..classifiers.actions import NO_ACTION, RetryIndicated
 from ..classifiers.fold import Classification, classification_of
 from ..classifiers.outcome import Outcome, RetryContext, carrier_of, take_off
 from ..classifiers.protocol import sees_successes
 from ..classifiers.resend import may_be_applied
-from ..classifiers.transport_faults import is_request_fault
+from ..classifiers.transport_faults import forget_frames, is_end_of_tape, is_played, is_request_fault
 from ..config.retry_options import NOTHING, OperationOptions
 from ..errors import RetryError, StopReason, without_text_of
 from ..interruptions import is_interruption
 from ..observing.history import attach
+from ..observing.log import log_end_of_tape
 from ..observing.observed_operation import ObservedOperation
 from ..observing.recorder import Recorder
 from ..strategies.foreign import StrategyPort
@@ -40,8 +42,8 @@ from ..strategies.protocol import LoopToken, StandardRetryToken, delay_of
 from ..wire.timeouts import read_part
 from .caller_errors import is_raised, not_sent_error, status_error
 from .continuing import InHand, Rest, rest_of
-from .credentials import UNAUTHORIZED
-from .nested_retries import warn_of_nesting
+from .credentials import UNAUTHORIZED, Credentials
+from .nested_retries import note_end, warn_of_nesting
 from .replay import RequestFacts
 from .time_limits import TimeLimits
 
@@ -52,6 +54,9 @@ if TYPE_CHECKING:
     from .send_loop import SendLoop
 
 
+END_OF_TAPE = (
+    "the tape has no answer to a retry; requests_smithy_retry.testing.retries_disabled() plays it without retries"
+)
 RENEWED = "on_unauthorized"
 """The source of an attempt that is made because the credentials were renewed."""
 
@@ -133,6 +138,8 @@ class Operation:
         self.record: Recorder = Recorder(request, self.scope, self.clock, observed)
         self.rest: Rest | InHand | None = None
         """The rest of a body that broke off, which the next attempt asks for."""
+        self.played: Response | None = None
+        """The last answer, if it came from a tape."""
         self.waited: tuple[float, str] = (0.0, "backoff")
         """Seconds before the attempt under way, and the rule that made them that many."""
         self.tried: set[tuple[str, str]] = set()
@@ -152,11 +159,6 @@ class Operation:
             # The first attempt is made all the same, and it will be the only one (contract 2.1).
             self.refusal = refusal
 
-    @property
-    def may_be_refused_later(self) -> bool:
-        """True if the strategy may still refuse to send a retry after its wait is over."""
-        return self.port.send_permit is not None
-
     def _most_attempts(self) -> int | None:
         return self.options.max_attempts or self.port.strategy.max_attempts
 
@@ -165,16 +167,17 @@ class Operation:
         base = self.facts.to_send if self.rest is None else self.rest.request(self.facts.to_send)
         return base if self.observed is None else self.observed.begin(self.number + 1, base)
 
-    def renew_credentials(self, made: Attempt) -> Retry | None:
+    def renew_credentials(self, credentials: Credentials, made: Attempt) -> Retry | None:
         """Have the program renew the credentials after a 401, once; return None where the attempt is to be judged.
 
         The connection is let go before the program is asked: it may send requests of its own.
 
+        :param credentials: the program's.
         :param made: the attempt, examined.
         :raises Exception: an exception of the program's function.
         """
-        credentials, response = self.adapter.credentials, made.response
-        if credentials is None or made.error is not None or response is None or response.status_code != UNAUTHORIZED:
+        response = made.response
+        if made.error is not None or response is None or response.status_code != UNAUTHORIZED:
             return None
         if self.has_renewed or self.token is None:
             return None
@@ -223,6 +226,8 @@ class Operation:
             return Stop(StopReason.REQUEST_FAULT, StopReason.REQUEST_FAULT.value)
         if isinstance(error, requests.exceptions.UnrewindableBodyError):
             return Stop(StopReason.BODY_NOT_REPLAYABLE, str(error))
+        if self.number > 1 and is_end_of_tape(error):
+            return Stop(StopReason.NOT_RETRYABLE, END_OF_TAPE)
         return None
 
     def _ask(self, made: Attempt) -> Retry | Stop:
@@ -299,7 +304,7 @@ class Operation:
         if self.token is not None:
             if isinstance(self.token, StandardRetryToken):
                 allowed = read_part(self.limits.allowed)
-                self.token = self.token.answered(self.clock.now() - made.started, allowed)
+                self.token = replace(self.token, latency=self.clock.now() - made.started, timeout=allowed)
             self.port.strategy.record_success(token=self.token)
         return Stop(StopReason.SUCCESS, StopReason.SUCCESS.value)
 
@@ -345,6 +350,7 @@ class Operation:
         self.record.note(made.response, made.error, made.started, self.waited, verdict, token, wait, made.address)
         if isinstance(decision, Retry):
             self.token, self.waited = decision.token, (decision.wait, decision.source)
+            self.played = made.response if is_played(made.response) else None
             self.rest = rest_of(made.response) or (None if self.rest is None or self.rest.is_void else self.rest)
 
     def _received(self, made: Attempt) -> int | None:
@@ -352,11 +358,8 @@ class Operation:
         return made.received if self.rest is None or self.rest.brought is None else self.rest.brought
 
     def raises(self, made: Attempt, stop: Stop) -> bool:
-        """Return True if ``raise_on_status`` has the caller get an exception that carries the response."""
-        listed = self.config.retry_status_codes
-        return (
-            self.config.raise_on_status and made.response is not None and is_raised(made.response, stop.reason, listed)
-        )
+        """Return True if ``raise_on_status``, where it is set, has the caller get an exception with the response."""
+        return made.response is not None and is_raised(made.response, stop.reason, self.config.retry_status_codes)
 
     def never_sent(self, stop: Stop) -> Exception:
         """Return the exception for an operation that was refused permission to send before it had any outcome."""
@@ -367,6 +370,13 @@ class Operation:
 
         :returns: the exception to raise, or None to return the response.
         """
+        if self.played is not None and made.error is not None and stop.why == END_OF_TAPE:
+            forget_frames(made.error)
+            log_end_of_tape(self.request.method, self.request.url, END_OF_TAPE)
+            made.response, made.error = self.played, None
+        if self.number > 1 and self._began is not None:
+            status = None if made.error is not None or made.response is None else made.response.status_code
+            note_end(self.request, self.port.strategy, status, self.number, self._began, self.clock.now())
         try:
             history = self._history(stop)
         except BaseException:
@@ -386,4 +396,4 @@ class Operation:
         return status_error(response, history, self.config.retry_status_codes) if self.config.raise_on_status else None
 
     def _history(self, stop: Stop) -> Any:
-        return self.record.history(stop.reason, stop.why, self._most_attempts())
+        return self.record.history(stop.reason, stop.why, self._most_attempts(), self.port.strategy.gave_up)

@@ -23,17 +23,8 @@ VALIDATORS = frozenset({"etag", "last-modified"})
 NOTABLE = frozenset({"content-encoding", *VALIDATORS, *DIGEST_FIELDS})
 """The header fields, in lower case, for which a body is more than bytes to be read."""
 
-is_for_good: Callable[[Collection[str]], bool] = frozenset({*VALIDATORS, *DIGEST_FIELDS}).isdisjoint
-"""Tells from the same names whether a body that the caller reads is neither continued nor checked."""
-
 is_plain: Callable[[Collection[str]], bool] = NOTABLE.isdisjoint
 """Tells from the names of a response's header fields, in lower case, whether :func:`receive` would only read."""
-
-
-def never_plain(names: Collection[str]) -> bool:  # noqa: ARG001
-    """Take the place of :data:`is_plain` where something is to be known of each body."""
-    return False
-
 
 WITHOUT_BODY = frozenset({204, 205, 304})
 LONG = 100_000
@@ -74,7 +65,7 @@ def receive(
     :raises Exception: for a body that is not whole, or not the one that was sent.
     """
     fields: Any = getattr(response.headers, "_store", None) or _fields(response)
-    if heard is not None or not (is_usual if preload else is_for_good)(fields):
+    if heard is not None or is_notable(fields, preload=preload):
         _receive_watched(adapter, response, request, options, fields, preload=preload, heard=heard, **how)
     elif preload:
         complete(response, request)
@@ -144,16 +135,17 @@ def _read(
         hold_whole(response, kept)
 
 
-def is_usual(fields: Any) -> bool:
-    """Return True for a body without digests that is begun anew if it breaks off, by the fields of its head.
+def is_notable(fields: Any, *, preload: bool) -> bool:
+    """Return True for a body that is checked, or that is continued where it breaks off, by the fields of its head.
 
     :param fields: by their names in lower case, those of ``requests`` with the field as it was sent, too.
+    :param preload: it is read inside the attempt, where a short one is begun anew instead.
     """
     if not DIGEST_FIELDS.isdisjoint(fields):
-        return False
-    if VALIDATORS.isdisjoint(fields):
         return True
-    return "content-length" in fields and len(fields["content-length"][1]) < _DIGITS
+    if VALIDATORS.isdisjoint(fields):
+        return False
+    return not preload or "content-length" not in fields or len(fields["content-length"][1]) >= _DIGITS
 
 
 def _is_long(plan: Resumable | str | None) -> bool:

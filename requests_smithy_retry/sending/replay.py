@@ -19,12 +19,10 @@ from ..classifiers.resend import IDEMPOTENT_METHODS, ResendFacts
 from ..clock import after, earliest
 from ..errors import RetryConfigError
 from ..interruptions import is_interruption
-from ..smithy.model_classifier import ModelFacts, facts_of
+from ..smithy.model_classifier import NO_FACTS, ModelFacts, facts_of
 from ..wire.state import this_thread
 
 if TYPE_CHECKING:
-    from requests import PreparedRequest
-
     from ..config.retry_config import RetryConfig
     from ..config.retry_options import OperationOptions
 
@@ -329,7 +327,7 @@ def _position_of(body: Any) -> Any:
     if not hasattr(body, "read"):
         return None
     try:
-        if not getattr(body, "seekable", _assumed_seekable)():
+        if hasattr(body, "seekable") and not body.seekable():
             return None
         position = body.tell()
         return position if callable(body.seek) else None
@@ -343,11 +341,6 @@ def _seek(body: Any, position: Any) -> bool:
         return bool(body.tell() == position)
     except (OSError, ValueError):
         return False
-
-
-def _assumed_seekable() -> bool:
-    """Stands in for ``seekable`` on objects that have ``tell`` and ``seek`` alone."""
-    return True
 
 
 def _bytes_of(part: Any) -> memoryview:
@@ -366,13 +359,6 @@ def has_key(headers: Mapping[str, Any], name: str) -> bool:
     return isinstance(value, str) and value.strip(' \t"') != ""
 
 
-def new_key() -> str:
-    """Return a random UUID as the draft writes it: a string of RFC 8941, which has quotes around it."""
-    from uuid import uuid4  # it brings much that others do not need
-
-    return f'"{uuid4()}"'
-
-
 def key_for(request: PreparedRequest, header: str, option: bool | Callable[..., str]) -> str | None:
     """Return the key to send with a request; None if it needs none, has one, or no option asks for one.
 
@@ -387,7 +373,9 @@ def key_for(request: PreparedRequest, header: str, option: bool | Callable[..., 
     if str(request.method).upper() in IDEMPOTENT_METHODS or has_key(request.headers, header):
         return None
     if option is True:
-        return new_key()
+        from uuid import uuid4  # it brings much that others do not need
+
+        return f'"{uuid4()}"'  # as the draft writes it: a string of RFC 8941, which has quotes around it
     assert callable(option)
     key: object = option(request) if _takes_request(option) else option()
     if not isinstance(key, str) or not key.isascii() or not key.isprintable() or key.strip(' "') == "":
@@ -399,8 +387,6 @@ def key_for(request: PreparedRequest, header: str, option: bool | Callable[..., 
 
 
 def _takes_request(function: Callable[..., object]) -> bool:
-    import inspect
-
     try:
         inspect.signature(function).bind(None)
     except TypeError:
@@ -470,7 +456,8 @@ class RequestFacts:
     def model_facts(self) -> ModelFacts:
         """Return the facts from the models. They are looked up once, and not before a decision needs them."""
         if self._model_facts is None:
-            self._model_facts = facts_of(self.config.models, self.request)
+            models = self.config.models
+            self._model_facts = facts_of(models, self.request) if models else NO_FACTS
         return self._model_facts
 
     @property

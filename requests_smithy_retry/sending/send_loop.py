@@ -34,6 +34,8 @@ from .time_limits import TimeLimits
 
 NO_WAIT = (0.0, "")
 """An attempt that waited for no rate limit."""
+NO_BOUNDS = (None, NO_WAIT)
+"""An operation without time limits, whose first attempt waited for no rate limit."""
 
 
 class SendLoop(HTTPAdapter):
@@ -52,7 +54,7 @@ class SendLoop(HTTPAdapter):
     _unusual: Collection[Any] | bool
     _has_limits: bool
     credentials: Credentials | None
-    _is_plain: Callable[[Collection[str]], bool]
+    _watches_bodies: bool
     _hook_at: Callable[[str], FirstTryHook | None]
     _by_origin: bool
 
@@ -128,8 +130,7 @@ class SendLoop(HTTPAdapter):
         timeout = config.timeout if timeout is None else timeout
         preload = not stream and config.preload_content
         observed = ObservedOperation(self, request, options) if self._hears_attempts else None
-        limits = self._limits(options)
-        gate_wait = self._pass_gate(request, options, limits)
+        limits, gate_wait = self._enter(request, options)
         outer = this_thread.deadline
         try:
             to_send = request if observed is None else observed.begin_first()
@@ -211,16 +212,20 @@ class SendLoop(HTTPAdapter):
         """Decide what follows an attempt, record it, and let go of it unless it is handed over."""
         try:
             made.examine(operation.request, operation.limits, preload=operation.preload)
-            decision = operation.renew_credentials(made) or operation.judge(made)
+            renewed = self.credentials and operation.renew_credentials(self.credentials, made)
+            decision = renewed or operation.judge(made)
             if isinstance(decision, Stop) and made.read_rest(operation.limits):
                 decision = operation.judge_anew(made, decision)
-            made.blame(operation.tried)
+            if not made.is_success:
+                made.blame(operation.tried)
             operation.tell_gate(made, decision)
             operation.note(made, decision)
             if isinstance(decision, Retry):
-                made.discard(operation, keep=decision.keeps_connection)
+                may_be_refused = operation.port.send_permit is not None or operation.played is not None
+                made.discard(operation.limits, keep=decision.keeps_connection, may_be_refused=may_be_refused)
             else:
-                made.keep(operation, raises=operation.raises(made, decision))
+                raises = self.retry_config.raise_on_status and operation.raises(made, decision)
+                made.keep(operation.limits, raises=raises)
         finally:
             operation.limits.end()
             del operation, made  # an error's traceback refers to this frame
@@ -285,11 +290,14 @@ class SendLoop(HTTPAdapter):
         try:
             allowed = timeout if limits is None else limits.begin(timeout)
             response = made.response = super().send(request, stream=stream, timeout=allowed, **how)
-            if rest is not None or not self._is_plain(response.headers._store):
+            if rest is not None or self._watches_bodies or not is_plain(response.headers._store):
                 how["timeout"] = timeout
                 made.response = self._take(response, request, preload, options, limits, observed, rest, how)
             elif preload and response.status_code < 400:
-                complete(response, request)
+                if limits is None and request.hooks == NO_HOOKS:
+                    response.content  # noqa: B018
+                else:
+                    complete(response, request)
         except Exception as caught:
             how["timeout"] = timeout
             made.error = unless_of_odd_headers(caught, self, made.response, request, options, preload=preload, **how)
@@ -363,7 +371,6 @@ class SendLoop(HTTPAdapter):
 
     def _hook_of(self, request: PreparedRequest, response: Response) -> FirstTryHook:
         """Return the hook for first-try successes in a request's scope, if none is remembered for its origin."""
-        strategy: Any = self.strategy
         gates = self.port.gates
         if gates is not None:
             known = gates.known.get(ORIGIN(request.url)[0])  # type: ignore[index, arg-type]
@@ -371,6 +378,7 @@ class SendLoop(HTTPAdapter):
                 known[1].look(response.headers)
                 return known[0]  # type: ignore[no-any-return]
         try:
+            strategy: Any = self.strategy
             scope = self.scope_of(request)
             gate = None if gates is None else gates.first_look(scope, response.headers, once=not self._by_origin)
             url = str(request.url) if self._by_origin and gate is None else None
@@ -382,10 +390,16 @@ class SendLoop(HTTPAdapter):
             raise
         return hook
 
-    def _limits(self, options: OperationOptions | None) -> TimeLimits | None:
+    def _enter(
+        self, request: PreparedRequest, options: OperationOptions | None
+    ) -> tuple[TimeLimits | None, tuple[float, str]]:
+        """Return the limits of an operation, and the wait for an announced limit that its first attempt had to make."""
+        limits = None
         if self._has_limits or options is not None:
-            return TimeLimits(self.retry_config, options or NOTHING, self.clock)
-        return None
+            limits = TimeLimits(self.retry_config, options or NOTHING, self.clock)
+        elif not self._shut:
+            return NO_BOUNDS
+        return limits, self._pass_gate(request, options, limits)
 
     def _is_enabled(self, options: OperationOptions | None) -> bool:
         if options is not None and options.enabled is not None:

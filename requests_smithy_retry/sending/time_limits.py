@@ -58,6 +58,8 @@ class TimeLimits:
         if given is not None:
             given = given if given.clock is clock else given.on(clock)
             self.deadline = given if seconds is None else earliest(self.deadline, given)
+        self.at: float | None = None if self.deadline is None else self.deadline.at
+        """The operation's deadline on its clock; None: no deadline."""
         self._clock = clock
         self._attempt_timeout = config.operation_attempt_timeout
         self._stall = config.stall_timeout
@@ -68,11 +70,6 @@ class TimeLimits:
         is_bounded = self.deadline is not None or self._attempt_timeout is not None
         if is_bounded and is_first(_warned, "urllib3-future"):
             warnings.warn(UNBOUND, RetryConfigWarning, stacklevel=2)
-
-    @property
-    def at(self) -> float | None:
-        """The operation's deadline on its clock; None: no deadline."""
-        return None if self.deadline is None else self.deadline.at
 
     def forbids(self, wait: float) -> bool:
         """Return True if a wait of that many seconds would not end before the operation's deadline."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..classifiers.actions import ErrorKind, NoActionIndicated, RetryAction, RetryReason
+from ..classifiers.actions import NO_ACTION, ErrorKind, NoActionIndicated, RetryAction, RetryReason
 from ..classifiers.aws import bare_error_code, code_of
 from ..classifiers.outcome import Outcome
 from ..classifiers.protocol import RetryClassifierPriority
@@ -28,6 +28,10 @@ class ModelFacts(NamedTuple):
     long_poll: bool = False
 
 
+NO_FACTS = ModelFacts()
+"""The facts about a request that no model knows."""
+
+
 def facts_of(models: Iterable[SmithyEndpoint], request: PreparedRequest) -> ModelFacts:
     """Return the facts from the first model that knows the request's operation."""
     method, url, headers = str(request.method).upper(), str(request.url), request.headers
@@ -35,7 +39,7 @@ def facts_of(models: Iterable[SmithyEndpoint], request: PreparedRequest) -> Mode
         operation = endpoint.operation_for(method, url, headers, request.body)
         if operation is not None:
             return ModelFacts(operation.resendable_with(url, headers, request.body), operation.long_poll)
-    return ModelFacts()
+    return NO_FACTS
 
 
 _TRANSIENT = RetryAction.retry_indicated(RetryReason(ErrorKind.TRANSIENT, not_applied=True))
@@ -56,7 +60,7 @@ def verdict_for(
     :param status: the status of the response, or None.
     """
     if error_code is None:
-        return RetryAction.no_action_indicated()
+        return NO_ACTION
     named = errors.get(bare_error_code(error_code), ())
     namesakes = tuple(error for error in named if error.http_status == status) or named
     opinions = {(error.retryable, error.throttling) for error in namesakes}
@@ -64,7 +68,7 @@ def verdict_for(
         return _TRANSIENT
     if opinions == {(True, True)}:
         return _THROTTLING
-    return RetryAction.no_action_indicated()
+    return NO_ACTION
 
 
 class SmithyModelClassifier:
@@ -92,4 +96,4 @@ class SmithyModelClassifier:
                     verdict = endpoint.model.verdict_for(code, outcome.status)
                     if not isinstance(verdict, NoActionIndicated):
                         return verdict
-        return RetryAction.no_action_indicated()
+        return NO_ACTION

@@ -18,12 +18,13 @@ def default_classifiers(config: RetryConfig | None = None) -> tuple[RetryClassif
     :param config: whose statuses, ``error_parser`` and ``models`` hold; without one, the defaults.
     """
     config = RetryConfig() if config is None else config
+    rules = config.urllib3_rules
     return (
-        *_hinted_status_classifiers(config),
+        *([HintedStatusClassifier(rules.hinted_status_codes)] if rules and rules.hinted_status_codes else []),
         # A translated ``Retry`` goes by the status alone, as urllib3 does.
         HttpStatusCodeClassifier(
             config.retry_status_codes,
-            dialects=(dialects_of(config.pacing) or DIALECTS) if config.urllib3_rules is None else None,
+            dialects=(dialects_of(config.pacing) or DIALECTS) if rules is None else None,
         ),
         IdempotencyKeyClassifier(),
         AwsErrorCodeClassifier(),
@@ -31,15 +32,3 @@ def default_classifiers(config: RetryConfig | None = None) -> tuple[RetryClassif
         ModeledAsRetryableClassifier(config.error_parser),
         TransientErrorClassifier(),
     )
-
-
-def _hinted_status_classifiers(config: RetryConfig) -> tuple[HintedStatusClassifier, ...]:
-    """Return the classifier if the config is a translated ``Retry`` that has such statuses."""
-    rules = config.urllib3_rules
-    return (
-        () if rules is None or not rules.hinted_status_codes else (HintedStatusClassifier(rules.hinted_status_codes),)
-    )
-
-
-STILL_RUNNING = 409
-OTHER_PAYLOAD = 422

@@ -1,23 +1,34 @@
-"""Strategies as the send loop uses them (contract 1): a built-in one as it is, any other object adapted, once. Pure."""
+"""Strategies as the send loop uses them (contract 1): the built-in one of a mode, or any other object, adapted once."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ..classifiers.actions import NoActionIndicated, RetryForbidden
-from ..classifiers.fold import Classification, classification_of, classify, fold_of
+from ..classifiers.fold import classification_of, classify, fold_of
 from ..classifiers.outcome import BlockOptions, Outcome, context_of, describe
 from ..classifiers.protocol import RetryClassifier, in_order, sees_successes
 from ..classifiers.resend import resend_ruling
+from ..clock import SYSTEM_CLOCK, Clock
 from ..config.retry_config import ADAPTER_OPTIONS, CLASSIFIER_OPTIONS, RetryConfig
 from ..config.retry_options import NOTHING
 from ..errors import RetryConfigError, RetryError, StopReason
 from ..pacing.gate import Gates
 from .default_classifiers import default_classifiers
-from .protocol import CountsAttempts, RetryStrategy, RetryToken, SendPermits, delay_of
+from .protocol import CountsAttempts, ForeignToken, RetryStrategy, SendPermits
 from .simple import SimpleRetryStrategy, is_built_in
+from .standard import StandardRetryStrategy
+
+
+def strategy_for(config: RetryConfig, clock: Clock = SYSTEM_CLOCK) -> SimpleRetryStrategy:
+    """Make the built-in strategy that a config asks for."""
+    if config.mode == "adaptive":
+        from .adaptive import AdaptiveRetryStrategy  # it brings the rate limiter, which other modes do without
+
+        return AdaptiveRetryStrategy(config=config, clock=clock)
+    built_in = SimpleRetryStrategy if config.mode == "simple" else StandardRetryStrategy
+    return built_in(config=config, clock=clock)
 
 
 def gives_free_first_token(strategy: RetryStrategy) -> bool:
@@ -70,37 +81,6 @@ def check_for_foreign(
     describe(error, action)
 
 
-@dataclass(frozen=True, slots=True)
-class ForeignToken:
-    """The token of a foreign strategy, with the attributes that the send loop reads from a token."""
-
-    token: RetryToken
-    classification: Classification | None = None
-    delay_source: str = "strategy"
-    strategy: object = None
-    waited: float = 0.0
-    why: str = ""
-    quota_before: None = None
-    quota_after: None = None
-    quota_source: None = None
-
-    @property
-    def retry_count(self) -> int:
-        """Attempts so far without the first."""
-        return self.token.retry_count
-
-    @property
-    def retry_delay(self) -> float:
-        """Seconds to wait before the attempt.
-
-        :raises TypeError: if the strategy's own token tells no such number.
-        """
-        return delay_of(self.token, self.strategy)
-
-    def unredeem(self) -> None:
-        """Do nothing: a foreign token has no mark that could be taken back."""
-
-
 class ForeignStrategy:
     """Any object with the three methods, with the rules that such a strategy does not know."""
 
@@ -130,6 +110,10 @@ class ForeignStrategy:
 
     def record_success(self, *, token: ForeignToken) -> None:
         self.strategy.record_success(token=token.token)
+
+    def gave_up(self, token_scope: str | None, *, is_outage: bool) -> int:  # noqa: ARG002
+        """Return 0: no outage is known."""
+        return 0
 
     def send_permit(self, *, token: ForeignToken, deadline: float | None, waited: float) -> object | None:
         """Ask the strategy; only called if :func:`adapt` found that it has this ability."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -91,49 +91,6 @@ class RetryToken(Protocol):
         ...
 
 
-class LoopToken(RetryToken, Protocol):
-    """A token with what the send loop and its record read off it."""
-
-    @property
-    def delay_source(self) -> str:
-        """The rule that made the delay that long."""
-        ...
-
-    @property
-    def waited(self) -> float:
-        """Seconds that the operation waited for the service to be back, before this retry."""
-        ...
-
-    @property
-    def why(self) -> str:
-        """The cause that ended that waiting, as a phrase; empty if it did not wait."""
-        ...
-
-    @property
-    def quota_before(self) -> float | None:
-        """The quota's level before this retry was paid; None without a quota."""
-        ...
-
-    @property
-    def quota_after(self) -> float | None:
-        """The quota's level after that."""
-        ...
-
-    @property
-    def quota_source(self) -> str | None:
-        """The bucket that answered."""
-        ...
-
-    @property
-    def classification(self) -> Classification | None:
-        """The verdict that led to this retry."""
-        ...
-
-    def unredeem(self) -> None:
-        """Take the mark of use back."""
-        ...
-
-
 NEW = Standing(0.0)
 """The standing of an operation about which nothing is known."""
 
@@ -181,15 +138,7 @@ class StandardRetryToken:
     failures: tuple[FailureKind, ...] = field(default=(), repr=False)
     latency: float = 0.0
     timeout: float | None = None
-    _unused: list[None] = field(default_factory=lambda: [None], repr=False, compare=False)
-
-    def answered(self, latency: float, timeout: float | None) -> StandardRetryToken:
-        """Return the same token, mark included, with the duration of its attempt, for a quota that goes by that.
-
-        :param latency: seconds.
-        :param timeout: seconds that the attempt was allowed, or None.
-        """
-        return replace(self, latency=latency, timeout=timeout)
+    _unused: list[None] = field(default_factory=[None].copy, repr=False, compare=False)
 
     def redeem(self, issuer: object) -> None:
         """Mark the token as used. Atomic: of two threads only one gets through.
@@ -209,6 +158,41 @@ class StandardRetryToken:
     def unredeem(self) -> None:
         """Take the mark back: the token was looked at, without a decision."""
         self._unused.append(None)
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignToken:
+    """The token of a foreign strategy, with the attributes that the send loop reads from a token."""
+
+    token: RetryToken
+    classification: Classification | None = None
+    delay_source: str = "strategy"
+    strategy: object = None
+    waited: float = 0.0
+    why: str = ""
+    quota_before: None = None
+    quota_after: None = None
+    quota_source: None = None
+
+    @property
+    def retry_count(self) -> int:
+        """Attempts so far without the first."""
+        return self.token.retry_count
+
+    @property
+    def retry_delay(self) -> float:
+        """Seconds to wait before the attempt.
+
+        :raises TypeError: if the strategy's own token tells no such number.
+        """
+        return delay_of(self.token, self.strategy)
+
+    def unredeem(self) -> None:
+        """Do nothing: a foreign token has no mark that could be taken back."""
+
+
+LoopToken = StandardRetryToken | ForeignToken
+"""A token as the send loop and its record read it."""
 
 
 @dataclass(frozen=True, slots=True)

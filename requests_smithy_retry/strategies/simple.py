@@ -18,6 +18,7 @@ from ..config.urllib3_rules import count_failure, heeds_hints
 from ..errors import RetryConfigError, RetryError, StopReason, TokenError
 from ..pacing.announced import DIALECTS, announced_in, dialects_of, limit_hint
 from ..pacing.backoff import RetryBackoffStrategy, is_backoff, takes_previous_delay
+from ..pacing.board import Board, Lookout
 from ..pacing.gate import Gates
 from ..pacing.server_hints import AMZ_HEADER, Hint, delay_for, is_too_long, read_hint, until_text
 from ..quotas.bucket import RetryQuota
@@ -33,8 +34,9 @@ def context_around(error: Exception, clock: Clock) -> RetryContext:
     """Return the context that an error carries; code without an adapter gets one with the options of the block
     around.
     """
-    context, around = context_of(error), options_in_force()
-    if around is None or context.options is not None:
+    context = context_of(error)
+    around = options_in_force() if context.options is None else None
+    if around is None:
         return context
     deadline = None if around.deadline is None else around.deadline.on(clock).at
     return dataclasses.replace(context, deadline=deadline, options=around)
@@ -103,6 +105,7 @@ class SimpleRetryStrategy:
             (*self._default_classifiers(), *self.config.classifiers)
         )
         self.sees_successes: bool = any(map(sees_successes, self.classifiers))
+        self._heeds_hints: bool = heeds_hints(config.urllib3_rules)
 
     def under(self, config: RetryConfig) -> Self:
         """Return a strategy with another config and this one's quotas and limiters, so that spent tokens stay spent.
@@ -112,7 +115,7 @@ class SimpleRetryStrategy:
         other = type(self).__new__(type(self))
         other.__dict__.update(self.__dict__)
         other._go_by(config)
-        if not heeds_hints(config.urllib3_rules):
+        if not other._heeds_hints:
             other.gates = None
         return other
 
@@ -126,12 +129,16 @@ class SimpleRetryStrategy:
             raise RetryConfigError("mode", config.mode, source, f"{name} is mode {self.mode!r}, no other is allowed")
         return config.replace_from({"mode": f"strategy {name}"}, mode=self.mode)
 
-    def _open_books(self) -> None:
-        """Begin to keep what a copy does not take over: gates, quotas and limiters."""
-        self.busy = set()
+    def _open_books(self, board: Board | None = None) -> None:
+        """Begin to keep what a copy does not take over: gates, quotas and limiters.
+
+        :param board: where processes that share a quota read of each other's closed gates.
+        """
+        dialects = dialects_of(self.config.pacing) if self._heeds_hints else None
+        board = None if dialects is None else board
+        self.busy = set() if board is None else Lookout(board)
         self.hooks = {}
-        dialects = dialects_of(self.config.pacing) if heeds_hints(self.config.urllib3_rules) else None
-        self.gates = None if dialects is None else Gates(self.clock, dialects, self.busy)
+        self.gates = None if dialects is None else Gates(self.clock, dialects, self.busy, self.hooks, board)
 
     @property
     def max_attempts(self) -> int:
@@ -171,9 +178,11 @@ class SimpleRetryStrategy:
         retry = token.retry_count + 1
         if self._is_last(retry, reason, context):
             _refuse(StopReason.MAX_ATTEMPTS, None, classification)
-        failures, exceeded = count_failure(self.config.urllib3_rules, token.failures, context.outcome)
-        if exceeded is not None:
-            _refuse(StopReason.MAX_ATTEMPTS, exceeded, classification)
+        failures = token.failures
+        if self.config.urllib3_rules is not None:
+            failures, exceeded = count_failure(self.config.urllib3_rules, failures, context.outcome)
+            if exceeded is not None:
+                _refuse(StopReason.MAX_ATTEMPTS, exceeded, classification)
         backoff = self._backoff(reason.kind, retry, token.previous_delay)
         hint = self._hint(reason, context.outcome, classification, backoff)
         delay = delay_for(backoff, hint)
@@ -206,6 +215,14 @@ class SimpleRetryStrategy:
         :raises TokenError: for a token that was used before or is another strategy's.
         """
         self._redeem(token)
+
+    def gave_up(self, token_scope: str | None, *, is_outage: bool) -> int:  # noqa: ARG002
+        """Count an operation that gave up in an outage of its service, and return its number; 0: no outage is known.
+
+        :param token_scope: the operation's.
+        :param is_outage: it waited for the service in vain, so an outage is known from now on.
+        """
+        return 0
 
     def snapshot(self) -> StrategySnapshot:
         """Return an immutable view of the strategy's state."""
@@ -270,10 +287,9 @@ class SimpleRetryStrategy:
     ) -> Hint | None:
         """Return the hint that makes the longest delay: the classifier's floor, or that of the response's headers."""
         hints, wall = [], self.clock.wall()
-        heeds_server = heeds_hints(self.config.urllib3_rules)
-        if reason.retry_after is not None and (heeds_server or reason.retry_after_source != AMZ_HEADER):
+        if reason.retry_after is not None and (self._heeds_hints or reason.retry_after_source != AMZ_HEADER):
             hints.append(Hint(reason.retry_after, reason.retry_after_source or "classifier"))
-        header = self._header_hint(reason, outcome, wall) if heeds_server else None
+        header = self._header_hint(reason, outcome, wall) if self._heeds_hints else None
         if header is not None:
             hints.append(header)
         limit = self.config.max_retry_after

@@ -10,17 +10,17 @@ from typing import Any
 
 from ..classifiers.actions import ErrorKind, RetryReason
 from ..classifiers.fold import Classification
-from ..classifiers.outcome import RetryContext, context_of
+from ..classifiers.outcome import Outcome, RetryContext, context_of
 from ..config.retry_options import NOTHING
 from ..errors import RetryError, StopReason, is_unresolved
+from ..pacing.board import Board
 from ..quotas.bucket import RetryQuota
 from ..quotas.line import Failure, Go, Refusal, Refused, Standing, Terms
 from ..quotas.scope_quota import ScopeQuota
 from ..urls import display_scope
 from .first_tries import NOTHING_TO_TELL, FirstTryHook, remember
-from .polling import is_poll, is_value
 from .protocol import RetryToken, StandardRetryToken, StrategySnapshot
-from .quotas import Quotas, price_of, quota_before, quotas_for
+from .quotas import Quotas, board_of, price_of, quota_before, quotas_for, shared_buckets
 from .simple import Payment, SimpleRetryStrategy, is_built_in
 
 STOP_REASONS = {
@@ -32,6 +32,8 @@ STOP_REASONS = {
     Refusal.EMPTY: StopReason.QUOTA_EXCEEDED,
 }
 """The stop reason for each refusal of a quota."""
+
+NOT_FOUND = 404
 
 
 class StandardRetryStrategy(SimpleRetryStrategy):
@@ -51,10 +53,11 @@ class StandardRetryStrategy(SimpleRetryStrategy):
 
     mode = "standard"
 
-    def _open_books(self) -> None:
-        super()._open_books()
+    def _open_books(self, board: Board | None = None) -> None:
+        make = shared_buckets(self.config, self.clock)
+        super()._open_books(board or board_of(self.config, make))
         self._has_own_buckets = not is_built_in(self, "bucket")
-        self._quotas: Quotas = quotas_for(self.config, self.clock, self.busy, self.hooks.clear)
+        self._quotas: Quotas = quotas_for(self.config, self.clock, self.busy, self.hooks.clear, make)
         shared = self._quotas.get(None) if isinstance(self.config.quota, RetryQuota) else None
         self.busy: set[Any] = getattr(shared, "lines", self.busy)
         if self.gates is not None:
@@ -89,8 +92,8 @@ class StandardRetryStrategy(SimpleRetryStrategy):
         if self.busy:
             with self._quota_in_use(token_scope) as quota:
                 standing = None if quota is None else quota.begin()
-        token = super().acquire_initial_retry_token(token_scope=token_scope)
-        return replace(token, standing=standing or Standing(self.clock.now()))
+        standing = standing or Standing(self.clock.now())
+        return StandardRetryToken(issuer=self, token_scope=token_scope, standing=standing)
 
     def refresh_retry_token_for_retry(self, *, token_to_renew: RetryToken, error: Exception) -> StandardRetryToken:
         """Return a token for another attempt, or raise the reason for refusing. It may take a while: see ``patience``.
@@ -128,6 +131,10 @@ class StandardRetryStrategy(SimpleRetryStrategy):
         bucket = self.bucket(scope)
         return None if bucket is None else quota_before(bucket, self.config, self.clock)
 
+    def gave_up(self, token_scope: str | None, *, is_outage: bool) -> int:
+        quota = self._own_quota(token_scope) if self._has_own_buckets else self._quotas.known(token_scope)
+        return 0 if quota is None else quota.gave_up(is_outage=is_outage)
+
     def snapshot(self) -> StrategySnapshot:
         """Return an immutable view of the buckets and of the waiting operations; a scope never used is not in it."""
         return StrategySnapshot(MappingProxyType({scope: quota.snapshot() for scope, quota in self._quotas}))
@@ -143,8 +150,17 @@ class StandardRetryStrategy(SimpleRetryStrategy):
 
     def _asks_again(self, reason: RetryReason, context: RetryContext) -> bool:
         """Return True if the attempt did not fail, but polls for a result that is not there yet."""
-        outcome = context.outcome
-        return is_poll(reason, outcome, self.config.urllib3_rules) or is_value(reason, outcome)
+        return self._is_poll(reason, context.outcome) or is_value(reason, context.outcome)
+
+    def _is_poll(self, reason: RetryReason, outcome: Outcome) -> bool:
+        """Return True if another attempt polls for a result, which is not a failure (contract 6.2).
+
+        That is the case if the attempt succeeded, and its response shows neither throttling nor a server's fault; and
+        after a 404 that a translated ``Retry`` lists, by which programs wait for a thing to appear.
+        """
+        if outcome.error is not None or reason.kind in (ErrorKind.THROTTLING, ErrorKind.SERVER):
+            return False
+        return outcome.is_success or (self.config.urllib3_rules is not None and outcome.status == NOT_FOUND)
 
     def _terms(self, context: RetryContext) -> Terms:
         most = (context.options or NOTHING).max_attempts
@@ -168,14 +184,14 @@ class StandardRetryStrategy(SimpleRetryStrategy):
                 return Payment(delay, standing)
             if self._asks_again(reason, context):
                 standing = quota.answered(standing)
-                if quota.counts_attempts or is_poll(reason, context.outcome, self.config.urllib3_rules):
+                if quota.counts_attempts or self._is_poll(reason, context.outcome):
                     return Payment(delay, standing, terms)
             failure = Failure(
                 price=price_of(self.config, quota, reason),
                 delay=delay,
                 hint=hint,
                 throttled=reason.kind is ErrorKind.THROTTLING,
-                unresolved=is_unresolved(context.outcome.error),
+                unresolved=context.outcome.error is not None and is_unresolved(context.outcome.error),
             )
             let_go = context.before_waiting and partial(context.before_waiting, classification)
             seen = quota.failed(standing, terms, failure, before_waiting=let_go)
@@ -193,6 +209,15 @@ class StandardRetryStrategy(SimpleRetryStrategy):
         for name in ("_quotas", "_has_own_buckets"):
             del state[name]
         return state
+
+
+def is_value(reason: RetryReason, outcome: Outcome) -> bool:
+    """Return True if a policy judged a value, other than one that means throttling: it waits for another value.
+
+    Such a retry has its price, which the next value gives back: who waits takes no more than one price at a time.
+    """
+    is_nothing = outcome.error is None and outcome.response is None
+    return is_nothing and reason.kind is not ErrorKind.THROTTLING
 
 
 def _payment(go: Go, terms: Terms, quota: ScopeQuota) -> Payment:

@@ -1,9 +1,9 @@
 """The layer below ``super().send`` (contract 14): bytes written, deadlines, heads and bodies.
 
-:mod:`pools` prepares connections, :mod:`connect` bounds how they are made and :mod:`upload` how they send,
-:mod:`racing` connects to one of several addresses and :mod:`addresses` remembers those that failed,
-:mod:`response` reads heads, :mod:`reader` reads sockets, :mod:`peek` looks ahead, :mod:`framing` and :mod:`decoding`
-judge where a body ends, :mod:`body` and :mod:`digests` watch bodies, and :mod:`forked` leaves a parent its connections.
+:mod:`pools` prepares connections, :mod:`connect` bounds how they are made and how they send, :mod:`racing` connects to
+one of several addresses and :mod:`addresses` remembers those that failed, :mod:`response` reads heads, :mod:`reader`
+reads sockets, :mod:`peek` looks ahead to where a body ends and :mod:`decoding` decodes it, :mod:`body` and
+:mod:`digests` watch bodies, and :mod:`forked` leaves a parent its connections.
 They meet the adapter in :mod:`state`.
 """
 

@@ -71,6 +71,8 @@ class AddressMemory:
 
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
+        self.on_connect: Callable[[], object] = bool
+        """Called when a connection was made."""
         self.faults: dict[str, dict[str, Fault]] = {}
         """By origin and address; empty while all is well."""
         self._next_sweep = 0.0

@@ -36,7 +36,7 @@ def test_run_needs_no_command_line_of_another_kind(monkeypatch, capsys):
     with pytest.raises(SystemExit) as ended:
         run_main("__main__")
     assert 2 == ended.value.code
-    assert "run program [argument ...]" in "".join(capsys.readouterr())
+    assert "run [option] program [argument ...]" in "".join(capsys.readouterr())
 
 
 def test_run_is_handed_the_program_and_its_arguments(monkeypatch):

@@ -96,6 +96,9 @@ def test_a_program_runs_as_under_python(arguments, starter, folder):
         ([], 2, "", "usage: "),
         (["-x", "program.py"], 2, "", "usage: "),
         (["-m"], 2, "", "usage: "),
+        (["--mounted"], 2, "", "usage: "),
+        (["--mounted=some", "program.py"], 2, "", "mounted='some' (from --mounted): one of 'none', 'plain', 'all'"),
+        (["--mounted", "all"], 2, "", "usage: "),
         (["--help"], 0, "usage: ", ""),
         (["absent.py"], 2, "", "can't open file"),
     ],
@@ -171,6 +174,51 @@ def test_run_returns_the_status(arguments, status, folder, monkeypatch, own_proc
     assert status == run_module.run(arguments)
     with pytest.raises(SystemExit, match="7"):
         run_module.run(["program.py", "exit"])
+
+
+MOUNTS = """\
+import multiprocessing, sys
+from requests import Session
+from requests.adapters import HTTPAdapter
+
+def kinds(_=None):
+    session = Session()
+    session.mount("https://nothing", HTTPAdapter())
+    session.mount("https://twice", HTTPAdapter(max_retries=2))
+    return [type(session.get_adapter(url)).__name__[:5] for url in ("https://nothing", "https://twice")]
+
+if __name__ == "__main__":
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        print(sys.argv[1:], kinds(), pool.map(kinds, [1])[0])
+"""
+
+
+@pytest.mark.parametrize(
+    ("option", "variable", "kinds"),
+    [
+        ([], "", ["Retry", "HTTPA"]),
+        ([], "all", ["Retry", "Retry"]),
+        (["--mounted=none"], "all", ["HTTPA", "HTTPA"]),
+        pytest.param(["--mounted", "All"], "none", ["Retry", "Retry"], marks=pytest.mark.once),
+    ],
+)
+def test_adapters_that_a_program_mounts_are_reached(option, variable, kinds, folder, monkeypatch):
+    """``--mounted`` says which, else the environment; in a process that is started by spawn, too."""
+    (folder / "mounts.py").write_text(MOUNTS)
+    monkeypatch.setenv("SMITHY_RETRY_MOUNTED", variable)
+    done = python(folder, "-m", "requests_smithy_retry", "run", *option, "mounts.py", "--mounted=x")
+    assert f"['--mounted=x'] {kinds} {kinds}\n" == done.stdout, done.stderr
+
+
+def test_a_bad_variable_for_mounted_adapters_is_told(folder, monkeypatch, own_process, capsys):
+    """It is told in one line before the program starts, unless retries are switched off."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("SMITHY_RETRY_MOUNTED", "some")
+    assert 2 == run_module.run(["program.py", "x"])
+    assert "mounted='some' (from environment variable SMITHY_RETRY_MOUNTED): " in capsys.readouterr().err
+    monkeypatch.setenv("SMITHY_RETRY_ENABLED", "no")
+    assert 0 == run_module.run(["program.py", "x"])
+    assert 0 == run_module.run(["--mounted=all", "program.py", "x"])
 
 
 def test_a_bad_policy_is_told_in_one_line(folder, monkeypatch, own_process, capsys):
@@ -314,6 +362,31 @@ def test_the_path_is_that_of_python(program, folder):
     plain, ours = python(folder, program, "a"), python(folder, "-m", "requests_smithy_retry", "run", program, "a")
     same = os.path.basename if sys.version_info < (3, 11) else str  # there python has the path as it was given
     assert [same(word) for word in plain.stdout.split()] == [same(word) for word in ours.stdout.split()] != []
+
+
+def test_a_text_may_begin_like_compiled_code(folder, monkeypatch, own_process, capsys):
+    """The line end of the magic number makes no text into compiled code."""
+    monkeypatch.chdir(folder)
+    (folder / "text.py").write_bytes(b"#!\r\nprint('ran')\r\n")
+    assert (0, "ran\n") == (run_module.run(["text.py"]), capsys.readouterr().out)
+
+
+IMPORTS_NOTHING = """\
+import sys
+print(*sorted(name for name in sys.modules if name.startswith("requests_smithy_retry") or name in %r))
+"""
+SLOW = ["contextlib", "dataclasses", "functools", "inspect", "logging", "pkgutil", "re", "runpy", "threading", "typing"]
+
+
+def test_a_program_without_requests_pays_next_to_nothing(folder):
+    """Three small files of ours are loaded, and no module of the standard library that takes long."""
+    (folder / "names.py").write_text(IMPORTS_NOTHING % SLOW)
+    (folder / "start.py").write_text(
+        "import sys; sys.argv[:] = ['x', 'run', 'names.py']\nfrom requests_smithy_retry.cli import main\nmain()"
+    )
+    ours = ["requests_smithy_retry", *(f"requests_smithy_retry.{name}" for name in ("cli", "run", "version"))]
+    plain, run = (python(folder, "-S", name).stdout.split() for name in ("names.py", "start.py"))
+    assert sorted([*plain, *ours]) == run
 
 
 def test_a_folder_without_a_main_is_told_as_python_tells_it(folder):

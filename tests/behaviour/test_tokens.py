@@ -121,8 +121,8 @@ def test_tokens_are_equal_by_what_they_say():
 
 
 def test_a_token_that_was_answered_knows_the_time_it_took():
-    """``answered`` adds latency and timeout, and keeps the other fields and the mark."""
+    """Latency and timeout are replaced, and the copy shares the mark of use with the token."""
     issuer = object()
     token = StandardRetryToken(issuer=issuer, retry_count=2)
-    answered = token.answered(0.5, 2.0)
+    answered = replace(token, latency=0.5, timeout=2.0)
     assert (0.5, 2.0, 2) == (answered.latency, answered.timeout, answered.retry_count)

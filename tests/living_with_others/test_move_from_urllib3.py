@@ -1,4 +1,4 @@
-"""The claims of docs/howto/move-from-urllib3-retry.md and differences-from-urllib3.md, beside urllib3's own retries."""
+"""The claims of docs/howto/move-from-urllib3-retry.md, beside urllib3's own retries."""
 
 from __future__ import annotations
 

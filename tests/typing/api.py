@@ -250,6 +250,7 @@ def models_and_priorities() -> None:
 
 def every_session() -> None:
     assert_type(install(max_attempts=2).config, RetryConfig)
+    assert_type(install(mounted="all").left_alone, tuple[str, ...])
     uninstall()
 
 

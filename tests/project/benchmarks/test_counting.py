@@ -155,8 +155,8 @@ OPENAI = {
 }
 
 
-@pytest.mark.parametrize(("headers", "most"), [(LIMIT, 150), (OPENAI, 200)])
-def test_an_announced_limit_of_which_there_is_plenty_costs_little(headers, most):
+@pytest.mark.parametrize("headers", [LIMIT, OPENAI])
+def test_an_announced_limit_of_which_there_is_plenty_costs_little(headers):
     """Over a response with as many other headers: a glance at what is left, in each of its headers."""
     named = {name: str(value) for name, value in headers.items()}
     others = {name.replace("imit", "umit"): value for name, value in named.items()}
@@ -168,4 +168,4 @@ def test_an_announced_limit_of_which_there_is_plenty_costs_little(headers, most)
             adapter.send(request)
         return counting.count(lambda: adapter.send(request)).bytecodes
 
-    assert 0 < cost(named) - cost(others) <= most
+    assert 0 < cost(named) - cost(others) <= 150

@@ -21,9 +21,17 @@ def test_it_is_one_of_the_commands():
     assert "requests_smithy_retry.cli.config_command:config" == COMMANDS["config"]
 
 
+def test_only_what_was_set_is_shown_unless_all_is_asked_for():
+    """Without --all, an option with its default has no row; with nothing set, a sentence stands for the table."""
+    shown = run("timeout=3").output.splitlines()
+    assert [["option", "value", "source"], ["timeout", "3", "code"], []] == [line.split() for line in shown[:3]]
+    assert run().output.startswith("every option has its default (--all shows them)\n\nworst case of one operation\n")
+    assert max(map(len, run().output.splitlines())) <= 110
+
+
 def test_a_table_shows_every_source_and_the_worst_case():
     """Option, value, source; below it the worst case in words."""
-    done = run("timeout=3", SMITHY_RETRY_MAX_ATTEMPTS="5")
+    done = run("--all", "timeout=3", SMITHY_RETRY_MAX_ATTEMPTS="5")
     assert 0 == done.exit_code
     rows = [line.split() for line in done.output.splitlines() if line]
     assert ["max_attempts", "5", "environment", "variable", "SMITHY_RETRY_MAX_ATTEMPTS"] in rows

@@ -73,6 +73,16 @@ def test_the_exit_status_says_how_it_ended(
     assert expected == result.exit_code, result.output
 
 
+def test_the_plot_ends_with_the_sentence(server: FaultServer) -> None:
+    """--plot adds the attempts on a time axis, in plain characters."""
+    server.script([Reply(503), Reply(200)])
+    *_, failed, succeeded, axis, sentence = run("--plot", server.url).output.splitlines()
+    assert re.fullmatch(r"  1 \|#+ *\| 503", failed)
+    assert re.fullmatch(r"  2 \| *\.*=+ *\| after [\d.e-]+ s \(backoff\) 200", succeeded)
+    assert re.fullmatch(r" +0 s +[\d.e-]+ s", axis)
+    assert "succeeded at attempt 2 of 3" == sentence
+
+
 def test_without_a_quota_none_is_told(server: FaultServer) -> None:
     """The output does not mention tokens."""
     server.script([Reply(503), Reply(200)])

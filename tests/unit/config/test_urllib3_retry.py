@@ -306,7 +306,7 @@ def test_statuses_as_text_are_refused(statuses):
 
 
 def outcome_of(adapter, server_url, method):
-    """How a request ends: a status or the name of the exception."""
+    """Return the end of a request: a status or the name of the exception."""
     with requests.Session() as session:
         session.mount("http://", adapter)
         try:
@@ -376,7 +376,7 @@ DIFFERENT = [
 @pytest.mark.real_time
 @pytest.mark.parametrize(("script", "options", "method", "theirs", "ours"), DIFFERENT)
 def test_where_the_same_faults_end_differently(script, options, method, theirs, ours):
-    """Each difference is in docs/explanation/differences-from-urllib3.md, with its reason."""
+    """Each difference is in docs/howto/move-from-urllib3-retry.md, with its reason."""
     assert (theirs, ours) == compare(script, Retry(**options), method)
 
 

@@ -76,10 +76,9 @@ def outcome(error: Exception | None = None) -> Outcome:
     ],
 )
 def test_a_failure_is_counted_under_its_kind(error: Exception | None, expected: FailureKind) -> None:
-    """Behind those before it; without rules none is."""
+    """A failure is counted behind those before it."""
     assert expected is kind_of(outcome(error))
     assert ((OTHER, expected), None) == count_failure(Urllib3Rules(), (OTHER,), outcome(error))
-    assert ((OTHER,), None) == count_failure(None, (OTHER,), outcome(error))
 
 
 def test_a_failure_past_its_limit_says_so() -> None:

@@ -184,7 +184,16 @@ NO_MATTER = {
         "idempotency_header",
         "idempotency_key",
     ),
-    *("on_unauthorized", "raise_on_status", "scope", "listeners", "sdk_headers", "trust_env", "aws_config"),
+    *(
+        "on_unauthorized",
+        "raise_on_status",
+        "scope",
+        "listeners",
+        "telemetry",
+        "sdk_headers",
+        "trust_env",
+        "aws_config",
+    ),
     *("resume", "stall_timeout", "verify_digests"),
 }
 """The options that change whether there is a retry, or nothing about time: the bound has to hold whatever they say."""
@@ -261,6 +270,7 @@ FOCUSES = {
 """Options that make one part of the bound weigh more than all others."""
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("focus", FOCUSES)
 @settings(max_examples=30)
 @given(options=POLICIES, failures=FAILURES, asks=st.booleans(), draw=st.sampled_from([0.0, 0.5, 1 - 2**-53]))
@@ -298,6 +308,7 @@ REACHABLE = {
 """Not drawn here: what ends an operation earlier, or makes it wait for others."""
 
 
+@pytest.mark.once
 @settings(max_examples=30)
 @given(options=POLICIES)
 def test_the_worst_server_comes_to_just_that(options):

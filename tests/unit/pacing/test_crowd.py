@@ -13,6 +13,8 @@ import pytest
 from requests_smithy_retry.pacing.announced import Announced
 from requests_smithy_retry.pacing.pace import Pace
 
+pytestmark = pytest.mark.once
+
 LIMIT = 100
 """Requests in a window of one second."""
 WAY, SERVICE = 0.001, 0.004

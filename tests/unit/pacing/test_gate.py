@@ -201,7 +201,7 @@ def test_a_child_of_a_fork_has_nobody_waiting() -> None:
 class TestGates:
     def test_a_silent_scope_is_looked_at_once(self) -> None:
         """The first success of a scope tells that it announces nothing, and later ones are not looked at."""
-        gates = Gates(FakeClock(), DIALECTS, set())
+        gates = Gates(FakeClock(), DIALECTS, set(), {})
         assert gates.first_look("a", CaseInsensitiveDict()) is None
         assert gates.first_look("a", headers(5)) is None
         assert gates.first_look("b", headers(99)) is gates.of("b")
@@ -210,7 +210,7 @@ class TestGates:
 
     def test_a_failure_is_looked_at_always(self) -> None:
         """A failure's hint makes a gate even in a scope that announced nothing so far."""
-        gates = Gates(FakeClock(), DIALECTS, set())
+        gates = Gates(FakeClock(), DIALECTS, set(), {})
         gates.first_look("a", CaseInsensitiveDict())
         failed = {"throttled": True, "floor": None, "longest": 120.0}
         gates.failed("a", CaseInsensitiveDict(), **failed)
@@ -235,7 +235,7 @@ class TestGates:
     def test_what_closes_a_gate(self, told: dict[str, str], options: Any, expected: float | None) -> None:
         """A wait that a server asked of everybody, and that is short enough to be waited."""
         clock = FakeClock()
-        gates = Gates(clock, DIALECTS, set())
+        gates = Gates(clock, DIALECTS, set(), {})
         gates.failed("a", CaseInsensitiveDict(told), **{"throttled": True, "floor": None, "longest": 120.0, **options})
         gate = gates.of("a")
         waited = None if gate is None or not gate.is_limiting else gate.enter(None, 120.0)[0]
@@ -244,7 +244,7 @@ class TestGates:
     def test_so_many_scopes_have_one(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """The oldest open gate makes room for a new one; if all gates are closed, a new scope gets no gate."""
         monkeypatch.setattr(gate_module, "MOST_GATES", 2)
-        gates = Gates(FakeClock(), DIALECTS, set())
+        gates = Gates(FakeClock(), DIALECTS, set(), {})
         for scope in "abc":
             gates.first_look(scope, headers(99))
         gates.remember("c", None, gates.of("c"))
@@ -284,7 +284,7 @@ class TestAdapters:
         history = retry_history(send(adapter))
         assert [7.0] == clock.sleeps
         assert (7.0, "retry-after") == (history.attempts[0].gate_wait, history.attempts[0].gate_source)
-        assert "and 7 s for a rate limit (retry-after) 200" in history.explain()
+        assert "after 7 s for a rate limit (retry-after) 200" in history.explain()
         assert 0.0 == retry_history(send(adapter)).attempts[0].gate_wait
 
     def test_the_wait_is_logged(self, caplog: pytest.LogCaptureFixture) -> None:
@@ -433,6 +433,28 @@ class TestAdapters:
             assert made.gates.busy is made.busy
         assert adapter.strategy.gates.shut
 
+    def test_a_server_that_begins_to_announce_is_heard(self) -> None:
+        """The first success was silent; after a refusal that announces a limit, each success is looked at."""
+        clock = FakeClock()
+        plenty, used_up = dict(headers(99, 9.5)), dict(headers(0, 9.5))
+        adapter = scripted(200, Reply(429, used_up), Reply(200, plenty), Reply(200, used_up), 200, clock=clock)
+        for _ in range(4):
+            send(adapter)
+        assert [9.5, 9.5] == clock.sleeps
+
+    @pytest.mark.parametrize("scope", [None, lambda _: "mine"])
+    def test_the_first_response_of_each_connection_is_looked_at(self, scope: Any) -> None:
+        """A silent scope is looked at again when a connection was made: it may lead to a server that announces."""
+        clock = FakeClock()
+        adapter = scripted(200, *[Reply(200, dict(headers(0, 9.5)))] * 3, clock=clock, scope=scope)
+        for _ in range(2):
+            send(adapter)
+        adapter.addresses.on_connect()
+        for _ in range(2):
+            assert [] == clock.sleeps
+            send(adapter)
+        assert [9.5] == clock.sleeps
+
     def test_a_scope_of_the_programs_own(self) -> None:
         """Each success in an announcing scope is looked at, and no success in a silent one."""
         clock = FakeClock()
@@ -456,7 +478,7 @@ class TestAdapters:
 @pytest.mark.real_time
 def test_fifty_threads_wait_for_one_hint_in_the_order_in_which_they_came() -> None:
     """All fifty threads get through, and the gate is open afterwards."""
-    gate = Gates(SystemClockOf(), DIALECTS, set())._made("a")
+    gate = Gates(SystemClockOf(), DIALECTS, set(), {})._made("a")
     gate.hear(CaseInsensitiveDict(), WALL, hint=Hint(0.5, "retry-after"))
     order: list[int] = []
 

@@ -6,6 +6,7 @@ import contextlib
 import gc
 import gzip
 import io
+import weakref
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,7 +21,8 @@ from requests_smithy_retry.clock import SYSTEM_CLOCK
 from requests_smithy_retry.config.retry_config import RetryConfig
 from requests_smithy_retry.config.retry_options import NOTHING
 from requests_smithy_retry.sending import held_response as discarded
-from requests_smithy_retry.sending.held_response import HeldResponse, as_requests_error, let_go
+from requests_smithy_retry.sending.attempt import Attempt, as_requests_error
+from requests_smithy_retry.sending.held_response import let_go
 from requests_smithy_retry.sending.replay import BodyChanged
 from requests_smithy_retry.sending.time_limits import TimeLimits
 from requests_smithy_retry.testing import CutBody, FaultServer, Reply
@@ -35,6 +37,16 @@ LONG = b"a line of a long body\n" * 20_000
 
 def limits() -> TimeLimits:
     return TimeLimits(RetryConfig(), NOTHING, SYSTEM_CLOCK)
+
+
+def examined(response: requests.Response, *, preload: bool) -> Attempt:
+    made = Attempt(0.0, response)
+    made.examine(response.request, limits(), preload=preload)
+    return made
+
+
+def discard(made: Attempt, *, keep: bool) -> None:
+    made.discard(limits(), keep=keep, may_be_refused=False)
 
 
 def unread(server: FaultServer, made: requests.Session) -> requests.Response:
@@ -53,9 +65,8 @@ def test_a_discarded_response_keeps_its_connection_only_where_that_is_wanted(kee
     """A discarded response gives its connection back with ``keep=True``; otherwise the connection is closed."""
     with FaultServer(Reply(503, body=b"later")) as server, session(max_attempts=1) as made:
         response = unread(server, made)
-        answer = HeldResponse(response, preload=False)
-        assert answer.look()
-        answer.discard(keep=keep)
+        answer = examined(response, preload=False)
+        discard(answer, keep=keep)
         assert idle(response) == expected
 
 
@@ -64,7 +75,7 @@ def test_64_kib_of_a_discarded_body_are_read_and_no_more(size: int, expected: in
     """Up to 64 KiB of a body are read to keep its connection; with a longer body the connection is closed."""
     with FaultServer(Reply(429, body=b"x" * size)) as server, requests.Session() as session:
         response = session.get(server.url, stream=True)
-        HeldResponse(response, preload=False).discard(keep=True)
+        discard(examined(response, preload=False), keep=True)
         assert idle(response) == expected
 
 
@@ -72,8 +83,8 @@ def test_an_unread_answer_that_is_handed_on_has_its_connection() -> None:
     """The caller of a stream reads the body as if nobody had looked; nobody else has the connection before."""
     with FaultServer(Reply(404, body=b"not here")) as server, session(max_attempts=1) as made:
         response = unread(server, made)
-        answer = HeldResponse(response, preload=False)
-        answer.hand_over(limits(), is_broken=False)
+        answer = examined(response, preload=False)
+        answer.keep(limits(), raises=False)
         assert idle(response) == 0
         assert response.content == b"not here"
         assert idle(response) == 1
@@ -83,11 +94,10 @@ def test_a_success_is_left_its_connection() -> None:
     """Its body can be read meanwhile as usual, by a classifier that sees successes, for example."""
     with FaultServer(Reply(200, body=b"here")) as server, session(max_attempts=1) as made:
         response = unread(server, made)
-        answer = HeldResponse(response, preload=False)
+        answer = examined(response, preload=False)
         assert response.content == b"here"
         assert idle(response) == 1
-        assert HeldResponse(response, preload=True).look()
-        assert answer.peeked is None
+        assert examined(response, preload=True).peeked is answer.peeked is None
 
 
 @pytest.mark.parametrize("way", ["discard", "close", "hand_over"])
@@ -96,13 +106,13 @@ def test_a_success_is_let_go_as_any_other_response(way: str) -> None:
     with FaultServer(Reply(200, body=LONG)) as server, session(max_attempts=1) as made:
         response = unread(server, made)
         connection = response.raw._connection
-        answer = HeldResponse(response, preload=False)
+        answer = examined(response, preload=False)
         if way == "discard":
-            answer.discard(keep=False)
+            discard(answer, keep=False)
         elif way == "close":
             answer.close()
         else:
-            answer.hand_over(limits(), is_broken=False)
+            answer.keep(limits(), raises=False)
             assert connection.sock is not None
             assert response.content == LONG
             response.close()
@@ -114,10 +124,9 @@ def test_a_short_answer_is_handed_on_unread_with_its_connection() -> None:
     """Hooks find what they find with a plain adapter; who reads it then finds all of it there."""
     with FaultServer(Reply(500, body=b"oh")) as server, session(max_attempts=1) as made:
         response = unread(server, made)
-        answer = HeldResponse(response, preload=True)
-        assert answer.look()
-        assert (answer.peeked, answer.is_unknown) == ((True, b"oh"), False)
-        answer.hand_over(limits(), is_broken=False)
+        answer = examined(response, preload=True)
+        assert answer.peeked == (True, b"oh")
+        answer.keep(limits(), raises=False)
         assert (response._content_consumed, idle(response)) == (False, 0)  # type: ignore[attr-defined]
         assert (response.content, idle(response)) == (b"oh", 1)
 
@@ -127,9 +136,9 @@ def test_only_a_short_stream_outlives_its_connection(size: int, expected: bool) 
     """A stream with a short body is read before its connection goes, as no retry may be allowed after the wait."""
     with FaultServer(Reply(503, body=b"x" * size)) as server, session(max_attempts=1) as made:
         response = unread(server, made)
-        answer = HeldResponse(response, preload=False)
-        assert answer.outlives_connection(limits()) is expected
-        answer.discard(keep=False)
+        answer = examined(response, preload=False)
+        assert answer.let_go(limits(), keep=False) is expected
+        discard(answer, keep=False)
         assert response.content == (b"x" * size if expected else b"")
 
 
@@ -141,7 +150,7 @@ def test_a_recorded_stream_outlives_its_connection() -> None:
         urllib3.HTTPResponse(io.BytesIO(b"why"), preload_content=False),
         prepare(),
     )
-    assert HeldResponse(response, preload=False).outlives_connection(limits())
+    assert examined(response, preload=False).let_go(limits(), keep=False)
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
@@ -151,7 +160,7 @@ def test_a_connection_is_kept_after_throttling_while_its_response_is(method: str
     script = [Reply(429, body=b"x" * 100, framing=framing), Reply(body=b"fine")]
     with FaultServer(script) as server, session(max_attempts=1) as made:
         kept = made.request(method, server.url, stream=True)
-        HeldResponse(kept, preload=False).discard(keep=True)
+        discard(examined(kept, preload=False), keep=True)
         assert made.get(server.url).content == b"fine"
         assert [item.connection_id for item in server.requests] == [0, 0]
 
@@ -160,7 +169,7 @@ def test_a_discarded_response_whose_connection_ends_with_it_is_closed() -> None:
     """A connection that ends with its response is closed, even with ``keep=True``."""
     with FaultServer(Reply(429, body=b"x" * 100, framing="close")) as server, session(max_attempts=1) as made:
         response = unread(server, made)
-        HeldResponse(response, preload=False).discard(keep=True)
+        discard(examined(response, preload=False), keep=True)
         assert response.raw._fp.fp is None
 
 
@@ -177,9 +186,8 @@ def test_a_short_discarded_body_stays_with_its_response() -> None:
     """A listener that has kept the response can still read it."""
     with FaultServer(Reply(500, body=b"oh")) as server, session(max_attempts=1) as made:
         response = unread(server, made)
-        answer = HeldResponse(response, preload=True)
-        answer.look()
-        answer.discard(keep=False)
+        answer = examined(response, preload=True)
+        discard(answer, keep=False)
         assert (response.content, idle(response)) == (b"oh", 0)
 
 
@@ -201,12 +209,12 @@ def test_a_discarded_body_of_exactly_64_kib_leaves_a_connection_that_can_be_used
 def test_of_a_long_answer_the_beginning_is_enough() -> None:
     """The first 64 KiB are there for classifiers; the rest is read when the caller reads the body."""
     with FaultServer(Reply(500, body=LONG)) as server, session(max_attempts=1) as made:
-        answer = HeldResponse(unread(server, made), preload=True)
-        assert answer.look()
+        answer = examined(unread(server, made), preload=True)
         assert answer.peeked is not None
         assert LONG.startswith(answer.peeked.prefix)
         assert len(answer.peeked.prefix) == 65_536
-        assert answer.read(limits()) is None
+        assert not answer.read_rest(limits())
+        assert answer.response is not None
         assert answer.response.content == LONG
         answer.close()
 
@@ -215,7 +223,9 @@ def test_a_broken_answer_is_closed() -> None:
     """A broken answer that is handed over leaves no connection in the pool."""
     with FaultServer(Reply(500, body=b"oh")) as server, session(max_attempts=1) as made:
         response = unread(server, made)
-        HeldResponse(response, preload=True).hand_over(limits(), is_broken=True)
+        answer = examined(response, preload=True)
+        answer.error = OSError("broken")
+        answer.keep(limits(), raises=False)
         assert idle(response) == 0
 
 
@@ -226,7 +236,7 @@ def test_only_a_body_that_the_caller_reads_has_no_deadline(preload: bool, usual:
         bound = TimeLimits(RetryConfig(operation_timeout=5), NOTHING, FakeClock())
         response = made.get(server.url, stream=True, timeout=bound.begin(7))
         socket = response.raw._connection.sock
-        HeldResponse(response, preload=preload).hand_over(bound, is_broken=False)
+        examined(response, preload=preload).keep(bound, raises=False)
         bound.end()
         assert socket.gettimeout() == usual
         response.close()
@@ -236,8 +246,9 @@ def test_a_coding_that_does_not_end_is_the_attempts_failure() -> None:
     """All bytes are there that were announced, and still the body is cut."""
     cut = gzip.compress(b"x" * 1000)[:-10]
     with FaultServer(Reply(500, {"Content-Encoding": "gzip"}, cut)) as server, session(max_attempts=1) as made:
-        answer = HeldResponse(unread(server, made), preload=True)
-        assert type(answer.read(limits())) is requests.exceptions.ContentDecodingError
+        answer = examined(unread(server, made), preload=True)
+        assert answer.read_rest(limits())
+        assert type(answer.error) is requests.exceptions.ContentDecodingError
         answer.close()
 
 
@@ -251,7 +262,7 @@ def test_whatever_goes_wrong_in_a_body_is_named_as_requests_names_it() -> None:
 
     response = Odd()
     response.status_code, response.request = 500, prepare()
-    error: Any = HeldResponse(response, preload=True).read(limits())
+    error: Any = examined(response, preload=True).error
     assert type(error) is requests.exceptions.ChunkedEncodingError
     assert (str(error), error.request) == ("odd", response.request)
 
@@ -371,23 +382,23 @@ def test_a_pool_whose_lock_was_left_taken_is_not_waited_for(monkeypatch: pytest.
         assert not mutex.locked()
 
 
-def responses() -> int:
-    """How many there are in this process."""
-    return sum(type(item) is requests.Response for item in gc.get_objects())
+def left_over(made: requests.Session, broken: Any, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Count the responses that the garbage collector would have to clear away after three requests."""
+    responses, plain = weakref.WeakSet[requests.Response](), requests.Response.__init__
 
+    def noted(response: requests.Response) -> None:
+        responses.add(response)
+        plain(response)
 
-def left_over(made: requests.Session, broken: Any) -> int:
-    """How many responses the garbage collector would have to clear away after three requests."""
     made.trust_env = False
-    with FaultServer(broken) as server:
-        gc.collect()
+    with FaultServer(broken) as server, monkeypatch.context() as patch:
+        patch.setattr(requests.Response, "__init__", noted)
         gc.disable()
-        before = responses()
         try:
             for _ in range(3):
                 with contextlib.suppress(requests.RequestException):
                     made.get(server.url)
-            return responses() - before
+            return len(responses)
         finally:
             gc.enable()
 
@@ -402,14 +413,14 @@ BROKEN: dict[str, Any] = {
 @pytest.mark.parametrize("status", [200, 404, 503])
 @pytest.mark.parametrize("options", [{}, {"operation_timeout": 9}], ids=repr)
 def test_a_broken_body_leaves_nothing_to_the_garbage_collector(
-    broken: Any, status: int, options: dict[str, Any]
+    broken: Any, status: int, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The response of a broken body is freed with its exception, as with a plain adapter."""
     with requests.Session() as plain:
-        if left_over(plain, broken(status)):
+        if left_over(plain, broken(status), monkeypatch):
             pytest.skip("a plain adapter leaves one, too: contextlib's __exit__ holds the traceback since Python 3.12")
     with session(max_attempts=2, **options) as made:
-        assert left_over(made, broken(status)) == 0
+        assert left_over(made, broken(status), monkeypatch) == 0
 
 
 @pytest.mark.parametrize("raw", [None, urllib3.HTTPResponse(b"")])

@@ -24,7 +24,7 @@ from requests_smithy_retry import (
 )
 from requests_smithy_retry.quotas import url as quota_backends
 from requests_smithy_retry.quotas.scopes import MAX_SCOPES
-from requests_smithy_retry.strategies.modes import strategy_for
+from requests_smithy_retry.strategies.foreign import strategy_for
 from requests_smithy_retry.testing.clock import FakeClock
 from tests.support import read_timeout, reset_error, scripted, send
 from tests.unit.strategies.test_simple import Safe, in_context, refresh, refusal, response

@@ -13,7 +13,7 @@ from requests_smithy_retry.clock import Deadline
 from requests_smithy_retry.testing import FaultServer, ResetAfterRequest, refusing_port
 from requests_smithy_retry.testing.clock import FakeClock
 from requests_smithy_retry.wire import this_thread
-from requests_smithy_retry.wire.upload import PIECE, sending
+from requests_smithy_retry.wire.connect import PIECE, sending
 
 from .support import session
 

@@ -24,7 +24,7 @@ from requests_smithy_retry.observing.log import QUIET_ENDINGS
 from requests_smithy_retry.quotas.settings import RedisSettings, SharedQuotaSettings
 from requests_smithy_retry.sending.caller_errors import EXHAUSTED
 
-API = Path(__file__).parent / "reference" / "api"
+API = Path(__file__).parents[1] / "reference" / "api"
 
 EXAMPLES = {
     "mode": "adaptive",
@@ -55,6 +55,7 @@ EXAMPLES = {
     "raise_on_status": "true",
     "enabled": "false",
     "default_classifiers": "off",
+    "telemetry": "log, otel",
     "sdk_headers": "on",
     "aws_config": "my-profile",
 }
@@ -63,6 +64,8 @@ EXAMPLES = {
 INNER = {
     "sending.replay.BodyChanged": "the caller gets requests' UnrewindableBodyError",
     "checks.Refused": "the caller gets RetryConfigError",
+    "wire.resolving.Late": "the caller gets ConnectTimeout",
+    "wire.resolving.Stuck": "the caller gets ConnectTimeout",
     "policy.DirectedError": "told to a strategy, never raised",
     "quotas.redis.server.NonsenseError": "a bucket in memory stands in",
     "quotas.shared_memory.file.BusyError": "a bucket in memory stands in",

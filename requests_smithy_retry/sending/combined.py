@@ -1,0 +1,135 @@
+"""Foreign adapters that are made to retry in place, by a class of both (contract 10.5).
+
+The adapter stays the same object, with its pools, its TLS context and its own attributes. Its class becomes one that
+inherits from its own class and from ``RetryAdapter``, in this order, so what its class overrides stays in force.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+from typing import Any
+
+from requests.adapters import HTTPAdapter
+from urllib3.util.retry import Retry
+
+from ..checks import safe_repr
+from ..config.urllib3_retry import overridden
+from .copies import CopiedAfresh
+
+
+class Both(CopiedAfresh):
+    """The first base of each class of both: copies and pickles, which the class itself cannot be found for."""
+
+    _bases: tuple[type[HTTPAdapter], Any]
+    """The adapter's own class, and ours."""
+
+    def _alone(self) -> HTTPAdapter:
+        """Return an adapter of its own class with the same attributes, without a policy."""
+        theirs, ours = self._bases
+        alone: HTTPAdapter = object.__new__(theirs)
+        names = names_of(ours)
+        vars(alone).update((name, value) for name, value in vars(self).items() if name not in names)
+        alone.max_retries = Retry(0, read=False)
+        return alone
+
+    def __copy__(self) -> Any:
+        return take_over(copy.copy(self._alone()), self._bases[1], self._fresh_policy())
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return take_over(copy.deepcopy(self._alone(), memo), self._bases[1], copy.deepcopy(self._policy(), memo))
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        self._check_picklable(protocol)
+        return take_over, (self._alone(), self._bases[1], self._policy())
+
+
+@functools.lru_cache(256)
+def class_of_both(theirs: Any, ours: Any) -> Any:
+    """Return the class that inherits from both, made once.
+
+    :raises TypeError: if the two cannot be combined.
+    """
+    if theirs is HTTPAdapter:
+        return ours
+    values = {"_bases": (theirs, ours), "__module__": theirs.__module__, "__qualname__": theirs.__qualname__}
+    both = type(theirs.__name__, (Both, theirs, ours), {**values, "__doc__": theirs.__doc__})
+    object.__new__(theirs).__class__ = both  # or TypeError
+    return both
+
+
+def take_over(adapter: HTTPAdapter, ours: Any, policy: dict[str, Any], own: Any = None) -> Any:
+    """Make an adapter retry, and return it.
+
+    :param adapter: of any class but ours; it is changed in place.
+    :param ours: ``RetryAdapter``.
+    :param policy: the policy of another adapter; also ``_addresses``, if it is to share them.
+    :param own: a ``max_retries`` to translate, in place of the policy's.
+    :raises RetryConfigError: if that cannot be translated; the adapter is unchanged then.
+    :raises TypeError: if the classes cannot be combined.
+    """
+    theirs: Any = type(adapter)
+    made: Any = object.__new__(class_of_both(theirs, ours))
+    vars(made).update(vars(adapter))
+    made._follow(policy)
+    if own is not None:
+        made.max_retries = own
+        vars(made).pop("_original")
+    # The attributes first: another thread may be sending.
+    vars(adapter).update(vars(made))
+    adapter.__class__ = type(made)
+    vars(adapter).pop("max_retries", None)
+    return adapter
+
+
+@functools.lru_cache(1)
+def names_of(ours: Any) -> frozenset[str]:
+    """Return the names of the attributes by which our class goes, and ``HTTPAdapter`` does not."""
+    return frozenset(
+        {*dir(ours), *vars(ours(trust_env=False)), "_original"} - {*dir(HTTPAdapter), *vars(HTTPAdapter())}
+    )
+
+
+def retries_nothing(value: Any) -> bool:
+    """Return True for the ``max_retries`` of an adapter that neither retries nor raises for a status."""
+    if isinstance(value, Retry):
+        return value.total in (0, False) and not value.status_forcelist and not overridden(value)
+    return value in (0, False)
+
+
+def objection(adapter: Any, ours: Any, mounted: str) -> str | None:
+    """Return why an adapter of another class than ours is left alone, as the rest of a sentence; or None.
+
+    :param adapter: the adapter.
+    :param ours: ``RetryAdapter``.
+    :param mounted: ``"none"``, ``"plain"`` or ``"all"``.
+    """
+    if not isinstance(adapter, HTTPAdapter):
+        return ", which is not an HTTPAdapter"
+    plain = HTTPAdapter.__mro__
+    names = {name for kind in type(adapter).__mro__ if kind not in plain for name in vars(kind)}
+    if "send" in names or "send" in vars(adapter):
+        return ", which has a send of its own and may retry by itself"
+    names = {name for name in names if not name.startswith("__")} & {*names_of(ours), "max_retries"}
+    names |= vars(adapter).keys() & names_of(ours)
+    if names or "max_retries" not in vars(adapter):
+        return f", whose {min(names, default='constructor')} is not what a RetryAdapter needs"
+    return _objection_to(adapter.max_retries, mounted)
+
+
+def _objection_to(retries: Any, mounted: str) -> str | None:
+    found = overridden(retries) if isinstance(retries, Retry) else []
+    if found:
+        return f" with {display_retries(retries)}, whose {found[0]} cannot be translated"
+    if not retries_nothing(retries):
+        return None if mounted == "all" else f" with {display_retries(retries)}, which mounted='all' would translate"
+    return ", which mounted='plain' would have retry" if mounted == "none" else None
+
+
+def display_retries(retries: Any) -> str:
+    """Return a ``max_retries`` for a sentence: ``Retry(3)``."""
+    if not isinstance(retries, Retry):
+        return f"max_retries={safe_repr(retries)}"
+    kind = type(retries)
+    package = "" if kind is Retry else f"{kind.__module__}."
+    return f"{package}{kind.__qualname__}({safe_repr(retries.total)})"

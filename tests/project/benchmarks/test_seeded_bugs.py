@@ -1,0 +1,37 @@
+"""The list of seeded bugs (benchmarks/seeded_bugs.toml): each still applies to the source."""
+
+import ast
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+
+
+def bugs() -> list[dict[str, Any]]:
+    toml = pytest.importorskip("tomllib", reason="Python 3.11")
+    return toml.loads((ROOT / "benchmarks" / "seeded_bugs.toml").read_text("utf-8"))["bug"]
+
+
+def test_the_list_is_spread_over_what_can_go_wrong() -> None:
+    """There are forty, at least ten in each large area and five in each small one."""
+    assert Counter(bug["kind"] for bug in bugs()) == {
+        "concurrency": 10,
+        "wire": 10,
+        "accounts": 10,
+        "shared memory": 5,
+        "time": 5,
+    }
+    assert len({bug["name"] for bug in bugs()}) == 40
+
+
+def test_each_bug_still_applies_to_the_source() -> None:
+    """The old text of each is in its file exactly once, and the file parses with the new text in its place."""
+    counts = {}
+    for bug in bugs():
+        source = (ROOT / "requests_smithy_retry" / bug["file"]).read_text("utf-8")
+        counts[bug["name"]] = source.count(bug["old"])
+        ast.parse(source.replace(bug["old"], bug["new"]))
+    assert counts == dict.fromkeys(counts, 1)

@@ -1,0 +1,446 @@
+"""Adapters that SDKs mount on their sessions, made to retry by ``install`` (contract 10.5)."""
+
+import copy
+import logging
+import pickle
+import socket
+import socketserver
+import ssl
+import threading
+import warnings
+from http.server import BaseHTTPRequestHandler
+
+import pytest
+import requests
+from requests.adapters import BaseAdapter, HTTPAdapter
+from urllib3.connection import HTTPConnection
+from urllib3.connectionpool import HTTPConnectionPool
+from urllib3.util.retry import Retry
+
+from requests_smithy_retry import RetryAdapter, RetryConfigError, RetryConfigWarning, install, retry_history, uninstall
+from requests_smithy_retry.config.sources import mounted_of, warn_of_typos
+from requests_smithy_retry.mounting import MOST_LEFT_ALONE
+from requests_smithy_retry.testing import FaultServer, Reply
+from tests.support import URL
+
+PLAIN = requests.Session.__init__, requests.Session.mount
+
+
+@pytest.fixture(autouse=True)
+def _restore():
+    yield
+    uninstall()
+    assert (requests.Session.__init__, requests.Session.mount) == PLAIN
+
+
+class SocketOptions(HTTPAdapter):
+    """The form of influxdb's, keystoneauth's and dropbox's: options for each connection."""
+
+    def __init__(self, options, **more):
+        self.options = options
+        super().__init__(**more)
+
+    def init_poolmanager(self, *args, **kwargs):
+        kwargs["socket_options"] = self.options
+        super().init_poolmanager(*args, **kwargs)
+
+
+class OwnContext(HTTPAdapter):
+    """The form of google-auth's and docker's for TLS: a context that cannot be copied, for proxies as well."""
+
+    def __init__(self):
+        self.context = ssl.create_default_context()
+        super().__init__(pool_maxsize=7)
+
+    def init_poolmanager(self, *args, **kwargs):
+        super().init_poolmanager(*args, ssl_context=self.context, **kwargs)
+
+    def proxy_manager_for(self, *args, **kwargs):
+        return super().proxy_manager_for(*args, ssl_context=self.context, **kwargs)
+
+
+class UnixAdapter(HTTPAdapter):
+    """The form of docker's and requests-unixsocket's: pools of its own, for a scheme of its own."""
+
+    def __init__(self, path):
+        self.path = path
+        super().__init__()
+
+    def get_connection(self, url, proxies=None):
+        connection = type("UnixConnection", (HTTPConnection,), {"connect": lambda own: self.connect(own)})
+        return type("UnixPool", (HTTPConnectionPool,), {"ConnectionCls": connection})("localhost", retries=False)
+
+    def get_connection_with_tls_context(self, request, verify, proxies=None, cert=None):
+        return self.get_connection(request.url)
+
+    def connect(self, connection):
+        connection.sock = socket.socket(socket.AF_UNIX)
+        connection.sock.connect(self.path)
+
+    def request_url(self, request, proxies):
+        return request.path_url
+
+
+class OwnState(HTTPAdapter):
+    """Has a state of its own, and none of HTTPAdapter's."""
+
+    def __init__(self, name="a"):
+        super().__init__()
+        self.name = name
+
+    def __getstate__(self):
+        return {"name": self.name}
+
+    def __setstate__(self, state):
+        self.__init__(state["name"])
+
+
+class Looping(HTTPAdapter):
+    """Retries by itself."""
+
+    def send(self, request, **how):
+        return [super(Looping, self).send(request, **how) for _ in range(2)][-1]
+
+
+class Counting(Retry):
+    """A Retry that only has another name."""
+
+
+class Deciding(Retry):
+    """A Retry that decides by itself, as spotipy's and PyGithub's do."""
+
+    def increment(self, *args, **kwargs):
+        return super().increment(*args, **kwargs)
+
+
+class Final(type(HTTPAdapter)):
+    """A class of classes that has no subclasses."""
+
+    def __new__(cls, name, bases, values):
+        if any(isinstance(base, Final) for base in bases):
+            raise TypeError(f"{bases[0].__name__} is final")
+        return super().__new__(cls, name, bases, values)
+
+
+def with_attribute(name, value):
+    adapter = HTTPAdapter()
+    setattr(adapter, name, value)
+    return adapter
+
+
+def installed(**options):
+    """Install a policy without waits."""
+    return install(**{"initial_backoff": 0, "mounted": "plain", **options})
+
+
+def mounted_on_a_session(adapter, prefix="https://"):
+    session = requests.Session()
+    session.mount(prefix, adapter)
+    return session
+
+
+NOTHING = [
+    lambda: HTTPAdapter(pool_maxsize=50),
+    lambda: HTTPAdapter(max_retries=0),
+    lambda: HTTPAdapter(max_retries=False),
+    lambda: HTTPAdapter(max_retries=Retry(total=False)),
+    lambda: HTTPAdapter(max_retries=Counting(0)),
+    lambda: with_attribute("max_retries", 0),
+    lambda: SocketOptions([]),
+    lambda: OwnContext(),
+    lambda: UnixAdapter("/nowhere"),
+]
+"""Adapters that retry nothing."""
+
+OWN = [
+    (lambda: HTTPAdapter(max_retries=3), "Retry(3)", 4),
+    (lambda: SocketOptions([], max_retries=Retry(2, status_forcelist=[500])), "Retry(2)", 3),
+    (lambda: HTTPAdapter(max_retries=Counting(1)), f"{__name__}.Counting(1)", 2),
+    (lambda: HTTPAdapter(max_retries=Retry(0, status_forcelist=[500])), "Retry(0)", 1),
+    (lambda: with_attribute("max_retries", 5), "max_retries=5", 6),
+]
+"""Adapters whose own retries can be translated: their name, and their attempts."""
+
+DECIDING = f"{__name__}.Deciding"
+TAKEN = "is not what a RetryAdapter needs"
+
+LEFT = [
+    (
+        lambda: HTTPAdapter(max_retries=Deciding(3)),
+        f"tests's HTTPAdapter with {DECIDING}(3), whose increment cannot be",
+    ),
+    (
+        lambda: HTTPAdapter(max_retries=Deciding(0)),
+        f"tests's HTTPAdapter with {DECIDING}(0), whose increment cannot be",
+    ),
+    (Looping, "tests's Looping, which has a send of its own and may retry by itself"),
+    (lambda: with_attribute("send", print), "tests's HTTPAdapter, which has a send of its own and may retry by itself"),
+    (lambda: with_attribute("listeners", []), f"tests's HTTPAdapter, whose listeners {TAKEN}"),
+    (type("Named", (HTTPAdapter,), {"scope_of": 1, "__doc__": ""}), f"Named, whose scope_of {TAKEN}"),
+    (type("Fixed", (HTTPAdapter,), {"max_retries": Retry(0)}), f"Fixed, whose max_retries {TAKEN}"),
+    (type("Bare", (HTTPAdapter,), {"__init__": lambda self: None}), f"Bare, whose constructor {TAKEN}"),
+    (Final("Last", (HTTPAdapter,), {}), "Last, which cannot be combined: "),
+    (type("File", (BaseAdapter,), {}), "File, which is not an HTTPAdapter"),
+]
+"""Adapters that are left alone, whatever ``mounted`` is, and the sentence that says so."""
+
+
+@pytest.mark.parametrize("make", NOTHING)
+@pytest.mark.parametrize("mounted", ["plain", "all", "PLAIN"])
+def test_an_adapter_that_retries_nothing_gets_the_policy(make, mounted):
+    """It is the same object with the same attributes, of its own class and of ours, and shares the strategy."""
+    adapter = make()
+    kind, before = type(adapter), {name: value for name, value in vars(adapter).items() if name != "max_retries"}
+    installation = installed(max_attempts=4, mounted=mounted)
+    session = mounted_on_a_session(adapter)
+    assert session.get_adapter(URL.replace("http:", "https:")) is adapter
+    assert (True, True, kind.__name__ if kind is not HTTPAdapter else "RetryAdapter") == (
+        isinstance(adapter, kind),
+        isinstance(adapter, RetryAdapter),
+        type(adapter).__name__,
+    )
+    assert before == {name: value for name, value in vars(adapter).items() if name in before}
+    assert (installation.strategy, 4, 3) == (
+        adapter.strategy,
+        adapter.retry_config.max_attempts,
+        adapter.max_retries.total,
+    )
+    assert () == installation.left_alone
+
+
+@pytest.mark.parametrize(("make", "name", "attempts"), OWN)
+def test_own_retries_are_never_multiplied(make, name, attempts):
+    """Plain leaves the adapter as it is, and names it; all has us make its own attempts, and no more."""
+    installation, adapter = installed(max_attempts=9), make()
+    mounted_on_a_session(adapter)
+    assert not isinstance(adapter, RetryAdapter)
+    owner = "tests's " + type(adapter).__name__
+    assert (f"{owner} with {name}, which mounted='all' would translate",) == installation.left_alone
+    installation = installed(max_attempts=9, mounted="all")
+    session = mounted_on_a_session(adapter)
+    assert (attempts, ()) == (adapter.strategy.max_attempts, installation.left_alone)
+    assert session.get_adapter("https://x").strategy is not installation.strategy
+
+
+@pytest.mark.parametrize(("make", "sentence"), LEFT)
+@pytest.mark.parametrize("mounted", ["plain", "all"])
+def test_what_cannot_be_reached_is_left_alone_and_named(make, sentence, mounted):
+    """It stays as it is; the installation says so, and why."""
+    adapter, installation = make(), installed(mounted=mounted)
+    kind, before = type(adapter), dict(vars(adapter))
+    session = mounted_on_a_session(adapter)
+    assert (adapter, kind, before) == (session.get_adapter("https://x"), type(adapter), vars(adapter))
+    assert 1 == len(installation.left_alone)
+    assert sentence in installation.left_alone[0]
+    assert f"; left alone: {installation.left_alone[0]}>" in repr(installation)
+
+
+def test_each_class_is_named_once(caplog):
+    """The log names an adapter at INFO, by the package that mounts it, and not again for the next session."""
+    caplog.set_level(logging.INFO, "requests_smithy_retry")
+    installation = installed(mounted="none")
+    for adapter in (HTTPAdapter(), HTTPAdapter(pool_maxsize=3), UnixAdapter("/nowhere")):
+        mounted_on_a_session(adapter)
+    program = {"__name__": "__main__", "session": requests.Session(), "adapter": HTTPAdapter()}
+    exec("session.mount('http://', adapter)", program)
+    said = [
+        f"{name}, which mounted='plain' would have retry" for name in ("tests's HTTPAdapter", "tests's UnixAdapter")
+    ]
+    said.append("the program's HTTPAdapter, which mounted='plain' would have retry")
+    assert tuple(said) == installation.left_alone
+    assert [("INFO", f"left alone: {sentence}") for sentence in said] == [
+        (record.levelname, record.message) for record in caplog.records
+    ]
+
+
+def test_a_program_that_makes_classes_is_named_to_a_bound():
+    """However many classes of adapters there are, the list is bounded."""
+    installation, session = installed(), requests.Session()
+    for number in range(MOST_LEFT_ALONE + 5):
+        session.mount("http://", type(f"File{number}", (BaseAdapter,), {})())
+    assert MOST_LEFT_ALONE == len(installation.left_alone)
+
+
+def test_a_warning_that_is_an_error_does_not_reach_the_program():
+    """A Retry with a setting that cannot be honoured is left alone where warnings are errors."""
+    installation, adapter = installed(mounted="all"), HTTPAdapter(max_retries=Retry(3, redirect=2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RetryConfigWarning)
+        mounted_on_a_session(adapter)
+    assert (HTTPAdapter, 3) == (type(adapter), adapter.max_retries.total)
+    assert "which cannot be combined: max_retries=Retry(total=3" in installation.left_alone[0]
+
+
+class Mounting(requests.Session):
+    """A session with a mount of its own, which others override too."""
+
+    def mount(self, prefix, adapter, *, noted=True):
+        self.__dict__.setdefault("noted", []).append((prefix, noted))
+        super().mount(prefix=prefix, adapter=adapter)
+
+
+def test_only_sessions_made_afterwards_are_reached():
+    """A session of earlier, and one of any time after uninstall, mount what they like; a mount of its own is called."""
+    before = requests.Session()
+    installed()
+    during, own = requests.Session(), Mounting()
+    kept = [HTTPAdapter(), HTTPAdapter(), HTTPAdapter(), HTTPAdapter()]
+    before.mount("http://a", kept[0])
+    during.mount("http://a", kept[1])
+    own.mount("http://a", kept[2], noted=False)
+    uninstall()
+    during.mount("http://b", kept[3])
+    assert [HTTPAdapter, RetryAdapter, RetryAdapter, HTTPAdapter] == [type(adapter) for adapter in kept]
+    assert [("https://", True), ("http://", True), ("http://a", False)] == own.noted
+
+
+def test_somebody_elses_mount_is_not_torn_out():
+    """If others wrap Session.mount after us, uninstall leaves theirs, and ours beneath does nothing."""
+    installed()
+    ours = requests.Session.mount
+    requests.Session.mount = theirs = lambda self, prefix, adapter: ours(self, prefix, adapter)
+    session, adapter = requests.Session(), HTTPAdapter()
+    uninstall()
+    session.mount("http://", adapter)
+    assert (theirs, HTTPAdapter) == (requests.Session.mount, type(adapter))
+    requests.Session.mount = PLAIN[1]
+
+
+def test_an_adapter_of_ours_is_left_as_it_is():
+    """An adapter that retries already, also one that was made to, keeps its policy."""
+    own = RetryAdapter(max_attempts=7)
+    installed(max_attempts=4)
+    taken = UnixAdapter("/nowhere")
+    mounted_on_a_session(taken)
+    installation = installed(max_attempts=5)
+    for adapter in (own, taken):
+        mounted_on_a_session(adapter)
+    assert [7, 4] == [adapter.retry_config.max_attempts for adapter in (own, taken)]
+    assert () == installation.left_alone
+
+
+def test_pools_contexts_and_options_stay():
+    """Pool sizes, the TLS context of direct and proxied connections and socket options are those of the adapter."""
+    installed(max_idle=3)
+    tls, options = OwnContext(), SocketOptions([(1, 2, 3)], pool_connections=3)
+    for adapter in (tls, options):
+        mounted_on_a_session(adapter)
+    pool = tls.poolmanager.connection_from_url("https://x")
+    proxied = tls.proxy_manager_for("http://proxy:1").connection_from_url("https://x")
+    assert [(tls.context, 3)] * 2 == [(made.conn_kw["ssl_context"], made.max_idle) for made in (pool, proxied)]
+    assert (7, 7) == (pool.pool.maxsize, tls._pool_maxsize)
+    assert [(1, 2, 3)] == options.poolmanager.connection_from_url("http://x").conn_kw["socket_options"]
+    assert 3 == options.poolmanager.pools._maxsize
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda it: pickle.loads(pickle.dumps(it))])
+@pytest.mark.parametrize("mounted", ["plain", "all"])
+def test_it_can_be_copied(again, mounted):
+    """A copy has both classes, the attributes that its own class copies, and the policy, with a quota of its own."""
+    installed(max_attempts=4, quota=10, mounted=mounted)
+    own_state = OwnState("b")
+    options = SocketOptions([(1, 2, 3)], max_retries=2 if mounted == "all" else 0)
+    options.__attrs__ = [*HTTPAdapter.__attrs__, "options"]
+    for adapter, attempts in ((own_state, 4), (options, 3 if mounted == "all" else 4)):
+        mounted_on_a_session(adapter)
+        copied = again(adapter)
+        assert (type(adapter), attempts) == (type(copied), copied.strategy.max_attempts)
+        assert copied.max_retries.total == attempts - 1
+        assert copied.strategy is not adapter.strategy
+        assert copied.poolmanager is not adapter.poolmanager
+    assert "b" == again(own_state).name
+
+
+def test_what_cannot_be_pickled_is_named():
+    """The error names the option, as for an adapter of ours."""
+    installed(scope=lambda request: "a")
+    adapter = OwnState()
+    mounted_on_a_session(adapter)
+    with pytest.raises(pickle.PicklingError, match=r"^scope=<function"):
+        pickle.dumps(adapter)
+
+
+@pytest.mark.real_time
+def test_requests_ride_through_a_failure():
+    """A plain adapter and one with options retry a 503, and the response has a history."""
+    installation = installed()
+    with FaultServer([Reply(503), Reply(200), Reply(503), Reply(200)]) as server:
+        for adapter in (HTTPAdapter(pool_maxsize=2), SocketOptions([])):
+            response = mounted_on_a_session(adapter, "http://").get(server.url, timeout=60)
+            assert (200, 2) == (response.status_code, len(retry_history(response).attempts))
+    assert () == installation.left_alone
+
+
+class Failing(BaseHTTPRequestHandler):
+    """Answers 503, then 200."""
+
+    answered = 0
+
+    def do_GET(self):
+        type(self).answered += 1
+        self.send_response(503 if self.answered == 1 else 200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def address_string(self):
+        return "unix"
+
+    def log_message(self, *args): ...
+
+
+@pytest.mark.real_time
+def test_a_unix_socket_is_reached(tmp_path):
+    """A daemon behind a socket is asked again, by way of the adapter's own pools."""
+    installed()
+    with socketserver.UnixStreamServer(str(tmp_path / "daemon"), Failing) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        session = mounted_on_a_session(UnixAdapter(str(tmp_path / "daemon")), "http+daemon://")
+        with session.get("http+daemon://x/y", timeout=60) as response:
+            assert (200, 2) == (response.status_code, len(retry_history(response).attempts))
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    ("given", "text", "expected"),
+    [(None, "", "none"), (None, " ALL ", "all"), ("none", "all", "none"), (None, "none", "none")],
+)
+def test_code_beats_the_environment(given, text, expected, monkeypatch):
+    """Without either, adapters that somebody mounted are left alone."""
+    monkeypatch.setenv("SMITHY_RETRY_MOUNTED", text)
+    assert expected == install(mounted=given).mounted
+
+
+@pytest.mark.parametrize("value", ["some", "", True, 0])
+def test_a_bad_value_is_refused(value, monkeypatch):
+    """The error names the option, the value, its source and what is allowed."""
+    allowed = "one of 'none', 'plain', 'all' is allowed"
+    with pytest.raises(RetryConfigError) as refusal:
+        install(mounted=value)
+    assert f"mounted={value!r} (from code): {allowed}" == str(refusal.value)
+    if value == "some":
+        monkeypatch.setenv("SMITHY_RETRY_MOUNTED", value)
+        with pytest.raises(RetryConfigError) as refusal:
+            install()
+        assert f"mounted='some' (from environment variable SMITHY_RETRY_MOUNTED): {allowed}" == str(refusal.value)
+
+
+def test_the_environment_is_ignored_where_it_is_to_be(monkeypatch):
+    """Not with trust_env=False; and where retries are switched off, nothing is reached, named or read."""
+    monkeypatch.setenv("SMITHY_RETRY_MOUNTED", "some")
+    assert "none" == install(trust_env=False).mounted
+    monkeypatch.setenv("SMITHY_RETRY_ENABLED", "false")
+    installation, adapter = install(mounted="all"), HTTPAdapter()
+    mounted_on_a_session(adapter)
+    assert (HTTPAdapter, ()) == (type(adapter), installation.left_alone)
+
+
+def test_the_variable_is_known():
+    """It is no misspelt one, and is proposed for one."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn_of_typos({"SMITHY_RETRY_MOUNTED": "all"})
+    with pytest.warns(RetryConfigWarning, match="did you mean SMITHY_RETRY_MOUNTED"):
+        warn_of_typos({"SMITHY_RETRY_MOUNTD": "all"})
+    assert "all" == mounted_of(None, {"SMITHY_RETRY_MOUNTED": "all"})
