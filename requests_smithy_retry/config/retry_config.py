@@ -236,6 +236,9 @@ class RetryConfig:
     listeners: Iterable[Any] = option(
         (), types.listeners, "are told what happens", adapter_only=True, not_from_environment=True
     )
+    telemetry: Collection[str] = option(
+        (), types.telemetry, "shows every retry without code: log, otel, prometheus", adapter_only=True
+    )
     sdk_headers: bool = option(
         False, types.boolean, "send amz-sdk-invocation-id and amz-sdk-request", adapter_only=True
     )
@@ -465,6 +468,7 @@ class RetryOptions(TypedDict, total=False):
     classifiers: Iterable[RetryClassifier]
     default_classifiers: bool
     listeners: Iterable[Any]
+    telemetry: Collection[str]
     sdk_headers: bool
     error_parser: Callable[[Response], Exception | None] | None
     models: Iterable[SmithyEndpoint | SmithyModel]

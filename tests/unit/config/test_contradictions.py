@@ -130,6 +130,7 @@ SAMPLES: dict[str, list[Any]] = {
     "classifiers": [()],
     "error_parser": [len, None],
     "listeners": [()],
+    "telemetry": [()],
     "models": [()],
     "urllib3_rules": [None],
     "aws_config": [True, False],

@@ -184,7 +184,16 @@ NO_MATTER = {
         "idempotency_header",
         "idempotency_key",
     ),
-    *("on_unauthorized", "raise_on_status", "scope", "listeners", "sdk_headers", "trust_env", "aws_config"),
+    *(
+        "on_unauthorized",
+        "raise_on_status",
+        "scope",
+        "listeners",
+        "telemetry",
+        "sdk_headers",
+        "trust_env",
+        "aws_config",
+    ),
     *("resume", "stall_timeout", "verify_digests"),
 }
 """The options that change whether there is a retry, or nothing about time: the bound has to hold whatever they say."""
