@@ -196,7 +196,8 @@ def wait_for_lock(fd: int, clock: Clock, budget: float) -> None:
 def own_directory() -> Path:
     """Return a directory that this user alone can use, in memory if the platform has one."""
     base = MEMORY if os.access(MEMORY, os.W_OK | os.X_OK) else Path(tempfile.gettempdir())
-    path = base / f"requests-smithy-retry-{os.getuid()}"
+    # Versions that lay out the file otherwise keep out of each other's way, as during a rolling upgrade.
+    path = base / f"requests-smithy-retry-{os.getuid()}-{VERSION}"
     with suppress(FileExistsError):
         path.mkdir(mode=0o700)
     _refuse_foreign(os.lstat(path), path)

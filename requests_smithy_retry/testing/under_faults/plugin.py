@@ -78,7 +78,6 @@ class UnderFaults:
     def _review(self, item: pytest.Item, nextitem: pytest.Item | None, plain: Run) -> None:
         plans = self._plans(item.nodeid, plain)
         self.counts["reviewed"] += 1
-        self.counts.update(f"by {service}" for service in plain.services)
         for sent in plain.sends:
             sent.answer = None
         for at, fault in plans:
@@ -175,11 +174,17 @@ class _Watched:
 
     def note(self, error: BaseException) -> None:
         """Take note of an exception that reached the test."""
-        if self._run.struck is not None and not isinstance(error, AssertionError):
-            frames = [frame.f_code.co_filename for frame, _ in walk_tb(error.__traceback__)]
-            file = frames[-1] if frames else self._path
-            if file != self._path and not file.startswith(_NOT_OF_THE_CLIENT):
-                self._run.has_raised = True
+        at: BaseException | None = error
+        # A mock that misses a request raises its own error in the place of the client's.
+        while self._run.struck is not None and at is not None:
+            self._run.has_raised |= self._is_of_the_client(at)
+            at = at.__cause__ or at.__context__
+
+    def _is_of_the_client(self, error: BaseException) -> bool:
+        files = [frame.f_code.co_filename for frame, _ in walk_tb(error.__traceback__)]
+        if not files or isinstance(error, AssertionError):
+            return False
+        return files[-1] != self._path and not files[-1].startswith(_NOT_OF_THE_CLIENT)
 
 
 @functools.lru_cache(1)
@@ -225,11 +230,6 @@ def report(findings: list[Finding], counts: Counter[str], seed: int) -> Iterator
         f"{counts['reviewed']} tests ran {counts['runs']} times more, each time with a fault (seed {seed}); "
         f"{counts['without a send']} sent nothing through an adapter, {counts['not passed']} did not pass by themselves"
     )
-    if counts["by requests_mock.adapter"]:
-        yield (
-            f"requests-mock took the place of the mounted adapter in {counts['by requests_mock.adapter']} of them: "
-            "the retries of that adapter took no part"
-        )
     groups: dict[tuple[str, str], list[Finding]] = {}
     for finding in sorted(findings, key=lambda each: (each.what, each.where)):
         groups.setdefault((finding.what, finding.where), []).append(finding)

@@ -7,7 +7,6 @@ import threading
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any
-from urllib.parse import urlsplit
 
 from requests import PreparedRequest, Response
 
@@ -25,7 +24,7 @@ class Sent:
     """One request on the wire.
 
     :param method: the method.
-    :param path: the URL without query and fragment.
+    :param url: the URL.
     :param keyed: it carries an idempotency key.
     :param where: the place in the client's code that sent it.
     :param asked: it reached the service, which may have refused it, as a recording does for want of another answer.
@@ -36,7 +35,7 @@ class Sent:
     """
 
     method: str
-    path: str
+    url: str
     keyed: bool
     where: str
     struck: bool
@@ -44,6 +43,11 @@ class Sent:
     applied: bool = False
     is_well: bool = False
     answer: Response | None = None
+
+    @property
+    def path(self) -> str:
+        """The URL without its query."""
+        return self.url.partition("?")[0]
 
     @property
     def size(self) -> int:
@@ -68,8 +72,6 @@ class Run:
         self.at = at
         self.clock: VirtualTime = clock or VirtualTime()
         self.sends: list[Sent] = []
-        self.services: set[str] = set()
-        """The modules that gave the answers."""
         self.has_raised: bool = False
         """An exception of the client reached the test."""
         self.passed: bool = False
@@ -81,13 +83,11 @@ class Run:
 
         :raises NoBound: if there are too many.
         """
-        parts = urlsplit(str(request.url))
         keyed = any("idempoten" in str(name).lower() for name in request.headers)
-        path = f"{parts.scheme}://{parts.netloc}{parts.path}"
         where = _place(sys._getframe(1))
         with self._lock:
             number = len(self.sends)
-            sent = Sent(str(request.method), path, keyed, where, self._is_struck(number))
+            sent = Sent(str(request.method), str(request.url), keyed, where, self._is_struck(number))
             self.sends.append(sent)
         if number >= self._most:
             self.clock.end(NoBound(f"it sent more than {self._most} requests"))
@@ -110,6 +110,13 @@ class Run:
     def answered(self, like: Sent) -> int:
         """Return the number of such requests whose good answer the client got, whole."""
         return sum(sent.is_well and not sent.struck for sent in self._alike(like))
+
+    def was_ridden_out(self, like: Sent) -> bool:
+        """Return True if the client sent a request again after its fault, and got a good answer."""
+        after = self.sends[self.at + 1 :]
+        return any(
+            sent.is_well and not sent.struck for sent in after if (sent.method, sent.url) == (like.method, like.url)
+        )
 
     def _alike(self, like: Sent) -> list[Sent]:
         return [sent for sent in self.sends if (sent.method, sent.path) == (like.method, like.path)]

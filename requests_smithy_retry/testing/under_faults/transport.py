@@ -14,9 +14,10 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 from typing import Any
 
-from requests import PreparedRequest, Response
+from requests import PreparedRequest, Response, Session
 from requests.adapters import BaseAdapter, HTTPAdapter
 from requests.exceptions import RequestException
 from urllib3.connection import HTTPConnection
@@ -30,6 +31,7 @@ from .virtual_wire import VirtualSocket, taped
 Service = Callable[[PreparedRequest], Response]
 
 _real_send = HTTPAdapter.send
+_SENDING = Session.send.__code__
 _OPTIONS = ("stream", "timeout", "verify", "cert", "proxies")
 _FRAMING = frozenset({"content-length", "transfer-encoding", "content-encoding", "connection"})
 
@@ -41,9 +43,23 @@ class _Here(threading.local):
     """The service is being asked: what it sends by itself is no send of the client's."""
     wire: _Wire | None = None
     """New connections are virtual, and lead here."""
+    stood_in: _StoodIn | None = None
+    """The adapter that is sending was replaced by a stand-in, which answers what it sends."""
 
 
 _here = _Here()
+
+
+class _StoodIn:
+    """A send that met its fault above a stand-in, and is made by the adapter in whose place that stands.
+
+    :param sent: the send, until its first attempt.
+    :param service: the stand-in.
+    """
+
+    def __init__(self, sent: Sent, service: Service) -> None:
+        self.sent: Sent | None = sent
+        self.service = service
 
 
 class _Wire:
@@ -103,16 +119,34 @@ def _reply_of(response: Response) -> Reply:
     return Reply(response.status_code, headers, response.content or b"")
 
 
-def _passed(adapter: Any, request: PreparedRequest, options: dict[str, Any], module: str, service: Service) -> Response:
+def _passed(adapter: Any, request: PreparedRequest, options: dict[str, Any], service: Service) -> Response:
     """Make one send of a client."""
-    run = _here_and_now.run
+    run, above = _here_and_now.run, _here.stood_in
     if run is None or _here.is_below or _here.wire is not None:
         return service(request)
-    run.services.add(module)
-    sent = run.begin(request)
+    sent = above.sent if above is not None and above.sent is not None else run.begin(request)
+    if above is not None:
+        above.sent, service = None, above.service
     if not sent.struck:
         return asked(service, request, sent)
+    mounted = None if isinstance(adapter, HTTPAdapter) else _mounted(sys._getframe(1), request)
+    if mounted is not None:
+        _here.stood_in = _StoodIn(sent, service)
+        try:
+            return mounted.send(request, **options)
+        finally:
+            _here.stood_in = None
     return _over_the_wire(_Wire(run, sent, request, service), sent, adapter, request, options)
+
+
+def _mounted(frame: FrameType | None, request: PreparedRequest) -> HTTPAdapter | None:
+    """Return the adapter whose place a stand-in took, as requests-mock does; None if the stand-in itself is mounted."""
+    while frame is not None and frame.f_code is not _SENDING:
+        frame = frame.f_back
+    if frame is None:
+        return None
+    adapter = Session.get_adapter(frame.f_locals["self"], str(request.url))
+    return adapter if isinstance(adapter, HTTPAdapter) else None
 
 
 def _over_the_wire(
@@ -207,12 +241,10 @@ def _stand_ins(base: type[BaseAdapter]) -> Iterator[type[BaseAdapter]]:
 
 
 def _send(real: Any) -> Any:
-    module = str(real.__module__)
-
     @functools.wraps(real)
     def send(self: Any, request: PreparedRequest, *args: Any, **options: Any) -> Response:
         named = {**dict(zip(_OPTIONS, args, strict=False)), **options}
-        return _passed(self, request, named, module, lambda asked: real(self, asked, **named))
+        return _passed(self, request, named, lambda asked: real(self, asked, **named))
 
     return send
 
@@ -223,7 +255,7 @@ def _on_request(real: Any) -> Any:
     @functools.wraps(real)
     def on_request(self: Any, adapter: Any, request: PreparedRequest, **options: Any) -> Response:
         named = {name: value for name, value in options.items() if name in _OPTIONS}
-        return _passed(adapter, request, named, "responses", lambda asked: real(self, adapter, asked, **options))
+        return _passed(adapter, request, named, lambda asked: real(self, adapter, asked, **options))
 
     return on_request
 

@@ -12,7 +12,7 @@ UNSAFE_METHODS = frozenset({"POST", "PATCH"})
 
 TWICE = "sent twice: the service acted on a request that is not idempotent, and got it again"
 SWALLOWED = "error swallowed: the client got no answer, and told nobody"
-WRONG_DATA = "wrong data accepted: the client took a part of the answer for all of it"
+WRONG_DATA = "wrong data accepted: a part of the answer came, and the client told nobody"
 NO_BOUND = "no bound: the client goes on for more than an hour, or with more than 50 requests"
 HANG = "hang: the client waits for a silent server without a time-out"
 STUCK = "hang: the test came to no end"
@@ -64,7 +64,7 @@ def _what(plain: Run, run: Run, sent: Sent, fault: SendFault, before: Sent) -> s
         return TWICE
     if ending is not None:
         return HANG if isinstance(ending, Endless) else STUCK if isinstance(ending, Stuck) else NO_BOUND
-    if run.has_raised or run.answered(sent) >= plain.answered(before):
+    if run.has_raised or run.was_ridden_out(sent) or run.answered(sent) >= plain.answered(before):
         return None
     if fault.kind == "error":
         return SWALLOWED

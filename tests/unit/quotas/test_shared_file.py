@@ -32,7 +32,7 @@ def new_file(directory: Path) -> SharedFile:
 
 
 def descriptors_of(directory: Path) -> int:
-    """How many of this process's open files lie in a directory."""
+    """Count the open files of this process that lie in a directory."""
     found = 0
     for descriptor in os.listdir("/proc/self/fd"):
         with contextlib.suppress(OSError):

@@ -8,8 +8,11 @@ from typing import Any
 
 import pytest
 import requests
-from requests.adapters import HTTPAdapter
+from requests import PreparedRequest
+from requests.adapters import BaseAdapter, HTTPAdapter
+from urllib3.util import Retry
 
+from requests_smithy_retry import RetryAdapter
 from requests_smithy_retry.testing import FaultServer
 from requests_smithy_retry.testing.under_faults.faults import SEND_FAULTS, SendFault
 from requests_smithy_retry.testing.under_faults.plugin import _catches
@@ -90,6 +93,41 @@ def test_an_adapter_with_a_way_of_its_own_meets_no_fault(detour: None, fault_ser
     with watched_sends(run), pytest.raises(requests.exceptions.InvalidURL):
         session.get(fault_server.url, timeout=10)
     assert judge("test", run, run) is None
+
+
+class Stand(BaseAdapter):
+    """Answers by itself, as the adapter of requests-mock does."""
+
+    def send(self, request: PreparedRequest, *_: Any, **__: Any) -> requests.Response:  # type: ignore[override]
+        response = requests.Response()
+        response.status_code, response._content, response.url = 200, b"well", str(request.url)
+        return response
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+@pytest.mark.parametrize("adapter", [RetryAdapter(), HTTPAdapter(max_retries=Retry(2, status_forcelist=[503]))])
+def test_the_adapter_behind_a_stand_in_takes_part(
+    detour: None, monkeypatch: pytest.MonkeyPatch, adapter: HTTPAdapter
+) -> None:
+    """Under a fault, the mounted adapter retries again, although a mock has taken its place."""
+    run, session = Run(FAULTS["503"]), requests.Session()
+    session.mount("https://", adapter)
+    monkeypatch.setattr(session, "get_adapter", lambda **_: Stand())
+    with watched_sends(run), run.clock.in_force():
+        assert session.get("https://api.example.com/", timeout=5).content == b"well"
+    assert [sent.struck for sent in run.sends] == [True, False]
+
+
+def test_a_mounted_stand_in_has_nothing_behind_it(detour: None) -> None:
+    """What answers is what the program mounted, or is asked without a session: it gets the fault as it is."""
+    run, session = Run(FAULTS["503 for good"]), requests.Session()
+    session.mount("https://", Stand())
+    with watched_sends(run):
+        assert session.get("https://api.example.com/", timeout=5).status_code == 503
+        request = requests.Request("GET", "https://api.example.com/").prepare()
+        assert Stand().send(request, timeout=5).status_code == 503
 
 
 @pytest.mark.parametrize(

@@ -115,4 +115,4 @@ def test_a_run_without_a_bound_is_ended() -> None:
     run.begin(request)
     with pytest.raises(NoBound):
         run.begin(request)
-    assert [sent.path for sent in run.sends] == ["http://localhost/a"] * 2
+    assert [(sent.url, sent.path) for sent in run.sends] == [("http://localhost/a?b", "http://localhost/a")] * 2
