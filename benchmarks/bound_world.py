@@ -250,7 +250,7 @@ class World:
         now = self.clock.time
         states = [each.state(now) for each in self.operations]
         if len(self.quotas) == 1:
-            states.sort(key=repr)
+            states.sort(key=hash)
         return (tuple(map(state_of, self.quotas)), tuple(states))
 
     def close(self) -> None:

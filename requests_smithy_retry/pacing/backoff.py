@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import inspect
 import math
 import random as _random
 from collections.abc import Callable
@@ -147,8 +146,14 @@ def is_backoff(value: object) -> bool:
 
 def takes_previous_delay(strategy: RetryBackoffStrategy) -> bool:
     """Return True if a backoff strategy takes the previous delay as well."""
+    compute = strategy.compute_next_backoff_delay
+    if getattr(compute, "__func__", None) is ExponentialRetryBackoffStrategy.compute_next_backoff_delay:
+        return True
+
+    import inspect  # slow to import, and seldom needed
+
     try:
-        parameters = inspect.signature(strategy.compute_next_backoff_delay).parameters
+        parameters = inspect.signature(compute).parameters
     except (TypeError, ValueError):  # a callable written in C may have no signature
         return False
     return "previous_delay" in parameters

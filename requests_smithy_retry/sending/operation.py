@@ -17,7 +17,6 @@ connection up, before anything is waited for; ``keep`` leaves it with the respon
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -39,6 +38,7 @@ from ..observing.observed_operation import ObservedOperation
 from ..observing.recorder import Recorder
 from ..strategies.foreign import StrategyPort
 from ..strategies.protocol import LoopToken, StandardRetryToken, delay_of
+from ..values import replace
 from ..wire.timeouts import read_part
 from .caller_errors import is_raised, not_sent_error, status_error
 from .continuing import InHand, Rest, rest_of
@@ -363,6 +363,15 @@ class Operation:
     def raises(self, made: Attempt, stop: Stop) -> bool:
         """Return True if ``raise_on_status``, where it is set, has the caller get an exception with the response."""
         return made.response is not None and is_raised(made.response, stop.reason, self.config.retry_status_codes)
+
+    def abandon(self) -> None:
+        """Take note that it is over, by any exception: its tokens will not come back, and others may wait for them.
+
+        Where it was over before, this changes nothing. The exception may be kept, and so may its traceback's frames.
+        """
+        loan = getattr(getattr(self.token, "standing", None), "loan", None)
+        if loan is not None:
+            loan.write_off()
 
     def never_sent(self, stop: Stop) -> Exception:
         """Return the exception for an operation that was refused permission to send before it had any outcome."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NoReturn
 
 from ..checks import is_seconds, safe_repr
@@ -23,6 +22,7 @@ from ..pacing.gate import Gates
 from ..pacing.server_hints import AMZ_HEADER, Hint, delay_for, is_too_long, read_hint, until_text
 from ..quotas.bucket import RetryQuota
 from ..quotas.line import Standing, Terms
+from ..values import replace
 from .first_tries import NOTHING_TO_TELL, FirstTryHook, remember
 from .protocol import NEW, RetryToken, StandardRetryToken, StrategySnapshot
 
@@ -39,7 +39,7 @@ def context_around(error: Exception, clock: Clock) -> RetryContext:
     if around is None:
         return context
     deadline = None if around.deadline is None else around.deadline.on(clock).at
-    return dataclasses.replace(context, deadline=deadline, options=around)
+    return replace(context, deadline=deadline, options=around)
 
 
 class Payment(NamedTuple):

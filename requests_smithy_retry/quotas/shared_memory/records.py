@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import mmap
+import re
 import struct
 from pathlib import Path
 from typing import NamedTuple
@@ -76,7 +77,7 @@ class SharedMemory:
         clock: Clock = SYSTEM_CLOCK,
         directory: Path | None = None,
     ) -> None:
-        if NAME.fullmatch(name) is None:
+        if re.fullmatch(NAME, name) is None:
             raise ValueError(f"name={name!r}: 1 to 64 letters, digits, '.', '_' and '-' are allowed")
         self.name = name
         self.settings: SharedQuotaSettings = SharedQuotaSettings() if settings is None else settings
