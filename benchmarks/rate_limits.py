@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import os
 import statistics
 import subprocess
 import sys
@@ -93,6 +94,10 @@ def _limited(rate: float) -> Callable[[int, int], Callable[[str], int]]:
     return make
 
 
+QUOTA = f"rate-limits-{os.getpid()}"
+"""The name of the shared memory."""
+
+
 def _ours(**options: Any) -> Callable[[int, int], Callable[[str], int]]:
     def make(threads: int, processes: int) -> Callable[[str], int]:  # noqa: ARG001
         from requests_smithy_retry import RetryAdapter
@@ -111,6 +116,7 @@ POLICIES: dict[str, Callable[[int, int], Callable[[str], int]]] = {
     "ratelimiter, set 50 % high": _limited(1.5),
     "ours, adaptive alone": _ours(mode="adaptive", pacing="off"),
     "ours": _ours(),
+    "ours, with a shared quota": _ours(quota_url=f"shm://{QUOTA}"),
 }
 
 
@@ -208,6 +214,10 @@ def main() -> int:
                     flush=True,
                 )
     command.write(result, options.json)
+    if "ours, with a shared quota" in names:
+        from requests_smithy_retry.quotas.shared_memory.file import own_directory
+
+        (own_directory() / f"{QUOTA}.quota").unlink(missing_ok=True)
     alone = result["cells"].get("1 x 1", {}).get("ours", {})
     return int(any(row["refused"] > MOST_REFUSED for kind, row in alone.items() if kind != "at a time"))
 

@@ -1,15 +1,12 @@
 """The retry layer for ``requests``: a mountable adapter with Smithy retry strategies.
 
-Start with :func:`mount` or :class:`RetryAdapter`. Most names are imported on first use, so that importing the package
-costs little.
+Start with :func:`mount` or :class:`RetryAdapter`. The names are imported on first use, so that importing the package
+costs next to nothing.
 """
 
-from typing import TYPE_CHECKING
-
-from .classifiers.protocol import RetryClassifier, RetryClassifierPriority, classifier, with_priority
-from .mounting import install, mount, uninstall
 from .version import __version__
 
+TYPE_CHECKING = False  # as in typing, which would take longer to import than all of this
 if TYPE_CHECKING:
     from .adapter import RetryAdapter
     from .classifiers.actions import (
@@ -25,12 +22,14 @@ if TYPE_CHECKING:
     from .classifiers.in_body import ErrorInBodyClassifier
     from .classifiers.modeled import ModeledAsRetryableClassifier
     from .classifiers.outcome import ErrorRetryInfo, HasFault, Outcome, ResponseError, RetryContext
+    from .classifiers.protocol import RetryClassifier, RetryClassifierPriority, classifier, with_priority
     from .classifiers.statuses import HttpStatusCodeClassifier, IdempotencyKeyClassifier
     from .classifiers.transport_faults import TransientErrorClassifier
     from .clock import Clock, SystemClock
     from .config.retry_config import RetryConfig
     from .config.retry_options import retry_options
     from .errors import RetryConfigError, RetryConfigWarning, RetryError, StopReason, TokenError
+    from .mounting import install, mount, uninstall
     from .observing.events import (
         AfterAttempt,
         BeforeAttempt,
@@ -150,12 +149,14 @@ _HOMES = {
     "classifiers.in_body": ("ErrorInBodyClassifier",),
     "classifiers.modeled": ("ModeledAsRetryableClassifier",),
     "classifiers.outcome": ("ErrorRetryInfo", "HasFault", "Outcome", "ResponseError", "RetryContext"),
+    "classifiers.protocol": ("RetryClassifier", "RetryClassifierPriority", "classifier", "with_priority"),
     "classifiers.statuses": ("HttpStatusCodeClassifier", "IdempotencyKeyClassifier"),
     "classifiers.transport_faults": ("TransientErrorClassifier",),
     "clock": ("Clock", "SystemClock"),
     "config.retry_config": ("RetryConfig",),
     "config.retry_options": ("retry_options",),
     "errors": ("RetryConfigError", "RetryConfigWarning", "RetryError", "StopReason", "TokenError"),
+    "mounting": ("install", "mount", "uninstall"),
     "observing.events": (
         "AfterAttempt",
         "BeforeAttempt",

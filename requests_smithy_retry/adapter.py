@@ -24,6 +24,7 @@ from .config.sources import resolve
 from .config.urllib3_retry import SOURCE, TRANSLATED, UNLIMITED, OptionsRetry
 from .errors import RetryConfigError
 from .observing.events import SDK_HEADERS, Listeners
+from .observing.telemetry import TELEMETRY
 from .sending.copies import CopiedAfresh
 from .sending.credentials import Credentials
 from .sending.nested_retries import refuse_own_max_retries
@@ -169,7 +170,8 @@ class RetryAdapter(CopiedAfresh, SendLoop):
 
     def _listen(self) -> None:
         config = self.retry_config
-        items = (SDK_HEADERS, *config.listeners) if config.sdk_headers else config.listeners
+        own = (SDK_HEADERS, *config.listeners) if config.sdk_headers else config.listeners
+        items = (*own, *TELEMETRY.listeners(config.telemetry, config.source("telemetry"), own))
         self.listeners: Any = Listeners(items) if items else None
         self._hears_attempts = self.listeners is not None and self.listeners.hears_attempts
         hears_bodies = self.listeners is not None and self.listeners.hears_bodies

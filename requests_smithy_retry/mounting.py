@@ -198,10 +198,10 @@ def install(
     That includes subclasses, ``requests.get`` and the like. All sessions share one strategy, and so its quota. Existing
     sessions stay as they are. Another call changes the policy for later sessions; without arguments it changes nothing.
 
-    An adapter that somebody mounts on such a session, as SDKs do, is left alone, or made to retry where ``mounted`` says
-    so. It stays the same object, with its pools, its TLS context and its attributes; its class inherits from its own
-    class and from :class:`RetryAdapter`. One with a ``send`` or a subclass of urllib3's ``Retry`` of its own is always
-    left alone. :attr:`Installation.left_alone` and the log name those that were.
+    An adapter that somebody mounts on such a session, as SDKs do, is made to retry if ``mounted`` says so. It stays the
+    same object, with its pools, its TLS context and its attributes; its class inherits from its own class and from
+    :class:`RetryAdapter`. One with a ``send`` or a subclass of urllib3's ``Retry`` of its own is always left alone.
+    ``Installation.left_alone`` and the log name those that were.
 
     :param config: the policy; without it, and without options, that of the environment.
     :param strategy: any retry strategy, in place of ``mode``.

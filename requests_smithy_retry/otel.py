@@ -44,6 +44,9 @@ class OpenTelemetryListener(RetryListener):
     :param max_scopes: the most scopes with metrics of their own.
     """
 
+    is_muted: bool = False
+    """True once :class:`RetryInstrumentor` has switched it off."""
+
     def __init__(
         self,
         *,
@@ -67,7 +70,7 @@ class OpenTelemetryListener(RetryListener):
         meter.create_observable_gauge(f"{NAME}.waiting", [self._read_waiting], "{operation}", said)
 
     def before_attempt(self, event: BeforeAttempt, /) -> None:
-        if any(context.get_value(key) for key in SUPPRESS):
+        if self.is_muted or any(context.get_value(key) for key in SUPPRESS):
             return
         operation = event.operation
         method = self._labels.method(operation)
@@ -76,6 +79,7 @@ class OpenTelemetryListener(RetryListener):
             attributes["http.request.method_original"] = operation.method
         if event.number > 1:
             attributes["http.request.resend_count"] = event.number - 1
+            attributes[f"{NAME}.reason"] = operation.data.pop((self, NAME), "")
         name = "HTTP" if operation.method not in KNOWN_METHODS else method
         span = self._tracer.start_span(name, kind=SpanKind.CLIENT, attributes=attributes)
         operation.data[self] = span, context.attach(trace.set_span_in_context(span))
@@ -106,6 +110,9 @@ class OpenTelemetryListener(RetryListener):
         self._levels.observe(event.operation)
 
     def retry_scheduled(self, event: RetryScheduled, /) -> None:
+        if self.is_muted:
+            return
+        event.operation.data[self, NAME] = event.record.ending
         labels = self._common(event.operation)
         self._retries.add(1, labels)
         self._delay.record(event.delay, labels)
@@ -116,9 +123,12 @@ class OpenTelemetryListener(RetryListener):
         trace.get_current_span().add_event("retry scheduled", {**note, "delay_source": event.delay_source})
 
     def throttled(self, event: Throttled, /) -> None:
-        self._throttled.add(1, self._common(event.operation))
+        if not self.is_muted:
+            self._throttled.add(1, self._common(event.operation))
 
     def gave_up(self, event: GaveUp, /) -> None:
+        if self.is_muted:
+            return
         reason = event.history.stop_reason.name.lower()
         labels = self._common(event.operation)
         self._give_ups.add(1, {**labels, "reason": reason})

@@ -7,19 +7,21 @@ without a line of ours, and signals. No extra is needed.
 from __future__ import annotations
 
 import builtins
-import contextlib
-import functools
 import io
 import os
-import pkgutil
-import runpy
 import sys
-from collections.abc import Callable, Sequence
-from importlib.machinery import ModuleSpec
-from types import CodeType, ModuleType, TracebackType
-from typing import Any
+from types import ModuleType
 
-from .errors import RetryConfigError
+TYPE_CHECKING = False  # as in typing: a program that does not use requests pays for no import that it does not make
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from importlib.machinery import ModuleSpec
+    from types import CodeType, TracebackType
+    from typing import Any, TypeAlias
+
+    from .errors import RetryConfigError
+
+    Then: TypeAlias = Callable[[ModuleType], None]
 
 USAGE = """\
 usage: python -m requests_smithy_retry run [option] program [argument ...]
@@ -53,8 +55,6 @@ finally:
 KEPT: list[ModuleType] = []
 """Our own ``__main__`` module, kept alive while the program has that name."""
 
-Then = Callable[[ModuleType], None]
-
 
 def run(arguments: Sequence[str]) -> int:
     """Install the adapter and run a program.
@@ -79,6 +79,8 @@ def run(arguments: Sequence[str]) -> int:
     sys.argv[:] = rest
     try:
         if is_module:
+            import runpy
+
             _first_on_path(os.getcwd())
             runpy.run_module(program, run_name="__main__", alter_sys=True)
         else:
@@ -152,7 +154,7 @@ class _Finder:
             execute(module)
             if module.__name__ == self.name:
                 vars(loader).pop("exec_module", None)
-                with contextlib.suppress(ValueError):  # the program may have replaced the list
+                if self in sys.meta_path:  # the program may have replaced the list
                     sys.meta_path.remove(self)
                 for then in self.calls:
                     then(module)
@@ -192,6 +194,7 @@ def _is_good_policy(mounted: str | None = None) -> bool:
 
     from .config.retry_config import RetryConfig
     from .config.sources import MOUNTED, mounted_of
+    from .errors import RetryConfigError
 
     try:
         if mounted is not None:
@@ -210,6 +213,8 @@ def _tell(refusal: RetryConfigError) -> None:
 
 def _cover_children(spawning: Any) -> None:
     """Make each process that is started without fork begin with :func:`install_when_needed`."""
+    import functools
+
     plain = spawning.get_preparation_data
 
     @functools.wraps(plain)
@@ -237,7 +242,7 @@ class _Begin:
 def _run_file(program: str) -> int:
     """Run a file, or the ``__main__`` of a folder or an archive, with the same ``sys.path`` as python."""
     path = os.path.abspath(program)
-    importer: Any = pkgutil.get_importer(path)
+    importer = _importer_of(path)
     if importer is not None:
         spec = importer.find_spec("__main__")
         if spec is None:
@@ -249,12 +254,29 @@ def _run_file(program: str) -> int:
         return 0
     _first_on_path(os.path.dirname(os.path.realpath(program)))
     with io.open_code(path) as file:
-        code = pkgutil.read_code(file)  # compiled code; anything else gives None
-    if code is None:
-        with io.open_code(path) as file:
-            code = compile(file.read(), path, "exec", dont_inherit=True)
-    _run_code(code, __file__=path, __cached__=None)
+        content = file.read()
+    _run_code(_compiled(content) or compile(content, path, "exec", dont_inherit=True), __file__=path, __cached__=None)
     return 0
+
+
+def _importer_of(path: str) -> Any:
+    """Return the importer of a folder or an archive; None for a file. ``pkgutil`` has it, but is slow to import."""
+    for hook in sys.path_hooks:
+        try:
+            return hook(path)
+        except ImportError:  # noqa: PERF203 - a handful of hooks, once
+            continue
+    return None
+
+
+def _compiled(content: bytes) -> CodeType | None:
+    """Return the code of a compiled file; None for another."""
+    if content[2:4] != b"\r\n":  # a compiled file's magic number ends so
+        return None
+    import pkgutil
+
+    code: CodeType | None = pkgutil.read_code(io.BytesIO(content))  # None: a text that begins in the same way
+    return code
 
 
 def _run_code(code: CodeType, **names: object) -> None:
@@ -301,5 +323,7 @@ def _beyond_ours(trace: TracebackType | None) -> TracebackType | None:
 
 
 def _is_ours(filename: str) -> bool:
+    import runpy
+
     here = os.path.dirname(__file__)
     return filename in (os.path.join(here, "__main__.py"), __file__, "<frozen runpy>", runpy.__file__)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import re
 from collections.abc import Mapping
 from typing import Any
 
 from ..pacing.server_hints import AMZ_HEADER, parse_integer
+from ..values import replace
 from .actions import NO_ACTION, ErrorKind, RetryAction, RetryIndicated, RetryReason
 from .outcome import Outcome
 from .protocol import RetryClassifierPriority
@@ -97,13 +97,14 @@ def _members(text: str) -> dict[str, Any]:
     """Return the complete members of a JSON object, up to the end of the text or the first syntax error."""
     members: dict[str, Any] = {}
     at = 1
-    while (name := _NAME.match(text, at)) is not None:
+    name_at, comma_at = re.compile(_NAME).match, re.compile(_COMMA).match
+    while (name := name_at(text, at)) is not None:
         try:
             value, end = _DECODER.raw_decode(text, name.end())
         except (ValueError, RecursionError):
             break
         members[name[1]] = value
-        comma = _COMMA.match(text, end)
+        comma = comma_at(text, end)
         if comma is None:
             break
         at = comma.end()
@@ -111,8 +112,8 @@ def _members(text: str) -> dict[str, Any]:
 
 
 _DECODER = json.JSONDecoder(parse_int=len)
-_NAME = re.compile(r'\s*"([^"\\]*(?:\\.[^"\\]*)*)"\s*:\s*')
-_COMMA = re.compile(r"\s*,")
+_NAME = r'\s*"([^"\\]*(?:\\.[^"\\]*)*)"\s*:\s*'
+_COMMA = r"\s*,"
 
 
 class _Found(Exception):
@@ -179,7 +180,7 @@ class AwsErrorCodeClassifier:
         if code in TRANSIENT_CODES:
             return RetryAction.retry_indicated(RetryReason(ErrorKind.TRANSIENT, floor, source))
         if floor is not None and isinstance(previous, RetryIndicated):
-            return RetryIndicated(dataclasses.replace(previous.reason, retry_after=floor, retry_after_source=source))
+            return RetryIndicated(replace(previous.reason, retry_after=floor, retry_after_source=source))
         return NO_ACTION
 
 

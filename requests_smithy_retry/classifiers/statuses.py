@@ -22,9 +22,7 @@ TOO_MANY_REQUESTS = 429
 FORBIDDEN = 403
 CONTENT_TOO_LARGE = 413
 
-RATE_LIMIT_WORDS = re.compile(
-    rb"secondary rate limit|abuse detection|rate ?limit ?exceeded|rate ?limited", re.IGNORECASE
-)
+RATE_LIMIT_WORDS = rb"(?i)secondary rate limit|abuse detection|rate ?limit ?exceeded|rate ?limited"
 """The words by which the body of a 403 says that it is a rate limit: GitHub's, and those of Google's APIs."""
 SECONDARY_LIMIT = b"secondary rate limit"
 SECONDARY_WAIT = 60.0
@@ -94,7 +92,7 @@ def _verdict_on_forbidden(outcome: Outcome, dialects: Collection[RateLimitDialec
     limits = announced_in(outcome.response.headers, wall=0.0, dialects=dialects)
     if _has_hint(outcome) or any(limit.is_used_up for limit in limits):
         return RetryAction.throttling_error()
-    words = RATE_LIMIT_WORDS.search(outcome.body_prefix)
+    words = re.search(RATE_LIMIT_WORDS, outcome.body_prefix)
     if words is None:
         return NO_ACTION
     if words[0].lower() != SECONDARY_LIMIT:

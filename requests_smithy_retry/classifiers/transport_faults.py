@@ -13,6 +13,7 @@ import ssl
 
 import requests.exceptions as rex
 import urllib3.exceptions as uex
+from requests import Response
 from urllib3.util.ssl_match_hostname import CertificateError
 
 from ..interruptions import MAX_CAUSES, causes
@@ -69,6 +70,24 @@ PASSING_TLS_REASONS = frozenset(
     }
 )
 """Damage on the way, and the internal error of RFC 8446 6.2."""
+
+
+TAPES = frozenset({"betamax", "vcr"})
+"""The packages that record answers in a test and play them later."""
+
+
+def is_end_of_tape(error: BaseException) -> bool:
+    """Return True if a tape had no answer to a request: that is no outcome of a server."""
+    return _is_of_a_tape(error)
+
+
+def is_played(response: Response | None) -> bool:
+    """Return True for an answer that came from a tape."""
+    return _is_of_a_tape(getattr(getattr(response, "raw", None), "_original_response", None))
+
+
+def _is_of_a_tape(thing: object) -> bool:
+    return type(thing).__module__.partition(".")[0] in TAPES
 
 
 def forget_frames(error: BaseException) -> None:

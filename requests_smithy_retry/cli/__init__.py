@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from typing import NoReturn
 
 from ..run import run as run_program
+
+TYPE_CHECKING = False  # as in typing; see run.py
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import NoReturn
 
 EXTRA = frozenset({"click", "rich"})
 """The libraries of the extra ``cli``."""

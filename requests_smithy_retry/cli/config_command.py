@@ -23,6 +23,7 @@ LINES = {
 """The labels of the worst case."""
 
 LINE = "longest wait for a service that is down"
+IN_VAIN = "most retries in vain, per scope of a process"
 
 
 @click.command()
@@ -49,7 +50,11 @@ def as_text(resolved: RetryConfig, *, show_all: bool) -> str:
     settings = [item for item in resolved.settings() if show_all or is_set(item)]
     policy = as_table(settings) if settings else "every option has its default (--all shows them)"
     worst = resolved.worst_case()
-    rows = [*((words, _amount(worst, name)) for name, words in LINES.items()), (LINE, _line_text(resolved))]
+    rows = [
+        *((words, _amount(worst, name)) for name, words in LINES.items()),
+        (LINE, _line_text(resolved)),
+        (IN_VAIN, _in_vain_text(worst)),
+    ]
     width = max(len(words) for words, _ in rows)
     lines = [f"{words:<{width}}  {value}" for words, value in rows]
     return "\n".join([policy, "", "worst case of one operation", *lines])
@@ -58,7 +63,9 @@ def as_text(resolved: RetryConfig, *, show_all: bool) -> str:
 def as_json_text(resolved: RetryConfig) -> str:
     """Return the policy and its worst case as JSON; null means no bound."""
     options = {item.name: {"value": item.plain, "source": item.source} for item in resolved.settings()}
-    worst = {**dataclasses.asdict(resolved.worst_case()), "line_wait": longest_line_wait(resolved)}
+    bounds = resolved.worst_case()
+    in_vain = None if bounds.in_vain is None else bounds.in_vain._asdict()
+    worst = {**dataclasses.asdict(bounds), "in_vain": in_vain, "line_wait": longest_line_wait(resolved)}
     return json.dumps({"options": options, "worst_case": worst}, indent=2)
 
 
@@ -73,6 +80,14 @@ def _line_text(resolved: RetryConfig) -> str:
     if resolved.operation_timeout is not None or not seconds:
         return f"{seconds:g} s"
     return f"{seconds:g} s; none once it has been down for {resolved.patience:g} s"
+
+
+def _in_vain_text(worst: WorstCase) -> str:
+    if worst.in_vain is None:
+        return "no bound; a quota sets one"
+    at_first, per_success, per_second = worst.in_vain
+    passing = f" + {per_second:g} a second" if per_second else ""
+    return f"{at_first:g} + {per_success:g} for each success{passing}"
 
 
 def _amount(worst: WorstCase, name: str) -> str:

@@ -171,6 +171,21 @@ def function(value: Any) -> Any:
     return value
 
 
+TELEMETRY = ("log", "otel", "prometheus")
+"""The kinds of telemetry that need no code."""
+
+
+def telemetry(value: Any) -> tuple[str, ...]:
+    """Accept a collection of names of :data:`TELEMETRY`."""
+    allowed = "a collection of 'log', 'otel' and 'prometheus' is allowed"
+    if isinstance(value, (str, bytes)) or not isinstance(value, Collection):
+        raise Refused(allowed)
+    for name in value:
+        if not isinstance(name, str) or name.lower() not in TELEMETRY:
+            raise Refused(f"{allowed}, and {name!r} is not one")
+    return tuple(sorted({name.lower() for name in value}))
+
+
 EVENTS = ("before_attempt", "after_attempt", "retry_scheduled", "throttled", "gave_up", "succeeded", "body_progress")
 """The methods of a listener."""
 

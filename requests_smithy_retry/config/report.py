@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..pacing.server_hints import AMZ_MAX_EXTRA
 from ..quotas.bucket import RetryQuota
 from ..quotas.payoff import PayoffTokenBucket
+from ..values import immutable
+from .in_vain import InVain, in_vain
 from .retry_config import OPTIONS
 from .urllib3_rules import heeds_hints
 
@@ -21,7 +22,7 @@ ALWAYS_SHOWN = frozenset({"mode", "max_attempts"})
 """The options that the short form shows even where they have their default."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Setting:
     """One option as it is in force.
 
@@ -75,32 +76,37 @@ def summary(settings: Iterable[Setting]) -> str:
     return ", ".join(f"{item.name}={item.value!r} [{item.source}]" for item in shown)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class WorstCase:
-    """The most that one operation can come to.
+    """The most that one operation can come to, and the most retries in vain of all operations of a scope.
 
     :param attempts: requests sent; None: no bound, because attempts that fail while nobody succeeds do not count.
     :param backoff: seconds slept, for permits too, where no server asks for a longer wait; None: no bound.
     :param sleep: seconds slept in all, where servers ask for as much as is ever granted; None: no bound.
     :param wall_time: seconds from the call to its return; None: no bound, because an attempt has none.
+    :param in_vain: the most retries of one scope that fail, of this client or process alone; None: no bound.
     """
 
     attempts: int | None
     backoff: float | None
     sleep: float | None
     wall_time: float | None
+    in_vain: InVain | None = None
 
 
 def worst_case(config: RetryConfig) -> WorstCase:
+    waits = waits_for_service(config)
+    harm = in_vain(config, waits=waits)
     if not config.enabled:
-        return WorstCase(1, 0.0, 0.0, None)
-    if waits_for_service(config):
-        return WorstCase(None, *(_bounded(None, config.operation_timeout) for _ in range(3)))
+        return WorstCase(1, 0.0, 0.0, None, harm)
+    if waits:
+        limit = config.operation_timeout
+        return WorstCase(None, limit, limit, limit, harm)
     attempts = config.max_attempts + (config.on_unauthorized is not None)
     limit, each = config.operation_timeout, config.operation_attempt_timeout
     backoff, sleep = _in_floats(lambda: _longest(config, 0.0, 0.0)), _in_floats(lambda: _longest_sleep(config))
     wall = None if each is None or sleep is None else _in_floats(lambda: attempts * each + sleep)
-    return WorstCase(attempts, *(_bounded(seconds, limit) for seconds in (backoff, sleep, wall)))
+    return WorstCase(attempts, _bounded(backoff, limit), _bounded(sleep, limit), _bounded(wall, limit), harm)
 
 
 def waits_for_service(config: RetryConfig) -> bool:

@@ -6,10 +6,7 @@ line, the tables of the documentation and the checks of contradictions are read 
 
 from __future__ import annotations
 
-import dataclasses
-import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from ..checks import number, status_codes, suggestion, whole_number
@@ -22,8 +19,9 @@ from ..pacing.limiter_settings import DEFAULT_SETTINGS, RateLimiterSettings
 from ..quotas.bucket import RetryQuota
 from ..quotas.payoff import PayoffTokenBucket
 from ..quotas.url import QuotaUrl, quota_url
+from ..values import field, immutable
 from . import parsers as types
-from .options import Contradiction, option, options_of, signature_with
+from .options import Contradiction, LaterSignature, option, options_of
 from .urllib3_rules import Urllib3Rules, with_jitter
 
 if TYPE_CHECKING:
@@ -93,7 +91,7 @@ def is_aws(source: str) -> bool:
     return source.startswith(("environment variable AWS_", "profile "))
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@immutable(frozen=True, kw_only=True, repr=False)
 class RetryConfig:
     """Everything that can be configured: an immutable value, validated on construction.
 
@@ -236,6 +234,9 @@ class RetryConfig:
     listeners: Iterable[Any] = option(
         (), types.listeners, "are told what happens", adapter_only=True, not_from_environment=True
     )
+    telemetry: Collection[str] = option(
+        (), types.telemetry, "shows every retry without code: log, otel, prometheus", adapter_only=True
+    )
     sdk_headers: bool = option(
         False, types.boolean, "send amz-sdk-invocation-id and amz-sdk-request", adapter_only=True
     )
@@ -258,7 +259,7 @@ class RetryConfig:
         "True or a profile's name: also go by the AWS settings",
         contradicts=(READS_NO_SETTINGS,),
     )
-    _sources: dict[str, str] = dataclasses.field(init=False, compare=False)
+    _sources: dict[str, str] = field(init=False, compare=False)
 
     def __new__(cls, **options: Any) -> Self:
         # The constructor alone can tell a given value from a default.
@@ -465,6 +466,7 @@ class RetryOptions(TypedDict, total=False):
     classifiers: Iterable[RetryClassifier]
     default_classifiers: bool
     listeners: Iterable[Any]
+    telemetry: Collection[str]
     sdk_headers: bool
     error_parser: Callable[[Response], Exception | None] | None
     models: Iterable[SmithyEndpoint | SmithyModel]
@@ -473,9 +475,9 @@ class RetryOptions(TypedDict, total=False):
     aws_config: bool | str
 
 
-def with_options(function: Callable[..., Any]) -> inspect.Signature:
+def with_options(function: Callable[..., Any]) -> LaterSignature:
     """Return the signature of a function whose ``**options`` are those of :class:`RetryConfig`."""
-    return signature_with(OPTIONS, RetryConfig.__annotations__, function)
+    return LaterSignature(OPTIONS, RetryConfig.__annotations__, function)
 
 
 def check_names(options: dict[str, Any]) -> dict[str, Any]:

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import contextvars
-import dataclasses
 import functools
-import inspect
 import weakref
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 from ..checks import number, suggestion, whole_number
 from ..classifiers.protocol import RetryClassifier
 from ..clock import SYSTEM_CLOCK, Clock, Deadline, after, earliest
+from ..values import field, immutable, replace
 from . import parsers as types
-from .options import option, options_of, signature_with
+from .options import LaterSignature, option, options_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class OperationOptions:
     """The options that blocks of :func:`retry_options` set around an operation.
 
@@ -194,6 +192,8 @@ class OptionsBlock:
 
         :raises TypeError: for a generator function: its body runs between other people's code; and for a class.
         """
+        import inspect  # slow to import, and seldom needed
+
         if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
             raise TypeError(
                 f"retry_options cannot decorate the generator {function.__qualname__}: use a with block in it"
@@ -244,7 +244,7 @@ def _changed(outer: OperationOptions, entry: _Entry) -> OperationOptions:
     changes["classifiers"] = (*kept, *changes.get("classifiers", ()))
     if "deadline" in changes:
         changes["deadline"] = earliest(outer.deadline, changes["deadline"])
-    return dataclasses.replace(outer, **changes, entries=(*outer.entries, entry))
+    return replace(outer, **changes, entries=(*outer.entries, entry))
 
 
 def _without(options: OperationOptions, left: Collection[_Entry]) -> OperationOptions | None:
@@ -295,7 +295,7 @@ def retry_options(*, clock: Clock = SYSTEM_CLOCK, **options: Unpack[OperationKey
 
 
 _ANNOTATIONS = {name: item.__forward_arg__ for name, item in OperationKeywords.__annotations__.items()}
-_SIGNATURE = signature_with(OPERATION_OPTIONS, _ANNOTATIONS, retry_options)
+_SIGNATURE = LaterSignature(OPERATION_OPTIONS, _ANNOTATIONS, retry_options)
 retry_options.__signature__ = _SIGNATURE  # type: ignore[attr-defined]
 
 

@@ -11,7 +11,6 @@ from ..checks import Refused, is_first, suggestion
 from ..errors import RetryConfigError, RetryConfigWarning
 from .parsers import one_of
 from .retry_config import OPTIONS, RetryConfig
-from .text_values import parse_text
 
 PREFIX = "SMITHY_RETRY_"
 
@@ -38,7 +37,13 @@ def source_of(variable: str) -> str:
 def is_switched_off(environ: Mapping[str, str]) -> bool:
     """True if ``SMITHY_RETRY_ENABLED`` says false. It beats code, and nothing else is looked at then."""
     text = environ.get(ENABLED, "").strip()
-    return text != "" and parse_text("enabled", text, source_of(ENABLED)) is False
+    return text != "" and _parsed("enabled", text, source_of(ENABLED)) is False
+
+
+def _parsed(name: str, text: str, source: str) -> Any:
+    from .text_values import parse_text  # of use only where a variable is set
+
+    return parse_text(name, text, source)
 
 
 def from_environment(
@@ -52,7 +57,7 @@ def from_environment(
         text = environ.get(variable, "").strip() if name in wanted else ""
         if text != "":
             sources[name] = source_of(variable)
-            values[name] = parse_text(name, text, sources[name])
+            values[name] = _parsed(name, text, sources[name])
     return values, sources
 
 

@@ -20,9 +20,9 @@ BOOLEANS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "n
 UNITS = {"ms": 0.001, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 """The units that may follow a number, in seconds."""
 
-_INTEGER = re.compile(r"[+-]?[0-9]{1,300}")
-_NUMBER = re.compile(r"[+-]?(?:[0-9]{1,300}(?:\.[0-9]{0,300})?|\.[0-9]{1,300})(?:[eE][+-]?[0-9]{1,4})?")
-_WITH_UNIT = re.compile(rf"({_NUMBER.pattern})\s*({'|'.join(UNITS)})", re.IGNORECASE)
+_INTEGER = r"[+-]?[0-9]{1,300}"
+_NUMBER = r"[+-]?(?:[0-9]{1,300}(?:\.[0-9]{0,300})?|\.[0-9]{1,300})(?:[eE][+-]?[0-9]{1,4})?"
+_WITH_UNIT = rf"(?i)({_NUMBER})\s*({'|'.join(UNITS)})"
 
 
 def parse_text(name: str, text: str, source: str) -> Any:
@@ -51,16 +51,16 @@ def _readings(text: str, *, seconds: bool) -> Iterator[Any]:
     if len(items) == 2:
         yield tuple(None if item.lower() == "none" else next(_numbers(item, seconds), item) for item in items)
     present = [item for item in items if item != ""]
-    yield frozenset(int(item) if _INTEGER.fullmatch(item) else item for item in present)
+    yield frozenset(int(item) if re.fullmatch(_INTEGER, item) else item for item in present)
     yield frozenset(present)
 
 
 def _numbers(text: str, seconds: bool) -> Iterator[float]:
-    if _INTEGER.fullmatch(text):
+    if re.fullmatch(_INTEGER, text):
         yield int(text)
-    elif _NUMBER.fullmatch(text):
+    elif re.fullmatch(_NUMBER, text):
         yield float(text)
-    match = _WITH_UNIT.fullmatch(text) if seconds else None
+    match = re.fullmatch(_WITH_UNIT, text) if seconds else None
     if match is not None:
         # 1.1 ms is 0.0011 s, not 0.0011000000000000001.
         yield round(float(match[1]) * UNITS[match[2].lower()], 9)

@@ -7,7 +7,6 @@ says options of ours in urllib3's words.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import re
 import sys
@@ -17,6 +16,7 @@ from typing import Any
 from urllib3.util.retry import Retry
 
 from ..errors import RetryConfigError, RetryConfigWarning
+from ..values import fields, replace
 from .retry_config import OPTIONS
 from .urllib3_rules import FailureKind, Urllib3Rules
 
@@ -233,9 +233,9 @@ def changed_options(before: dict[str, Any], after: dict[str, Any]) -> dict[str, 
 
 def _changed_rules(said: Urllib3Rules | None, before: Urllib3Rules, after: Urllib3Rules) -> Urllib3Rules | None:
     """Return rules with each part that differs between two others. Without rules, a hint makes no status retryable."""
-    names = [field.name for field in dataclasses.fields(Urllib3Rules) if said or field.name != "hinted_status_codes"]
+    names = [field.name for field in fields(Urllib3Rules) if said or field.name != "hinted_status_codes"]
     parts = {name: getattr(after, name) for name in names if getattr(after, name) != getattr(before, name)}
-    return dataclasses.replace(said or Urllib3Rules(), **parts) if parts else said
+    return replace(said or Urllib3Rules(), **parts) if parts else said
 
 
 def _outside_of_package() -> int:

@@ -1,5 +1,6 @@
-"""The log (contract 12): DEBUG per attempt, INFO per retry, wait for a service and adapter left alone, WARNING on
-giving up.
+"""The log (contract 12): DEBUG per attempt, INFO per retry, wait and adapter left alone, WARNING on giving up.
+
+Of the operations that give up in one outage, the first is at WARNING; the end of the outage is, too (quotas/outage.py).
 
 Records go to ``requests_smithy_retry``. They name method, origin and path, never userinfo, a query, a header's value or
 a body. Each has its values in ``extra`` as well, under names that begin with ``retry_``.
@@ -23,6 +24,9 @@ may_log: Callable[[int, bool], bool] = getattr(logger, "_cache", {}).get
 It reads logging's own cache of ``isEnabledFor``, which every change of a level empties: the method itself is too slow
 for each success. Without such a cache, the answer is True.
 """
+
+DOWN = "%s is down: %s %s: %s. Until it is back, operations that give up are logged at INFO"
+"""The line on an outage: its service, and the first operation that gave up."""
 
 QUIET_ENDINGS = frozenset({StopReason.SUCCESS, StopReason.NOT_RETRYABLE, StopReason.REQUEST_FAULT, StopReason.DISABLED})
 """The stop reasons that are not giving up, because no retry was indicated."""
@@ -89,13 +93,29 @@ def log_left_alone(sentence: str) -> None:
     logger.info("left alone: %s", sentence, extra={"retry_left_alone": sentence})
 
 
-def log_end(method: str | None, url: str | None, history: RetryHistory) -> None:
-    """Log an operation that gave up, or whose retry of a deletion found nothing to delete, at WARNING."""
+def log_end(method: str | None, url: str | None, history: RetryHistory, number: int = 0) -> None:
+    """Log an operation that gave up, or whose retry of a deletion found nothing to delete.
+
+    It is logged at WARNING; in an outage that is known, at INFO after the first, which tells of the outage.
+
+    :param number: the operation's among those that gave up in the outage; 0: no outage is known.
+    """
+    level = logging.INFO if number > 1 else logging.WARNING
     is_quiet = history.stop_reason in QUIET_ENDINGS and history.deleted_by is None
-    if not is_quiet and logger.isEnabledFor(logging.WARNING):
+    if not is_quiet and logger.isEnabledFor(level):
         last = history.attempts[-1] if history.attempts else AttemptRecord(0, 0.0, None)
         extra = {**_extra(method, url, last), "retry_stop_reason": history.stop_reason.name}
-        logger.warning("%s %s: %s", method, safe_url(url), history.sentence, extra=extra)
+        said: tuple[object, ...] = method, safe_url(url), history.sentence
+        message = "%s %s: %s"
+        if number == 1:
+            service = display_scope(history.scope or "")
+            message, said, extra["retry_scope"] = DOWN, (service, *said), service
+        logger.log(level, message, *said, extra=extra)
+
+
+def log_end_of_tape(method: str | None, url: str | None, why: str) -> None:
+    """Log that a caller gets the last answer of a tape, at WARNING: a test that plays one needs no retries."""
+    logger.warning("%s %s: %s", method, safe_url(url), why, extra={"retry_method": method, "retry_url": safe_url(url)})
 
 
 def _extra(method: str | None, url: str | None, record: AttemptRecord) -> dict[str, object]:

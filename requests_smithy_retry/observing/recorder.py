@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from requests import PreparedRequest, Response
 from urllib3.util.retry import RequestHistory
 
@@ -11,11 +13,20 @@ from ..config.max_retries import ShownRetry
 from ..errors import StopReason
 from ..strategies.protocol import LoopToken
 from .history import MAX_KEPT, AttemptRecord, RetryHistory
-from .log import log_attempt, log_end, log_retry, log_waiting
+from .log import QUIET_ENDINGS, log_attempt, log_end, log_retry, log_waiting
 from .observed_operation import ObservedOperation
+
+OUTAGES = frozenset({StopReason.PATIENCE, StopReason.LINE_FULL})
+"""The reasons for giving up on a service that is down."""
 
 GONE = frozenset({404, 410})
 """The statuses of a server that has nothing to delete."""
+
+
+class GaveUpInOutage(Protocol):
+    """Counts an operation that gave up; returns its number in an outage of its service, or 0."""
+
+    def __call__(self, token_scope: str | None, /, *, is_outage: bool) -> int: ...
 
 
 class Recorder:
@@ -157,12 +168,20 @@ class Recorder:
         self.is_told = False
         return record
 
-    def history(self, stop_reason: StopReason, why: str, max_attempts: int | None) -> RetryHistory:
-        """Return the history of the ended operation; log it and emit its last event."""
+    def history(
+        self, stop_reason: StopReason, why: str, max_attempts: int | None, gave_up: GaveUpInOutage
+    ) -> RetryHistory:
+        """Return the history of the ended operation; log it and emit its last event.
+
+        :param gave_up: counts the operations that give up in an outage of their service.
+        """
         deleted_by = self.in_doubt if self._found_nothing_to_delete() else None
         attempts, waited = tuple(self.attempts), self._vain_wait
         history = RetryHistory(self.scope, attempts, stop_reason, why, max_attempts, deleted_by, waited)
-        log_end(self.request.method, self.request.url, history)
+        number = 0
+        if stop_reason not in QUIET_ENDINGS:
+            number = gave_up(self.scope, is_outage=bool(waited) or stop_reason in OUTAGES)
+        log_end(self.request.method, self.request.url, history, number)
         if self.observed is not None:
             self.observed.ended(history)
         return history

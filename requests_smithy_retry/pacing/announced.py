@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from calendar import timegm
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from ..checks import Refused
+from ..values import immutable
 from .server_hints import Hint, is_a_time, parse_decimal, parse_http_date
 
 EPOCH_SECONDS = 1e8
@@ -25,22 +25,23 @@ LONGEST_VALUE = 512
 MOST_ITEMS = 8
 """Limits that are read from one header."""
 
+# Patterns are compiled when the first one is used: the first mount does not wait for them.
 _UNITS = {"d": 86_400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
-_DURATION = re.compile(r"(?:[0-9]{1,9}(?:\.[0-9]{1,9})?(?:ms|d|h|m|s))+")
-_PART = re.compile(r"([0-9.]+)(ms|d|h|m|s)")
-_ISO_DATE = re.compile(
+_DURATION = r"(?:[0-9]{1,9}(?:\.[0-9]{1,9})?(?:ms|d|h|m|s))+"
+_PART = r"([0-9.]+)(ms|d|h|m|s)"
+_ISO_DATE = (
     r"([0-9]{4})-([0-9]{2})-([0-9]{2})[Tt ]([0-9]{2}):([0-9]{2}):([0-9]{2})(\.[0-9]{1,9})?"
     r"(?:[Zz]|([+-])([0-9]{2}):([0-9]{2}))"
 )
 # Structured fields (RFC 9651), as much of them as is needed: an item is a string or a token with parameters.
 _STRING = r'"[^"\\]*"'
 _VALUE = rf"(?:{_STRING}|:[A-Za-z0-9+/=]*:|[A-Za-z0-9_.?-]+)"
-_ITEM = re.compile(
+_ITEM = (
     rf"[ \t]*({_STRING}|[A-Za-z*][A-Za-z0-9_:.*/%-]*)"
     rf"((?:[ \t]*;[ \t]*[a-z*][a-z0-9_.*-]*(?:={_VALUE})?)*)[ \t]*(?:,|$)"
 )
-_PARAMETER = re.compile(r"([a-z*][a-z0-9_.*-]*)=([0-9]+(?:\.[0-9]+)?)(?=[ \t]*(?:;|$))")
-_MEMBER = re.compile(r"[ \t]*(limit|remaining|reset)=([0-9]+)[ \t]*(?:,|$)")
+_PARAMETER = r"([a-z*][a-z0-9_.*-]*)=([0-9]+(?:\.[0-9]+)?)(?=[ \t]*(?:;|$))"
+_MEMBER = r"[ \t]*(limit|remaining|reset)=([0-9]+)[ \t]*(?:,|$)"
 
 
 class Announced(NamedTuple):
@@ -93,7 +94,7 @@ class Message(NamedTuple):
 Read = Callable[["RateLimitDialect", Message], Iterator[Announced]]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class RateLimitDialect:
     """One row: the headers in which a server announces a rate limit, and how to read them.
 
@@ -166,23 +167,23 @@ def _structured(row: RateLimitDialect, message: Message) -> Iterator[Announced]:
 
 def _other_units(message: Message, row: RateLimitDialect) -> frozenset[str]:
     """Return the names of the policies whose quota unit is not requests."""
-    found = _ITEM.finditer(message.value(row.limit) or "")
+    found = re.finditer(_ITEM, message.value(row.limit) or "")
     return frozenset(item[1] for item in found if re.search(r';[ \t]*qu="(?!requests")', item[2]))
 
 
 def _items(value: str) -> Iterator[tuple[str, dict[str, float]]]:
     """Yield the items of a structured list with their numeric parameters; none of a malformed list."""
     for name, parameters in _matches(_ITEM, value):
-        found = {key: _number(number) for key, number in _PARAMETER.findall(parameters)}
+        found = {key: _number(number) for key, number in re.findall(_PARAMETER, parameters)}
         yield name, {key: number for key, number in found.items() if number is not None}
 
 
-def _matches(pattern: re.Pattern[str], value: str) -> list[tuple[str, str]]:
+def _matches(pattern: str, value: str) -> list[tuple[str, str]]:
     """Return the two groups of each match, if the matches follow each other up to the end; at most a few."""
     found: list[tuple[str, str]] = []
-    at = 0
+    at, match_at = 0, re.compile(pattern).match
     while at < len(value):
-        match = pattern.match(value, at)
+        match = match_at(value, at)
         if match is None:
             return []
         found.append((match[1], match[2]))
@@ -314,14 +315,14 @@ def parse_duration(text: str) -> float | None:
     >>> parse_duration("1m30.5s"), parse_duration("1 minute")
     (90.5, None)
     """
-    if _DURATION.fullmatch(text) is None:
+    if re.fullmatch(_DURATION, text) is None:
         return None
-    return float(sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(text)))
+    return float(sum(float(number) * _UNITS[unit] for number, unit in re.findall(_PART, text)))
 
 
 def parse_iso_date(text: str) -> float | None:
     """Return the seconds since the epoch of a date of RFC 3339, which has a time zone; None for anything else."""
-    match = _ISO_DATE.fullmatch(text)
+    match = re.fullmatch(_ISO_DATE, text)
     if match is None:
         return None
     year, month, day, hour, minute, second = map(int, match.groups()[:6])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import inspect
 import math
 import random as _random
 from collections.abc import Callable
@@ -61,7 +60,7 @@ class RetryBackoffStrategy(Protocol):
         ...
 
 
-def _module_random() -> float:
+def random_part() -> float:
     # Looked up at call time, and shared: a fork would duplicate a private generator.
     return _random.random()
 
@@ -86,7 +85,7 @@ class ExponentialRetryBackoffStrategy:
         backoff_scale_value: float = 0.05,
         max_backoff: float = 20.0,
         jitter_type: Jitter | str = Jitter.FULL,
-        random: Callable[[], float] = _module_random,
+        random: Callable[[], float] = random_part,
     ) -> None:
         for name, value in (("backoff_scale_value", backoff_scale_value), ("max_backoff", max_backoff)):
             if not is_finite(value) or value < 0:
@@ -147,8 +146,14 @@ def is_backoff(value: object) -> bool:
 
 def takes_previous_delay(strategy: RetryBackoffStrategy) -> bool:
     """Return True if a backoff strategy takes the previous delay as well."""
+    compute = strategy.compute_next_backoff_delay
+    if getattr(compute, "__func__", None) is ExponentialRetryBackoffStrategy.compute_next_backoff_delay:
+        return True
+
+    import inspect  # slow to import, and seldom needed
+
     try:
-        parameters = inspect.signature(strategy.compute_next_backoff_delay).parameters
+        parameters = inspect.signature(compute).parameters
     except (TypeError, ValueError):  # a callable written in C may have no signature
         return False
     return "previous_delay" in parameters

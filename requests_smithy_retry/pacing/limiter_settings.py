@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-
 from ..checks import is_finite
+from ..values import fields, immutable
 
 BETA = 0.7
 """After throttling, this part of the rate is left."""
@@ -12,7 +11,7 @@ SCALE = 0.4
 """The steepness of the curve."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(frozen=True, slots=True, kw_only=True)
 class RateLimiterSettings:
     """The numbers of a :class:`ClientRateLimiter`. The defaults are those of the AWS SDKs' adaptive mode.
 

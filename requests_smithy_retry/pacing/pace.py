@@ -20,18 +20,20 @@ MARGIN = 0.9
 """The rest is taken to last if the rate seen so far would use up less than this part of it."""
 SPREAD = 0.1
 """Those who waited are let go over this part of the wait, where the limit of the next window is not known."""
+LATEST = 1.0
+"""Seconds after an opening at which the first send of each process goes at the latest."""
 MEMORY = 0.5
 """The weight of each window in the share of this process, as a part of the weight of the one after it."""
 MOVES = 0.25
 """The part of a window by which its reset must move on, in small steps, to show that the window is not fixed."""
 EVEN = 0.05
 """The part of a steadily refilled limit that is kept in hand."""
-FASTEST, SLOWEST = 2.0, 0.25
+FASTEST, SLOWEST = 2.0, 0.5
 """The most and the least, as parts of the usual rate, that go where more or less than that is left."""
-FAIR = 0.01
-"""Added to each share, so that those of several processes become equal in time."""
-SLIDING_FAIR = 0.03
-"""The same for a sliding window, in which who is behind hears too seldom to catch up."""
+KEPT, FAIR = 0.8, 0.03
+"""The part of its share that a process keeps, and what it gets in addition: so shares become equal in time."""
+SLIDING_FAIR = 0.01
+"""What it gets in a sliding window, where all that comes back is used at once."""
 MOST_WINDOWS = 8
 """Limits of one scope that are kept."""
 BACK = 2.0, 0.1
@@ -106,8 +108,8 @@ class Window:
             used, self._moved = self.limit - remaining, 0.0
         else:
             # Where the reset moves with the time, some came back meanwhile: a sliding window, or a bucket.
-            used = self._seen - remaining + self.limit * further / length
-            self._moved += further
+            used = max(heard, self._seen - remaining + self.limit * further / length)
+            self._moved += further if remaining - self._seen <= STEP * self.limit else length
         self._seen, self._reset = remaining, ends - now
         self._own = kept * self._own + heard
         self._spent = kept * self._spent + used
@@ -118,7 +120,7 @@ class Window:
         if self.slides:
             # While anybody waits, all that comes back is used: the whole is known.
             return min(1.0, self._own * math.log(1 / MEMORY) / self.limit + SLIDING_FAIR)
-        return min(1.0, self._own / self._spent + FAIR) if self._spent > self._own else 1.0
+        return min(1.0, KEPT * self._own / self._spent + FAIR) if self._spent > self._own else 1.0
 
     @property
     def slides(self) -> bool:
@@ -174,7 +176,7 @@ class Pace:
 
     __slots__ = (
         *("_closed_at", "_last", "_on_their_way", "_several_until", "_spaced", "_windows"),
-        *("closed_until", "source"),
+        *("closed_until", "phase", "source"),
     )
 
     def __init__(self, now: float) -> None:
@@ -186,6 +188,8 @@ class Pace:
         self._several_until = now
         self._windows: dict[tuple[str, int], Window] = {}
         self.source: str = ""
+        self.phase: float = 0.0
+        """The part of the space between two sends by which the first one after an opening is late, in this process."""
 
     def hear(self, limits: Collection[Announced], now: float, heard: int = 1, *, refused: bool = False) -> None:
         """Take in what a response announced.
@@ -272,12 +276,16 @@ class Pace:
         if now < self.closed_until:
             return self.closed_until
         if not self._windows:
-            return self._last_of_this_opening() + SPREAD * (self.closed_until - self._closed_at) / max(waiting, 1)
+            space = SPREAD * (self.closed_until - self._closed_at) / max(waiting, 1)
+            return max(self._last + space, self.closed_until + self.phase * min(space, LATEST))
         due = now
         for window in self._windows.values():
             if now >= window.ends:
                 window.roll(now)
                 self._on_their_way = 0
+                if self._spaced and self.phase:
+                    space = window.due(now, now, 0) - now
+                    self._last = max(self._last, now + self.phase * min(space, LATEST) - space)
             if self._spaced:
                 due = max(due, window.due(now, self._last, self._on_their_way))
         return due
@@ -286,8 +294,12 @@ class Pace:
         """Return True if several limits are announced in turn: which of them a send meets is not known before."""
         return now < self._several_until
 
-    def _last_of_this_opening(self) -> float:
-        return self._last if self._last >= self.closed_until else -1.0
+    def shut_until(self, now: float) -> float:
+        """Return the moment before which nothing goes, whoever sends."""
+        if self._has_several(now):
+            return now
+        ends = (window.ends for window in self._windows.values() if window.remaining < 1)
+        return max(self.closed_until, *ends, now)
 
     def _look(self, now: float) -> None:
         self._forget(now)

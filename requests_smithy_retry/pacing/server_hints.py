@@ -16,10 +16,10 @@ MILLISECOND_HEADERS = ("retry-after-ms", "x-ms-retry-after-ms")
 AMZ_MAX_EXTRA = 5.0
 """The most that ``x-amz-retry-after`` adds to the computed backoff, in seconds (Retries 2.1)."""
 
-_INTEGER = re.compile(r"[0-9]+")
-_DECIMAL = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+_INTEGER = r"[0-9]+"
+_DECIMAL = r"[0-9]+(?:\.[0-9]+)?"
 # The three formats of RFC 9110 5.6.7. The standard library's parser is laxer, so the shape is checked first.
-_HTTP_DATE = re.compile(
+_HTTP_DATE = (
     r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), [0-9]{2} [A-Z][a-z]{2} [1-9][0-9]{3} [0-9]{2}:[0-9]{2}:[0-9]{2} GMT"
     r"|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day, [0-9]{2}-[A-Z][a-z]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2} GMT"
     r"|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z]{2} [ 0-9][0-9] [0-9]{2}:[0-9]{2}:[0-9]{2} [1-9][0-9]{3}"
@@ -61,7 +61,7 @@ def read_hint(headers: Mapping[str, str], *, wall: float) -> Hint | None:
 def parse_integer(value: str) -> float | None:
     """Return a whole number of 0 or more, at most 1e15; None for anything else."""
     text = value.strip(" \t")
-    return None if _INTEGER.fullmatch(text) is None else _number(text)
+    return None if re.fullmatch(_INTEGER, text) is None else _number(text)
 
 
 def _number(text: str) -> float:
@@ -89,7 +89,7 @@ def parse_retry_after(value: str, *, date: str | None, wall: float) -> float | N
 
 def parse_decimal(text: str) -> float | None:
     """Return a number of 0 or more without an exponent, at most about 1e15; None for anything else."""
-    if _DECIMAL.fullmatch(text) is None:
+    if re.fullmatch(_DECIMAL, text) is None:
         return None
     whole, _, fraction = text.partition(".")
     return _number(whole) + float(f"0.{fraction[:_HUGE_DIGITS]}")
@@ -97,7 +97,7 @@ def parse_decimal(text: str) -> float | None:
 
 def parse_http_date(text: str) -> float | None:
     """Return the seconds since the epoch of an HTTP-date in any of its three formats, or None."""
-    if _HTTP_DATE.fullmatch(text) is None:
+    if re.fullmatch(_HTTP_DATE, text) is None:
         return None
     from email.utils import mktime_tz, parsedate_tz  # imported here: it brings socket, which the strategies do without
 

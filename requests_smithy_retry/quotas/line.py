@@ -19,9 +19,9 @@ from __future__ import annotations
 import enum
 from bisect import insort_right
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from ..values import field, immutable, replace
 from .bucket import Loan
 from .payoff import ROOM
 
@@ -31,6 +31,8 @@ MOST_CREDIT = 2.0
 """The most waiters that go at once."""
 IDLE = 300.0
 """Seconds without an attempt after which a scope counts as new, because its record is out of date."""
+LEAST_GAP = 0.5
+"""The shortest silence in seconds after which the next in line asks."""
 LATE = 0.6
 """The part of its patience after which an operation makes its last retry, if its client has few others."""
 WAITERS = 1000
@@ -105,14 +107,15 @@ class Failure(NamedTuple):
     unresolved: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Standing:
     """The record of one operation so far. It travels in the operation's token.
 
     :param began: when its first attempt began.
     :param counted: attempts that count against ``max_attempts``.
     :param successes: the scope's count of successes when its last attempt failed; None: none failed yet.
-    :param spent: tokens that its retries took from the bucket, together.
+    :param spent: tokens that come back if it succeeds: those that its retries took from the bucket, together, but no
+        more than ``max_attempts - 1`` of them cost.
     :param acquired: tokens that the last of them took.
     :param probes: the number of times that it asked for all who wait.
     :param waited: seconds that it spent in the line, together.
@@ -129,7 +132,7 @@ class Standing:
     loan: Loan | None = field(default=None, repr=False, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Go:
     """Another attempt may be made, after ``delay`` seconds."""
 
@@ -139,7 +142,7 @@ class Go:
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Refused:
     """There is no further attempt."""
 
@@ -148,7 +151,7 @@ class Refused:
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Wait:
     """Look again at ``until``, or when woken."""
 
@@ -192,7 +195,7 @@ class Line:
 
     __slots__ = (
         *("_base", "_born", "_credit", "_firsts", "_firsts_at_birth", "_gap", "_last", "_slow_until", "_touched"),
-        *("down_since", "room", "successes", "waiters"),
+        *("down_since", "given_up", "outage", "room", "successes", "waiters"),
     )
 
     def __init__(self, now: float, *, room: int = WAITERS) -> None:
@@ -200,6 +203,10 @@ class Line:
         self.waiters: list[Waiter] = []
         self.successes: int = 0
         self.down_since: float | None = None
+        self.given_up: int = 0
+        """The operations that gave up in the outage that is known, if one is."""
+        self.outage: tuple[float, int] | None = None
+        """The seconds of an outage that is over, and the operations that gave up in it; until somebody tells of it."""
         self._gap: float | None = None
         self._base = 0.0
         self._firsts = 0
@@ -337,6 +344,15 @@ class Line:
         self._touched = now
         return self._note_success(now, latency, timeout, patience)
 
+    def gave_up(self, *, is_outage: bool) -> int:
+        """Count an operation that gave up in an outage that is known, and return its number; 0: none is known.
+
+        :param is_outage: it waited for the service in vain, or was not let wait, so an outage is known from now on.
+        """
+        if self.down_since is not None and (is_outage or self.given_up):
+            self.given_up += 1
+        return self.given_up
+
     def _catch_up(self, firsts: int, now: float) -> None:
         """Process the successes that were only counted: they were on their way when the trouble began."""
         new, self._firsts = firsts - self._firsts, firsts
@@ -347,6 +363,8 @@ class Line:
     def _note_success(self, now: float, latency: float, timeout: float | None, patience: float) -> bool:
         if self.down_since is not None:
             age, self.down_since = now - self.down_since, None
+            if self.given_up:
+                self.outage, self.given_up = (age, self.given_up), 0
             if age >= max(1.0, 2 * self.usual(now)):
                 longest = max([patience, *(each.terms.span(each.standing.began) for each in self.waiters)])
                 self._slow_until = max(self._slow_until, now + min(age, longest) / SHARE)
@@ -410,13 +428,14 @@ class Line:
 
     def _first_gap(self, waiter: Waiter, now: float) -> float:
         usual, span = self.usual(now), waiter.terms.span(waiter.standing.began)
-        least = 0.5 if self.successes and not waiter.terms.is_patient else 1.0
+        least = LEAST_GAP if self.successes and not waiter.terms.is_patient else 1.0
         return max(least, usual, min(3 * usual, 0.9 * span))
 
     def _begin_anew(self, now: float) -> None:
         self._born = self._touched = now
         self._firsts_at_birth = self._firsts
         self.down_since = self._gap = None
+        self.given_up = 0
 
 
 def _began(waiter: Waiter) -> float:

@@ -1,9 +1,10 @@
-"""The outages of a shared bucket: when to ask it again, and what is logged and counted meanwhile."""
+"""Outages: when to ask a shared bucket again, what is logged meanwhile, and the line on a service that is back."""
 
 from __future__ import annotations
 
 import logging
 
+from ..urls import display_scope
 from .settings import SharedQuotaSettings
 
 logger: logging.Logger = logging.getLogger("requests_smithy_retry")
@@ -60,3 +61,17 @@ class Outage:
         if self.fallen_open:
             self.fallen_open = False
             logger.info("the shared retry quota at %s answers again", self.place)
+
+
+def log_back(scope: str | None, seconds: float, operations: int) -> None:
+    """Log that a service is back, at WARNING if its outage hid the end of an operation from that level.
+
+    :param scope: the service's; None: it has no name here.
+    :param seconds: from the first failure to the success.
+    :param operations: the operations that gave up meanwhile, of which the first was logged at WARNING.
+    """
+    service = "the service" if scope is None else display_scope(scope)
+    level = logging.WARNING if operations > 1 else logging.INFO
+    extra = {"retry_scope": service, "retry_down_for": seconds, "retry_gave_up": operations}
+    count = f"{operations} operations" if operations > 1 else "1 operation"
+    logger.log(level, "%s is back after %.1f s, in which %s gave up", service, seconds, count, extra=extra)

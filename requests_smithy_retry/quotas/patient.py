@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
 from typing import Any
 
 from ..clock import SYSTEM_CLOCK, Clock, wait_on
 from ..forksafe import renew_lock_after_fork
+from ..values import immutable, replace
 from .bucket import RetryQuota, TokenBucketSnapshot, is_full
 from .line import WAITERS, Failure, Go, Line, Refusal, Refused, Standing, Terms, Wait, Waiter
+from .outage import log_back
 from .payoff import PayoffTokenBucket
 from .scope_quota import FirstTry
 
@@ -73,7 +74,7 @@ LineBucket = PayoffTokenBucket | CountedQuota
 """A bucket that a line can stand before."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class LineSnapshot(TokenBucketSnapshot):
     """A bucket and the line in front of it at one moment.
 
@@ -202,7 +203,9 @@ class PatientQuota:
         if delay is not None and self.bucket.take(price, spare=spare):
             with self._lock:
                 self._made_line().sent(now + delay)
-            return Go(replace(counted, spent=counted.spent + price, acquired=price), delay)
+            # More would let one success pay for any number of retries in vain, again and again.
+            spent = max(counted.spent, min(counted.spent + price, (terms.max_attempts - 1) * price))
+            return Go(replace(counted, spent=spent, acquired=price), delay)
         waiter = Waiter(counted, terms, now, now + failure.hint, wake)
         with self._lock:
             refusal = self._made_line().may_join(waiter, now)
@@ -238,6 +241,11 @@ class PatientQuota:
     def answered(self, standing: Standing) -> Standing:
         """Do nothing: polling once more is neither a failure nor the end of an operation."""
         return standing
+
+    def gave_up(self, *, is_outage: bool) -> int:
+        """Count an operation that gave up in an outage that is known, and return its number; 0: none is known."""
+        with self._lock:
+            return 0 if self._line is None else self._line.gave_up(is_outage=is_outage)
 
     def unsent(self, standing: Standing) -> None:
         """Give back the price of a retry that was not made."""
@@ -323,7 +331,10 @@ class PatientQuota:
                 timeout=timeout,
                 patience=patience,
             )
+            outage, self._line.outage = self._line.outage, None
             self._follow()
+        if outage is not None:
+            log_back(self._name, *outage)  # without the lock: a handler may send requests
         return is_alone
 
     def _first_try_in_trouble(self, attempt: tuple[float, Any]) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, Protocol
 
+from ..values import replace
 from .bucket import RetryQuota, TokenBucketSnapshot, is_full, loan_of
 from .line import Failure, Go, Refusal, Refused, Standing, Terms
 
@@ -54,6 +54,13 @@ class ScopeQuota(Protocol):
         self, standing: Standing, terms: Terms, *, latency: float = 0.0, timeout: float | None = None
     ) -> None:
         """Take note that an operation succeeded."""
+        ...
+
+    def gave_up(self, *, is_outage: bool) -> int:
+        """Count an operation that gave up in an outage that is known, and return its number; 0: none is known.
+
+        :param is_outage: it waited for the service in vain, so an outage is known from now on.
+        """
         ...
 
     def unsent(self, standing: Standing) -> None:
@@ -139,6 +146,10 @@ class PricedQuota:
         """Give nothing back after a final failure, and tell those that wait for the tokens."""
         if standing.loan is not None:
             standing.loan.write_off()
+
+    def gave_up(self, *, is_outage: bool) -> int:  # noqa: ARG002
+        """Return 0: a bucket knows of no outage."""
+        return 0
 
     def unsent(self, standing: Standing) -> None:
         """Give back the tokens of the last retry."""

@@ -78,6 +78,10 @@ class ScopeTable(Generic[T]):
         with self._lock:
             return self._get(scope)
 
+    def known(self, scope: str | None) -> T | None:
+        """Return the item of a scope if there is one already, or that of the newcomers."""
+        return self._items.get(scope, self._overflow)
+
     @contextmanager
     def use(self, scope: str | None) -> Iterator[T]:
         """The item of a scope, which is not given up inside the block."""

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from ..checks import Parse, Refused, number
+from ..values import fields, immutable
 
 S = TypeVar("S", bound="SharedQuotaSettings")
 
 
-@dataclass(frozen=True, kw_only=True)
+@immutable(frozen=True, kw_only=True)
 class SharedQuotaSettings:
     """The settings of every shared quota.
 
@@ -42,7 +41,7 @@ class SharedQuotaSettings:
         return min(capacity, 500) if self.local_capacity is None else self.local_capacity
 
 
-@dataclass(frozen=True, kw_only=True)
+@immutable(frozen=True, kw_only=True)
 class RedisSettings(SharedQuotaSettings):
     """The settings of a quota on Redis: these, beside those of every shared quota.
 
@@ -93,7 +92,7 @@ def settings_from(cls: type[S], query: Mapping[str, str]) -> S:
 
 
 def names_of(cls: type[SharedQuotaSettings]) -> frozenset[str]:
-    return frozenset(field.name for field in dataclasses.fields(cls))
+    return frozenset(field.name for field in fields(cls))
 
 
 def _number(name: str, text: str) -> Any:

@@ -15,7 +15,7 @@ from .bucket import RetryQuota, TokenBucket
 SENTINEL_SCHEMES = ("redis+sentinel", "rediss+sentinel")
 REDIS_SCHEMES = ("redis", "rediss", "unix", *SENTINEL_SCHEMES)
 SCHEMES = (*REDIS_SCHEMES, "shm", "memory")
-NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
+NAME = r"[A-Za-z0-9._-]{1,64}"
 """The names that a shared memory may have. Such a name becomes a file's name."""
 
 ALLOWED = (
@@ -117,7 +117,7 @@ def _place(parts: SplitResult) -> str | None:
     if parts.scheme == "memory":
         return "" if not parts.netloc + parts.path else None
     if parts.scheme == "shm":
-        return parts.netloc if NAME.fullmatch(parts.netloc) and not parts.path else None
+        return parts.netloc if re.fullmatch(NAME, parts.netloc) and not parts.path else None
     if parts.scheme == "unix":
         return unquote(parts.path) if parts.path and host is None else None
     if host is None or not re.fullmatch(r"/?|/\d+", parts.path):
@@ -126,7 +126,7 @@ def _place(parts: SplitResult) -> str | None:
 
 
 def _sentinels(parts: SplitResult) -> str | None:
-    if not re.fullmatch(rf"/{NAME.pattern}(/\d*)?", parts.path):
+    if not re.fullmatch(rf"/{NAME}(/\d*)?", parts.path):
         return None
     found = sentinels_of(parts)
     return ",".join(_host_and_port(host, port, 0) for host, port in found) + parts.path.rstrip("/")

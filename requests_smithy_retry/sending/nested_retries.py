@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 import threading
 import warnings
+import weakref
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
@@ -111,7 +112,8 @@ def _warn_once(message: str) -> None:
 class Streak(NamedTuple):
     """Calls of one thread with the same request that failed in spite of their retries, each soon after the one before.
 
-    :param key: stands for the request and for the strategy that decided.
+    :param key: stands for the request.
+    :param owner: the strategy that decided on their retries.
     :param calls: the number of calls.
     :param requests: the number of requests that they made.
     :param ended: the end of the last one, on the clock.
@@ -119,6 +121,7 @@ class Streak(NamedTuple):
     """
 
     key: int
+    owner: weakref.ref[Any]
     calls: int = 0
     requests: int = 0
     ended: float = 0.0
@@ -134,7 +137,7 @@ _this_thread = _ThisThread()
 
 
 def note_end(
-    request: PreparedRequest, strategy: object, status: int | None, requests: int, began: float, now: float
+    request: PreparedRequest, strategy: Any, status: int | None, requests: int, began: float, now: float
 ) -> None:
     """Take note of the end of a call that had retries; log, once per process, that a loop around it retries as well.
 
@@ -146,11 +149,11 @@ def note_end(
     if is_answer or type(request.body) not in SIMPLE_BODIES:
         _this_thread.streak = None
         return
-    key, last = hash((request.method, request.url, request.body, id(strategy))), _this_thread.streak
-    pause = 0.0 if last is None else began - last.ended
-    if last is None or last.key != key or not 0 <= pause <= max(PAUSE_OF_A_LOOP, GROWTH_OF_PAUSES * last.pause):
-        last, pause = Streak(key), 0.0
-    streak = Streak(key, last.calls + 1, last.requests + requests, now, max(pause, last.pause))
+    key, last = hash((request.method, request.url, request.body)), _this_thread.streak
+    if last is None or last.key != key or last.owner() is not strategy or not _is_soon(began - last.ended, last.pause):
+        last, began = Streak(key, weakref.ref(strategy)), 0.0
+    pause = max(last.pause, began - last.ended)
+    streak = Streak(key, last.owner, last.calls + 1, last.requests + requests, now, pause)
     _this_thread.streak = streak
     if streak.calls == CALLS_OF_A_LOOP and is_first(_warned, "loop"):
         logger.warning(
@@ -161,3 +164,7 @@ def note_end(
             streak.calls,
             streak.requests,
         )
+
+
+def _is_soon(pause: float, longest: float) -> bool:
+    return 0 <= pause <= max(PAUSE_OF_A_LOOP, GROWTH_OF_PAUSES * longest)

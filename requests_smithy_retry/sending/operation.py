@@ -17,27 +17,28 @@ connection up, before anything is waited for; ``keep`` leaves it with the respon
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import requests.exceptions
-from requests import PreparedRequest
+from requests import PreparedRequest, Response
 
 from ..classifiers.actions import NO_ACTION, RetryIndicated
 from ..classifiers.fold import Classification, classification_of
 from ..classifiers.outcome import Outcome, RetryContext, carrier_of, take_off
 from ..classifiers.protocol import sees_successes
 from ..classifiers.resend import may_be_applied
-from ..classifiers.transport_faults import is_request_fault
+from ..classifiers.transport_faults import forget_frames, is_end_of_tape, is_played, is_request_fault
 from ..config.retry_options import NOTHING, OperationOptions
 from ..errors import RetryError, StopReason, without_text_of
 from ..interruptions import is_interruption
 from ..observing.history import attach
+from ..observing.log import log_end_of_tape
 from ..observing.observed_operation import ObservedOperation
 from ..observing.recorder import Recorder
 from ..strategies.foreign import StrategyPort
 from ..strategies.protocol import LoopToken, StandardRetryToken, delay_of
+from ..values import replace
 from ..wire.timeouts import read_part
 from .caller_errors import is_raised, not_sent_error, status_error
 from .continuing import InHand, Rest, rest_of
@@ -53,6 +54,9 @@ if TYPE_CHECKING:
     from .send_loop import SendLoop
 
 
+END_OF_TAPE = (
+    "the tape has no answer to a retry; requests_smithy_retry.testing.retries_disabled() plays it without retries"
+)
 RENEWED = "on_unauthorized"
 """The source of an attempt that is made because the credentials were renewed."""
 
@@ -134,6 +138,8 @@ class Operation:
         self.record: Recorder = Recorder(request, self.scope, self.clock, observed)
         self.rest: Rest | InHand | None = None
         """The rest of a body that broke off, which the next attempt asks for."""
+        self.played: Response | None = None
+        """The last answer, if it came from a tape."""
         self.waited: tuple[float, str] = (0.0, "backoff")
         """Seconds before the attempt under way, and the rule that made them that many."""
         self.tried: set[tuple[str, str]] = set()
@@ -220,6 +226,8 @@ class Operation:
             return Stop(StopReason.REQUEST_FAULT, StopReason.REQUEST_FAULT.value)
         if isinstance(error, requests.exceptions.UnrewindableBodyError):
             return Stop(StopReason.BODY_NOT_REPLAYABLE, str(error))
+        if self.number > 1 and is_end_of_tape(error):
+            return Stop(StopReason.NOT_RETRYABLE, END_OF_TAPE)
         return None
 
     def _ask(self, made: Attempt) -> Retry | Stop:
@@ -277,7 +285,10 @@ class Operation:
             request=self.request,
             attempt=self.number,
             stream=not self.preload,
-            resend=self.facts.resend(unwritten=made.unwritten),
+            resend=self.facts.resend(
+                unwritten=made.unwritten,
+                is_cut=made.error is not None and made.response is not None and made.response.status_code < 400,
+            ),
             peeked=made.prefix,
         )
 
@@ -342,6 +353,7 @@ class Operation:
         self.record.note(made.response, made.error, made.started, self.waited, verdict, token, wait, made.address)
         if isinstance(decision, Retry):
             self.token, self.waited = decision.token, (decision.wait, decision.source)
+            self.played = made.response if is_played(made.response) else None
             self.rest = rest_of(made.response) or (None if self.rest is None or self.rest.is_void else self.rest)
 
     def _received(self, made: Attempt) -> int | None:
@@ -370,6 +382,10 @@ class Operation:
 
         :returns: the exception to raise, or None to return the response.
         """
+        if self.played is not None and made.error is not None and stop.why == END_OF_TAPE:
+            forget_frames(made.error)
+            log_end_of_tape(self.request.method, self.request.url, END_OF_TAPE)
+            made.response, made.error = self.played, None
         if self.number > 1 and self._began is not None:
             status = None if made.error is not None or made.response is None else made.response.status_code
             note_end(self.request, self.port.strategy, status, self.number, self._began, self.clock.now())
@@ -392,4 +408,4 @@ class Operation:
         return status_error(response, history, self.config.retry_status_codes) if self.config.raise_on_status else None
 
     def _history(self, stop: Stop) -> Any:
-        return self.record.history(stop.reason, stop.why, self._most_attempts())
+        return self.record.history(stop.reason, stop.why, self._most_attempts(), self.port.strategy.gave_up)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import http.client
-import inspect
 import itertools
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from hashlib import sha256
+from types import GeneratorType
 from typing import TYPE_CHECKING, Any
 
 import requests.exceptions
@@ -20,6 +19,7 @@ from ..clock import after, earliest
 from ..errors import RetryConfigError
 from ..interruptions import is_interruption
 from ..smithy.model_classifier import NO_FACTS, ModelFacts, facts_of
+from ..values import replace
 from ..wire.state import this_thread
 
 if TYPE_CHECKING:
@@ -309,12 +309,21 @@ def is_bytes_like(body: Any) -> bool:
 
 def is_unstarted(body: Any) -> bool:
     """Return True if the body is a generator that has not been drawn on yet."""
-    return inspect.isgenerator(body) and inspect.getgeneratorstate(body) == inspect.GEN_CREATED
+    return _state_of(body) == "GEN_CREATED"
 
 
 def is_spent(body: Any) -> bool:
     """Return True if the body is a generator that has ended: it would be sent empty."""
-    return inspect.isgenerator(body) and inspect.getgeneratorstate(body) == inspect.GEN_CLOSED
+    return _state_of(body) == "GEN_CLOSED"
+
+
+def _state_of(body: Any) -> str:
+    if not isinstance(body, GeneratorType):
+        return ""
+
+    from inspect import getgeneratorstate  # slow to import, and seldom needed
+
+    return getgeneratorstate(body)
 
 
 def _may_be_re_iterable(body: Any) -> bool:
@@ -387,6 +396,8 @@ def key_for(request: PreparedRequest, header: str, option: bool | Callable[..., 
 
 
 def _takes_request(function: Callable[..., object]) -> bool:
+    import inspect  # slow to import, and seldom needed
+
     try:
         inspect.signature(function).bind(None)
     except TypeError:
@@ -432,10 +443,11 @@ class RequestFacts:
             self.to_send = self.request.copy()
         self.to_send.headers.update(headers)
 
-    def resend(self, *, unwritten: bool) -> ResendFacts:
+    def resend(self, *, unwritten: bool, is_cut: bool) -> ResendFacts:
         """Return the facts that decide if it may be sent again after a failure. Rewinds a body that can be replayed.
 
         :param unwritten: no byte of it was written.
+        :param is_cut: the body of a response below 400 broke.
         """
         method = str(self.request.method).upper()
         allowed = self.config.allowed_methods
@@ -450,6 +462,7 @@ class RequestFacts:
             unwritten=unwritten,
             strict=self.config.strict_methods,
             replayable=self.body.rewind(unwritten=unwritten),
+            is_cut=is_cut,
         )
 
     @property
@@ -464,5 +477,5 @@ class RequestFacts:
     def full_options(self) -> OperationOptions:
         """Return the operation's options; the model says whether it is a long poll, unless the caller does."""
         if self.options.long_poll is None and self.model_facts.long_poll:
-            return dataclasses.replace(self.options, long_poll=True)
+            return replace(self.options, long_poll=True)
         return self.options

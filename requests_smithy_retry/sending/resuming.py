@@ -16,9 +16,9 @@ PARTIAL = 206
 STRONG_AFTER = 60.0
 """Seconds between a date and its answer from which on it is a strong validator (RFC 9110 8.8.2.2)."""
 
-_ETAG = re.compile(r'"[\x21\x23-\x7e\x80-\xff]*"')
-_RANGE = re.compile(r"bytes=(?:[0-9]{1,18}-[0-9]{0,18}|-[0-9]{1,18})", re.IGNORECASE)
-_CONTENT_RANGE = re.compile(r"bytes ([0-9]{1,18})-([0-9]{1,18})/(?:([0-9]{1,18})|\*)", re.IGNORECASE)
+_ETAG = r'"[\x21\x23-\x7e\x80-\xff]*"'
+_RANGE = r"(?i)bytes=(?:[0-9]{1,18}-[0-9]{0,18}|-[0-9]{1,18})"
+_CONTENT_RANGE = r"(?i)bytes ([0-9]{1,18})-([0-9]{1,18})/(?:([0-9]{1,18})|\*)"
 
 
 class ContentRange(NamedTuple):
@@ -125,14 +125,14 @@ def resumable(request: PreparedRequest, response: Response) -> Resumable | str:
         length = _length(response)
         return Resumable(*validator, coding, 0, length, length)
     found = content_range(response)
-    if not isinstance(own, str) or found is None or _RANGE.fullmatch(own.strip()) is None:
+    if not isinstance(own, str) or found is None or re.fullmatch(_RANGE, own.strip()) is None:
         return "a part of several ranges, or one that was not asked for, cannot be continued"
     return Resumable(*validator, coding, found.first, found.end, found.total)
 
 
 def content_range(response: Response) -> ContentRange | None:
     """Return the Content-Range of an answer; None if there is no valid one."""
-    match = _CONTENT_RANGE.fullmatch(response.headers.get("content-range", "").strip())
+    match = re.fullmatch(_CONTENT_RANGE, response.headers.get("content-range", "").strip())
     if match is None:
         return None
     first, end, total = int(match[1]), int(match[2]) + 1, None if match[3] is None else int(match[3])
@@ -144,7 +144,7 @@ def _validator(response: Response) -> tuple[str, str] | str:
     tag = response.headers.get("etag")
     if tag is not None:
         # A client with an entity tag must not put a date into If-Range (RFC 9110 13.1.5).
-        return ("etag", tag.strip()) if _ETAG.fullmatch(tag.strip()) else "its ETag is weak or malformed"
+        return ("etag", tag.strip()) if re.fullmatch(_ETAG, tag.strip()) else "its ETag is weak or malformed"
     changed, made = (parse_http_date(response.headers.get(name, "").strip()) for name in ("last-modified", "date"))
     if changed is None or made is None:
         return "the server sent no validator"

@@ -111,6 +111,10 @@ class ForeignStrategy:
     def record_success(self, *, token: ForeignToken) -> None:
         self.strategy.record_success(token=token.token)
 
+    def gave_up(self, token_scope: str | None, *, is_outage: bool) -> int:  # noqa: ARG002
+        """Return 0: no outage is known."""
+        return 0
+
     def send_permit(self, *, token: ForeignToken, deadline: float | None, waited: float) -> object | None:
         """Ask the strategy; only called if :func:`adapt` found that it has this ability."""
         assert isinstance(self.strategy, SendPermits)

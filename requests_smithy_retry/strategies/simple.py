@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NoReturn
 
 from ..checks import is_seconds, safe_repr
@@ -18,10 +17,12 @@ from ..config.urllib3_rules import count_failure, heeds_hints
 from ..errors import RetryConfigError, RetryError, StopReason, TokenError
 from ..pacing.announced import DIALECTS, announced_in, dialects_of, limit_hint
 from ..pacing.backoff import RetryBackoffStrategy, is_backoff, takes_previous_delay
+from ..pacing.board import Board, Lookout
 from ..pacing.gate import Gates
 from ..pacing.server_hints import AMZ_HEADER, Hint, delay_for, is_too_long, read_hint, until_text
 from ..quotas.bucket import RetryQuota
 from ..quotas.line import Standing, Terms
+from ..values import replace
 from .first_tries import NOTHING_TO_TELL, FirstTryHook, remember
 from .protocol import NEW, RetryToken, StandardRetryToken, StrategySnapshot
 
@@ -38,7 +39,7 @@ def context_around(error: Exception, clock: Clock) -> RetryContext:
     if around is None:
         return context
     deadline = None if around.deadline is None else around.deadline.on(clock).at
-    return dataclasses.replace(context, deadline=deadline, options=around)
+    return replace(context, deadline=deadline, options=around)
 
 
 class Payment(NamedTuple):
@@ -128,12 +129,16 @@ class SimpleRetryStrategy:
             raise RetryConfigError("mode", config.mode, source, f"{name} is mode {self.mode!r}, no other is allowed")
         return config.replace_from({"mode": f"strategy {name}"}, mode=self.mode)
 
-    def _open_books(self) -> None:
-        """Begin to keep what a copy does not take over: gates, quotas and limiters."""
-        self.busy = set()
-        self.hooks = {}
+    def _open_books(self, board: Board | None = None) -> None:
+        """Begin to keep what a copy does not take over: gates, quotas and limiters.
+
+        :param board: where processes that share a quota read of each other's closed gates.
+        """
         dialects = dialects_of(self.config.pacing) if self._heeds_hints else None
-        self.gates = None if dialects is None else Gates(self.clock, dialects, self.busy, self.hooks)
+        board = None if dialects is None else board
+        self.busy = set() if board is None else Lookout(board)
+        self.hooks = {}
+        self.gates = None if dialects is None else Gates(self.clock, dialects, self.busy, self.hooks, board)
 
     @property
     def max_attempts(self) -> int:
@@ -210,6 +215,14 @@ class SimpleRetryStrategy:
         :raises TokenError: for a token that was used before or is another strategy's.
         """
         self._redeem(token)
+
+    def gave_up(self, token_scope: str | None, *, is_outage: bool) -> int:  # noqa: ARG002
+        """Count an operation that gave up in an outage of its service, and return its number; 0: no outage is known.
+
+        :param token_scope: the operation's.
+        :param is_outage: it waited for the service in vain, so an outage is known from now on.
+        """
+        return 0
 
     def snapshot(self) -> StrategySnapshot:
         """Return an immutable view of the strategy's state."""

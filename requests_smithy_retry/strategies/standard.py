@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 from typing import Any
@@ -13,13 +12,15 @@ from ..classifiers.fold import Classification
 from ..classifiers.outcome import Outcome, RetryContext, context_of
 from ..config.retry_options import NOTHING
 from ..errors import RetryError, StopReason, is_unresolved
+from ..pacing.board import Board
 from ..quotas.bucket import RetryQuota
 from ..quotas.line import Failure, Go, Refusal, Refused, Standing, Terms
 from ..quotas.scope_quota import ScopeQuota
 from ..urls import display_scope
+from ..values import replace
 from .first_tries import NOTHING_TO_TELL, FirstTryHook, remember
 from .protocol import RetryToken, StandardRetryToken, StrategySnapshot
-from .quotas import Quotas, price_of, quota_before, quotas_for
+from .quotas import Quotas, board_of, price_of, quota_before, quotas_for, shared_buckets
 from .simple import Payment, SimpleRetryStrategy, is_built_in
 
 STOP_REASONS = {
@@ -52,10 +53,11 @@ class StandardRetryStrategy(SimpleRetryStrategy):
 
     mode = "standard"
 
-    def _open_books(self) -> None:
-        super()._open_books()
+    def _open_books(self, board: Board | None = None) -> None:
+        make = shared_buckets(self.config, self.clock)
+        super()._open_books(board or board_of(self.config, make))
         self._has_own_buckets = not is_built_in(self, "bucket")
-        self._quotas: Quotas = quotas_for(self.config, self.clock, self.busy, self.hooks.clear)
+        self._quotas: Quotas = quotas_for(self.config, self.clock, self.busy, self.hooks.clear, make)
         shared = self._quotas.get(None) if isinstance(self.config.quota, RetryQuota) else None
         self.busy: set[Any] = getattr(shared, "lines", self.busy)
         if self.gates is not None:
@@ -128,6 +130,10 @@ class StandardRetryStrategy(SimpleRetryStrategy):
     def _own_quota(self, scope: str | None) -> ScopeQuota | None:
         bucket = self.bucket(scope)
         return None if bucket is None else quota_before(bucket, self.config, self.clock)
+
+    def gave_up(self, token_scope: str | None, *, is_outage: bool) -> int:
+        quota = self._own_quota(token_scope) if self._has_own_buckets else self._quotas.known(token_scope)
+        return 0 if quota is None else quota.gave_up(is_outage=is_outage)
 
     def snapshot(self) -> StrategySnapshot:
         """Return an immutable view of the buckets and of the waiting operations; a scope never used is not in it."""

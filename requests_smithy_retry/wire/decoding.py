@@ -6,7 +6,6 @@ attribute; one that shows nothing is believed.
 
 from __future__ import annotations
 
-import inspect
 import io
 import re
 import zlib
@@ -19,7 +18,7 @@ from requests import Response
 from urllib3.response import GzipDecoder
 
 PART = 16_384
-BOUNDED = "max_length" in inspect.signature(GzipDecoder.decompress).parameters
+BOUNDED = "max_length" in GzipDecoder.decompress.__code__.co_varnames
 """True if urllib3 decodes in parts (2.6 and later); before that, it decodes a buffer at once, to any size."""
 
 
@@ -91,7 +90,7 @@ def _came_to_end(response: Response, raw: Any) -> bool:
 
 def _is_all(content_range: str) -> bool:
     """Return True if a range is the whole representation."""
-    found = _RANGE.fullmatch(content_range.strip())
+    found = re.fullmatch(_RANGE, content_range.strip())
     return found is not None and int(found[1]) == 0 and int(found[2]) + 1 == int(found[3])
 
 
@@ -116,7 +115,7 @@ def is_at_end(decoder: Any) -> bool:
 
 PARTIAL = 206
 
-_RANGE = re.compile(r"bytes ([0-9]{1,18})-([0-9]{1,18})/([0-9]{1,18})")
+_RANGE = r"bytes ([0-9]{1,18})-([0-9]{1,18})/([0-9]{1,18})"
 
 _SWALLOW = 2  # GzipDecoderState.SWALLOW_DATA
 

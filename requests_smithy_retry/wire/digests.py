@@ -36,8 +36,8 @@ STANDARD_NAMES = {"sha-256": "sha256", "sha-512": "sha512"}
 SIZES = {"crc32": 4, "crc32c": 4, "md5": 16, "sha1": 20, "sha256": 32, "sha512": 64}
 PARTIAL = 206
 
-_MEMBER = re.compile(r"\s*([a-z*][a-z0-9_.*-]*)=:([A-Za-z0-9+/=]*):\s*(?:;[^,]*)?")
-_GOOG_MEMBER = re.compile(r"\s*(crc32c|md5)=([A-Za-z0-9+/=]+)\s*")
+_MEMBER = r"\s*([a-z*][a-z0-9_.*-]*)=:([A-Za-z0-9+/=]*):\s*(?:;[^,]*)?"
+_GOOG_MEMBER = r"\s*(crc32c|md5)=([A-Za-z0-9+/=]+)\s*"
 
 
 class DigestError(uex.ProtocolError):
@@ -140,7 +140,7 @@ def expected_digests(headers: Mapping[str, str], status: int) -> list[Expected]:
         # The checksum of checksums of parts ends with their number, as in "...==-3": it is not one of bytes.
         found += _decoded(field, algorithm, headers.get(field, ""))
     if _coding(headers, STORED_CODING, _coding(headers)) == _coding(headers):
-        for match in map(_GOOG_MEMBER.fullmatch, headers.get(GOOG_HASH, "").split(",")):
+        for match in map(re.compile(_GOOG_MEMBER).fullmatch, headers.get(GOOG_HASH, "").split(",")):
             found += [] if match is None else _decoded(GOOG_HASH, match[1], match[2])
     return found
 
@@ -156,7 +156,8 @@ def _coding(headers: Mapping[str, str], field: str = "content-encoding", default
 
 def _standard(headers: Mapping[str, str], field: str) -> list[Expected]:
     """Return the members of a dictionary of digests (RFC 9530 2, 3); of members of one name, the last one counts."""
-    members = {match[1]: match[2] for match in map(_MEMBER.fullmatch, headers.get(field, "").split(",")) if match}
+    matches = map(re.compile(_MEMBER).fullmatch, headers.get(field, "").split(","))
+    members = {match[1]: match[2] for match in matches if match}
     found: list[Expected] = []
     for name, algorithm in STANDARD_NAMES.items():
         found += _decoded(field, algorithm, members.get(name, ""))

@@ -364,6 +364,31 @@ def test_the_path_is_that_of_python(program, folder):
     assert [same(word) for word in plain.stdout.split()] == [same(word) for word in ours.stdout.split()] != []
 
 
+def test_a_text_may_begin_like_compiled_code(folder, monkeypatch, own_process, capsys):
+    """The line end of the magic number makes no text into compiled code."""
+    monkeypatch.chdir(folder)
+    (folder / "text.py").write_bytes(b"#!\r\nprint('ran')\r\n")
+    assert (0, "ran\n") == (run_module.run(["text.py"]), capsys.readouterr().out)
+
+
+IMPORTS_NOTHING = """\
+import sys
+print(*sorted(name for name in sys.modules if name.startswith("requests_smithy_retry") or name in %r))
+"""
+SLOW = ["contextlib", "dataclasses", "functools", "inspect", "logging", "pkgutil", "re", "runpy", "threading", "typing"]
+
+
+def test_a_program_without_requests_pays_next_to_nothing(folder):
+    """Three small files of ours are loaded, and no module of the standard library that takes long."""
+    (folder / "names.py").write_text(IMPORTS_NOTHING % SLOW)
+    (folder / "start.py").write_text(
+        "import sys; sys.argv[:] = ['x', 'run', 'names.py']\nfrom requests_smithy_retry.cli import main\nmain()"
+    )
+    ours = ["requests_smithy_retry", *(f"requests_smithy_retry.{name}" for name in ("cli", "run", "version"))]
+    plain, run = (python(folder, "-S", name).stdout.split() for name in ("names.py", "start.py"))
+    assert sorted([*plain, *ours]) == run
+
+
 def test_a_folder_without_a_main_is_told_as_python_tells_it(folder):
     """A folder without ``__main__`` leads to Python's own message and exit status."""
     (folder / "empty").mkdir()

@@ -12,7 +12,7 @@ from requests_toolbelt.adapters.source import SourceAddressAdapter
 from responses import matchers
 
 from requests_smithy_retry import RetryAdapter, StopReason, retry_history
-from requests_smithy_retry.testing import FaultServer, Reply
+from requests_smithy_retry.testing import FaultServer, Reply, retries_disabled
 from requests_smithy_retry.testing.clock import FakeClock
 from tests.support import URL, session_with
 
@@ -65,6 +65,71 @@ def test_under_vcrpy_a_post_counts_as_written(tmp_path):
     with FaultServer([Reply(503), Reply(200)]) as server, vcr.use_cassette(str(tmp_path / "c.yaml")):
         response = session().post(server.url, data=b"pay")
     assert (503, StopReason.NOT_RESENDABLE) == (response.status_code, retry_history(response).stop_reason)
+
+
+@pytest.fixture
+def tape_of_a_502(tmp_path):
+    """A cassette that has one answer."""
+    cassette = str(tmp_path / "c.yaml")
+    with FaultServer([Reply(502, body=b"down" * 40_000)]) as server:
+        with vcr.use_cassette(cassette), requests.Session() as client:
+            client.get(server.url)
+        return server.url, cassette
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("options", [{}, {"raise_on_status": True}, {"mode": "adaptive"}, {"preload_content": False}])
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_tape_that_ends_hands_over_its_last_answer(tape_of_a_502, stream, options, caplog):
+    """A test of before, which recorded one 502, gets it; history and log say how to play without retries."""
+    url, cassette = tape_of_a_502
+    with vcr.use_cassette(cassette, record_mode="none"), session(**options) as client:
+        response = client.get(url, stream=stream)
+        assert (502, b"down" * 40_000) == (response.status_code, response.content)
+    history = retry_history(response)
+    ends = [attempt.ending for attempt in history.attempts]
+    assert (["502", "CannotOverwriteExistingCassetteException"], StopReason.NOT_RETRYABLE) == (
+        ends,
+        history.stop_reason,
+    )
+    says = "the tape has no answer to a retry; requests_smithy_retry.testing.retries_disabled() plays it without"
+    assert says in history.sentence
+    assert [True] == [says in record.message for record in caplog.records if record.levelname == "WARNING"]
+
+
+class Own(Exception):
+    """An exception of the program."""
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("raised", [KeyboardInterrupt, Own, ZeroDivisionError])
+def test_a_programs_own_exception_comes_through_beside_a_tape(tape_of_a_502, raised, monkeypatch):
+    """Whatever else is raised within the second attempt is not hidden behind the first answer."""
+    url, cassette = tape_of_a_502
+    with vcr.use_cassette(cassette, record_mode="none"), session() as client:
+        send, calls = requests.adapters.HTTPAdapter.send, []
+
+        def sometimes(*args, **kwargs):
+            calls.append(1)
+            if len(calls) == 2:
+                raise raised
+            return send(*args, **kwargs)
+
+        monkeypatch.setattr(requests.adapters.HTTPAdapter, "send", sometimes)
+        with pytest.raises(raised):
+            client.get(url)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_tape_that_has_nothing_says_so_itself(tape_of_a_502):
+    """The first attempt's exception is the tape's own; with retries off, nothing is asked of the tape a second time."""
+    url, cassette = tape_of_a_502
+    with vcr.use_cassette(cassette, record_mode="none") as tape, session() as client:
+        with pytest.raises(vcr.errors.CannotOverwriteExistingCassetteException):
+            client.get(url + "/other")
+        with retries_disabled():
+            assert (502, None) == ((response := client.get(url)).status_code, retry_history(response))
+        assert 1 == tape.play_count
 
 
 def test_httpserver_sees_every_attempt(httpserver):

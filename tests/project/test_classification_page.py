@@ -12,6 +12,8 @@ import pytest
 import requests.exceptions
 import urllib3.exceptions
 
+pytestmark = pytest.mark.once
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "reference" / "classification.md"
 
@@ -19,7 +21,9 @@ PAGE = ROOT / "docs" / "reference" / "classification.md"
 @pytest.fixture(scope="module")
 def page() -> Any:
     """The module that makes the page."""
-    spec = importlib.util.spec_from_file_location("classification_page", ROOT / "docs" / "classification_page.py")
+    spec = importlib.util.spec_from_file_location(
+        "classification_page", ROOT / "docs" / "generators" / "classification_page.py"
+    )
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import responses
 
 from requests_smithy_retry.config.sources import INSTALLING, VARIABLES
+from requests_smithy_retry.quotas.shared_memory import file as shared_file
 
 from .test_architecture import LAYERS
 
@@ -25,11 +28,22 @@ def blocks_of(page: Path) -> list[str]:
     return ["\n" * text[: match.start(2)].count("\n") + match[2] for match in BLOCK.finditer(text) if match[1] is None]
 
 
+@pytest.fixture
+def _own_log_level() -> Iterator[None]:
+    """Give the log its level back, which the example of a page sets."""
+    log = logging.getLogger("requests_smithy_retry")
+    level = log.level
+    yield
+    log.setLevel(level)
+
+
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks_of(page)], ids=lambda page: page.name)
 @pytest.mark.real_time
+@pytest.mark.usefixtures("_own_log_level")
 def test_every_block_of_the_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The examples of the documentation run as printed, against a loopback server or a mocked example.com."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(shared_file, "MEMORY", tmp_path)  # another version may have left a file of that name
     space: dict[str, object] = {"__name__": "docs"}
     with responses.RequestsMock(assert_all_requests_are_fired=False) as mock:
         mock.add_passthru(LOOPBACK)

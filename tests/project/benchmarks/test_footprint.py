@@ -37,6 +37,7 @@ def test_a_standard_scope_costs_at_most_one_and_a_half_kibibytes(scope_cost, ret
     assert scope_cost.scope_bytes(300, {}, 5, retried=retried) <= (1664 if retried else 1408)
 
 
+@pytest.mark.once
 def test_in_standard_mode_newcomers_cost_the_same():
     """A known origin costs about the 99 bytecodes of any first-try success; a new one, its bucket as well."""
     # In Python 3.13, coverage's tracer hides instructions from another one: they are counted in a process without it.

@@ -7,6 +7,8 @@ import pytest
 from requests_smithy_retry import RetryAction
 from requests_smithy_retry.classifiers.statuses import RETRY_STATUS_CODES, verdict_on_status
 
+pytestmark = pytest.mark.once
+
 
 def test_thirteen_statuses_are_retried() -> None:
     """Those of the contract's table, and no other: 525 to 527 are faults of TLS, which stay."""

@@ -67,10 +67,29 @@ def test_json_has_the_same():
     assert {"value": 30, "source": "code"} == shown["options"]["operation_timeout"]
     statuses = [408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529]
     assert statuses == shown["options"]["retry_status_codes"]["value"]
-    bounds = {"attempts": None, "backoff": 30, "sleep": 30, "wall_time": 30, "line_wait": 30}
+    in_vain = {"at_first": 2.0, "per_success": 4.0, "per_second": 2.0}
+    bounds = {"attempts": None, "backoff": 30, "sleep": 30, "wall_time": 30, "in_vain": in_vain, "line_wait": 30}
     assert bounds == shown["worst_case"]
     shown = json.loads(run("--json", "operation_timeout=30", "quota=500").output)
-    assert {"attempts": 3, "backoff": 3.0, "sleep": 30, "wall_time": 30, "line_wait": 0} == shown["worst_case"]
+    in_vain = {"at_first": 100.0, "per_success": 0.2, "per_second": 0.0}
+    bounds = {"attempts": 3, "backoff": 3.0, "sleep": 30, "wall_time": 30, "in_vain": in_vain, "line_wait": 0}
+    assert bounds == shown["worst_case"]
+    assert json.loads(run("--json", "mode=simple").output)["worst_case"]["in_vain"] is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ([], "2 + 4 for each success + 2 a second"),
+        (["retry_spec=2.1"], "100 + 0.2 for each success"),
+        (["quota=none"], "no bound; a quota sets one"),
+    ],
+)
+def test_it_says_how_many_retries_can_be_in_vain(arguments, expected):
+    """The report has the bound of a scope: what it may lose at first, for each success, and by the clock."""
+    lines = [line.split("  ") for line in run(*arguments).output.splitlines() if line]
+    told = {parts[0]: parts[-1].strip() for parts in lines}
+    assert expected == told["most retries in vain, per scope of a process"]
 
 
 def test_aws_settings_on_request():

@@ -21,6 +21,8 @@ from requests_smithy_retry.config.sources import VARIABLES, resolve
 from requests_smithy_retry.quotas.shared_memory.file import own_directory
 from requests_smithy_retry.quotas.url import QuotaUrl
 
+pytestmark = pytest.mark.once
+
 BUCKET = TokenBucket(5)
 OWN_NAME = f"requests-smithy-retry-tests-{os.getpid()}"
 """Of a quota in shared memory. Others run these tests at the same time."""
@@ -128,6 +130,7 @@ SAMPLES: dict[str, list[Any]] = {
     "classifiers": [()],
     "error_parser": [len, None],
     "listeners": [()],
+    "telemetry": [()],
     "models": [()],
     "urllib3_rules": [None],
     "aws_config": [True, False],

@@ -56,6 +56,7 @@ STATUSES = "a collection of statuses from 100 to 599 is allowed"
 HEADER = "the name of a header is allowed"
 QUOTA = "a finite number of tokens (0 or more), 'payoff', a bucket, or None for no quota is allowed"
 CLASSIFIERS = "a collection of classifiers is allowed"
+TELEMETRY = "a collection of 'log', 'otel' and 'prometheus' is allowed"
 LISTENERS = "a collection of listeners is allowed"
 MODELS = "a collection of Smithy models is allowed"
 KEY = "True, False, or a function that makes a key is allowed"
@@ -139,6 +140,8 @@ REFUSED: list[tuple[str, tuple[Any, ...], str]] = [
     ("urllib3_rules", ("x", 1), "the translation of a urllib3 Retry given as max_retries, or None, is allowed"),
     ("aws_config", (" ", "", 1, None), PROFILE),
     ("scope", (1, "scope"), FUNCTION),
+    ("telemetry", ("otel", b"", 5, None), TELEMETRY),
+    *[("telemetry", ([bad],), f"{TELEMETRY}, and {bad!r} is not one") for bad in ("open-telemetry", "", 5, ["log"])],
     ("listeners", (LISTENER, Both(), "", b"", 5, None), LISTENERS),
     *[
         (
@@ -196,6 +199,8 @@ KEPT: list[tuple[str, Any, Any]] = [
     *[("urllib3_rules", value, value) for value in (None, RULES)],
     *[("aws_config", value, value) for value in (True, False, "fleet")],
     *[("scope", value, value) for value in (None, len)],
+    ("telemetry", [], ()),
+    ("telemetry", ["prometheus", "OTel", "log", "otel"], ("log", "otel", "prometheus")),
     ("listeners", [], ()),
     ("listeners", iter([LISTENER]), (LISTENER,)),
 ]

@@ -70,6 +70,7 @@ DEFAULTS = {
     "default_classifiers": True,
     "error_parser": None,
     "listeners": (),
+    "telemetry": (),
     "sdk_headers": False,
     "models": (),
     "urllib3_rules": None,

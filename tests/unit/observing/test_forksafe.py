@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import gc
 import os
-import sys
 import threading
 import weakref
 
 import pytest
 
 from requests_smithy_retry import AdaptiveRetryStrategy, StandardRetryStrategy, TokenBucket
+from requests_smithy_retry import mounting as install_module
 from requests_smithy_retry.forksafe import renew_lock_after_fork
 from requests_smithy_retry.observing.metric_labels import Bounded, QuotaLevels
 from requests_smithy_retry.pacing.rate_limiter import ClientRateLimiter
 from requests_smithy_retry.quotas.scopes import ScopeTable
 
-install_module = sys.modules["requests_smithy_retry.mounting"]
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 
 

@@ -30,6 +30,12 @@ def recorder(observed: Any = None) -> Recorder:
     return Recorder(prepare(), "https://api.example.com:443", FakeClock(now=10.0, wall=1000.0), observed)
 
 
+def no_outage(token_scope: str | None, /, *, is_outage: bool) -> int:
+    """No outage is known."""
+    assert not is_outage
+    return 0
+
+
 class Told:
     """Stands in for who tells the listeners."""
 
@@ -71,7 +77,7 @@ def test_an_attempt_is_written_down_with_all_that_is_known_of_it() -> None:
     record = recorder()
     record.note(response(503), None, 8.5, (0.25, "backoff"), VERDICT, token)
     record.note(response(200), None, 9.5, (3.0, "retry-after"), None, None)
-    history = record.history(StopReason.SUCCESS, "done", 3)
+    history = record.history(StopReason.SUCCESS, "done", 3, no_outage)
     paid = {"quota_before": 500, "quota_after": 486, "quota_source": "redis"}
     first = AttemptRecord(1, 998.5, 1.5, 503, None, 0.25, "backoff", (VOTE,), **paid)
     second = AttemptRecord(2, 999.5, 0.5, 200, None, 3.0, "retry-after")
@@ -89,7 +95,7 @@ def test_listeners_and_logs_are_told_everything(caplog: pytest.LogCaptureFixture
         record.note(answer, None, 10.0, (0.0, "backoff"), VERDICT, ours, 3.0)
         record.note(answer, cut, 10.0, (3.0, "retry-after"), VERDICT, theirs, 4.0)
         record.note(answer, None, 10.0, (4.0, "strategy"), None, None)
-        history = record.history(StopReason.MAX_ATTEMPTS, "", None)
+        history = record.history(StopReason.MAX_ATTEMPTS, "", None, no_outage)
     first, second, third = history.attempts
     assert told.calls == [
         ("ended", first, answer, None, VERDICT),
@@ -133,7 +139,7 @@ def test_what_is_kept_while_it_goes_on_is_bounded() -> None:
     for number in range(1, 301):
         record.note(response(100 + number), None, 10.0, (0.0, "backoff"), None, None)
     kept = [*range(1, 51), *range(251, 301)]
-    assert kept == [item.number for item in record.history(StopReason.SUCCESS, "", None).attempts]
+    assert kept == [item.number for item in record.history(StopReason.SUCCESS, "", None, no_outage).attempts]
     assert [100 + number for number in kept] == [row.status for row in record.rows]
 
 

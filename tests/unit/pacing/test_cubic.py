@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from requests_smithy_retry.pacing.rate_limiter import rate_after_success, rate_after_throttling, recovery_time
 from tests.spec_files import adaptive_vectors
 
+pytestmark = pytest.mark.once
+
 SUCCESS, BETAS = adaptive_vectors()["cubic"]
 GIVEN = SUCCESS["given"]
 RATES = st.floats(0.5, 10_000)

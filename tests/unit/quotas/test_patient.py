@@ -49,6 +49,19 @@ def test_health_costs_one_count():
     assert 5 == quota.bucket.settle()
 
 
+def test_a_success_gives_back_the_retries_of_one_operation_and_no_more():
+    """Nine retries in a row are paid from a full bucket; the success gives back two of them, and makes room for two."""
+    bucket = PayoffTokenBucket()
+    bucket.release(8)
+    quota = PatientQuota(bucket, clock=FakeClock())
+    standing = quota.begin()
+    for _ in range(9):
+        standing = fail(quota, standing=standing).standing
+    assert (1, 2) == (bucket.available, standing.spent)
+    quota.succeeded(standing, PLAIN)
+    assert 1 + 2 + 2 == bucket.available
+
+
 def test_first_try_successes_take_the_slow_path_only_while_there_is_trouble():
     """The slow path is taken from the first failure to the next success, and while operations wait."""
     quota = PatientQuota(clock=FakeClock())
@@ -568,6 +581,7 @@ class World:
             call(*arguments)
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("seed", [1, 2])
 def test_ten_thousand_operations_through_a_line_all_end_in_time(seed):
     """A service that is up and down at random; random deadlines, hints and cancellations; in virtual time."""

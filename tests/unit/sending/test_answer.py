@@ -6,6 +6,7 @@ import contextlib
 import gc
 import gzip
 import io
+import weakref
 from types import SimpleNamespace
 from typing import Any
 
@@ -381,23 +382,23 @@ def test_a_pool_whose_lock_was_left_taken_is_not_waited_for(monkeypatch: pytest.
         assert not mutex.locked()
 
 
-def responses() -> int:
-    """How many there are in this process."""
-    return sum(type(item) is requests.Response for item in gc.get_objects())
+def left_over(made: requests.Session, broken: Any, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Count the responses that the garbage collector would have to clear away after three requests."""
+    responses, plain = weakref.WeakSet[requests.Response](), requests.Response.__init__
 
+    def noted(response: requests.Response) -> None:
+        responses.add(response)
+        plain(response)
 
-def left_over(made: requests.Session, broken: Any) -> int:
-    """How many responses the garbage collector would have to clear away after three requests."""
     made.trust_env = False
-    with FaultServer(broken) as server:
-        gc.collect()
+    with FaultServer(broken) as server, monkeypatch.context() as patch:
+        patch.setattr(requests.Response, "__init__", noted)
         gc.disable()
-        before = responses()
         try:
             for _ in range(3):
                 with contextlib.suppress(requests.RequestException):
                     made.get(server.url)
-            return responses() - before
+            return len(responses)
         finally:
             gc.enable()
 
@@ -412,14 +413,14 @@ BROKEN: dict[str, Any] = {
 @pytest.mark.parametrize("status", [200, 404, 503])
 @pytest.mark.parametrize("options", [{}, {"operation_timeout": 9}], ids=repr)
 def test_a_broken_body_leaves_nothing_to_the_garbage_collector(
-    broken: Any, status: int, options: dict[str, Any]
+    broken: Any, status: int, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The response of a broken body is freed with its exception, as with a plain adapter."""
     with requests.Session() as plain:
-        if left_over(plain, broken(status)):
+        if left_over(plain, broken(status), monkeypatch):
             pytest.skip("a plain adapter leaves one, too: contextlib's __exit__ holds the traceback since Python 3.12")
     with session(max_attempts=2, **options) as made:
-        assert left_over(made, broken(status)) == 0
+        assert left_over(made, broken(status), monkeypatch) == 0
 
 
 @pytest.mark.parametrize("raw", [None, urllib3.HTTPResponse(b"")])

@@ -8,8 +8,8 @@ import statistics
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from benchmark_not_best import not_best
-from benchmark_results import HARM, MISSING, OURS, PARTS, late, load, result, worst
+from .benchmark_not_best import not_best
+from .benchmark_results import HARM, MISSING, OURS, PARTS, late, load, result, worst
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -21,6 +21,11 @@ def _spread(figures: dict[str, float], form: str, low: str = "min", high: str = 
     """The median, and the extremes where they differ from it."""
     middle, least, most = (form.format(figures[key]) for key in ("median", low, high))
     return middle if least == most else f"{middle} ({least} to {most})"
+
+
+def _details(summary: str, *parts: str) -> str:
+    """Return parts of a page that are one click away."""
+    return "\n\n".join([f"<details>\n<summary>{summary}</summary>", *parts, "</details>"])
 
 
 def machine() -> str:
@@ -42,7 +47,7 @@ def machine() -> str:
             f"{found['processor']}, {found['cores']} cores, {found['system']}, {found['python']}; {packages}. "
             f"Measured on {days}, in {minutes:.0f} minutes: {parts}."
         )
-    return "\n\n".join(lines)
+    return _details("The machines", *lines)
 
 
 def overhead() -> str:
@@ -70,7 +75,8 @@ def threads() -> str:
     names = next(iter(found.values()))
     rows = [[f"`{name}`", *(_spread(each[name]["ratio"], "{:.2f}") for each in found.values())] for name in names]
     rows.append(["plain, calls a second", *(f"{each['plain']['absolute']['median']:,.0f}" for each in found.values())])
-    return _table(["", *(f"{number} {'thread' if number == '1' else 'threads'}" for number in found)], rows)
+    threads = [f"{number} {'thread' if number == '1' else 'threads'}" for number in found]
+    return _details("Calls per second of threads that share a session", _table(["", *threads], rows))
 
 
 def faults() -> str:
@@ -96,7 +102,9 @@ def _cell(outcomes: Sequence[str]) -> str:
 def fault_setups() -> str:
     """Tabulate the set-up of each client of the fault table."""
     found = result("faults")
-    return MISSING if found is None else _table(["client", "set up as"], found["setup"].items())
+    if found is None:
+        return MISSING
+    return _details("How each client was set up", _table(["client", "set up as"], found["setup"].items()))
 
 
 def outages() -> str:
@@ -121,8 +129,9 @@ def outages() -> str:
         )
         for title, cell in what
     ]
-    health = [[row, f"{1000 * latency(found, row):.1f}"] for row in rows]
-    return "\n\n".join([*tables, _table(["median latency in health, ms", ""], health), _validity(found)])
+    health = _table(["median latency in health, ms", ""], [[row, f"{1000 * latency(found, row):.1f}"] for row in rows])
+    more = _details("Attempts, peaks, recovery, threads, latency, validity", *tables[1:], health, _validity(found))
+    return f"{tables[0]}\n\n{more}"
 
 
 def _of(found: dict[str, Any], key: str, digits: int) -> Callable[[str, str], str]:
@@ -290,17 +299,16 @@ def addresses() -> str:
     ]
     crowd = [[kind, f"{part:.2%}"] for kind, part in found["clients"].items()]
     costs = [[count, _spread(cost, "{:.3f}", "q1", "q3")] for count, cost in found["new connection"].items()]
+    first = [f"first, {name}" for name in clients]
+    last = ["later, ours", "requests to a sick address in a long session, ours"]
+    whole = ", ".join(f"{name} in {sum(row[name]['success'] == 1 for row in sick)}" for name in clients)
     return "\n\n".join(
         (
-            _table(["operations that succeed", *clients], success),
-            _table(
-                [
-                    "p99 over the healthy case, ms",
-                    *(f"first, {name}" for name in clients),
-                    "later, ours",
-                    "requests to a sick address in a long session, ours",
-                ],
-                times,
+            f"Every operation succeeds, of {len(sick)} cases: {whole}.",
+            _details(
+                "Each case: success and latency",
+                _table(["operations that succeed", *clients], success),
+                _table(["p99 over the healthy case, ms", *first, *last], times),
             ),
             _table(["200 clients, one sick address of four", "operations that succeed"], crowd),
             _table(["addresses of the name", "CPU time over a new connection, ratio to plain (quartiles)"], costs),
@@ -338,7 +346,10 @@ def deadlines() -> str:
             [name, *(f"{1000 * each[key]:.0f}" for each in pairs for key in ("median", "longest")), row["ended"]]
         )
     head = ["late, ms", "median", "longest of the rounds", "busy: median", "busy: longest", "ended by"]
-    return f"{_table(head, rows)}\n\n{found['rounds']} rounds. A negative number: it ended before its deadline."
+    latest = [1000 * max(row["longest"] for row in found[how].values()) for how in ("as it is", "busy")]
+    said = f"The latest of {found['rounds']} rounds: {latest[0]:.0f} ms, and {latest[1]:.0f} ms on the busy machine."
+    negative = "A negative number: it ended before its deadline."
+    return f"{said}\n\n{_details('Each kind of stall', _table(head, rows), negative)}"
 
 
 def forgotten_paths() -> str:

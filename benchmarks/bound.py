@@ -1,0 +1,337 @@
+"""The bound on retries in vain, checked: every answer of a server, every interleaving of two operations, random games.
+
+    python -m benchmarks.bound [--quick] [--kind NAME] [--what games] [--games 1000000] [--processes 1] [--json FILE]
+
+The bound is the one that `RetryConfig.worst_case()` prints. The quotas are the real ones; `bound_world.py` stops them
+at each step where another thread could come between. The search goes through every state that a server can bring about
+by its answers (success, failure, throttling); `SEARCHES` says how far. Equal states are looked at once, with the least
+that the bound still allows. Capacities are small, so that a dozen answers empty the buckets. The games are longer, with
+one to six operations at a time: servers that answer by lot, and one that fails until the bucket is empty and then
+succeeds, which is the worst that is known. Exit status 1: the bound was broken; the choices that broke it are printed.
+About an hour; `--quick` takes some seconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import dataclasses
+import multiprocessing
+import sys
+import tempfile
+import time
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import command
+from report import table
+
+from benchmarks.bound_world import ANSWERS, Rules, Stepping, SteppingClock, World, inner
+from benchmarks.simulation.shared import ModelLink, ModelServer
+from requests_smithy_retry import RetryConfig
+from requests_smithy_retry.classifiers.actions import ErrorKind, RetryReason
+from requests_smithy_retry.quotas.line import Terms
+from requests_smithy_retry.quotas.patient import CountedQuota, PatientQuota
+from requests_smithy_retry.quotas.redis import RedisTokenBucket
+from requests_smithy_retry.quotas.redis.link import LinkHandle
+from requests_smithy_retry.quotas.scope_quota import PricedQuota, ScopeQuota
+from requests_smithy_retry.quotas.settings import SharedQuotaSettings
+from requests_smithy_retry.quotas.shared_memory import SharedMemoryTokenBucket
+from requests_smithy_retry.quotas.shared_memory.file import FILE_SIZE, SLOT_SIZE
+from requests_smithy_retry.quotas.shared_memory.records import SharedMemory
+from requests_smithy_retry.strategies.quotas import price_of, quotas_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+GAMES = 1_000_000
+SMALL, SMALL_2_0 = 28, 20
+"""Tokens of a priced bucket, so that a dozen answers empty it."""
+URL = {"redis": "redis://model?local_capacity=0", "shm": "shm://bound?local_capacity=0"}
+KINDS: dict[str, dict[str, Any]] = {
+    "default": {},
+    "default, a deadline of 30 s": {"operation_timeout": 30},
+    "default, patience=0": {"patience": 0},
+    "default, 5 attempts": {"max_attempts": 5},
+    "standard 2.1": {"quota": SMALL},
+    "standard 2.0": {"quota": SMALL_2_0, "retry_spec": "2.0"},
+    "adaptive 2.1": {"quota": SMALL, "mode": "adaptive"},
+    "2.1, refilled": {"quota": SMALL, "refill_rate": 2},
+    "2.1, refilled and waited for": {"quota": SMALL, "refill_rate": 2, "on_empty": "wait"},
+    "redis, 2 processes": {"quota": SMALL, "quota_url": URL["redis"]},
+    "redis, 2 processes, the line": {"quota_url": URL["redis"]},
+    "shared memory, 2 processes": {"quota": SMALL, "quota_url": URL["shm"]},
+    "shared memory, 2 processes, the line": {"quota_url": URL["shm"]},
+}
+"""By name, the options that are checked."""
+FAILED, THROTTLED = RetryReason(ErrorKind.TRANSIENT), RetryReason(ErrorKind.THROTTLING)
+
+
+def rules_of(name: str) -> Rules:
+    """Return the rules of a kind, with the bound that its configuration prints."""
+    config = RetryConfig(trust_env=False, **KINDS[name])
+    bound = config.worst_case().in_vain
+    assert bound is not None
+    make = partial(_shared if config.quota_url is not None else _own, config)
+    if isinstance(config.quota, str) and config.quota_url is not None:
+        # The capacity of the default on a shared bucket is no option.
+        lost = (500 - SMALL) / min(config.numbers.retry_cost, config.numbers.throttling_cost)
+        bound = bound._replace(at_first=bound.at_first - lost)
+    if config.quota_url is not None and bound.per_second:
+        bound = bound._replace(per_second=2 * bound.per_second)
+    (quota, *_) = make(SteppingClock())
+    prices = price_of(config, quota, FAILED), price_of(config, quota, THROTTLED)
+    return Rules(make, Terms(config.max_attempts, config.patience, config.operation_timeout), prices, bound)
+
+
+def _own(config: RetryConfig, clock: SteppingClock) -> tuple[ScopeQuota, ...]:
+    """The quota of one scope of one process, as a strategy makes it."""
+    with quotas_for(config, clock, set(), lambda: None).use("scope") as quota:
+        assert quota is not None
+        return (_stepping(quota),)
+
+
+def _stepping(quota: Any) -> ScopeQuota:
+    if isinstance(quota, PatientQuota):
+        quota.bucket = Stepping(quota.bucket)  # type: ignore[assignment]
+    else:
+        quota.plain = Stepping(quota.plain)
+    return quota  # type: ignore[no-any-return]
+
+
+def _shared(config: RetryConfig, clock: SteppingClock) -> tuple[ScopeQuota, ...]:
+    """The quotas of two processes on one bucket, as a strategy would make them from the URL."""
+    buckets = _on_redis(clock) if str(config.quota_url).startswith("redis") else _in_memory(clock)
+    if isinstance(config.quota, str):
+        reward = config.success_reward
+        return tuple(_stepping(PatientQuota(CountedQuota(each, reward=reward), clock=clock)) for each in buckets)
+    return tuple(_stepping(PricedQuota(each, reward=config.success_reward)) for each in buckets)
+
+
+def _on_redis(clock: SteppingClock) -> Iterator[Any]:
+    server = ModelServer()
+    for _ in range(2):
+        handle = LinkHandle(ModelLink(server, clock))
+        handle.link.outage.settings = settings = _no_local(handle.link.settings)
+        handle.link.settings = settings
+        yield RedisTokenBucket(handle, "scope", capacity=SMALL)
+
+
+def _no_local(settings: Any) -> Any:
+    return dataclasses.replace(settings, local_capacity=0)
+
+
+_memories: list[SharedMemory] = []
+_folder = contextlib.ExitStack()
+
+
+def _in_memory(clock: SteppingClock) -> Iterator[Any]:
+    if not _memories:
+        folder = Path(_folder.enter_context(tempfile.TemporaryDirectory()))
+        settings = SharedQuotaSettings(local_capacity=0)
+        _memories.extend(SharedMemory("bound", settings, clock, folder) for _ in range(2))
+    for memory in _memories:
+        memory.file.clock, memory.file.look_at = clock, float("inf")
+        assert memory.file.memory is not None
+        memory.file.memory[SLOT_SIZE:] = bytes(FILE_SIZE - SLOT_SIZE)
+        yield SharedMemoryTokenBucket(memory, "scope", capacity=SMALL, clock=clock)
+
+
+class Found(NamedTuple):
+    """The result of a search or of games: how much was looked at, and the least that the bound still allowed."""
+
+    states: int
+    steps: int
+    slack: float
+    broken_by: tuple[tuple[int, str], ...] | None = None
+
+
+Choices = tuple[tuple[int, str], ...]
+
+
+class Extent(NamedTuple):
+    """How far a search goes.
+
+    :param places: operations at a time.
+    :param answers: the most answers.
+    :param ticks: the most waits that end because time passes.
+    """
+
+    places: int
+    answers: int
+    ticks: int
+
+
+SEARCHES = {
+    "two at a time, no time passes": Extent(2, 12, 0),
+    "two at a time": Extent(2, 6, 2),
+    "one at a time": Extent(1, 12, 3),
+}
+
+
+def replayed(rules: Rules, places: int, choices: Choices) -> World:
+    """A world in which all of that has happened."""
+    world = World(rules, places)
+    for choice in choices:
+        world.step(choice)
+    return world
+
+
+def search(rules: Rules, extent: Extent) -> Found:
+    """Go through every state that so many answers can bring about, those with fewer answers first."""
+    places, depth, ticks = extent
+    layers: list[list[tuple[Choices, World | None]]] = [[] for _ in range(depth + 1)]
+    layers[0].append(((), None))
+    seen: dict[Any, float] = {}
+    steps, least = 0, float("inf")
+    for answers, layer in enumerate(layers):
+        while layer:
+            choices, left = layer.pop()
+            world = replayed(rules, places, choices) if left is None else left
+            ticked = sum(number < 0 for number, _ in choices)
+            allowed = [
+                (number, what)
+                for number, what in world.choices()
+                if (answers < depth or what not in ANSWERS) and (ticked < ticks or number >= 0)
+            ]
+            for choice in allowed:
+                child = world if choice == allowed[-1] else replayed(rules, places, choices)
+                child.step(choice)
+                steps += 1
+                slack = min(child.slack, child.slack_of_questions)
+                least, way = min(least, slack), (*choices, choice)
+                if slack < -TINY:
+                    return Found(len(seen), steps, slack, way)
+                state, is_answer = hash((child.state(), ticked + (choice[0] < 0))), choice[1] in ANSWERS
+                is_new = child.slack < seen.get(state, float("inf"))
+                if is_new:
+                    seen[state] = child.slack
+                    # Replayed when its turn comes, unless that is at once.
+                    layers[answers + is_answer].append((way, None if is_answer else child))
+                if is_answer or not is_new:
+                    child.close()
+            if not allowed:
+                world.close()
+    return Found(len(seen), steps, least)
+
+
+TINY = 1e-9
+
+
+def play(rules: Rules, seeds: range) -> Found:
+    """Play one game for each seed."""
+    steps, least = 0, float("inf")
+    for seed in seeds:
+        random = Random(seed)
+        world, way = World(rules, random.choice((1, 2, 2, 3, 6))), []
+        lasts, answer = random.choice(LENGTHS), _server(random)
+        impatient = random.choice((0.02, 0.2, 0.9))
+        for _ in range(lasts):
+            choice = random.choice(list(world.choices()))
+            if choice[0] < 0 and random.random() > impatient:
+                continue
+            if random.random() < 0.01 * impatient:
+                choice = (-1, repr(random.choice((0.3, 6.0, 301.0))))
+            elif choice[0] >= 0 and world.operations[choice[0]].place == "answer":
+                choice = (choice[0], answer(world, choice[0]))
+            world.step(choice)
+            way.append(choice)
+            steps += 1
+            slack = min(world.slack, world.slack_of_questions)
+            least = min(least, slack)
+            if slack < -TINY:
+                return Found(len(seeds), steps, slack, tuple(way))
+        world.close()
+    return Found(len(seeds), steps, least)
+
+
+LENGTHS = (20, 60, 60, 200)
+"""Steps of a game, by lot."""
+
+
+def _server(random: Random) -> Callable[[World, int], str]:
+    """A server that answers by lot, or one that fails until the bucket is empty, and then succeeds."""
+    throttles = random.choice((0.0, 0.0, 0.3, 1.0))
+    failure = lambda: "throttling" if random.random() < throttles else "failure"  # noqa: E731
+    if random.random() < 0.5:
+        well = random.choice((0.0, 0.02, 0.1, 0.3, 0.5, 0.9))
+        return lambda world, number: "success" if random.random() < well else failure()  # noqa: ARG005
+
+    def draining(world: World, number: int) -> str:
+        operation = world.operations[number]
+        is_empty = inner(_bucket(operation.quota)).available < min(world.rules.prices)
+        return "success" if is_empty and operation.attempts else failure()
+
+    return draining
+
+
+def _bucket(quota: Any) -> Any:
+    return quota.bucket if isinstance(quota, PatientQuota) else quota.plain
+
+
+class Job(NamedTuple):
+    """One search, or some games, of one kind."""
+
+    kind: str
+    what: str
+    how: Extent | range
+
+
+def check(job: Job) -> tuple[Job, Found, float]:
+    """Do it, and say how long it took."""
+    began, rules = time.perf_counter(), rules_of(job.kind)
+    found = play(rules, job.how) if isinstance(job.how, range) else search(rules, job.how)
+    return job, found, time.perf_counter() - began
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Check, print, and write what was asked for."""
+    options = _options(arguments)
+    searches = {"two at a time": Extent(2, 3, 1)} if options.quick else SEARCHES
+    jobs = [Job(kind, what, searches[what]) for kind in options.kind for what in searches if options.what != "games"]
+    each = -(-options.games // len(options.kind))
+    jobs += [Job(kind, "games", range(each)) for kind in options.kind if options.what != "search"]
+    results: dict[str, Any] = {kind: {} for kind in options.kind}
+    with multiprocessing.Pool(options.processes) as pool:
+        for job, found, seconds in pool.imap_unordered(check, jobs):
+            results[job.kind][job.what] = {**found._asdict(), "seconds": round(seconds)}
+            print(f"{job.kind}, {job.what}: {found.steps:,} steps, {seconds:.0f} s", flush=True)
+            if found.broken_by is not None:
+                print(f"  BROKEN by {found.broken_by}")
+    print(f"\n{text(results)}")
+    command.write({"bounds": {kind: rules_of(kind).bound for kind in results}, "kinds": results}, options.json)
+    return int(any(each["broken_by"] is not None for kind in results.values() for each in kind.values()))
+
+
+def text(results: dict[str, Any]) -> str:
+    """A line for each kind and check."""
+    rows = []
+    for kind, checks in results.items():
+        at_first, per_success, per_second = rules_of(kind).bound
+        bound = f"{at_first:.3g} + {per_success:.3g} S + {per_second:.3g} t"
+        for what, found in checks.items():
+            verdict = "holds" if found["broken_by"] is None else "BROKEN"
+            counts = [f"{found['states']:,}", f"{found['steps']:,}", f"{found['slack']:.3g}"]
+            rows.append([kind, bound, what, *counts, verdict])
+    return table(["quota", "", "", "states or games", "steps", "least slack", "bound"], rows)
+
+
+def _options(arguments: list[str] | None) -> argparse.Namespace:
+    parser = command.parser(__doc__, "few answers, 2,600 games: some seconds")
+    parser.add_argument("--kind", action="append", choices=KINDS, metavar="NAME", help="repeatable; default: all")
+    parser.add_argument("--what", choices=("search", "games"), help="one of the two; default: both")
+    parser.add_argument("--games", type=int, help=f"random games of all kinds together ({GAMES:,})")
+    parser.add_argument("--processes", type=int, default=1, help="how many processors are used (1)")
+    options = parser.parse_args(arguments)
+    options.kind = options.kind or list(KINDS)
+    options.games = options.games or (2600 if options.quick else GAMES)
+    return options
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,315 @@
+"""One quota, some operations and a server that somebody else plays: every step of the real objects is a choice.
+
+Each operation is a greenlet that runs the quota's own code. It rests wherever another thread could come between: before
+an answer, before each use of the bucket, and while it waits. The scheduler is asked what happens next; the lock of a
+line is never held while it is. So the same choices give the same run, and every interleaving is a list of choices.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from greenlet import greenlet
+
+from requests_smithy_retry.quotas.line import IDLE, LEAST_GAP, Failure, Go, Standing
+from requests_smithy_retry.quotas.patient import CountedQuota, PatientQuota
+from requests_smithy_retry.quotas.scope_quota import DO_NOTHING, PricedQuota
+from requests_smithy_retry.quotas.shared_bucket import SharedTokenBucket
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterator
+
+    from requests_smithy_retry.config.in_vain import InVain
+    from requests_smithy_retry.quotas.line import Terms
+    from requests_smithy_retry.quotas.scope_quota import ScopeQuota
+
+ANSWERS = ("success", "failure", "throttling")
+ASKED = "nobody had asked for a while"
+"""The line's reason for letting the next one go without a success."""
+
+
+class SteppingClock:
+    """The clock of a world: who waits on it rests until the scheduler lets time pass."""
+
+    def __init__(self) -> None:
+        self.time = 0.0
+
+    def now(self) -> float:
+        """Seconds since the beginning."""
+        return self.time
+
+    wall = now
+
+    def sleep(self, seconds: float) -> None:
+        """Rest until then."""
+        until = self.time + seconds
+        while self.time < until:
+            rest("sleep", (until, None))
+
+    def wait(self, condition: threading.Condition, seconds: float) -> None:
+        """Rest until then, or until notified, without the lock."""
+        bell = threading.Lock()
+        bell.acquire()
+        condition._waiters.append(bell)  # type: ignore[attr-defined]
+        condition.release()
+        try:
+            rest("wait", (self.time + seconds, bell))
+        finally:
+            condition.acquire()
+            if bell.locked():
+                condition._waiters.remove(bell)  # type: ignore[attr-defined]
+
+
+def rest(place: str, detail: Any = None) -> Any:
+    """Let the scheduler go on; return what it says."""
+    current = greenlet.getcurrent()
+    return None if current.parent is None else current.parent.switch((place, detail))
+
+
+class Stepping:
+    """A bucket of which each use is a step of its own, as where threads come between."""
+
+    STEPS = frozenset({"take", "succeeded", "release", "acquire", "reward", "available"})
+
+    def __init__(self, bucket: Any) -> None:
+        self._bucket = bucket
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self.STEPS:
+            rest(name)
+        return getattr(self._bucket, name)
+
+
+class Rules(NamedTuple):
+    """How the operations of a world behave, and the bound that they are to keep.
+
+    :param make: makes the quota of each process on a clock.
+    :param terms: of an operation that begins at 0, its deadline included.
+    :param prices: of a retry after a failure, and after throttling.
+    :param bound: on the retries in vain of all processes together.
+    """
+
+    make: Callable[[SteppingClock], tuple[ScopeQuota, ...]]
+    terms: Terms
+    prices: tuple[float, float]
+    bound: InVain
+
+
+class Questions:
+    """The questions of one line since the last success, or since it was last left alone for long."""
+
+    def __init__(self) -> None:
+        self.asked, self.since, self.last_answer = 0, 0.0, 0.0
+
+    def note_answer(self, now: float, *, is_success: bool) -> None:
+        """Begin anew after a success, or a long time."""
+        if is_success or now - self.last_answer > IDLE:
+            self.asked, self.since = 0, now
+        self.last_answer = now
+
+    def slack(self, now: float) -> float:
+        """Those still allowed: one, and as many as gaps that double have room for."""
+        return 1 + math.log2(1 + (now - self.since) / LEAST_GAP) - self.asked
+
+
+IN_HAND = {
+    PatientQuota.judge.__code__: ("counted", "delay", "failure"),
+    PatientQuota.succeeded.__code__: ("is_alone",),
+    PatientQuota._wait.__code__: (),
+    CountedQuota.take.__code__: ("price",),
+    PricedQuota.failed.__code__: ("price", "granted"),
+    PricedQuota._look.__code__: (),
+}
+"""The variables of code that rests which decide about its future. A waiter's are those of its line."""
+
+
+class _Operation:
+    """One place for operations, one after the other."""
+
+    def __init__(self, world: World, number: int) -> None:
+        self.world = world
+        self.quota = world.quotas[number % len(world.quotas)]
+        self.questions = world.questions[number % len(world.quotas)]
+        self.place, self.detail = "idle", None
+        self.standing: Any = None
+        self.attempts = 0
+        self.run: Any = None
+
+    def go_on(self, said: Any = None) -> None:
+        """Run to the next place of rest."""
+        if self.run is None:
+            self.run = greenlet(self._operate)
+        self.place, self.detail = self.run.switch(said) or ("idle", None)
+        if self.place == "idle":
+            self.run, self.standing = None, None
+
+    def _operate(self, _: Any = None) -> None:
+        world, rules, quota = self.world, self.world.rules, self.quota
+        self.attempts, self.standing = 0, quota.begin()
+        terms = rules.terms
+        if terms.deadline is not None:
+            terms = terms._replace(deadline=world.clock.time + terms.deadline)
+        while True:
+            answer = rest("answer")
+            self.attempts += 1
+            self.questions.note_answer(world.clock.time, is_success=answer == "success")
+            if answer == "success":
+                world.successes += 1
+                quota.succeeded(self.standing, terms)
+                return
+            world.in_vain += self.attempts > 1
+            is_throttled = answer == "throttling"
+            failure = Failure(price=rules.prices[is_throttled], throttled=is_throttled)
+            may = quota.counts_attempts or self.attempts < terms.max_attempts
+            decision = quota.failed(self.standing, terms, failure) if may else None
+            if not isinstance(decision, Go):
+                quota.abandon(self.standing)
+                return
+            self.standing = decision.standing
+            self.questions.asked += decision.why == ASKED
+
+    def state(self, now: float) -> Hashable:
+        """Everything that decides about its future."""
+        if self.standing is None:
+            return self.place
+        attempts = bool(self.attempts) if self.quota.counts_attempts else self.attempts
+        until = None
+        if self.detail is not None:
+            due, bell = self.detail
+            until = (round(due - now, 9), bell is not None and bell.locked())
+        standing = standing_state(self.standing, self.quota, now)
+        return (self.place, until, attempts, standing, *self._in_hand(now))
+
+    def _in_hand(self, now: float) -> Iterator[Hashable]:
+        """What the code at which it rests has worked out already."""
+        frame = self.run.gr_frame
+        while frame is not None:
+            if frame.f_code in IN_HAND:
+                known = frame.f_locals
+                for name in IN_HAND[frame.f_code]:
+                    value = known.get(name)
+                    yield standing_state(value, self.quota, now) if isinstance(value, Standing) else value
+            frame = frame.f_back
+
+
+class World:
+    """The quotas, the operations, and the count of what was in vain.
+
+    :param rules: of this world.
+    :param places: the number of operations at a time.
+    """
+
+    def __init__(self, rules: Rules, places: int = 2) -> None:
+        self.rules = rules
+        self.clock = SteppingClock()
+        self.quotas = rules.make(self.clock)
+        self.questions = [Questions() for _ in self.quotas]
+        self.operations = [_Operation(self, number) for number in range(places)]
+        self.successes = self.in_vain = 0
+
+    @property
+    def slack(self) -> float:
+        """The retries in vain that the bound still allows; a negative number refutes it."""
+        at_first, per_success, per_second = self.rules.bound
+        return at_first + per_success * self.successes + per_second * self.clock.time - self.in_vain
+
+    @property
+    def slack_of_questions(self) -> float:
+        """The same for the questions of each line alone."""
+        return min(each.slack(self.clock.time) for each in self.questions)
+
+    def choices(self) -> Iterator[tuple[int, str]]:
+        """What may happen next: an operation and what it is told, or -1 and the seconds that pass."""
+        dues = []
+        for number, each in enumerate(self.operations):
+            if each.place == "answer":
+                yield from ((number, answer) for answer in ANSWERS)
+            elif each.place in ("sleep", "wait"):
+                due, bell = each.detail
+                dues.append(due)
+                if due <= self.clock.time or (bell is not None and not bell.locked()):
+                    yield number, ""
+            else:
+                yield number, ""
+        later = [due for due in dues if due > self.clock.time]
+        if later:
+            yield -1, repr(min(later) - self.clock.time)
+
+    def step(self, choice: tuple[int, str]) -> None:
+        """Let it happen."""
+        number, what = choice
+        if number < 0:
+            self.clock.time += float(what)
+        else:
+            self.operations[number].go_on(what)
+
+    def state(self) -> Hashable:
+        """Everything that decides about the future, times as they are seen from now."""
+        now = self.clock.time
+        states = [each.state(now) for each in self.operations]
+        if len(self.quotas) == 1:
+            states.sort(key=hash)
+        return (tuple(map(state_of, self.quotas)), tuple(states))
+
+    def close(self) -> None:
+        """End the operations that are under way."""
+        for each in self.operations:
+            if each.run is not None:
+                each.run.throw()
+
+
+def state_of(quota: Any) -> Hashable:
+    """Everything in a quota that decides about its future, times as they are seen from now."""
+    if isinstance(quota, PricedQuota):
+        return (quota.first_try is DO_NOTHING, bucket_state(quota.plain))
+    now, line = quota.clock.now(), quota._line
+    if line is None:
+        return bucket_state(quota.bucket)
+    firsts = quota.bucket.settle()
+    times = (line.down_since, line._slow_until, line._last, line._touched)
+    waiters = [
+        (standing_state(each.standing, quota, now), each.earliest - now, each.released is None) for each in line.waiters
+    ]
+    return (
+        bucket_state(quota.bucket),
+        firsts - line._firsts,
+        round(line.usual(now), 9),
+        bool(line.successes),
+        (line._gap, line._base, round(line._credit, 9)),
+        tuple(None if time is None else round(time - now, 9) for time in times),
+        tuple(waiters),
+    )
+
+
+def bucket_state(bucket: Any) -> Hashable:
+    """The tokens, and for a bucket that processes share what this one knows of it and owes it."""
+    plain = inner(bucket)
+    known = [round(plain.available, 9)]
+    if isinstance(plain, SharedTokenBucket):
+        known += [plain._local.available, getattr(plain, "level_in_truth", 0.0)]
+        account = getattr(plain, "_account", None)
+        if account is not None:
+            link = plain._link
+            known += [account.level, account.pending, link.server.levels.get(account.key, plain.capacity)]
+            known.append(max(0.0, link._send_at - link.clock.now()))
+    return tuple(known)
+
+
+def inner(bucket: Any) -> Any:
+    """The bucket itself."""
+    while True:
+        found = getattr(bucket, "_bucket", None) if isinstance(bucket, Stepping) else getattr(bucket, "quota", None)
+        if found is None:
+            return bucket
+        bucket = found
+
+
+def standing_state(standing: Standing, quota: Any, now: float) -> Hashable:
+    """Everything in a standing that decides about its future."""
+    line = getattr(quota, "_line", None)
+    is_past = standing.successes is not None and line is not None and line.successes != standing.successes
+    age = round(now - standing.began, 9)
+    known = (standing.counted, standing.spent, standing.acquired, standing.probes)
+    return (age, standing.successes is None, is_past, known)

@@ -1,0 +1,107 @@
+"""Telemetry without code (contract 12): by the option ``telemetry``, and by OpenTelemetry's instrumentor.
+
+Each kind has one listener, which all adapters of the process share. It is made with the first adapter that needs it.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+from collections.abc import Collection, Iterable, Iterator
+from importlib import import_module
+from typing import Any
+
+from ..errors import RetryConfigError
+from ..forksafe import renew_lock_after_fork
+from .log import logger
+
+LISTENERS = {"otel": "OpenTelemetryListener", "prometheus": "PrometheusListener"}
+"""The listener of each kind, in the module of that name, which needs the extra of that name."""
+
+
+class Telemetry:
+    """The telemetry of this process."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, Any] = {}
+        self._providers: dict[str, Any] | None = None
+        self.renew_lock()
+        renew_lock_after_fork(self)
+
+    def renew_lock(self) -> None:
+        self._lock = threading.Lock()
+
+    def switch_on(self, **providers: Any) -> None:
+        """Have every adapter that is made from now on tell OpenTelemetry.
+
+        :param providers: arguments of :class:`~requests_smithy_retry.otel.OpenTelemetryListener`.
+        """
+        self._providers = providers
+
+    def switch_off(self) -> None:
+        """Undo :meth:`switch_on`; adapters that were made meanwhile fall silent."""
+        self._providers = None
+        listener = self._made.pop("otel", None)
+        if listener is not None:
+            listener.is_muted = True
+
+    def listeners(self, kinds: Collection[str], source: str, given: Iterable[Any]) -> Iterator[Any]:
+        """Yield the listeners that an adapter needs besides its own.
+
+        :param kinds: of the option ``telemetry``.
+        :param source: the source of its value, for the error.
+        :param given: the adapter's own listeners; of a kind that is among them no other is added.
+        :raises RetryConfigError: if an extra is missing, or a kind's metrics exist already.
+        """
+        if "log" in kinds:
+            show_log()
+        for kind, name in LISTENERS.items():
+            if kind not in kinds and (kind != "otel" or self._providers is None):
+                continue
+            try:
+                # By name: the modules of extras import this room, so this room knows nothing of them.
+                listener = getattr(import_module(f"...{kind}", __name__), name)
+            except ImportError:
+                extra = f"{kind!r} needs the extra of this name: pip install 'requests-smithy-retry[{kind}]'"
+                raise RetryConfigError("telemetry", kinds, source, extra) from None
+            if not any(isinstance(item, listener) for item in given):
+                try:
+                    yield self._made_once(kind, listener)
+                except ValueError:  # the registry of Prometheus has its metrics
+                    other = f"{kind!r} is allowed unless the program has a {name} of its own"
+                    raise RetryConfigError("telemetry", kinds, source, other) from None
+
+    def _made_once(self, kind: str, listener: type[Any]) -> Any:
+        with self._lock:
+            if kind not in self._made:
+                self._made[kind] = listener(**(self._providers or {})) if kind == "otel" else listener()
+            return self._made[kind]
+
+
+TELEMETRY = Telemetry()
+
+
+class WithoutAnother(logging.StreamHandler):  # type: ignore[type-arg]  # it has no parameter before Python 3.11
+    """Writes records to stderr as long as the program has no handler for them."""
+
+    def __init__(self) -> None:
+        super().__init__(sys.stderr)
+        self.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+
+    def emit(self, record: logging.LogRecord) -> None:
+        others = [item for item in (*logger.handlers, *logging.getLogger().handlers) if not _is_quiet(item)]
+        if not others:
+            super().emit(record)
+
+
+def _is_quiet(handler: logging.Handler) -> bool:
+    return isinstance(handler, logging.NullHandler | WithoutAnother)
+
+
+def show_log() -> None:
+    """Have the records on retries written, on stderr unless the program has a handler for them."""
+    if not logger.isEnabledFor(logging.INFO):
+        logger.setLevel(logging.INFO)
+    if not any(isinstance(item, WithoutAnother) for item in logger.handlers):
+        logger.addHandler(WithoutAnother())

@@ -1,0 +1,56 @@
+"""The bound on retries in vain: what each quota may lose at first, for each success, and by the clock."""
+
+import pytest
+
+from requests_smithy_retry import PayoffTokenBucket, RetryConfig, TokenBucket
+from requests_smithy_retry.config.in_vain import InVain
+
+SHARED = "redis://127.0.0.1:1"
+"""Nothing connects to it here."""
+
+
+class Foreign:
+    """A program's own quota, of which nothing is known but that it has these."""
+
+    capacity = available = 5
+
+    def acquire(self, amount, *, deadline=None):
+        raise AssertionError
+
+    release = snapshot = acquire
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, InVain(2, 4, 2)),
+        ({"operation_timeout": 30}, InVain(2, 4, 2)),
+        ({"quota": PayoffTokenBucket()}, InVain(2, 4, 2)),
+        ({"mode": "adaptive"}, InVain(2, 4, 2)),
+        ({"max_attempts": 2}, InVain(2, 4, 2)),
+        ({"max_attempts": 7}, InVain(2, 8, 2)),
+        ({"patience": 0, "max_attempts": 2}, InVain(2, 3, 2 / 300)),
+        ({"quota": 500}, InVain(100, 0.2, 0)),
+        ({"quota": 500, "mode": "adaptive"}, InVain(100, 0.2, 0)),
+        ({"retry_spec": "2.0"}, InVain(100, 0.2, 0)),
+        ({"quota": 50, "success_reward": 5, "refill_rate": 10}, InVain(10, 1, 2)),
+        ({"quota": TokenBucket(50, refill_rate=5)}, InVain(10, 0.2, 1)),
+        ({"quota": 500, "quota_url": "memory://"}, InVain(100, 0.2, 0)),
+        ({"quota": 500, "quota_url": "shm://fleet"}, InVain(200, 3, 0)),
+        ({"quota": 500, "quota_url": f"{SHARED}?local_capacity=0&ttl=100"}, InVain(100, 0.2, 1)),
+        ({"quota": 5000, "quota_url": f"{SHARED}?ttl=1000"}, InVain(1100, 3, 1)),
+        ({"quota": 500, "quota_url": "shm://fleet?local_capacity=5", "refill_rate": 10}, InVain(101, 1.2, 3)),
+        ({"quota_url": "shm://fleet"}, InVain(200, 28 / 5 + 28 / 5 + 2, 2)),
+        ({"quota_url": "memory://"}, InVain(100, 28 / 5 + 2, 2)),
+        ({"max_attempts": 1}, InVain(0, 0, 0)),
+        ({"enabled": False}, InVain(0, 0, 0)),
+        ({"quota": None}, None),
+        ({"mode": "simple"}, None),
+        ({"quota": Foreign()}, None),
+    ],
+)
+def test_the_bound(options, expected):
+    """It comes from the options by arithmetic; None where no quota, or one that nothing is known of, sets none."""
+    found = RetryConfig(**options).worst_case().in_vain
+    assert (found if expected is None else pytest.approx(expected)) == found
+    assert (expected is None) is (found is None)

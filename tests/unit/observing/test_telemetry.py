@@ -1,0 +1,233 @@
+"""Telemetry that needs no code: the option ``telemetry``, and OpenTelemetry's instrumentor (contract 12)."""
+
+from __future__ import annotations
+
+import io
+import logging
+import sys
+from collections.abc import Iterator
+from importlib.metadata import entry_points
+from typing import Any
+
+import pytest
+
+pytest.importorskip("opentelemetry.sdk")
+
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from prometheus_client import CollectorRegistry
+
+from requests_smithy_retry import RetryConfigError, RetryListener, testing
+from requests_smithy_retry.observing import instrumentor as instrumentor_module
+from requests_smithy_retry.observing.events import Listeners
+from requests_smithy_retry.observing.instrumentor import RetryInstrumentor
+from requests_smithy_retry.observing.telemetry import Telemetry, WithoutAnother
+from requests_smithy_retry.otel import OpenTelemetryListener
+from requests_smithy_retry.prometheus import PrometheusListener
+from tests.support import read_timeout, scripted, send
+
+LOGGER = logging.getLogger("requests_smithy_retry")
+
+
+class Kept(Listeners):
+    """Listeners that can be asked for."""
+
+    def __init__(self, items: Any) -> None:
+        super().__init__(items)
+        self.items = items
+
+
+@pytest.fixture(autouse=True)
+def own(monkeypatch: pytest.MonkeyPatch) -> Telemetry:
+    """A process's telemetry that is gone after the test."""
+    telemetry = Telemetry()
+    monkeypatch.setattr("requests_smithy_retry.adapter.TELEMETRY", telemetry)
+    monkeypatch.setattr(instrumentor_module, "TELEMETRY", telemetry)
+    monkeypatch.setattr("requests_smithy_retry.adapter.Listeners", Kept)
+    return telemetry
+
+
+@pytest.fixture
+def _registry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another default registry than the process's."""
+    monkeypatch.setattr(
+        PrometheusListener.__init__, "__kwdefaults__", {"registry": CollectorRegistry(), "max_scopes": 9}
+    )
+
+
+@pytest.fixture
+def logger() -> Iterator[logging.Logger]:
+    """The library's logger, as it was."""
+    level, handlers = LOGGER.level, list(LOGGER.handlers)
+    yield LOGGER
+    LOGGER.setLevel(level)
+    LOGGER.handlers[:] = handlers
+
+
+class Spans(RetryListener):
+    """Providers of the real SDK, and all that they exported."""
+
+    def __init__(self) -> None:
+        self.exporter = InMemorySpanExporter()
+        self.tracer_provider = TracerProvider()
+        self.tracer_provider.add_span_processor(SimpleSpanProcessor(self.exporter))
+        self.reader = InMemoryMetricReader()
+        self.meter_provider = MeterProvider([self.reader])
+
+    @property
+    def attributes(self) -> list[dict[str, Any]]:
+        return [dict(span.attributes or {}) for span in self.exporter.get_finished_spans()]
+
+    @property
+    def counted(self) -> int:
+        """The number of data points so far."""
+        data = self.reader.get_metrics_data()
+        found = [] if data is None else data.resource_metrics[0].scope_metrics[0].metrics
+        points = [point for metric in found if metric.name.endswith("s") for point in metric.data.data_points]
+        return sum(getattr(point, "value", 0) for point in points)
+
+
+def listeners_of(adapter: Any) -> list[str]:
+    """The kinds of listeners that an adapter tells."""
+    return [type(item).__name__ for item in ([] if adapter.listeners is None else adapter.listeners.items)]
+
+
+@pytest.mark.usefixtures("_registry")
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", []),
+        ("otel", ["OpenTelemetryListener"]),
+        ("prometheus", ["PrometheusListener"]),
+        ("Prometheus, otel", ["OpenTelemetryListener", "PrometheusListener"]),
+    ],
+)
+def test_the_environment_adds_listeners(monkeypatch: pytest.MonkeyPatch, text: str, expected: list[str]) -> None:
+    """Each kind has its listener, which two adapters share."""
+    monkeypatch.setenv("SMITHY_RETRY_TELEMETRY", text)
+    adapters = testing.scripted(200), testing.scripted(200)
+    assert [expected, expected] == [listeners_of(adapter) for adapter in adapters]
+    assert (adapters[0].listeners is None) == (expected == [])
+
+
+@pytest.mark.parametrize("text", ["otle", "otel,statsd", "1", "none"])
+def test_an_unknown_kind_is_refused_by_name(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    """The error names the variable, its text, and the name that is none."""
+    monkeypatch.setenv("SMITHY_RETRY_TELEMETRY", text)
+    with pytest.raises(
+        RetryConfigError, match=rf"'{text}' \(from environment variable SMITHY_RETRY_TELEMETRY\): a coll"
+    ):
+        testing.scripted(200)
+
+
+@pytest.mark.parametrize(("kind", "library"), [("otel", "opentelemetry"), ("prometheus", "prometheus_client")])
+def test_a_missing_extra_names_itself(monkeypatch: pytest.MonkeyPatch, kind: str, library: str) -> None:
+    """The error has the command that installs it."""
+    monkeypatch.setitem(sys.modules, library, None)
+    monkeypatch.delitem(sys.modules, f"requests_smithy_retry.{kind}")
+    monkeypatch.setenv("SMITHY_RETRY_TELEMETRY", kind)
+    with pytest.raises(RetryConfigError) as caught:
+        testing.scripted(200)
+    assert (
+        f"telemetry=('{kind}',) (from environment variable SMITHY_RETRY_TELEMETRY): '{kind}' needs the extra of this "
+        f"name: pip install 'requests-smithy-retry[{kind}]'"
+    ) == str(caught.value)
+
+
+def test_a_listener_of_the_programs_own_is_enough() -> None:
+    """An adapter that has a listener of a kind gets no second one; another adapter does."""
+    mine = OpenTelemetryListener()
+    assert ["OpenTelemetryListener"] == listeners_of(scripted(200, listeners=[mine], telemetry=["otel"]))
+    assert ["OpenTelemetryListener"] == listeners_of(scripted(200, telemetry=["otel"]))
+
+
+@pytest.mark.usefixtures("_registry")
+def test_metrics_that_exist_already_are_an_error_with_a_name() -> None:
+    """Prometheus knows each metric once: the program's listener, given to other adapters, has them."""
+    PrometheusListener()
+    with pytest.raises(
+        RetryConfigError, match="'prometheus' is allowed unless the program has a PrometheusListener of it"
+    ):
+        scripted(200, telemetry=["prometheus"])
+
+
+def test_every_retry_has_its_number_and_its_reason() -> None:
+    """From the second attempt on: resend_count, and what the attempt before ended with."""
+    spans = Spans()
+    instrumentor = RetryInstrumentor()
+    instrumentor.instrument(tracer_provider=spans.tracer_provider, meter_provider=spans.meter_provider)
+    try:
+        send(scripted(503, read_timeout(), 200))
+    finally:
+        instrumentor.uninstrument()
+    name = "requests_smithy_retry.reason"
+    assert [(None, None), (1, "503"), (2, "ReadTimeout")] == [
+        (found.get("http.request.resend_count"), found.get(name)) for found in spans.attributes
+    ]
+
+
+def test_an_instrumented_adapter_falls_silent_when_that_is_undone() -> None:
+    """Neither spans nor metrics come any more; instrumenting again, new adapters tell."""
+    spans, instrumentor = Spans(), RetryInstrumentor()
+    providers = {"tracer_provider": spans.tracer_provider, "meter_provider": spans.meter_provider}
+    before = scripted(200)
+    instrumentor.instrument(**providers)
+    adapter = scripted(200, *[429] * 6)
+    send(adapter)
+    instrumentor.uninstrument()
+    told = len(spans.attributes), spans.counted
+    send(adapter)
+    send(scripted(200))
+    assert told == (len(spans.attributes), spans.counted)
+    instrumentor.instrument(**providers)
+    try:
+        assert ([], ["OpenTelemetryListener"]) == (listeners_of(before), listeners_of(scripted(200)))
+    finally:
+        instrumentor.uninstrument()
+
+
+def test_undoing_it_before_any_adapter_is_made_is_fine(own: Telemetry) -> None:
+    """There is no listener to be silenced."""
+    own.switch_on()
+    own.switch_off()
+    assert [] == listeners_of(scripted(200))
+
+
+def test_opentelemetry_finds_the_instrumentor() -> None:
+    """The entry point loads it, and the library that it instruments is there."""
+    (found,) = entry_points(group="opentelemetry_instrumentor", name="requests_smithy_retry")
+    assert RetryInstrumentor is found.load()
+    assert ("requests >= 2.31",) == RetryInstrumentor().instrumentation_dependencies()
+    assert RetryInstrumentor()._check_dependency_conflicts() is None
+
+
+def shown_by(logger: logging.Logger) -> str:
+    """What is written where standard error goes when two retries are logged."""
+    written = io.StringIO()
+    for handler in logger.handlers:
+        if isinstance(handler, WithoutAnother):
+            handler.setStream(written)
+    send(scripted(503, 200))
+    return written.getvalue()
+
+
+def test_the_log_is_shown_where_the_program_shows_none(logger: logging.Logger, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each retry is a line on standard error, once for any number of adapters; a handler of the program's is enough."""
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])
+    monkeypatch.setenv("SMITHY_RETRY_TELEMETRY", "log")
+    testing.scripted(200)
+    (line,) = shown_by(logger).splitlines()
+    assert line.endswith("attempt 1 ended with 503")
+    assert " INFO requests_smithy_retry: retry 1 of GET https://api.example.com:443/things in " in line
+    monkeypatch.setattr(logging.getLogger(), "handlers", [logging.StreamHandler(io.StringIO())])
+    assert "" == shown_by(logger)
+
+
+def test_a_level_that_shows_retries_is_left_alone(logger: logging.Logger) -> None:
+    """A program that wants DEBUG keeps it."""
+    logger.setLevel(logging.DEBUG)
+    scripted(200, telemetry=["log"])
+    assert logging.DEBUG == logger.level
