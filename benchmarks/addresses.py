@@ -294,7 +294,7 @@ def new_connection_cost(stage: Scene, addresses: int, rounds: int, each: int) ->
     sessions = {name: PEERS[name].session(3) for name in ("plain", OURS)}
 
     def spend(session: requests.Session) -> float:
-        manager: Any = session.get_adapter("http://").poolmanager  # type: ignore[attr-defined]
+        manager: Any = session.get_adapter("http://").poolmanager
         began = time.process_time()
         for _ in range(each):
             session.get("http://name.test/", timeout=TIMEOUT)

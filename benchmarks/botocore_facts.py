@@ -53,7 +53,7 @@ class Botocore:
 
     def __init__(self, url: str, service: str) -> None:
         self.sleeps: list[float] = []
-        botocore.endpoint.time = SimpleNamespace(sleep=self.sleeps.append)  # type: ignore[attr-defined]
+        botocore.endpoint.time = SimpleNamespace(sleep=self.sleeps.append)
         self.client = botocore.session.Session().create_client(
             service,
             region_name="us-east-1",

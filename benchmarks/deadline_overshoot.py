@@ -95,7 +95,7 @@ def silent_resolver(proxy: bool) -> Iterator[Stalled]:
             answers.wait(60)
         return real("127.0.0.1" if host == "silent.test" else host, *rest, **more)
 
-    socket.getaddrinfo = silent  # type: ignore[assignment]
+    socket.getaddrinfo = silent
     proxies = {"http": "socks5h://silent.test:9"} if proxy else None
     url = "http://127.0.0.1:9/" if proxy else "http://silent.test:9/"
     try:

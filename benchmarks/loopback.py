@@ -7,11 +7,14 @@ understood. The child ends with its parent's handle on it, or by itself when its
 
 from __future__ import annotations
 
+import contextlib
 import selectors
 import socket
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from types import TracebackType
+from typing import Any
 
 BODY = b'{"status": "ok", "items": [1, 2, 3]}'
 ANSWER = (
@@ -54,41 +57,55 @@ class LoopbackServer:
         self._child.stdout.close()
 
 
-def serve() -> None:
-    """Answer until standard input closes."""
+def pieces(wait: Callable[[], float | None] | None = None) -> Iterator[tuple[Any, bytes]]:
+    """Listen on loopback, print the port, and yield the bytes that come until standard input closes.
+
+    :param wait: returns the seconds of the next look at the sockets, at most; each look then ends with ``(None, b"")``.
+    :returns: connections and bytes; no bytes mean that the client is gone.
+    """
     selector = selectors.DefaultSelector()
     listener = socket.create_server(("127.0.0.1", 0), backlog=512)
     selector.register(listener, selectors.EVENT_READ)
     selector.register(sys.stdin, selectors.EVENT_READ)
     print(listener.getsockname()[1], flush=True)
-    partial: dict[socket.socket, bytes] = {}
     while True:
-        for key, _ in selector.select():
-            if key.fileobj is sys.stdin:
+        for key, _ in selector.select(None if wait is None else wait()):
+            connection: Any = key.fileobj
+            if connection is sys.stdin:
                 return
-            if key.fileobj is listener:
+            if connection is listener:
                 connection, _ = listener.accept()
                 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 selector.register(connection, selectors.EVENT_READ)
-                partial[connection] = b""
-            elif not _answer(key.fileobj, partial):
-                selector.unregister(key.fileobj)
-                partial.pop(key.fileobj)
-                key.fileobj.close()
+                continue
+            try:
+                data = connection.recv(65536)
+            except OSError:
+                data = b""
+            yield connection, data
+            if not data:
+                selector.unregister(connection)
+                connection.close()
+        if wait is not None:
+            yield None, b""
 
 
-def _answer(connection: socket.socket, partial: dict[socket.socket, bytes]) -> bool:
-    """Answer every whole request head that has come; false when the client is gone."""
-    try:
-        data = connection.recv(65536)
+def send(connection: socket.socket, answer: bytes) -> None:
+    """Send, unless the client has gone."""
+    with contextlib.suppress(OSError):
+        connection.sendall(answer)
+
+
+def serve() -> None:
+    """Answer until standard input closes."""
+    partial: dict[socket.socket, bytes] = {}
+    for connection, data in pieces():
         if not data:
-            return False
-        *heads, partial[connection] = (partial[connection] + data).split(END_OF_HEAD)
+            partial.pop(connection, None)
+            continue
+        *heads, partial[connection] = (partial.get(connection, b"") + data).split(END_OF_HEAD)
         if heads:
-            connection.sendall(ANSWER * len(heads))
-    except OSError:
-        return False
-    return True
+            send(connection, ANSWER * len(heads))
 
 
 if __name__ == "__main__":

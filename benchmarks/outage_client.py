@@ -182,7 +182,7 @@ def note_attempts() -> list[float]:
         sent.append(time.time())
         putrequest(*args, **options)
 
-    http.client.HTTPConnection.putrequest = noting  # type: ignore[method-assign]
+    http.client.HTTPConnection.putrequest = noting
     return sent
 
 

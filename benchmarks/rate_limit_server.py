@@ -13,13 +13,16 @@ from __future__ import annotations
 
 import heapq
 import json
-import selectors
-import socket
 import sys
 import time
 from collections import deque
+from pathlib import Path
+from typing import Any
 
-END_OF_HEAD = b"\r\n\r\n"
+sys.path.insert(0, str(Path(__file__).parent))  # where a test imports this module
+
+from loopback import pieces, send
+
 SERVICE = 0.005
 """Seconds that an answer takes."""
 WINDOW = 1.0
@@ -143,59 +146,25 @@ def serve(kind: str, limit: int) -> None:
     """Answer until standard input closes."""
     limiter = KINDS[kind](limit)
     refusal = REFUSAL.get(kind, "429 Too Many Requests")
-    selector = selectors.DefaultSelector()
-    listener = socket.create_server(("127.0.0.1", 0), backlog=512)
-    selector.register(listener, selectors.EVENT_READ)
-    selector.register(sys.stdin, selectors.EVENT_READ)
-    print(listener.getsockname()[1], flush=True)
     seen: list[tuple[float, bool, str]] = []
-    due: list[tuple[float, int, socket.socket, bytes]] = []
-    while True:
-        wait = max(0.0, due[0][0] - time.monotonic()) if due else None
-        for key, _ in selector.select(wait):
-            if key.fileobj is sys.stdin:
-                print(json.dumps(seen))
-                return
-            if key.fileobj is listener:
-                connection, _ = listener.accept()
-                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                selector.register(connection, selectors.EVENT_READ)
-                continue
-            client = _read(key.fileobj)
-            if client is None:
-                selector.unregister(key.fileobj)
-                key.fileobj.close()
-                continue
+    due: list[tuple[float, int, Any, bytes]] = []
+    for connection, data in pieces(lambda: max(0.0, due[0][0] - time.monotonic()) if due else None):
+        if data:  # a request's head, which comes in one piece
             now = time.monotonic()
             ok = limiter.ask(now)
-            seen.append((now, ok, client))
+            seen.append((now, ok, data.split(b" ", 2)[1].decode()))
             answer = _answer("200 OK" if ok else refusal, limiter.headers(now, ok=ok))
-            heapq.heappush(due, (now + SERVICE * ok, len(seen), key.fileobj, answer))
+            heapq.heappush(due, (now + SERVICE * ok, len(seen), connection, answer))
         while due and due[0][0] <= time.monotonic():
-            _, _, connection, answer = heapq.heappop(due)
+            _, _, client, answer = heapq.heappop(due)
             if b" 200 " in answer[:16]:
                 limiter.end()
-            _send(connection, answer)
+            send(client, answer)
+    print(json.dumps(seen))
 
 
 def _answer(status: str, headers: str) -> bytes:
     return f"HTTP/1.1 {status}\r\nContent-Length: 2\r\n{headers}\r\nok".encode()
-
-
-def _send(connection: socket.socket, answer: bytes) -> None:
-    try:
-        connection.sendall(answer)
-    except OSError:
-        pass  # the client has gone
-
-
-def _read(connection: socket.socket) -> str | None:
-    """Return the client that a request names (its head comes in one piece); None when it is gone."""
-    try:
-        data = connection.recv(65536)
-    except OSError:
-        return None
-    return data.split(b" ", 2)[1].decode() if data else None
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import os
 import statistics
 import subprocess
 import sys
@@ -111,6 +112,7 @@ POLICIES: dict[str, Callable[[int, int], Callable[[str], int]]] = {
     "ratelimiter, set 50 % high": _limited(1.5),
     "ours, adaptive alone": _ours(mode="adaptive", pacing="off"),
     "ours": _ours(),
+    "ours, with a shared quota": _ours(quota_url=f"shm://rate-limits-{os.getpid()}"),
 }
 
 

@@ -138,7 +138,7 @@ def retry_counts() -> dict[str, int]:
 
     count(session.send, once)
     room = count(session.send, once).bytecodes
-    while len(adapter.strategy.snapshot().buckets) < MAX_SCOPES:  # type: ignore[attr-defined]
+    while len(adapter.strategy.snapshot().buckets) < MAX_SCOPES:
         adapter.failures = 2  # which are final, so that nothing is given back
         session.send(request_to(next(numbers)))
     return {"retry_new": room, "retry_full_most": max(count(session.send, once).bytecodes for _ in range(80))}
@@ -147,7 +147,7 @@ def retry_counts() -> dict[str, int]:
 def cpu_ratios(rounds: int) -> Iterator[tuple[str, list[float]]]:
     """CPU time of one send to each of many origins, as a ratio to the plain adapter of the same round."""
     made: dict[str, Callable[[], HTTPAdapter]] = {"plain": FakeTransport, "control": FakeTransport}
-    made |= {name: lambda options=options: Ours(**options) for name, options in MODES.items()}  # type: ignore[misc]
+    made |= {name: lambda options=options: Ours(**options) for name, options in MODES.items()}
     found: dict[str, list[float]] = {name: [] for name in made}
     sent = [request_to(number) for number in range(ORIGINS)]
     for turn in range(rounds):

@@ -55,7 +55,7 @@ def _ours(**options: Any) -> Callable[..., HTTPAdapter]:
 def _unheard(**pool: Any) -> HTTPAdapter:
     package = importlib.import_module("requests_smithy_retry")
 
-    class Idle(package.RetryListener):  # type: ignore[name-defined,misc]
+    class Idle(package.RetryListener):
         """Overrides nothing."""
 
     return package.RetryAdapter(**pool, listeners=[Idle()])
@@ -64,7 +64,7 @@ def _unheard(**pool: Any) -> HTTPAdapter:
 def _listened(**pool: Any) -> HTTPAdapter:
     package = importlib.import_module("requests_smithy_retry")
 
-    class Idle(package.RetryListener):  # type: ignore[name-defined,misc]
+    class Idle(package.RetryListener):
         """Hears of every event and does nothing; a method that is not overridden costs nothing at all."""
 
         def before_attempt(self, event: Any) -> None: ...

@@ -7,21 +7,18 @@ Beyond the bucket it answers 429 at once. When its standard input closes it prin
 from __future__ import annotations
 
 import json
-import selectors
-import socket
 import subprocess
 import sys
 import time
 from typing import TYPE_CHECKING
 
-from loopback import start_server
+from loopback import END_OF_HEAD, pieces, send, start_server
 
 if TYPE_CHECKING:
     from types import TracebackType
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 THROTTLED = b"HTTP/1.1 429 Too Many Requests\r\nContent-Length: 9\r\n\r\nslow down"
-END_OF_HEAD = b"\r\n\r\n"
 
 
 class ThrottlingServer:
@@ -47,46 +44,19 @@ class ThrottlingServer:
 
 
 def serve(rate: float, burst: float) -> None:
-    """Answer until standard input closes."""
-    selector = selectors.DefaultSelector()
-    listener = socket.create_server(("127.0.0.1", 0), backlog=256)
-    selector.register(listener, selectors.EVENT_READ)
-    selector.register(sys.stdin, selectors.EVENT_READ)
-    print(listener.getsockname()[1], flush=True)
+    """Answer until standard input closes; the heads of requests are small, and each comes in one piece."""
     tokens, at = burst, time.monotonic()
     seen: list[tuple[float, bool]] = []
-    while True:
-        for key, _ in selector.select():
-            if key.fileobj is sys.stdin:
-                first = seen[0][0] if seen else 0.0
-                print(json.dumps([[round(when - first, 4), ok] for when, ok in seen]))
-                return
-            if key.fileobj is listener:
-                connection, _ = listener.accept()
-                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                selector.register(connection, selectors.EVENT_READ)
-                continue
-            heads = _read(key.fileobj)
-            if heads is None:
-                selector.unregister(key.fileobj)
-                key.fileobj.close()
-                continue
-            for _ in range(heads):
-                now = time.monotonic()
-                tokens, at = min(burst, tokens + (now - at) * rate), now
-                is_let_through = tokens >= 1
-                tokens -= is_let_through
-                seen.append((now, is_let_through))
-                key.fileobj.sendall(OK if is_let_through else THROTTLED)
-
-
-def _read(connection: socket.socket) -> int | None:
-    """Return the number of request heads that came (small ones, in one piece); None when the client is gone."""
-    try:
-        data = connection.recv(65536)
-    except OSError:
-        return None
-    return data.count(END_OF_HEAD) if data else None
+    for connection, data in pieces():
+        for _ in range(data.count(END_OF_HEAD)):
+            now = time.monotonic()
+            tokens, at = min(burst, tokens + (now - at) * rate), now
+            is_let_through = tokens >= 1
+            tokens -= is_let_through
+            seen.append((now, is_let_through))
+            send(connection, OK if is_let_through else THROTTLED)
+    first = seen[0][0] if seen else 0.0
+    print(json.dumps([[round(when - first, 4), ok] for when, ok in seen]))
 
 
 if __name__ == "__main__":

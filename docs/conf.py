@@ -40,7 +40,7 @@ nitpick_ignore_regex = [
         (
             r"(requests_smithy_retry\.[a-z0-9_.]+\.)?"
             r"(AddressMemory|BlockOptions|Contradiction|Deadline|FailureKind|FirstTryHook|Gates|InHand|LinkHandle|Loan"
-            r"|OperationKeywords|Peer|Predicate|QuotaUrl|SendLoop|Sender|SharedMemory|Standing|Terms|_Entry)"
+            r"|MemoryBoard|OperationKeywords|Peer|Predicate|QuotaUrl|RedisBoard|SendLoop|Sender|SharedMemory|Standing|Terms|_Entry)"
         ),
     ),
 ]

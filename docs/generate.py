@@ -16,7 +16,7 @@ from requests_smithy_retry.config.retry_config import OPTIONS
 from requests_smithy_retry.config.retry_options import OPERATION_OPTIONS
 
 DOCS = Path(__file__).parent
-sys.path.insert(0, str(DOCS))  # for the modules beside this one, wherever it is run from
+sys.path.insert(0, str(DOCS))  # for the generators, wherever this is run from
 
 
 def _cell(text: str) -> str:
@@ -25,7 +25,7 @@ def _cell(text: str) -> str:
 
 def options_table() -> str:
     """Every option: default, what is allowed, what it is for."""
-    from reference_tables import default_cell
+    from generators.reference_tables import default_cell
 
     lines = ["| option | default | allowed | meaning |", "| --- | --- | --- | --- |"]
     for name, option in OPTIONS.items():
@@ -44,10 +44,10 @@ def operation_options_table() -> str:
 
 
 def from_module(module: str, name: str) -> Callable[[], str]:
-    """A block of a module beside this one, which is imported when it is made."""
+    """Return the maker of a block: a function of a generator, which is imported when it is called."""
 
     def make() -> str:
-        blocks: dict[str, Callable[[], str]] = importlib.import_module(module).BLOCKS
+        blocks: dict[str, Callable[[], str]] = importlib.import_module(f"generators.{module}").BLOCKS
         return blocks[name]()
 
     return make
@@ -55,9 +55,9 @@ def from_module(module: str, name: str) -> Callable[[], str]:
 
 def classification() -> str:
     """The page of every outcome's verdict."""
-    import classification_page
+    from generators.classification_page import build
 
-    return classification_page.build()
+    return build()
 
 
 PAGES: dict[str, Callable[[], str]] = {"reference/classification.md": classification}

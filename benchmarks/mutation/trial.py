@@ -200,7 +200,7 @@ def _put_in(name: str, source: str) -> None:
     def get_code(self: SourceFileLoader, fullname: str) -> CodeType | None:
         return compile(source, self.path, "exec") if fullname == name else usual(self, fullname)
 
-    SourceFileLoader.get_code = get_code  # type: ignore[method-assign]
+    SourceFileLoader.get_code = get_code
 
 
 def _watched(body: Callable[[], int], seconds: float) -> str:

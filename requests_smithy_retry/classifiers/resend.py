@@ -28,6 +28,7 @@ class ResendFacts(NamedTuple):
     :param unwritten: True if it is known that no byte of the request was written.
     :param strict: True if a request that is not idempotent may be sent again only if unwritten, as in urllib3.
     :param replayable: True if the whole body can be sent again.
+    :param is_cut: True if the body of a response below 400 broke: the server has done the work.
     """
 
     method: str
@@ -37,6 +38,7 @@ class ResendFacts(NamedTuple):
     unwritten: bool = False
     strict: bool = False
     replayable: bool = True
+    is_cut: bool = False
 
 
 def resend_ruling(facts: ResendFacts, status: int | None, verdict: RetryAction) -> RetryForbidden | None:
@@ -48,6 +50,9 @@ def resend_ruling(facts: ResendFacts, status: int | None, verdict: RetryAction) 
     """
     if not facts.replayable:
         return RetryForbidden("the body cannot be replayed: some of it was read", StopReason.BODY_NOT_REPLAYABLE)
+    if facts.strict and facts.is_cut and not _is_harmless(facts):
+        # urllib3 has handed the response over by then, whatever its Retry allows.
+        return RetryForbidden(f"the server has answered, so the {facts.method} was applied", StopReason.NOT_RESENDABLE)
     if facts.unwritten or _may_be_repeated(facts):
         return None
     if not facts.strict and says_not_applied(status, verdict):
@@ -71,6 +76,11 @@ def _may_be_repeated(facts: ResendFacts) -> bool:
     if facts.vouched is not None:
         return facts.vouched
     return facts.idempotent or (facts.keyed and not facts.strict)
+
+
+def _is_harmless(facts: ResendFacts) -> bool:
+    """Return True if doing it twice is the same as doing it once, whatever methods the caller allows."""
+    return facts.method in IDEMPOTENT_METHODS or facts.keyed or facts.vouched is True
 
 
 def says_not_applied(status: int | None, verdict: RetryAction) -> bool:

@@ -61,7 +61,7 @@ class RetryBackoffStrategy(Protocol):
         ...
 
 
-def _module_random() -> float:
+def random_part() -> float:
     # Looked up at call time, and shared: a fork would duplicate a private generator.
     return _random.random()
 
@@ -86,7 +86,7 @@ class ExponentialRetryBackoffStrategy:
         backoff_scale_value: float = 0.05,
         max_backoff: float = 20.0,
         jitter_type: Jitter | str = Jitter.FULL,
-        random: Callable[[], float] = _module_random,
+        random: Callable[[], float] = random_part,
     ) -> None:
         for name, value in (("backoff_scale_value", backoff_scale_value), ("max_backoff", max_backoff)):
             if not is_finite(value) or value < 0:

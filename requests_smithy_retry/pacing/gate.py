@@ -2,6 +2,7 @@
 
 The decisions are made in :mod:`.pace`; here are a lock, a clock and the waiting. A waiting send holds no connection.
 Sends go in the order in which they came, each no later than its bounds; then it is sent even if the gate is closed.
+Where processes share a quota, a gate that one of them closes is closed in all of them.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from typing import Any
 from ..clock import Clock, wait_on
 from ..forksafe import renew_lock_after_fork
 from .announced import Announced, RateLimitDialect, announced_in, limit_hint, probe_for, speaks
+from .backoff import random_part
+from .board import SHORTEST, Board, Lookout
 from .pace import Pace
 from .server_hints import AMZ_HEADER, Hint, read_hint
 
@@ -36,15 +39,29 @@ class Gate:
     :param dialects: how limits may be announced.
     :param shut: a live set: has this gate in it while sends must ask it.
     :param busy: likewise, beside others.
+    :param scope: whose gate it is.
+    :param board: where other processes read of closed gates; None: there are no others.
     """
 
     __slots__ = (
-        *("__weakref__", "_dialects", "_glances", "_heard", "_lock", "_pace", "_rows", "_until", "_waiters"),
-        *("busy", "clock", "shut"),
+        *("__weakref__", "_board", "_dialects", "_glances", "_heard", "_known", "_lock", "_pace", "_rows", "_scope"),
+        *("_until", "_waiters", "busy", "clock", "shut"),
     )
 
-    def __init__(self, clock: Clock, dialects: Collection[RateLimitDialect], shut: set[Any], busy: set[Any]) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        dialects: Collection[RateLimitDialect],
+        shut: set[Any],
+        busy: set[Any],
+        scope: str = "",
+        board: Board | None = None,
+    ) -> None:
         self.clock = clock
+        self._scope = scope
+        self._board = board
+        self._known = 0.0
+        """The moment until which all processes know it to be closed."""
         self.shut = shut
         self.busy = busy
         self._dialects = dialects
@@ -60,6 +77,8 @@ class Gate:
         """Make the lock anew, after a fork; the waiting threads do not exist in the child."""
         self._lock = threading.Lock()
         self._waiters: deque[threading.Condition] = deque()
+        # Those who wait in several processes do not all come at the moment at which the gate opens.
+        self._pace.phase = 0.0 if self._board is None else random_part()
 
     @property
     def is_limiting(self) -> bool:
@@ -115,6 +134,25 @@ class Gate:
             self._until = min((until for _, _, until in looks), default=0.0)
             self._rows = rows if now < self._until or self._pace.is_spaced else ()
             self._follow(now)
+            closed_until, told = self._pace.shut_until(now), self._known
+            if closed_until > told:
+                self._known = closed_until
+        if self._board is not None and closed_until > max(told, now) + SHORTEST:
+            self._board.post(self._scope, closed_until - now, self._pace.source)
+
+    def heed(self) -> None:
+        """Close it if another process has."""
+        with self._lock:
+            self._heed(self.clock.now())
+            self._follow(self.clock.now())
+
+    def _heed(self, now: float) -> None:
+        if self._board is None or not self._board.has_news():
+            return
+        notice = self._board.closed(self._scope)
+        if notice is not None and notice.until > self._known:
+            self._known = notice.until
+            self._pace.throttled(notice.until - now, now, notice.source)
 
     def _follow(self, now: float) -> None:
         """Keep up to date who is told. Called with the lock held."""
@@ -166,6 +204,7 @@ class Gate:
                 return now
             due = until
             if self._waiters[0] is me:
+                self._heed(now)
                 due = self._pace.due(now, len(self._waiters))
                 if due - now < AT_ONCE:
                     return due
@@ -193,16 +232,23 @@ class Gates:
     :param dialects: how limits may be announced.
     :param busy: a live set: has each gate in it, beside others, while sends must ask it.
     :param hooks: the remembered hooks of origins, whose successes are not looked at.
+    :param board: where processes that share a quota read of each other's closed gates; None: nobody shares it.
     """
 
     def __init__(
-        self, clock: Clock, dialects: Collection[RateLimitDialect], busy: set[Any], hooks: dict[str, Any]
+        self,
+        clock: Clock,
+        dialects: Collection[RateLimitDialect],
+        busy: set[Any],
+        hooks: dict[str, Any],
+        board: Board | None = None,
     ) -> None:
         self.clock = clock
+        self._board = board
         self.dialects = dialects
         self.busy = busy
         self._hooks = hooks
-        self.shut: set[Any] = set()
+        self.shut: set[Any] = set() if board is None else Lookout(board)
         """The gates that sends must ask now."""
         self.known: dict[str, tuple[Any, Gate]] = {}
         """The hook and the gate of each origin whose server announces limits."""
@@ -218,7 +264,12 @@ class Gates:
 
     def of(self, scope: str) -> Gate | None:
         """Return the gate of a scope; None: its server has announced nothing."""
-        return self._gates.get(scope)
+        gate = self._gates.get(scope)
+        if self._board is not None and self._board.has_news() and self._board.closed(scope) is not None:
+            gate = gate or self._made(scope)
+            if gate is not None:
+                gate.heed()
+        return gate
 
     def look_anew(self) -> None:
         """Have the next success of each silent scope looked at: a new connection may lead to a server that speaks."""
@@ -293,4 +344,5 @@ class Gates:
                 self.known.clear()
             self._silent.discard(scope)
             self._hooks.clear()
-            return self._gates.setdefault(scope, Gate(self.clock, self.dialects, self.shut, self.busy))
+            gate = Gate(self.clock, self.dialects, self.shut, self.busy, scope, self._board)
+            return self._gates.setdefault(scope, gate)

@@ -20,6 +20,8 @@ MARGIN = 0.9
 """The rest is taken to last if the rate seen so far would use up less than this part of it."""
 SPREAD = 0.1
 """Those who waited are let go over this part of the wait, where the limit of the next window is not known."""
+LATEST = 1.0
+"""Seconds after an opening at which the first send of each process goes at the latest."""
 MEMORY = 0.5
 """The weight of each window in the share of this process, as a part of the weight of the one after it."""
 MOVES = 0.25
@@ -174,7 +176,7 @@ class Pace:
 
     __slots__ = (
         *("_closed_at", "_last", "_on_their_way", "_several_until", "_spaced", "_windows"),
-        *("closed_until", "source"),
+        *("closed_until", "phase", "source"),
     )
 
     def __init__(self, now: float) -> None:
@@ -186,6 +188,8 @@ class Pace:
         self._several_until = now
         self._windows: dict[tuple[str, int], Window] = {}
         self.source: str = ""
+        self.phase: float = 0.0
+        """The part of the space between two sends by which the first one after an opening is late, in this process."""
 
     def hear(self, limits: Collection[Announced], now: float, heard: int = 1, *, refused: bool = False) -> None:
         """Take in what a response announced.
@@ -272,12 +276,16 @@ class Pace:
         if now < self.closed_until:
             return self.closed_until
         if not self._windows:
-            return self._last_of_this_opening() + SPREAD * (self.closed_until - self._closed_at) / max(waiting, 1)
+            space = SPREAD * (self.closed_until - self._closed_at) / max(waiting, 1)
+            return max(self._last + space, self.closed_until + self.phase * min(space, LATEST))
         due = now
         for window in self._windows.values():
             if now >= window.ends:
                 window.roll(now)
                 self._on_their_way = 0
+                if self._spaced and self.phase:
+                    space = window.due(now, now, 0) - now
+                    self._last = max(self._last, now + self.phase * min(space, LATEST) - space)
             if self._spaced:
                 due = max(due, window.due(now, self._last, self._on_their_way))
         return due
@@ -286,8 +294,12 @@ class Pace:
         """Return True if several limits are announced in turn: which of them a send meets is not known before."""
         return now < self._several_until
 
-    def _last_of_this_opening(self) -> float:
-        return self._last if self._last >= self.closed_until else -1.0
+    def shut_until(self, now: float) -> float:
+        """Return the moment before which nothing goes, whoever sends."""
+        if self._has_several(now):
+            return now
+        ends = (window.ends for window in self._windows.values() if window.remaining < 1)
+        return max(self.closed_until, *ends, now)
 
     def _look(self, now: float) -> None:
         self._forget(now)

@@ -30,28 +30,24 @@ class Attempt:
     :param error: the exception that was raised, or None.
     """
 
-    __slots__ = (
-        *("_is_examined", "_preload", "address", "error", "is_lost", "is_success", "peeked", "peer", "received"),
-        *("response", "started", "unwritten", "was_let_go"),
-    )
+    is_success: bool = False
+    """There is a response below 400 and no error."""
+    unwritten: bool = False
+    """No byte of the request was written."""
+    peer: Peer | None = None
+    """The far end, where it is known."""
+    peeked: Peeked | None = None
+    """The beginning of a failed response's body, where it was looked at."""
+    is_lost: bool = False
+    """The response was let go before its body was known, so it cannot be handed over any more."""
+    was_let_go: bool = False
+    """Its connection was let go, because its operation waits for the service; its body is at hand."""
+    _is_examined = False
 
     def __init__(self, started: float, response: Response | None = None, error: Exception | None = None) -> None:
         self.started: float = started
         self.response = response
         self.error = error
-        self.is_success: bool = False
-        """There is a response below 400 and no error."""
-        self.unwritten: bool = False
-        """No byte of the request was written."""
-        self.peer: Peer | None = None
-        """The far end, where it is known."""
-        self.peeked: Peeked | None = None
-        """The beginning of a failed response's body, where it was looked at."""
-        self.is_lost: bool = False
-        """The response was let go before its body was known, so it cannot be handed over any more."""
-        self.was_let_go: bool = False
-        """Its connection was let go, because its operation waits for the service; its body is at hand."""
-        self._is_examined = False
 
     def examine(self, request: PreparedRequest, limits: TimeLimits, *, preload: bool) -> None:
         """Name the error as ``requests`` does, and look at as much of a failed body as is at hand.

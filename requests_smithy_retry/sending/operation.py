@@ -285,7 +285,10 @@ class Operation:
             request=self.request,
             attempt=self.number,
             stream=not self.preload,
-            resend=self.facts.resend(unwritten=made.unwritten),
+            resend=self.facts.resend(
+                unwritten=made.unwritten,
+                is_cut=made.error is not None and made.response is not None and made.response.status_code < 400,
+            ),
             peeked=made.prefix,
         )
 

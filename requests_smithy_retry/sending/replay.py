@@ -432,10 +432,11 @@ class RequestFacts:
             self.to_send = self.request.copy()
         self.to_send.headers.update(headers)
 
-    def resend(self, *, unwritten: bool) -> ResendFacts:
+    def resend(self, *, unwritten: bool, is_cut: bool) -> ResendFacts:
         """Return the facts that decide if it may be sent again after a failure. Rewinds a body that can be replayed.
 
         :param unwritten: no byte of it was written.
+        :param is_cut: the body of a response below 400 broke.
         """
         method = str(self.request.method).upper()
         allowed = self.config.allowed_methods
@@ -450,6 +451,7 @@ class RequestFacts:
             unwritten=unwritten,
             strict=self.config.strict_methods,
             replayable=self.body.rewind(unwritten=unwritten),
+            is_cut=is_cut,
         )
 
     @property

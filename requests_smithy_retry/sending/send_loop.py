@@ -34,6 +34,8 @@ from .time_limits import TimeLimits
 
 NO_WAIT = (0.0, "")
 """An attempt that waited for no rate limit."""
+NO_BOUNDS = (None, NO_WAIT)
+"""An operation without time limits, whose first attempt waited for no rate limit."""
 
 
 class SendLoop(HTTPAdapter):
@@ -128,8 +130,7 @@ class SendLoop(HTTPAdapter):
         timeout = config.timeout if timeout is None else timeout
         preload = not stream and config.preload_content
         observed = ObservedOperation(self, request, options) if self._hears_attempts else None
-        limits = self._limits(options)
-        gate_wait = self._pass_gate(request, options, limits)
+        limits, gate_wait = self._enter(request, options)
         outer = this_thread.deadline
         try:
             to_send = request if observed is None else observed.begin_first()
@@ -293,7 +294,10 @@ class SendLoop(HTTPAdapter):
                 how["timeout"] = timeout
                 made.response = self._take(response, request, preload, options, limits, observed, rest, how)
             elif preload and response.status_code < 400:
-                complete(response, request)
+                if limits is None and request.hooks == NO_HOOKS:
+                    response.content  # noqa: B018
+                else:
+                    complete(response, request)
         except Exception as caught:
             how["timeout"] = timeout
             made.error = unless_of_odd_headers(caught, self, made.response, request, options, preload=preload, **how)
@@ -386,10 +390,16 @@ class SendLoop(HTTPAdapter):
             raise
         return hook
 
-    def _limits(self, options: OperationOptions | None) -> TimeLimits | None:
+    def _enter(
+        self, request: PreparedRequest, options: OperationOptions | None
+    ) -> tuple[TimeLimits | None, tuple[float, str]]:
+        """Return the limits of an operation, and the wait for an announced limit that its first attempt had to make."""
+        limits = None
         if self._has_limits or options is not None:
-            return TimeLimits(self.retry_config, options or NOTHING, self.clock)
-        return None
+            limits = TimeLimits(self.retry_config, options or NOTHING, self.clock)
+        elif not self._shut:
+            return NO_BOUNDS
+        return limits, self._pass_gate(request, options, limits)
 
     def _is_enabled(self, options: OperationOptions | None) -> bool:
         if options is not None and options.enabled is not None:

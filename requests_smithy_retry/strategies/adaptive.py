@@ -12,6 +12,7 @@ from ..classifiers.actions import ErrorKind, NoActionIndicated, RetryIndicated, 
 from ..classifiers.fold import Classification
 from ..classifiers.outcome import RetryContext
 from ..errors import RetryError, StopReason
+from ..pacing.board import Board
 from ..pacing.rate_limiter import ClientRateLimiter, PermitWait
 from ..quotas.scopes import ScopeTable
 from ..urls import display_scope
@@ -36,8 +37,8 @@ class AdaptiveRetryStrategy(StandardRetryStrategy):
 
     mode = "adaptive"
 
-    def _open_books(self) -> None:
-        super()._open_books()
+    def _open_books(self, board: Board | None = None) -> None:
+        super()._open_books(board)
         self._limiters: ScopeTable[ClientRateLimiter] = ScopeTable(
             self._new_limiter,
             lambda limiter: limiter.is_spare,

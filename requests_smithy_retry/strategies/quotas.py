@@ -10,11 +10,15 @@ from typing import Any
 from ..classifiers.actions import ErrorKind, RetryReason
 from ..clock import Clock
 from ..config.retry_config import PUBLISHED_CAPACITY, RetryConfig
+from ..pacing.board import Board
 from ..quotas.bucket import RetryQuota, TokenBucket
 from ..quotas.patient import CountedQuota, PatientQuota, line_before
 from ..quotas.payoff import PayoffTokenBucket
 from ..quotas.scope_quota import PricedQuota, ScopeQuota
 from ..quotas.scopes import NO_SCOPE, NamedScopeTable
+
+MakeBucket = Callable[[str], RetryQuota]
+"""Makes the bucket of a scope, in a place that processes share."""
 
 
 class OneQuota:
@@ -67,26 +71,48 @@ def _read_part(timeout: Any) -> float | None:
     return read_part(timeout)
 
 
-def quotas_for(config: RetryConfig, clock: Clock, busy: set[Any], forget: Callable[[], object]) -> Quotas:
-    """Return the quotas that a config asks for."""
+def shared_buckets(config: RetryConfig, clock: Clock) -> MakeBucket | None:
+    """Return the factory of buckets in the place that a config names; None if it names none."""
     quota, url = config.effective_quota, config.quota_url
+    if url is None or quota is None or isinstance(quota, RetryQuota):
+        return None
+    from ..quotas.url import quota_factory
+
+    return quota_factory(
+        url,
+        capacity=PUBLISHED_CAPACITY if isinstance(quota, str) else quota,
+        refill_rate=config.refill_rate,
+        on_empty=config.on_empty,
+        clock=clock,
+        source=config.source("quota_url"),
+    )
+
+
+def board_of(config: RetryConfig, make: MakeBucket | None) -> Board | None:
+    """Return the board of the processes that share a config's quota; None if none do."""
+    if make is None:
+        return getattr(config.effective_quota, "board", None)
+    is_private = str(config.quota_url).startswith("memory:")
+    return None if is_private else getattr(make(NO_SCOPE), "board", None)
+
+
+def quotas_for(
+    config: RetryConfig,
+    clock: Clock,
+    busy: set[Any],
+    forget: Callable[[], object],
+    make: MakeBucket | None,
+) -> Quotas:
+    """Return the quotas that a config asks for.
+
+    :param make: makes the buckets; None: they are in memory.
+    """
+    quota = config.effective_quota
     if quota is None:
         return OneQuota(None)
     if isinstance(quota, RetryQuota):
         return OneQuota(quota_before(quota, config, clock))
     patient = partial(PatientQuota, clock=clock, timeout_of=_read_part, lines=busy)
-    make: Callable[[str], RetryQuota] | None = None
-    if url is not None:
-        from ..quotas.url import quota_factory
-
-        make = quota_factory(
-            url,
-            capacity=PUBLISHED_CAPACITY if isinstance(quota, str) else quota,
-            refill_rate=config.refill_rate,
-            on_empty=config.on_empty,
-            clock=clock,
-            source=config.source("quota_url"),
-        )
     if isinstance(quota, str):
         counted = partial(CountedQuota, reward=config.success_reward)
         return QuotaTable(

@@ -18,6 +18,7 @@ from ..config.urllib3_rules import count_failure, heeds_hints
 from ..errors import RetryConfigError, RetryError, StopReason, TokenError
 from ..pacing.announced import DIALECTS, announced_in, dialects_of, limit_hint
 from ..pacing.backoff import RetryBackoffStrategy, is_backoff, takes_previous_delay
+from ..pacing.board import Board, Lookout
 from ..pacing.gate import Gates
 from ..pacing.server_hints import AMZ_HEADER, Hint, delay_for, is_too_long, read_hint, until_text
 from ..quotas.bucket import RetryQuota
@@ -128,12 +129,16 @@ class SimpleRetryStrategy:
             raise RetryConfigError("mode", config.mode, source, f"{name} is mode {self.mode!r}, no other is allowed")
         return config.replace_from({"mode": f"strategy {name}"}, mode=self.mode)
 
-    def _open_books(self) -> None:
-        """Begin to keep what a copy does not take over: gates, quotas and limiters."""
-        self.busy = set()
-        self.hooks = {}
+    def _open_books(self, board: Board | None = None) -> None:
+        """Begin to keep what a copy does not take over: gates, quotas and limiters.
+
+        :param board: where processes that share a quota read of each other's closed gates.
+        """
         dialects = dialects_of(self.config.pacing) if self._heeds_hints else None
-        self.gates = None if dialects is None else Gates(self.clock, dialects, self.busy, self.hooks)
+        board = None if dialects is None else board
+        self.busy = set() if board is None else Lookout(board)
+        self.hooks = {}
+        self.gates = None if dialects is None else Gates(self.clock, dialects, self.busy, self.hooks, board)
 
     @property
     def max_attempts(self) -> int:

@@ -13,13 +13,14 @@ from ..classifiers.fold import Classification
 from ..classifiers.outcome import Outcome, RetryContext, context_of
 from ..config.retry_options import NOTHING
 from ..errors import RetryError, StopReason, is_unresolved
+from ..pacing.board import Board
 from ..quotas.bucket import RetryQuota
 from ..quotas.line import Failure, Go, Refusal, Refused, Standing, Terms
 from ..quotas.scope_quota import ScopeQuota
 from ..urls import display_scope
 from .first_tries import NOTHING_TO_TELL, FirstTryHook, remember
 from .protocol import RetryToken, StandardRetryToken, StrategySnapshot
-from .quotas import Quotas, price_of, quota_before, quotas_for
+from .quotas import Quotas, board_of, price_of, quota_before, quotas_for, shared_buckets
 from .simple import Payment, SimpleRetryStrategy, is_built_in
 
 STOP_REASONS = {
@@ -52,10 +53,11 @@ class StandardRetryStrategy(SimpleRetryStrategy):
 
     mode = "standard"
 
-    def _open_books(self) -> None:
-        super()._open_books()
+    def _open_books(self, board: Board | None = None) -> None:
+        make = shared_buckets(self.config, self.clock)
+        super()._open_books(board or board_of(self.config, make))
         self._has_own_buckets = not is_built_in(self, "bucket")
-        self._quotas: Quotas = quotas_for(self.config, self.clock, self.busy, self.hooks.clear)
+        self._quotas: Quotas = quotas_for(self.config, self.clock, self.busy, self.hooks.clear, make)
         shared = self._quotas.get(None) if isinstance(self.config.quota, RetryQuota) else None
         self.busy: set[Any] = getattr(shared, "lines", self.busy)
         if self.gates is not None:

@@ -32,7 +32,7 @@ def adapter_of(*script: Any, **options: Any) -> Any:
 
 
 def warnings_of(caplog: pytest.LogCaptureFixture) -> list[str]:
-    """What was logged about loops."""
+    """Return the warnings about loops."""
     return [record.getMessage() for record in caplog.records if SAID in record.getMessage()]
 
 

@@ -347,7 +347,7 @@ def test_a_refill_is_not_rounded_down():
 
 
 def kind_of(status: int | None, code: str | None) -> ErrorKind | None:
-    """How the adapter classified one answer, from its own record."""
+    """Return the adapter's verdict on one answer, from its own record."""
     first = reset_error() if status is None else step_of({"status": status, "error_code": code})
     adapter = scripted(first, 200)
     response = send(adapter)

@@ -1,4 +1,4 @@
-"""How the package is laid out: imports run one way, one place sends and sleeps, one place knows the time."""
+"""The layout of the package: imports run one way, one place sends and sleeps, one place knows the time."""
 
 from __future__ import annotations
 

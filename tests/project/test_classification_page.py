@@ -21,7 +21,9 @@ PAGE = ROOT / "docs" / "reference" / "classification.md"
 @pytest.fixture(scope="module")
 def page() -> Any:
     """The module that makes the page."""
-    spec = importlib.util.spec_from_file_location("classification_page", ROOT / "docs" / "classification_page.py")
+    spec = importlib.util.spec_from_file_location(
+        "classification_page", ROOT / "docs" / "generators" / "classification_page.py"
+    )
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)

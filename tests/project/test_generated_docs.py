@@ -18,7 +18,7 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 _spec = importlib.util.spec_from_file_location("generate", DOCS / "generate.py")
 generate = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(generate)
-tables = importlib.import_module("reference_tables")
+tables = importlib.import_module("generators.reference_tables")
 REFERENCE = DOCS / "reference"
 PACKAGE = Path(requests_smithy_retry.__file__).parent
 

@@ -13,6 +13,7 @@ import re
 import threading
 import weakref
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -23,6 +24,7 @@ from ..outage import SLICES, Outage
 from ..settings import RedisSettings
 from .server import (
     SCRIPT,
+    TELL,
     NonsenseError,
     RedisClient,
     Reply,
@@ -30,6 +32,7 @@ from .server import (
     cluster_client,
     is_late,
     is_moved,
+    key_of,
     reply_of,
     single_client,
 )
@@ -77,6 +80,8 @@ class Account:
     """The tokens to be given back."""
     asks: list[Ask] = field(default_factory=list)
     """The questions to be asked."""
+    message: tuple[str, str] | None = None
+    """The channel and the text of a message to be sent, in place of all this."""
 
 
 class Errand(NamedTuple):
@@ -153,6 +158,19 @@ class RedisLink:
         """Note tokens to be given back. They go with the next question, or after ``flush_interval``."""
         with self._changed:
             self._owe(account, amount)
+
+    def publish(self, scope: str, channel: str, text: str) -> None:
+        """Have a message about a scope sent, without waiting; it is lost if the server does not answer."""
+        if not self.outage.may_ask(self.clock.now()):
+            return
+        with self._changed:
+            self._due[text] = Account(key_of(self.settings.prefix, scope), 0, 0, message=(channel, text))
+            with suppress(RuntimeError):  # at exit there are no new threads
+                self._wake()
+
+    def connect(self) -> RedisClient:
+        """Return a client of its own for somebody who listens."""
+        return self._connect(self._url, self.settings)
 
     def flush(self) -> None:
         with self._changed:
@@ -238,11 +256,11 @@ class RedisLink:
                     self._hurry = True
 
     def _collect(self) -> list[Errand]:
-        first_who_waits = sorted(self._due.values(), key=lambda account: not account.asks)
+        first_who_waits = sorted(self._due.items(), key=lambda item: not item[1].asks)
         batch = []
-        for account in first_who_waits[:MOST_AT_ONCE]:
-            del self._due[account.key]
-            if account.asks or account.pending:
+        for key, account in first_who_waits[:MOST_AT_ONCE]:
+            del self._due[key]
+            if account.asks or account.pending or account.message:
                 batch.append(Errand(account, account.pending, account.asks))
             account.pending, account.asks = 0.0, []
         self._hurry = bool(self._due)
@@ -279,9 +297,10 @@ class RedisLink:
         with client.pipeline(transaction=False) as pipe:
             for account, give, asks in batch:
                 takes = (ask.amount for ask in asks)
-                values = arguments(account.capacity, account.refill_rate, give, self.settings.ttl, takes)
+                words = arguments(account.capacity, account.refill_rate, give, self.settings.ttl, takes)
+                script, values = (SCRIPT, words) if account.message is None else (TELL, account.message)
                 # The whole script, and not its digest: a server, or a node, that does not know it needs no more words.
-                pipe.execute_command("EVAL", SCRIPT, 1, account.key, *values)
+                pipe.execute_command("EVAL", script, 1, account.key, *values)
             answers = pipe.execute(raise_on_error=False)
         return [_reply_or_error(answer, errand) for answer, errand in zip(answers, batch, strict=True)]
 

@@ -14,7 +14,7 @@ from typing import Any
 from ...clock import SYSTEM_CLOCK, Clock
 from ..settings import SharedQuotaSettings
 from ..shared_bucket import SharedTokenBucket
-from .file import BusyError, CrowdedError
+from .board import MemoryBoard
 from .records import RECORD_SIZE, Record, SharedMemory, key_of, level_of, unpack
 
 
@@ -64,6 +64,11 @@ class SharedMemoryTokenBucket(SharedTokenBucket):
         self._mapped: mmap.mmap | None = None
         """The mapping in which the record was found; if it is not the file's, look for the record again."""
 
+    @property
+    def board(self) -> MemoryBoard:
+        """A reader's board, on which processes tell each other of closed gates."""
+        return MemoryBoard(self._memory)
+
     def _level(self) -> float:
         # Without the lock: the next change looks again anyway.
         mapped = self._mapped
@@ -77,26 +82,13 @@ class SharedMemoryTokenBucket(SharedTokenBucket):
 
     def _change(self, amount: float) -> bool | None:
         """Add an amount, or take a negative one. False: there is too little; None: the memory is not available."""
-        file, now = self._file, self._file.clock.now()
-        if not self._outage.may_ask(now):
+        now = self._file.clock.now()
+        if not self._memory.lock(now):
             return None
         try:
-            if now >= file.look_at:
-                file.look_again(now)
-            file.lock(self._memory.settings.budget)
-        except CrowdedError:
-            return None
-        except (BusyError, OSError) as error:
-            why = str(error) if isinstance(error, BusyError) else type(error).__name__
-            self._outage.note_failure(file.clock.now(), why)
-            return None
-        try:
-            is_changed = self._change_locked(amount, now)
+            return self._change_locked(amount, now)
         finally:
-            file.unlock()
-        if self._outage.fallen_open:
-            self._outage.note_answer()
-        return is_changed
+            self._memory.unlock()
 
     def _change_locked(self, amount: float, now: float) -> bool:
         mapped: Any = self._file.memory

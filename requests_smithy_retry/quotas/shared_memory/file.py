@@ -34,13 +34,17 @@ else:
     LOCK_NOW = fcntl.LOCK_EX | fcntl.LOCK_NB
     LOCK_OFF = fcntl.LOCK_UN
 
-VERSION = 1
+VERSION = 2
 MAGIC = b"SmithyQ"
 SLOT_SIZE = 64
 SLOTS = 1025
 """As many as a strategy keeps scopes (contract 11.3), and one that latecomers share."""
 HEADER = struct.pack("<7sBII", MAGIC, VERSION, SLOT_SIZE, SLOTS).ljust(SLOT_SIZE, b"\0")
-FILE_SIZE = SLOT_SIZE * (1 + SLOTS)
+NOTICES_AT = SLOT_SIZE * (1 + SLOTS)
+"""The number of the newest notice, and behind it the notices."""
+NOTICE_SIZE = 128
+NOTICES = 64
+FILE_SIZE = NOTICES_AT + NOTICE_SIZE * (1 + NOTICES)
 
 logger: logging.Logger = logging.getLogger("requests_smithy_retry")
 
@@ -192,7 +196,8 @@ def wait_for_lock(fd: int, clock: Clock, budget: float) -> None:
 def own_directory() -> Path:
     """Return a directory that this user alone can use, in memory if the platform has one."""
     base = MEMORY if os.access(MEMORY, os.W_OK | os.X_OK) else Path(tempfile.gettempdir())
-    path = base / f"requests-smithy-retry-{os.getuid()}"
+    # Versions that lay out the file otherwise keep out of each other's way, as during a rolling upgrade.
+    path = base / f"requests-smithy-retry-{os.getuid()}-{VERSION}"
     with suppress(FileExistsError):
         path.mkdir(mode=0o700)
     _refuse_foreign(os.lstat(path), path)

@@ -17,7 +17,7 @@ from ...clock import SYSTEM_CLOCK, Clock
 from ..outage import Outage, logger
 from ..settings import SharedQuotaSettings
 from ..url import NAME
-from .file import SLOT_SIZE, SLOTS, VERSION, SharedFile
+from .file import SLOT_SIZE, SLOTS, VERSION, BusyError, CrowdedError, SharedFile
 
 OVERFLOW = SLOTS - 1
 _BODY = struct.Struct("<B7x16sdd")
@@ -82,6 +82,29 @@ class SharedMemory:
         self.settings: SharedQuotaSettings = SharedQuotaSettings() if settings is None else settings
         self.file: SharedFile = SharedFile(name, clock, directory)
         self.outage: Outage = Outage(f"shm://{name}", self.settings)
+
+    def lock(self, now: float) -> bool:
+        """Take the lock, unless that takes longer than the budget; return False if it cannot be had."""
+        file = self.file
+        if not self.outage.may_ask(now):
+            return False
+        try:
+            if now >= file.look_at:
+                file.look_again(now)
+            file.lock(self.settings.budget)
+        except CrowdedError:
+            return False
+        except (BusyError, OSError) as error:
+            why = str(error) if isinstance(error, BusyError) else type(error).__name__
+            self.outage.note_failure(file.clock.now(), why)
+            return False
+        return True
+
+    def unlock(self) -> None:
+        """Let go of the lock: the memory could be used."""
+        self.file.unlock()
+        if self.outage.fallen_open:
+            self.outage.note_answer()
 
     def find(self, mapped: mmap.mmap, key: bytes, capacity: float) -> tuple[int, Record]:
         """Return the offset of a bucket, and its record; called with the lock held.

@@ -55,6 +55,11 @@ POST = ResendFacts("POST")
         (ResendFacts("POST", strict=True, unwritten=True), None, TRANSIENT, True),
         (ResendFacts("POST", strict=True, vouched=True), 500, TRANSIENT, True),
         (ResendFacts("GET", strict=True, idempotent=True), 500, TRANSIENT, True),
+        (ResendFacts("POST", strict=True, idempotent=True, is_cut=True), None, TRANSIENT, False),
+        (ResendFacts("POST", strict=True, idempotent=True, keyed=True, is_cut=True), None, TRANSIENT, True),
+        (ResendFacts("POST", strict=True, vouched=True, is_cut=True), None, TRANSIENT, True),
+        (ResendFacts("PUT", strict=True, idempotent=True, is_cut=True), None, TRANSIENT, True),
+        (ResendFacts("POST", idempotent=True, is_cut=True), None, TRANSIENT, True),
     ],
 )
 def test_the_rule(facts: ResendFacts, status: int | None, verdict: RetryAction, allowed: bool) -> None:

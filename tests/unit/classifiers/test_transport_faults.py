@@ -22,7 +22,7 @@ from requests_smithy_retry.classifiers.transport_faults import (
 )
 
 _SPEC = importlib.util.spec_from_file_location(
-    "_page_for_faults", Path(__file__).resolve().parents[3] / "docs" / "classification_page.py"
+    "_page_for_faults", Path(__file__).resolve().parents[3] / "docs" / "generators" / "classification_page.py"
 )
 PAGE = importlib.util.module_from_spec(_SPEC)
 _SPEC.loader.exec_module(PAGE)

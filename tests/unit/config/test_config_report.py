@@ -1,4 +1,4 @@
-"""How a config is shown (contract 10.3)."""
+"""A config shows each option with its source (contract 10.3)."""
 
 from __future__ import annotations
 

@@ -244,6 +244,7 @@ VALUES = st.one_of(
 )
 
 
+@pytest.mark.once
 @given(st.dictionaries(st.sampled_from(NAMES), VALUES, max_size=8), st.floats(min_value=0, max_value=1e11))
 def test_no_header_raises_or_makes_a_number_that_is_none(headers: dict[str, str], wall: float) -> None:
     """Numbers are finite and 0 or more, whatever a server writes."""

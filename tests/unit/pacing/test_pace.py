@@ -126,7 +126,7 @@ def test_a_hint_knows_better_than_the_reset_of_a_bucket() -> None:
 
 
 def test_tokens_close_only_at_their_end() -> None:
-    """How many a request costs is not known."""
+    """The cost of a request is not known."""
     pace = Pace(0.0)
     pace.hear([Announced(5, 60.0, 1000, None, "tokens", False)], 0.0)
     assert pace.due(0.0, 0) <= 0.0

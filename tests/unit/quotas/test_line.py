@@ -412,6 +412,7 @@ def test_a_clock_that_jumps_ahead_ends_waits_and_nothing_else(jump):
     assert scene.line.successes
 
 
+@pytest.mark.once
 @given(st.data())
 def test_no_order_of_events_strands_anybody(data):
     """Each waiter always knows when to look again, and leaves in time; one that asks is in line."""

@@ -37,6 +37,7 @@ class Model:
         self.tokens = min(MOST, self.tokens + retries + ROOM)
 
 
+@pytest.mark.once
 def test_a_million_random_steps_agree_with_the_rule():
     """First-try successes, retries wanted and retries that paid, in runs of every length."""
     bucket, model, choose = PayoffTokenBucket(), Model(), random.Random(17)

@@ -32,7 +32,7 @@ def new_file(directory: Path) -> SharedFile:
 
 
 def descriptors_of(directory: Path) -> int:
-    """How many of this process's open files lie in a directory."""
+    """Count the open files of this process that lie in a directory."""
     found = 0
     for descriptor in os.listdir("/proc/self/fd"):
         with contextlib.suppress(OSError):
@@ -83,8 +83,8 @@ def test_a_link_is_refused(directory: Path) -> None:
         (b"\0" * FILE_SIZE, "damaged"),
         (b"x", "damaged"),
         (HEADER, "damaged"),
-        (HEADER[:7] + b"\0" + HEADER[8:] + b"\0" * 500, "of version 0, not 1"),
-        (HEADER[:7] + b"\x09" + HEADER[8:] + b"\0" * FILE_SIZE, "of version 9, not 1"),
+        (HEADER[:7] + b"\0" + HEADER[8:] + b"\0" * 500, "of version 0, not 2"),
+        (HEADER[:7] + b"\x09" + HEADER[8:] + b"\0" * FILE_SIZE, "of version 9, not 2"),
     ],
 )
 def test_a_damaged_or_older_file_is_replaced_loudly(

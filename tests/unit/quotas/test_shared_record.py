@@ -6,7 +6,7 @@ from zlib import crc32
 from hypothesis import given
 from hypothesis import strategies as st
 
-from requests_smithy_retry.quotas.shared_memory.file import FILE_SIZE, HEADER, SLOT_SIZE
+from requests_smithy_retry.quotas.shared_memory.file import FILE_SIZE, HEADER, NOTICES_AT, SLOT_SIZE
 from requests_smithy_retry.quotas.shared_memory.records import (
     EMPTY,
     OVERFLOW,
@@ -46,7 +46,7 @@ def test_an_empty_slot_holds_no_record() -> None:
 
 def test_another_version_is_no_record() -> None:
     """A record of another version is not read, even if its checksum is right."""
-    body = b"\x02" + packed(1, 2)[1:-4]
+    body = b"\x03" + packed(1, 2)[1:-4]
     assert unpack(body + struct.pack("<I", crc32(body))) is None
 
 
@@ -54,14 +54,15 @@ def test_the_layout() -> None:
     """Records are aligned to 64 bytes behind a header of 64, and their level to 8."""
     assert (len(HEADER), RECORD_SIZE <= SLOT_SIZE) == (64, True)
     assert level_of(bytes(8) + packed(486.5, 12.5), 8) == 486.5
-    assert (offset_of(0), offset_of(OVERFLOW) + SLOT_SIZE) == (64, FILE_SIZE)
+    assert (offset_of(0), offset_of(OVERFLOW) + SLOT_SIZE) == (64, NOTICES_AT)
+    assert FILE_SIZE == NOTICES_AT + 65 * 128
 
 
 def test_a_file_is_one_for_all_that_run_this_version() -> None:
     """The file's first bytes give format, version and layout; a scope has the same key everywhere."""
-    assert HEADER == b"SmithyQ\x01" + b"\x40\0\0\0" + b"\x01\x04\0\0" + bytes(48)
+    assert HEADER == b"SmithyQ\x02" + b"\x40\0\0\0" + b"\x01\x04\0\0" + bytes(48)
     assert key_of("https://api.example.com:443").hex() == "fe94d59ceeabf9936bc49d28bf9cd914"
-    data = bytes.fromhex("0100000000000000" + KEY.hex() + "000000000000f03f" + "0000000000000040" + "7dd792cd")
+    data = bytes.fromhex("0200000000000000" + KEY.hex() + "000000000000f03f" + "0000000000000040" + "f5672ee7")
     assert packed(1.0, 2.0) == data
     assert unpack(data) == Record(KEY, 1.0, 2.0)
     assert unpack(data[:-1] + b"\0") is None

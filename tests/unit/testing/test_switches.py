@@ -13,7 +13,7 @@ from tests.support import send
 
 
 def attempts_of(**options: Any) -> int:
-    """How many attempts an operation makes that always fails; each counts, unless it is told otherwise."""
+    """Count the attempts of an operation that always fails; each counts, unless it is told otherwise."""
     adapter = scripted(*[503] * 9, **{"quota": 500, **options})
     send(adapter)
     return len(adapter.sent)

@@ -32,7 +32,7 @@ def session(**options: Any) -> Iterator[requests.Session]:
 
 
 def sockets() -> int:
-    """How many sockets this process holds; 0 where there is no /proc."""
+    """Count the sockets that this process holds; 0 where there is no /proc."""
     if not LINUX:
         return 0
     count = 0

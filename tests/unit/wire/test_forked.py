@@ -26,7 +26,7 @@ def echo(request: RecordedRequest) -> Reply:
 
 
 def all_wrong(session: requests.Session, url: str, number: int) -> int:
-    """How many of 20 answers belong to another request."""
+    """Count the answers, of 20, that belong to another request."""
     paths = [f"/{number}-{step}" for step in range(20)]
     return sum(session.get(url + path, timeout=60).text != path for path in paths)
 

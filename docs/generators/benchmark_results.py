@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-RESULTS = Path(__file__).parent.parent / "benchmarks" / "results"
+RESULTS = Path(__file__).parents[2] / "benchmarks" / "results"
 PARTS = (
     *("overhead", "footprint", "faults", "deadlines", "forgotten-paths", "adaptive", "addresses", "rate-limits"),
     *("outages", "picture", "simulation", "downloads", "waiting"),

@@ -24,7 +24,7 @@ from requests_smithy_retry.observing.log import QUIET_ENDINGS
 from requests_smithy_retry.quotas.settings import RedisSettings, SharedQuotaSettings
 from requests_smithy_retry.sending.caller_errors import EXHAUSTED
 
-API = Path(__file__).parent / "reference" / "api"
+API = Path(__file__).parents[1] / "reference" / "api"
 
 EXAMPLES = {
     "mode": "adaptive",

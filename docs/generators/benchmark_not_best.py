@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmark_results import MISSING, OURS, OUTCOMES, late, result, worst
+from .benchmark_results import MISSING, OURS, OUTCOMES, late, result, worst
 
 
 def not_best() -> str:

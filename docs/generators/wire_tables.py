@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import requests
-from reference_tables import table
 
 from requests_smithy_retry import mount
 from requests_smithy_retry.testing import fault_catalogue
 from requests_smithy_retry.testing.fault_server import FaultServer
+
+from .reference_tables import table
 
 
 def raised_by_fault() -> str:

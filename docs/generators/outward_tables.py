@@ -7,9 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 import requests
-from reference_tables import cell, table
 
 from requests_smithy_retry.testing import scripted
+
+from .reference_tables import cell, table
 
 
 class _Records(logging.Handler):
@@ -53,7 +54,7 @@ def prometheus_metrics() -> str:
     registry = CollectorRegistry()
     PrometheusListener(registry=registry)
     rows = []
-    for collector in list(registry._collector_to_names):  # type: ignore[attr-defined]
+    for collector in list(registry._collector_to_names):
         for family in collector.describe():
             name = f"{family.name}_total" if family.type == "counter" else family.name
             labels = getattr(collector, "_labelnames", ("scope",))
@@ -79,7 +80,7 @@ def otel_metrics() -> str:
         def get_meter(self, *_: Any, **__: Any) -> Any:
             return Meter()
 
-    OpenTelemetryListener(meter_provider=Provider())  # type: ignore[arg-type]
+    OpenTelemetryListener(meter_provider=Provider())
     return table(("metric", "type", "unit", "what it counts"), rows)
 
 

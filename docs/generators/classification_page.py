@@ -59,7 +59,7 @@ class _Scripted(HTTPAdapter):
             raise self.ending
         response = requests.Response()
         response.status_code, response.request, response._content = self.ending, request, b""
-        response.connection = self  # type: ignore[attr-defined]
+        response.connection = self
         return response
 
 
@@ -159,7 +159,7 @@ def wrapped() -> dict[str, Exception]:
         "answer with two different lengths": rex.InvalidHeader(uex.InvalidHeader("two lengths")),
     }
     for name in UNWRITTEN:
-        outcomes[name].unwritten = True  # type: ignore[attr-defined]
+        outcomes[name].unwritten = True
     return outcomes
 
 

@@ -8,8 +8,8 @@ import statistics
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from benchmark_not_best import not_best
-from benchmark_results import HARM, MISSING, OURS, PARTS, late, load, result, worst
+from .benchmark_not_best import not_best
+from .benchmark_results import HARM, MISSING, OURS, PARTS, late, load, result, worst
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -6,8 +6,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from benchmark_results import MISSING, RESULTS, result
-from reference_tables import table
+from .benchmark_results import MISSING, RESULTS, result
+from .reference_tables import table
 
 NAMES = {
     "urllib3 Retry": "urllib3 `Retry`",
