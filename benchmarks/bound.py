@@ -91,7 +91,7 @@ def rules_of(name: str) -> Rules:
 
 def _own(config: RetryConfig, clock: SteppingClock) -> tuple[ScopeQuota, ...]:
     """The quota of one scope of one process, as a strategy makes it."""
-    with quotas_for(config, clock, set(), lambda: None).use("scope") as quota:
+    with quotas_for(config, clock, set(), lambda: None, None).use("scope") as quota:
         assert quota is not None
         return (_stepping(quota),)
 
@@ -185,14 +185,14 @@ def replayed(rules: Rules, places: int, choices: Choices) -> World:
 def search(rules: Rules, extent: Extent) -> Found:
     """Go through every state that so many answers can bring about, those with fewer answers first."""
     places, depth, ticks = extent
-    layers: list[list[Choices]] = [[] for _ in range(depth + 1)]
-    layers[0].append(())
+    layers: list[list[tuple[Choices, World | None]]] = [[] for _ in range(depth + 1)]
+    layers[0].append(((), None))
     seen: dict[Any, float] = {}
     steps, least = 0, float("inf")
     for answers, layer in enumerate(layers):
         while layer:
-            choices = layer.pop()
-            world = replayed(rules, places, choices)
+            choices, left = layer.pop()
+            world = replayed(rules, places, choices) if left is None else left
             ticked = sum(number < 0 for number, _ in choices)
             allowed = [
                 (number, what)
@@ -207,12 +207,16 @@ def search(rules: Rules, extent: Extent) -> Found:
                 least, way = min(least, slack), (*choices, choice)
                 if slack < -TINY:
                     return Found(len(seen), steps, slack, way)
-                state = hash((child.state(), ticked + (choice[0] < 0)))
-                if child.slack < seen.get(state, float("inf")):
+                state, is_answer = hash((child.state(), ticked + (choice[0] < 0))), choice[1] in ANSWERS
+                is_new = child.slack < seen.get(state, float("inf"))
+                if is_new:
                     seen[state] = child.slack
-                    layers[answers + (choice[1] in ANSWERS)].append(way)
-                child.close()
-            world.close()
+                    # Replayed when its turn comes, unless that is at once.
+                    layers[answers + is_answer].append((way, None if is_answer else child))
+                if is_answer or not is_new:
+                    child.close()
+            if not allowed:
+                world.close()
     return Found(len(seen), steps, least)
 
 

@@ -165,7 +165,8 @@ class _Operation:
             may = quota.counts_attempts or self.attempts < terms.max_attempts
             decision = quota.failed(self.standing, terms, failure) if may else None
             if not isinstance(decision, Go):
-                quota.abandon(self.standing)
+                if isinstance(quota, PricedQuota):
+                    quota.abandon(self.standing)
                 return
             self.standing = decision.standing
             self.questions.asked += decision.why == ASKED
@@ -250,7 +251,7 @@ class World:
         now = self.clock.time
         states = [each.state(now) for each in self.operations]
         if len(self.quotas) == 1:
-            states.sort(key=repr)
+            states.sort(key=hash)
         return (tuple(map(state_of, self.quotas)), tuple(states))
 
     def close(self) -> None:
@@ -299,11 +300,9 @@ def bucket_state(bucket: Any) -> Hashable:
 
 def inner(bucket: Any) -> Any:
     """The bucket itself."""
-    while True:
-        found = getattr(bucket, "_bucket", None) if isinstance(bucket, Stepping) else getattr(bucket, "quota", None)
-        if found is None:
-            return bucket
-        bucket = found
+    while isinstance(bucket, Stepping | CountedQuota):
+        bucket = bucket._bucket if isinstance(bucket, Stepping) else bucket.plain
+    return bucket
 
 
 def standing_state(standing: Standing, quota: Any, now: float) -> Hashable:

@@ -39,6 +39,9 @@ class Trouble(NamedTuple):
     :param after: seconds that are looked at after it.
     :param part: operations that are wanted a second, as a part of what the service can do.
     :param times: what they are multiplied with while it lasts.
+    :param period: it comes again so often while it lasts, and is over in between; 0: it is there all the time.
+    :param down: seconds that it is there each time.
+    :param broken: the part of the operations that go to another path.
     """
 
     command: str
@@ -46,6 +49,17 @@ class Trouble(NamedTuple):
     after: float
     part: float = 0.7
     times: float = 1.0
+    period: float = 0.0
+    down: float = 0.0
+    broken: float = 0.0
+
+    def commands(self, before: float) -> tuple[tuple[float, str], ...]:
+        """When the server is told what, in order."""
+        if not self.period:
+            return (before, self.command), (before + self.lasts, "well")
+        times = range(round(self.lasts / self.period))
+        begins = [before + number * self.period for number in times]
+        return tuple(pair for at in begins for pair in ((at, self.command), (at + self.down, "well")))
 
 
 TROUBLES = {
@@ -53,12 +67,28 @@ TROUBLES = {
     "hole, 10 s": Trouble("hole", 10.0, 15.0),
     "hole, 30 s": Trouble("hole", 30.0, 20.0),
     "hole, 10 s, load 85 %": Trouble("hole", 10.0, 15.0, part=0.85),
-    "brownout": Trouble("brownout", 10.0, 10.0),
+    "brownout": Trouble("brownout 0.5", 10.0, 10.0),
     "load x3": Trouble("well", 10.0, 10.0, times=3.0),
     "errors 10 %": Trouble("errors 0.1", 10.0, 2.0),
     "errors 30 %": Trouble("errors 0.3", 10.0, 2.0),
     "1 of 4 dead": Trouble("dead 0.25", 10.0, 3.0),
 }
+MAPPED = {
+    "503 at once": Trouble("errors 1", 6.0, 6.0),
+    "refused": Trouble("refuse", 6.0, 6.0),
+    "silent": Trouble("hole", 6.0, 6.0),
+    "flapping": Trouble("hole", 6.0, 6.0, period=2.0, down=1.0),
+    "slow": Trouble("slow", 6.0, 6.0),
+    "half of the replies lost": Trouble("lost 0.5", 6.0, 6.0),
+    "throttled to 35 %": Trouble("throttle 0.35", 6.0, 6.0),
+    "throttled, with a hint": Trouble("hint 0.35", 6.0, 6.0),
+    "brownout to 30 %": Trouble("brownout 0.3", 6.0, 6.0),
+    "1 of 4 servers silent": Trouble("dead 0.25", 6.0, 6.0),
+    "rolling restart": Trouble("gone 0.25", 6.0, 6.0, period=1.5, down=1.0),
+    "one endpoint broken": Trouble("broken", 6.0, 6.0, broken=0.2),
+}
+"""Those of the map of harm (`simulation/troubles.py`), a fifth as long."""
+ALL = {**TROUBLES, **MAPPED}
 
 
 @dataclass(frozen=True)
@@ -66,7 +96,7 @@ class Episode:
     """One run of the clients; durations in seconds.
 
     :param policy: one of `POLICIES`.
-    :param trouble: one of `TROUBLES`, which say what is not said here.
+    :param trouble: one of `ALL`, which say what is not said here.
     :param before: seconds of health before it.
     :param threads: all of them together.
     :param clients: adapters that the threads share.
@@ -86,7 +116,7 @@ class Episode:
     seed: int = 1
 
     def __post_init__(self) -> None:
-        trouble = TROUBLES[self.trouble]
+        trouble = ALL[self.trouble]
         usual = {"lasts": trouble.lasts, "after": trouble.after, "load": trouble.part * self.rate}
         for name, value in usual.items():
             object.__setattr__(self, name, getattr(self, name) or value)
@@ -104,7 +134,7 @@ class Episode:
 def arrivals(episode: Episode) -> list[float]:
     """When operations are wanted: a Poisson process, with three times the load where that is the trouble."""
     draw, times, at = random.Random(episode.seed), [], 0.0
-    more = TROUBLES[episode.trouble].times
+    more = ALL[episode.trouble].times
     while True:
         at += draw.expovariate(3 * episode.load)
         if at >= episode.end:
@@ -127,6 +157,7 @@ class _Load:
 
     def __init__(self, episode: Episode, origin: str) -> None:
         self.episode, self.url = episode, origin + "/"
+        self.broken = ALL[episode.trouble].broken
         self.lot = random.Random(episode.seed)
         self.lock = threading.Lock()
         self.idle: list[queue.SimpleQueue[float]] = [queue.SimpleQueue() for _ in range(episode.threads)]
@@ -145,7 +176,8 @@ class _Load:
             begun = time.time() - self.start
             self.begun[at] = begun, client
             try:
-                is_good = get(self.url, timeout=TIMEOUT).status_code == 200
+                url = self.url + "broken" * ((at * 7919) % 1 < self.broken)
+                is_good = get(url, timeout=TIMEOUT).status_code == 200
             except requests.RequestException:
                 is_good = False
             self.done.append(Done(at, begun, time.time() - self.start, is_good))
@@ -192,8 +224,7 @@ def run(episode: Episode) -> dict[str, Any]:
     server, origin = start_server(str(Path(__file__).with_name("outage_server.py")), str(episode.rate))
     try:
         load = _Load(episode, origin)
-        command = TROUBLES[episode.trouble].command
-        commands = ((episode.before, command), (episode.before + episode.lasts, "well"))
+        commands = ALL[episode.trouble]._replace(lasts=episode.lasts).commands(episode.before)
         threading.Thread(target=_command, args=(server.stdin, time.time(), commands), daemon=True).start()
         load.run(times)
         done, begun = list(load.done), dict(load.begun)

@@ -86,15 +86,17 @@ class _Client:
             world.loop.at(now + wait, self._try, began, state, attempts, asked)
         else:
             world.attempts.append(now - world.warm_up)
-            kind, at = world.server.answer(now - world.warm_up, world.random)
+            world.server.began = began
+            kind, at, hint = world.server.answer(now - world.warm_up, world.random)
             took = at + world.warm_up - now
             allowed = self.policy.allowed(state, world.timeout)
             if took > allowed:
-                kind, took = "timeout", allowed
-            world.loop.at(now + took, self._answered, began, state, attempts + 1, now, kind)
+                kind, took, hint = "timeout", allowed, 0.0
+            world.loop.at(now + took, self._answered, began, state, attempts + 1, now, kind, hint)
 
-    def _answered(self, began: float, state: object, attempts: int, sent: float, kind: str) -> None:
+    def _answered(self, began: float, state: object, attempts: int, sent: float, kind: str, hint: float) -> None:
         now = self.world.loop.clock.time
+        self.policy.hint = hint
         if kind == "ok":
             self.policy.succeeded(state, now - sent)
             self._done(began, True, attempts)

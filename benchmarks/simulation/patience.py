@@ -8,6 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from requests_smithy_retry import ExponentialRetryBackoffStrategy
+from requests_smithy_retry.pacing.gate import AT_ONCE
+from requests_smithy_retry.pacing.pace import Pace
 from requests_smithy_retry.quotas.line import Failure, Go, Refused, Terms, Wait, Waiter
 from requests_smithy_retry.quotas.patient import PatientQuota
 
@@ -44,6 +46,8 @@ class Patient(Policy):
         self.terms = Terms(MOST_ATTEMPTS, patience)
         self.deadline = deadline
         self.timeout = timeout
+        self.pace: Pace | None = None
+        self.held = 0
         self.backoff = {
             kind: ExponentialRetryBackoffStrategy(backoff_scale_value=base, max_backoff=20, random=random.random)
             for kind, base in (("throttled", 1.0), ("error", 0.05))
@@ -52,6 +56,19 @@ class Patient(Policy):
     def begin(self) -> tuple[Standing, int]:
         return self.quota.begin(), 0
 
+    def permit(self, state: tuple[Standing, int], waited: float) -> float | None:  # noqa: ARG002
+        """Hold it back while the server has said that it would refuse, as the gate does."""
+        if self.pace is None:
+            return 0.0
+        now = self.clock.now()
+        due = self.pace.due(now, self.held)
+        if due - now < AT_ONCE:
+            self.held = max(0, self.held - bool(waited))
+            self.pace.sent(now, due)
+            return 0.0
+        self.held += not waited
+        return due - now
+
     def allowed(self, state: tuple[Standing, int], timeout: float) -> float:
         deadline = self._terms(state[0]).deadline
         return timeout if deadline is None else min(timeout, deadline - self.clock.now())
@@ -59,13 +76,17 @@ class Patient(Policy):
     def failed(self, state: tuple[Standing, int], kind: str) -> tuple[float, Any] | Parked | None:
         standing, retries = state
         throttled = kind == "throttled"
+        if throttled and self.hint:
+            self.pace = self.pace or Pace(self.clock.now())
+            self.pace.throttled(self.hint, self.clock.now(), "Retry-After")
         delay = self.backoff["throttled" if throttled else "error"].compute_next_backoff_delay(retries + 1)
+        delay = max(delay, self.hint)
         terms = self._terms(standing)
         if terms.deadline is not None and self.clock.now() + delay >= terms.deadline:
             return None
         parked = Parked(lambda: self._seen(self.quota.look(waiter), retries))
         waiter: Any = self.quota.judge(
-            standing, terms, Failure(delay=delay, throttled=throttled), wake=lambda: parked.changed()
+            standing, terms, Failure(delay=delay, hint=self.hint, throttled=throttled), wake=lambda: parked.changed()
         )
         if isinstance(waiter, Waiter):
             entered = self.quota.enter(waiter)

@@ -29,7 +29,7 @@ class Failure(Exception):
     """The error of a failed attempt, as code would raise it: without any HTTP."""
 
     is_retry_safe = True
-    retry_after = None
+    retry_after: float | None = None
 
     def __init__(self, kind: str) -> None:
         super().__init__(kind)
@@ -59,6 +59,9 @@ class Policy:
     :param clock: virtual.
     :param random: of this client alone.
     """
+
+    hint = 0.0
+    """Seconds that the server asked for in the answer that is judged."""
 
     def __init__(self, clock: Clock, random: Random) -> None:
         self.clock = clock
@@ -102,7 +105,7 @@ class Urllib3(Policy):
                 state = state.increment("GET", "/", response=_response(429 if kind == "throttled" else 503))
         except MaxRetryError:
             return None
-        return state.get_backoff_time(), state
+        return self.hint or state.get_backoff_time(), state
 
 
 def _response(status: int) -> Any:
@@ -136,6 +139,7 @@ class Smithy(Policy):
     def failed(self, state: Any, kind: str) -> tuple[float, Any] | None:
         try:
             error = Refused(kind) if kind == "refused" else Failure(kind)
+            error.retry_after = self.hint or None
             token = self.strategy.refresh_retry_token_for_retry(token_to_renew=state, error=error)
         except RetryError:
             return None

@@ -17,10 +17,14 @@ LATENCY = 0.02
 
 
 class Answer(NamedTuple):
-    """The end of an attempt: ``ok``, ``error``, ``throttled`` or ``refused``, and its time; NEVER: no answer."""
+    """The end of an attempt: ``ok``, ``error``, ``throttled`` or ``refused``, and its time; NEVER: no answer.
+
+    :param hint: seconds that the server asks to wait.
+    """
 
     kind: str
     at: float
+    hint: float = 0.0
 
 
 class Server(Protocol):

@@ -108,7 +108,8 @@ def log_end(method: str | None, url: str | None, history: RetryHistory, number: 
         said: tuple[object, ...] = method, safe_url(url), history.sentence
         message = "%s %s: %s"
         if number == 1:
-            message, said = DOWN, (display_scope(history.scope or ""), *said)
+            service = display_scope(history.scope or "")
+            message, said, extra["retry_scope"] = DOWN, (service, *said), service
         logger.log(level, message, *said, extra=extra)
 
 

@@ -28,12 +28,12 @@ MOVES = 0.25
 """The part of a window by which its reset must move on, in small steps, to show that the window is not fixed."""
 EVEN = 0.05
 """The part of a steadily refilled limit that is kept in hand."""
-FASTEST, SLOWEST = 2.0, 0.25
+FASTEST, SLOWEST = 2.0, 0.5
 """The most and the least, as parts of the usual rate, that go where more or less than that is left."""
-FAIR = 0.01
-"""Added to each share, so that those of several processes become equal in time."""
-SLIDING_FAIR = 0.03
-"""The same for a sliding window, in which who is behind hears too seldom to catch up."""
+KEPT, FAIR = 0.8, 0.03
+"""The part of its share that a process keeps, and what it gets in addition: so shares become equal in time."""
+SLIDING_FAIR = 0.01
+"""What it gets in a sliding window, where all that comes back is used at once."""
 MOST_WINDOWS = 8
 """Limits of one scope that are kept."""
 BACK = 2.0, 0.1
@@ -108,8 +108,8 @@ class Window:
             used, self._moved = self.limit - remaining, 0.0
         else:
             # Where the reset moves with the time, some came back meanwhile: a sliding window, or a bucket.
-            used = self._seen - remaining + self.limit * further / length
-            self._moved += further
+            used = max(heard, self._seen - remaining + self.limit * further / length)
+            self._moved += further if remaining - self._seen <= STEP * self.limit else length
         self._seen, self._reset = remaining, ends - now
         self._own = kept * self._own + heard
         self._spent = kept * self._spent + used
@@ -120,7 +120,7 @@ class Window:
         if self.slides:
             # While anybody waits, all that comes back is used: the whole is known.
             return min(1.0, self._own * math.log(1 / MEMORY) / self.limit + SLIDING_FAIR)
-        return min(1.0, self._own / self._spent + FAIR) if self._spent > self._own else 1.0
+        return min(1.0, KEPT * self._own / self._spent + FAIR) if self._spent > self._own else 1.0
 
     @property
     def slides(self) -> bool:

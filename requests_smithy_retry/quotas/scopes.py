@@ -85,16 +85,19 @@ class ScopeTable(Generic[T]):
     @contextmanager
     def use(self, scope: str | None) -> Iterator[T]:
         """The item of a scope, which is not given up inside the block."""
-        with self._lock:
-            item = self._get(scope)
-            self._pins[scope] = self._pins.get(scope, 0) + 1
+        is_pinned = False
         try:
+            with self._lock:
+                item = self._get(scope)
+                # One step: a signal's handler may raise between two.
+                is_pinned, self._pins[scope] = True, self._pins.get(scope, 0) + 1
             yield item
         finally:
-            with self._lock:
-                left = self._pins.pop(scope, 0) - 1
-                if left > 0:
-                    self._pins[scope] = left
+            if is_pinned:
+                with self._lock:
+                    left = self._pins.pop(scope, 0) - 1
+                    if left > 0:
+                        self._pins[scope] = left
 
     def renew_lock(self) -> None:
         """Make the lock anew, after a fork: no thread that uses an item is in the child."""
@@ -117,18 +120,18 @@ class ScopeTable(Generic[T]):
         return self._overflow
 
     def _get(self, scope: str | None) -> T:
-        # Taken out and put in again: the dict's order is the order of use.
-        item = self._items.pop(scope, None)
         now = self._clock.now()
-        if item is None:
+        if scope in self._items:
+            # Taken out and put in again, in one step: the dict's order is the order of use.
+            item = self._items[scope] = self._items.pop(scope)
+        else:
             self._forget_overflow(now)
             if len(self._items) >= self._limit and not self._evict_one(now):
                 self._overflow_touched = now
                 if self._overflow is None:
                     self._overflow = self._new(OVERFLOW)
                 return self._overflow
-            item = self._new(NO_SCOPE if scope is None else scope)
-        self._items[scope] = item
+            item = self._items[scope] = self._new(NO_SCOPE if scope is None else scope)
         self._touched[scope] = now
         return item
 

@@ -364,6 +364,14 @@ class Operation:
         """Return True if ``raise_on_status``, where it is set, has the caller get an exception with the response."""
         return made.response is not None and is_raised(made.response, stop.reason, self.config.retry_status_codes)
 
+    def abandon(self) -> None:
+        """Take note that it is over, by any exception: its tokens will not come back, and others may wait for them.
+
+        Where it was over before, this changes nothing. The exception may be kept, and so may its traceback's frames.
+        """
+        if isinstance(self.token, StandardRetryToken) and self.token.standing.loan is not None:
+            self.token.standing.loan.write_off()
+
     def never_sent(self, stop: Stop) -> Exception:
         """Return the exception for an operation that was refused permission to send before it had any outcome."""
         return not_sent_error(self.request, self._history(stop))

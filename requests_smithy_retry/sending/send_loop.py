@@ -93,33 +93,39 @@ class SendLoop(HTTPAdapter):
         if self._in_full or request.body.__class__ not in SIMPLE_BODIES or current_options.get() is not None:
             return self._send_in_full(request, stream, timeout, verify=verify, cert=cert, proxies=proxies)
         # Nearly every send is one attempt that goes well: it needs neither a token nor an operation.
-        response = None
+        response = first = None
         error: Exception | None
         started = self.clock.now()
         this_thread.connecting = None
         try:
-            response = super().send(request, stream=stream, timeout=timeout, verify=verify, cert=cert, proxies=proxies)
-            if response.status_code < 400:
-                if not stream and is_plain(response.headers._store) and request.hooks == NO_HOOKS:
-                    response.content  # noqa: B018
-                else:
-                    how = {"timeout": timeout, "verify": verify, "cert": cert, "proxies": proxies}
-                    receive(self, response, request, None, preload=not stream, **how)
-        except Exception as caught:
-            how = {"timeout": timeout, "verify": verify, "cert": cert, "proxies": proxies}
-            error = unless_of_odd_headers(caught, self, response, request, None, preload=not stream, **how)
+            try:
+                response = super().send(
+                    request, stream=stream, timeout=timeout, verify=verify, cert=cert, proxies=proxies
+                )
+                if response.status_code < 400:
+                    if not stream and is_plain(response.headers._store) and request.hooks == NO_HOOKS:
+                        response.content  # noqa: B018
+                    else:
+                        how = {"timeout": timeout, "verify": verify, "cert": cert, "proxies": proxies}
+                        receive(self, response, request, None, preload=not stream, **how)
+            except Exception as caught:
+                how = {"timeout": timeout, "verify": verify, "cert": cert, "proxies": proxies}
+                error = unless_of_odd_headers(caught, self, response, request, None, preload=not stream, **how)
+            else:
+                if response.status_code < 400:
+                    return self._first_try(request, response, started, timeout)
+                error = None
+            first = Attempt(started, response, error)
+            response = error = None
+            return self._retry(
+                self._operation(request, stream, None, first), first, timeout, verify=verify, cert=cert, proxies=proxies
+            )
         except BaseException:
-            drop(response)
+            # An interruption may come between any two steps. What was handed over or let go is not touched.
+            drop(response, first)
             raise
-        else:
-            if response.status_code < 400:
-                return self._first_try(request, response, started, timeout)
-            error = None
-        first = Attempt(started, response, error)
-        del response, error
-        return self._retry(
-            self._operation(request, stream, None, first), first, timeout, verify=verify, cert=cert, proxies=proxies
-        )
+        finally:
+            del response, first
 
     def _send_in_full(self, request: PreparedRequest, stream: bool, timeout: Any, **how: Any) -> Response:
         """Send in the unusual cases: options in force, limits, listeners, or a body to watch."""
@@ -140,7 +146,7 @@ class SendLoop(HTTPAdapter):
         self, request: PreparedRequest, stream: bool, timeout: Any, options: OperationOptions | None, **how: Any
     ) -> Response:
         """Send within time limits, and tell listeners; the first attempt needs no operation unless it fails."""
-        config, made = self.retry_config, None
+        config, made = self.retry_config, Attempt(0.0)
         response: Response | None = None
         timeout = config.timeout if timeout is None else timeout
         preload = not stream and config.preload_content
@@ -149,7 +155,7 @@ class SendLoop(HTTPAdapter):
         outer = this_thread.deadline
         try:
             to_send = request if observed is None else observed.begin_first()
-            made = self._attempt(to_send, stream, timeout, preload, options, limits, observed, **how)
+            self._attempt(made, to_send, stream, timeout, preload, options, limits, observed, **how)
             response = made.response
             if made.error is None and response is not None and response.status_code < 400:
                 if limits is not None and not preload:
@@ -162,6 +168,9 @@ class SendLoop(HTTPAdapter):
             return self._retry(
                 self._operation(request, stream, options, made, observed, limits, gate_wait), made, timeout, **how
             )
+        except BaseException:
+            made.close()  # unless it was let go or handed over
+            raise
         finally:
             this_thread.deadline = outer
             # An error's traceback refers to this frame; a response in it would keep the idle connections of its pool.
@@ -195,7 +204,9 @@ class SendLoop(HTTPAdapter):
             while True:
                 if made is None:
                     request, observed = operation.begin_attempt(), operation.observed
-                    made = self._attempt(
+                    made = Attempt(0.0)
+                    self._attempt(
+                        made,
                         request,
                         operation.stream,
                         timeout,
@@ -207,13 +218,14 @@ class SendLoop(HTTPAdapter):
                         **how,
                     )
                 decision = self._settle(operation, made)
-                self._sleep(decision.wait)
+                self._sleep(operation.limits.at_most(decision.wait))
                 stop = decision if isinstance(decision, Stop) else self._wait_for_permit(operation)
                 if stop is not None:
                     return hand_over(operation, made, stop)
                 made.forget()
                 made = None
         except BaseException:
+            operation.abandon()
             if made is not None:
                 made.close()  # unless it was handed over
             raise
@@ -289,6 +301,7 @@ class SendLoop(HTTPAdapter):
 
     def _attempt(
         self,
+        made: Attempt,
         request: PreparedRequest,
         stream: bool,
         timeout: Any,
@@ -298,9 +311,12 @@ class SendLoop(HTTPAdapter):
         observed: ObservedOperation | None,
         rest: Rest | InHand | None = None,
         **how: Any,
-    ) -> Attempt:
-        """Send once, and read the body if it is wanted: a cut one is this attempt's failure."""
-        made = Attempt(self.clock.now())
+    ) -> None:
+        """Send once, and read the body if it is wanted: a cut one is this attempt's failure.
+
+        :param made: the attempt. It is the caller's from the beginning, who closes it after an interruption.
+        """
+        made.started = self.clock.now()
         this_thread.connecting = None
         try:
             allowed = timeout if limits is None else limits.begin(timeout)
@@ -320,8 +336,7 @@ class SendLoop(HTTPAdapter):
             break_off(made, stopped, limits, observed)
             raise
         finally:
-            del observed, rest  # an error's traceback refers to this frame
-        return made
+            del observed, rest, made  # an error's traceback refers to this frame
 
     def _take(
         self,
@@ -483,10 +498,12 @@ def is_within_send(adapter: SendLoop, frame: FrameType | None) -> bool:
     return False
 
 
-def drop(response: Response | None) -> None:
+def drop(response: Response | None, made: Attempt | None) -> None:
     """Clean up after a first attempt that was interrupted."""
     this_thread.connecting = False
-    if response is not None:
+    if made is not None:
+        made.close()
+    elif response is not None:
         response.close()
 
 
@@ -505,9 +522,9 @@ def break_off(
 def hand_over(operation: Operation, last: Attempt, stop: Stop) -> Response:
     """Return the last attempt's own response, or raise its own exception."""
     error, response = operation.finish(last, stop), last.response
-    last.forget()
     context = None if error is None else error.__context__
     try:
+        last.forget()  # as late as possible: until then an interruption closes it
         if error is not None:
             raise error
         assert response is not None

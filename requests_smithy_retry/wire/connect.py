@@ -46,12 +46,14 @@ class Connect:
     :param memory: remembers which addresses failed.
     """
 
-    __slots__ = ("_connection", "_memory", "_send", "peer")
+    __slots__ = ("_connection", "_made", "_memory", "_send", "peer")
 
     def __init__(self, connection: HTTPConnection, memory: AddressMemory) -> None:
         self._connection = weakref.ref(connection)
         self._memory = memory
         self._send: Sending | None = None
+        self._made: Any = None
+        """A socket that is not the connection's yet."""
         self.peer: Peer | None = None
         """The far end; None if it is not connected yet, or not by us."""
 
@@ -70,7 +72,12 @@ class Connect:
             connection._new_conn = self._open
             try:
                 type(connection).connect(connection)
+            except BaseException:
+                if self._made is not None:
+                    self._made.close()  # an interruption may come before the connection has it
+                raise
             finally:
+                self._made = None
                 del connection._new_conn
         if is_first:
             this_thread.connecting = self.peer or False
@@ -123,7 +130,7 @@ class Connect:
         family, _, proto, _, sockaddr = info
         connection.response_class, sock = RESPONSE_CLASS, None
         try:
-            sock = open_socket(family, proto, sockaddr, this_thread.seconds(how.timeout), how)
+            sock = self._made = open_socket(family, proto, sockaddr, this_thread.seconds(how.timeout), how)
         finally:
             origin, name, memory = f"{connection._dns_host}:{connection.port}", address_text(sockaddr), self._memory
             self.peer = _peer(Peer, (memory, origin, name, (name,), memory.clock.now()))
@@ -138,7 +145,8 @@ class Connect:
             memory.begin_probe(origin, ahead[0].name)
         race = Race(ahead, how)
         try:
-            sock, (name, *_) = race.run()
+            self._made, (name, *_) = race.run()
+            sock = self._made
             self.peer = _peer(Peer, (memory, origin, name, names, memory.clock.now()))
         finally:
             if race.failed:

@@ -38,6 +38,7 @@ class KeptConnections:
         self.mutex: Any = threading.Lock()  # by the name that it has in the standard library
         self._put_back = threading.Condition(self.mutex)
         self._waiters = 0
+        self._interrupted = 0
         self.qsize: Callable[[], int] = self._kept.__len__
 
     @property
@@ -67,6 +68,9 @@ class KeptConnections:
         :raises queue.Full: if there is no room.
         """
         with self.mutex:
+            if connection is None and self._interrupted:
+                self._interrupted -= 1
+                return
             if 0 < self.maxsize <= len(self._kept):
                 raise queue.Full
             # One step: a signal's handler may raise between two.
@@ -94,6 +98,9 @@ class KeptConnections:
         self._waiters += 1
         try:
             return self._put_back.wait_for(lambda: self._kept, timeout)  # type: ignore[return-value]
+        except BaseException:
+            self._interrupted += 1  # urllib3 gives back a place all the same
+            raise
         finally:
             self._waiters -= 1
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool
-from urllib3.exceptions import EmptyPoolError
+from urllib3.exceptions import EmptyPoolError, PoolError
 
 from ..clock import SYSTEM_CLOCK, Clock, SystemClock
 from . import state
@@ -92,15 +92,21 @@ class CheckedGet:
     def __call__(self, timeout: float | None = None) -> Any:
         """Return a connection, which connects again if it was closed."""
         pool: Any = self._pool()
-        connection = type(pool)._get_conn(pool, timeout)
-        if is_in_disgrace(connection):
-            connection.close()
-            if not connection.auto_open:  # one through a proxy's tunnel, in urllib3 1.26
-                connection = pool._new_conn()
-        if self._memory.is_empty:
-            pool.__dict__.pop("_get_conn", None)
-            if not self._memory.is_empty:  # another thread's failure, just now
-                pool.check_kept_connections(self._memory)
+        connection = None
+        try:
+            connection = type(pool)._get_conn(pool, timeout)
+            if is_in_disgrace(connection):
+                connection.close()
+                if not connection.auto_open:  # one through a proxy's tunnel, in urllib3 1.26
+                    connection = pool._new_conn()
+            if self._memory.is_empty:
+                pool.__dict__.pop("_get_conn", None)
+                if not self._memory.is_empty:  # another thread's failure, just now
+                    pool.check_kept_connections(self._memory)
+        except BaseException:
+            if connection is not None:
+                connection.close()  # after an interruption urllib3 does not know of it
+            raise
         return connection
 
 
@@ -138,6 +144,13 @@ class WaitingPool(PreparingPool):
         except TimeoutError:
             raise EmptyPoolError(self, "no connection was free before the deadline") from None
         return super()._get_conn(timeout)
+
+    def _put_conn(self, conn: Any) -> None:
+        try:
+            super()._put_conn(conn)
+        except PoolError:
+            # An interruption left a place too many. urllib3 closed the connection; its request went well.
+            pass
 
 
 def preparing(

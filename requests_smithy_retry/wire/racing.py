@@ -98,13 +98,15 @@ def open_socket(family: int, proto: int, sockaddr: Any, seconds: float | None, h
 
     :param seconds: how long to wait for the connection; None for no limit.
     """
-    sock = socket.socket(family, socket.SOCK_STREAM, proto)
+    sock: Any = None
     try:
+        sock = socket.socket(family, socket.SOCK_STREAM, proto)
         _connect(sock, sockaddr, seconds, how)
+        return sock
     except BaseException:
-        sock.close()
+        if sock is not None:
+            sock.close()
         raise
-    return sock
 
 
 def _connect(sock: Any, sockaddr: Any, seconds: float | None, how: How) -> None:

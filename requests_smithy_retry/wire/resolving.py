@@ -95,23 +95,39 @@ class Lookups:
 
     def _join(self, question: Question, seconds_left: Callable[[], float | None]) -> Lookup:
         """Wait for the question as one of those that do; ask it if nobody does."""
-        while True:
-            with self._lock:
-                lookup = self._running.get(question)
-                is_new = lookup is None and len(self._running) < self._most
-                if is_new:
-                    lookup = self._running[question] = Lookup()
-                if lookup is not None:
-                    lookup.waiters += 1
-                    break
-                if not any(other.waiters for other in self._running.values()):
-                    raise Stuck(", ".join(sorted({other.host for other in self._running})))
-                turn = threading.Event()
-                self._line.append(turn)
-            _wait(turn, seconds_left)
-        if is_new:
-            self._start(question, lookup)
-        return lookup
+        joined, is_new = None, False
+        try:
+            while True:
+                with self._lock:
+                    lookup = self._running.get(question)
+                    is_new = lookup is None and len(self._running) < self._most
+                    if is_new:
+                        lookup = self._running[question] = Lookup()
+                    if lookup is not None:
+                        joined, lookup.waiters = lookup, lookup.waiters + 1
+                        break
+                    if not any(other.waiters for other in self._running.values()):
+                        raise Stuck(", ".join(sorted({other.host for other in self._running})))
+                    turn = threading.Event()
+                    self._line.append(turn)
+                _wait(turn, seconds_left)
+            if is_new:
+                self._start(question, lookup)
+            return lookup
+        except BaseException:
+            # After an interruption nobody asks this question, so nobody else may wait for its answer.
+            if is_new:
+                self._give_up(question)
+            if joined is not None:
+                self._leave(joined)
+            raise
+
+    def _give_up(self, question: Question) -> None:
+        with self._lock:
+            lookup = self._running.pop(question, None)
+        if lookup is not None:
+            lookup.error = socket.gaierror(socket.EAI_AGAIN, "the look-up was interrupted")
+            lookup.done.set()
 
     def _start(self, question: Question, lookup: Lookup) -> None:
         context = contextvars.copy_context()

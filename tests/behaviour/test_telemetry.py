@@ -74,7 +74,7 @@ def test_run_shows_each_retry(tmp_path: Path, how: str) -> None:
     assert 1 == said.count("requests_smithy_retry: retry 1 of GET http://127.0.0.1")
 
 
-@pytest.mark.parametrize("how", ["here", "fork"])
+@pytest.mark.parametrize("how", ["here", "fork", "spawn"])
 def test_opentelemetry_instrument_shows_each_retry(tmp_path: Path, how: str) -> None:
     """No variable is needed: the instrumentor is found by its entry point."""
     command = str(Path(sys.executable).with_name("opentelemetry-instrument"))

@@ -28,9 +28,8 @@ class Sent:
     :param keyed: it carries an idempotency key.
     :param where: the place in the client's code that sent it.
     :param asked: it reached the service, which may have refused it, as a recording does for want of another answer.
-    :param applied: the service acted on it.
     :param struck: it met the fault.
-    :param is_well: its answer says that it did.
+    :param is_well: the service acted on it, going by the status of its answer.
     :param answer: the service's answer.
     """
 
@@ -40,7 +39,6 @@ class Sent:
     where: str
     struck: bool
     asked: bool = False
-    applied: bool = False
     is_well: bool = False
     answer: Response | None = None
 

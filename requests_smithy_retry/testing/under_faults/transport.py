@@ -109,7 +109,7 @@ def asked(service: Service, request: PreparedRequest, sent: Sent) -> Response:
         _here.is_below = False
         if position is not None and sent.struck:
             body.seek(position)
-    sent.applied, sent.is_well, sent.answer = True, response.status_code < 400, response
+    sent.is_well, sent.answer = response.status_code < 400, response
     return response
 
 

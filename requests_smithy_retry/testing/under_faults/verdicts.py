@@ -60,7 +60,7 @@ def _what(plain: Run, run: Run, sent: Sent, fault: SendFault, before: Sent) -> s
     """Compare two runs, in which the same request may have different URLs: ``before`` is what ``sent`` was."""
     ending = run.clock.ending
     is_unsafe = sent.method in UNSAFE_METHODS and not sent.keyed
-    if is_unsafe and sent.applied and run.asked(sent) > plain.asked(before):
+    if is_unsafe and sent.is_well and run.asked(sent) > plain.asked(before):
         return TWICE
     if ending is not None:
         return HANG if isinstance(ending, Endless) else STUCK if isinstance(ending, Stuck) else NO_BOUND

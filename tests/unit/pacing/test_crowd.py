@@ -189,21 +189,21 @@ class Crowd:
         (FixedWindow, 1, 1, 0.0, 0.97, 0.1),
         (FixedWindow, 1, 16, 0.01, 0.97, 0.6),
         (FixedWindow, 4, 4, 0.01, 0.97, 0.6),
-        (FixedWindow, 8, 16, 0.01, 0.97, 2.2),
+        (FixedWindow, 8, 16, 0.01, 0.97, 2.3),
         (SlidingWindow, 1, 1, 0.0, 0.9, 0.1),
         (SlidingWindow, 1, 16, 0.01, 0.9, 0.7),
-        (SlidingWindow, 4, 4, 0.04, 0.9, 0.7),
-        (SlidingWindow, 8, 16, 0.15, 0.9, 6.0),
-        (Bucket, 1, 1, 0.0, 0.97, 0.1),
+        (SlidingWindow, 4, 4, 0.01, 0.9, 0.6),
+        (SlidingWindow, 8, 16, 0.03, 0.9, 3.0),
+        (Bucket, 1, 1, 0.0, 0.97, 0.15),
         (Bucket, 1, 16, 0.01, 0.97, 0.6),
         (Bucket, 4, 4, 0.01, 0.97, 0.6),
-        (Bucket, 8, 16, 0.01, 0.97, 3.0),
+        (Bucket, 8, 16, 0.01, 0.97, 2.0),
     ],
 )
 def test_a_crowd_is_hardly_ever_refused_and_uses_what_is_allowed(
     server: Any, processes: int, threads: int, refused: float, used: float, p99: float
 ) -> None:
-    """From the second window on; 128 threads wait for more than a window on average, because only 100 are allowed."""
+    """From the second window on. 128 threads wait for the rest of the first window, and then for 1.28 windows."""
     found = Crowd(server(), processes, threads, 12.0).run()
     assert found["refused"] <= refused, found
     assert found["used"] >= used, found
@@ -211,6 +211,7 @@ def test_a_crowd_is_hardly_ever_refused_and_uses_what_is_allowed(
 
 
 def test_processes_have_much_the_same() -> None:
-    """Each at least half of its share."""
-    assert Crowd(FixedWindow(), 8, 16, 12.0).run()["least"] > 0.5
-    assert Crowd(Bucket(), 4, 4, 12.0).run()["least"] > 0.5
+    """Each at least six tenths of its share."""
+    assert Crowd(FixedWindow(), 8, 16, 12.0).run()["least"] > 0.8
+    assert Crowd(SlidingWindow(), 8, 16, 12.0).run()["least"] > 0.6
+    assert Crowd(Bucket(), 4, 4, 12.0).run()["least"] > 0.9

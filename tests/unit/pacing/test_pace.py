@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from requests_smithy_retry.pacing.announced import Announced
-from requests_smithy_retry.pacing.pace import ALWAYS, MOST_WINDOWS, Pace
+from requests_smithy_retry.pacing.pace import ALWAYS, MOST_WINDOWS, Pace, Window
 
 
 def told(remaining: float | None, reset: float | None, limit: float = 100, source: str = "a") -> list[Announced]:
@@ -271,3 +271,14 @@ def test_nothing_is_due_later_than_the_server_said(steps: list[tuple[float, list
         window = max([window.length for window in pace._windows.values()], default=0.0)
         assert due <= max(now, latest) + window + 1e-6
         pace.relax(now)
+
+
+def test_what_comes_back_before_the_reset_tells_a_sliding_window() -> None:
+    """In a window of the clock nothing does; what others used is not forgotten over it."""
+    window = Window(Announced(99, 1.0, 100, 1.0, "a"), 0.0)
+    window.hear(Announced(0, 0.99, 100, 1.0, "a"), 0.01, 12)
+    before = window.share
+    window.hear(Announced(78, 0.01, 100, 1.0, "a"), 1.0)
+    assert window.slides
+    assert window._spent >= window._own > 0
+    assert before < 0.2 > window.share

@@ -1,0 +1,146 @@
+"""Explore the send loop: random runs of the real adapter in a simulated world.
+
+    python -m benchmarks.explore --operations 1000000 --seed 7 [--shallow 0.5] [--run N] [--json FILE]
+
+Prints what the runs met and how many operations a second that were. A run that violates an invariant is shrunk and
+printed as a test; exit status 1. ``--run N`` repeats one run of a seed. ``--sweep 1`` breaks answers at each byte and
+interrupts operations at each statement, which is a fixed set. ``--replay`` runs plans from the standard input.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+
+from . import loop
+from .plans import Op, Plan, Try, draw
+from .shrink import as_test, shrunk
+
+HELD = 40
+"""Runs between two collections of garbage."""
+
+
+def drawn(seed: str, shallow: float) -> Iterator[tuple[str, Plan]]:
+    """Yield the runs of a seed, each with its name.
+
+    :param shallow: the part of the runs without urllib3.
+    """
+    number = 0
+    while True:
+        random = Random(f"{seed}/{number}")
+        yield f"--seed {seed} --run {number}", draw(random, shallow=random.random() < shallow)
+        number += 1
+
+
+ANSWERS = (
+    Try(),
+    Try(framing="chunked"),
+    Try(framing="close", coding="gzip"),
+    Try(coding="gzip", digest="right", interim=1),
+    Try(status=503, headers=(("Retry-After", "1"),)),
+    Try(status=429, framing="chunked"),
+)
+SCRIPTS: tuple[tuple[Try, ...], ...] = (
+    (),
+    (Try(status=503),),
+    (Try(status=404),),
+    (Try(status=429, size=700, framing="chunked"),),
+    (Try(fault="reset"),),
+    (Try(fault="end", at=190),),
+    (Try(connect="lost"),),
+)
+SETTINGS: tuple[tuple[tuple[str, object], ...], ...] = (
+    (),
+    (("operation_timeout", 10.0), ("pool_block", True), ("pool_maxsize", 1)),
+    (("mode", "adaptive"), ("listeners", "heard"), ("quota", "bucket")),
+)
+
+
+def swept(every: int = 1) -> Iterator[tuple[str, Plan]]:
+    """Yield the fixed set: answers broken at each byte, operations interrupted at each statement.
+
+    :param every: how many bytes or statements to go on.
+    """
+    for answer in ANSWERS:
+        for at in range(0, 330, every):
+            for fault in ("end", "reset", "stall"):
+                met = loop.replace(answer, fault=fault, at=at, seconds=40.0)
+                ops = (Op(tries=(met,)), Op(method="POST", body="bytes", length=60, tries=(met,)))
+                yield f"--sweep: {met}", Plan(ops=ops)
+    for number, script in enumerate(SCRIPTS):
+        for options in SETTINGS:
+            for kind in ("stop", "limit")[: 2 - bool(number)]:
+                step = 0
+                while True:
+                    step += every
+                    plan = Plan(ops=(Op(tries=script, interrupt=(step, kind)),), options=options)
+                    before = loop.done[f"interrupted: {kind}"]
+                    yield f"--sweep: step {step}", plan
+                    if loop.done[f"interrupted: {kind}"] == before:
+                        break  # it has fewer statements
+
+
+def explore(runs: Iterator[tuple[str, Plan]], operations: int, most: int = 5) -> list[tuple[str, Plan, list[str]]]:
+    """Run until so many operations were made; return what was violated, one violation of each kind."""
+    failed: list[tuple[str, Plan, list[str]]] = []
+    for count, (name, plan) in enumerate(runs):
+        if loop.done["operations"] >= operations:
+            break
+        found = loop.run(plan)
+        if found:
+            failed.append((name, plan, found))
+            if len(failed) >= most:
+                break
+        if count % HELD == 0:
+            gc.collect()
+    return failed
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--operations", type=int, default=10_000)
+    parser.add_argument("--seed", default="7")
+    parser.add_argument("--shallow", type=float, default=0.5, help="the part of the runs without urllib3")
+    parser.add_argument("--run", type=int, help="repeat one run")
+    parser.add_argument("--sweep", type=int, metavar="N", help="the fixed set: each N-th byte and statement")
+    parser.add_argument("--replay", action="store_true")
+    parser.add_argument("--first", action="store_true", help="stop at the first violation, and shrink nothing")
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    if arguments.replay:
+        names = {"Plan": Plan, "Op": Op, "Try": Try}
+        found = [each for line in sys.stdin for each in loop.run(eval(line, {**names, "__builtins__": {}}))]
+        print(json.dumps(found))
+        return bool(found)
+    runs = swept(arguments.sweep) if arguments.sweep else drawn(arguments.seed, arguments.shallow)
+    if arguments.run is not None:
+        runs = (item for number, item in zip(range(arguments.run + 1), runs, strict=False) if number == arguments.run)
+    gc.collect()
+    gc.freeze()
+    began, spent = time.monotonic(), time.process_time()
+    is_bounded = arguments.run is None and not arguments.sweep
+    failed = explore(runs, arguments.operations if is_bounded else sys.maxsize, 1 if arguments.first else 5)
+    seconds, spent = time.monotonic() - began, time.process_time() - spent
+    count = loop.done["operations"]
+    figures = {**loop.done, "seconds": round(seconds, 1), "processor seconds": round(spent, 1), "failed": len(failed)}
+    print(f"{count:,} operations in {seconds:,.0f} s ({spent:,.0f} s of a processor): {count / seconds:,.0f} a second")
+    print(", ".join(f"{name}: {number:,}" for name, number in loop.done.most_common()), flush=True)
+    if arguments.json is not None:
+        arguments.json.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+    for name, plan, found in failed:
+        print(f"\n# {name} violates: {'; '.join(found[:3])}", flush=True)
+        if arguments.first:
+            continue
+        smaller, why = shrunk(plan, loop.run)
+        print(as_test(smaller, why or found, name))
+    return bool(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

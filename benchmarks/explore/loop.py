@@ -1,0 +1,618 @@
+"""One run: the real adapter over the simulated network, and what must be true of it afterwards."""
+
+# ruff: noqa: ARG002 - stand-ins have the parameters of the originals
+
+from __future__ import annotations
+
+import errno
+import gc
+import io
+import os
+import random
+import signal
+import socket
+import sys
+import traceback
+from collections import Counter
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+from . import instrument
+from . import tasks as tasks_module
+from .network import FakeSocket, Link, net, wait_for_read
+from .plans import WELL, Op, Plan, Try
+from .server import Exchange, Server, content, error_content, request_body
+from .tasks import Cancelled, Interrupted, Limit, Stuck, Task, Turns, tasks
+
+if "requests_smithy_retry" not in sys.modules:  # else in a test that only prints plans
+    instrument.install(tasks.step)
+
+import requests
+import urllib3._collections
+import urllib3.connection
+import urllib3.util.connection
+import urllib3.util.timeout
+from requests.adapters import HTTPAdapter
+from requests.hooks import default_hooks
+from requests.structures import CaseInsensitiveDict
+
+from requests_smithy_retry import RetryAdapter, StopReason, TokenBucket, interruptions, retry_history, retry_options
+from requests_smithy_retry.wire import resolving
+from requests_smithy_retry.wire.state import this_thread
+
+from . import fakes, shallow
+
+interruptions.signal = SimpleNamespace(  # type: ignore[attr-defined]
+    valid_signals=lambda: (signal.SIGUSR2,), getsignal=signal.getsignal
+)  # to ask for each of 64 signals takes longer than all the rest
+urllib3._collections.RLock = tasks_module.RLock  # type: ignore[attr-defined]
+for module in (urllib3.connection, urllib3.util.connection):
+    module.wait_for_read = wait_for_read  # type: ignore[attr-defined]
+urllib3.util.timeout.time = fakes.time  # type: ignore[attr-defined]
+
+SLACK = 0.01
+"""Seconds by which a deadline may be missed: the shortest timeouts of sockets."""
+KINDS = {"stop": Interrupted, "limit": Limit, "timeout": TimeoutError, "leap": float}
+NOT_APPLIED = frozenset({401, 408, 425, 429, 529})
+"""Statuses by which a server says that it did not act on a request."""
+BUCKET = 5_000.0
+WAITING = 14.0
+
+done: Counter[str] = Counter()
+"""What was met, over all runs of this process."""
+
+
+class Call:
+    """One operation of a plan as it went."""
+
+    def __init__(self, number: int, op: Op) -> None:
+        self.number = number
+        self.op = op
+        self.began = 0.0
+        self.ended: float | None = None
+        self.exchanges: list[Exchange] = []
+        self.seen: list[tuple[int | None, str]] = []
+        """What plain requests made of each attempt: its status, or the name of its exception."""
+        self.response: Any = None
+        self.error: BaseException | None = None
+        self.body: bytes | None = None
+        self.body_error: BaseException | None = None
+        self.history: Any = None
+        self.was_cancelled = False
+        self.resumed = 0
+        self.leaps = 0.0
+        self.task: Task | None = None
+
+    @property
+    def exchange(self) -> Exchange | None:
+        return self.exchanges[-1] if self.exchanges else None
+
+
+class _Drawn(Turns):
+    def __init__(self, plan: Plan) -> None:
+        self._random = random.Random(plan.seed ^ 0x5EED)
+        self._preempts = plan.preempts
+
+    def next_of(self, ready: list[Task]) -> Task:
+        return ready[int(self._random.random() * len(ready))]
+
+    def steps(self) -> int:
+        return 1 + int(self._random.expovariate(1 / self._preempts)) if self._preempts else tasks_module.NEVER
+
+    def preempt(self, tasks: Any) -> None:
+        if tasks.ready:
+            tasks.give_way()
+
+
+class _Below(HTTPAdapter):
+    """The plain adapter below ours, which counts the attempts."""
+
+    world: World
+
+    def send(self, request: Any, *args: Any, **how: Any) -> Any:
+        call: Call = tasks.current.call  # type: ignore[union-attr]
+        number = len(call.exchanges)
+        call.exchanges.append(Exchange(number + 1, call.op.tries[number] if number < len(call.op.tries) else WELL))
+        try:
+            if self.world.plan.shallow:
+                response = shallow.send(self, request, call, call.exchanges[-1], how["timeout"], self.world.report)
+            else:
+                response = super().send(request, *args, **how)
+        except BaseException as error:
+            call.seen.append((None, type(error).__name__))
+            raise
+        call.seen.append((response.status_code, ""))
+        return response
+
+
+class Adapter(RetryAdapter, _Below):
+    """The real adapter, over that."""
+
+
+class Parts:
+    """A body that can be iterated again; ``is_changing``: with other bytes."""
+
+    def __init__(self, body: bytes, *, is_changing: bool = False) -> None:
+        self._body, self._is_changing, self._times = body, is_changing, 0
+
+    def __iter__(self) -> Iterator[bytes]:
+        body, self._times = self._body, self._times + 1
+        if self._is_changing and self._times > 1:
+            body = bytes(reversed(body)) + b"!"
+        return _parts(body)
+
+
+def _parts(body: bytes) -> Iterator[bytes]:
+    for at in range(0, len(body), 9_000):
+        if at == 9_000:
+            tasks.wait(0.01)
+        yield body[at : at + 9_000]
+
+
+class Heard:
+    """A listener, which waits while it listens."""
+
+    def before_attempt(self, event: Any) -> None:
+        tasks.pause()
+
+    def after_attempt(self, event: Any) -> None:
+        tasks.pause()
+
+
+class World:
+    """One run of a plan."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.found: list[str] = []
+        self.server = Server(self.report)
+        self.calls = [Call(number, op) for number, op in enumerate(plan.ops)]
+        self.bucket: TokenBucket | None = None
+        self.held_before = 0
+
+    def report(self, what: str) -> None:
+        """Take note of a violation."""
+        if what not in self.found:
+            self.found.append(what)
+
+    # What the network asks.
+
+    def resolve(self, host: str, port: int) -> Any:
+        call = self._call()
+        met = call.exchange.met if call is not None and call.exchange is not None else WELL
+        if met.resolve:
+            tasks.wait(met.seconds if met.resolve == "late" else 0.01)
+            if met.resolve == "unknown":
+                raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+        number = int(host[1:].partition(".")[0])
+        count = self.plan.addresses[number] if number < len(self.plan.addresses) else 1
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (f"10.0.{number}.{at}", port)) for at in range(count)]
+
+    def connect(self, sock: FakeSocket, address: Any) -> tuple[float, int]:
+        sock.link = Link(*address)
+        self.server.accept(sock.link)
+        _, _, host, number = map(int, address[0].split("."))
+        if (host, number) in self.plan.dead:
+            return 1000.0, errno.ETIMEDOUT
+        if (host, number) in self.plan.refusing:
+            return 0.0005, errno.ECONNREFUSED
+        call = self._call()
+        met = call.exchange.met if call is not None and call.exchange is not None else WELL
+        if met.connect == "refused":
+            return 0.001, errno.ECONNREFUSED
+        if met.connect == "lost":
+            return met.seconds + 10, errno.ETIMEDOUT
+        return (min(met.seconds, 1.5) if met.connect == "late" else 0.001), 0
+
+    def sending(self, sock: FakeSocket) -> None:
+        call = self._call()
+        assert call is not None
+        assert call.exchange is not None
+        assert sock.link is not None
+        sock.link.stall = call.exchange.met.seconds if call.exchange.met.request == "stall" else 0.0
+        self.server.sending(sock.link, call.exchange)
+
+    def sent(self, sock: FakeSocket, data: bytes) -> None:
+        call = self._call()
+        assert call is not None
+        assert call.exchange is not None
+        assert sock.link is not None
+        self.server.receive(sock.link, data, call.number, call.op, call.exchange)
+
+    def _call(self) -> Call | None:
+        return None if tasks.current is None else tasks.current.call  # type: ignore[attr-defined, no-any-return]
+
+    # The run.
+
+    def adapter(self) -> Adapter:
+        options = dict(self.plan.options)
+        if options.get("quota") == "bucket":
+            options["quota"] = self.bucket = TokenBucket(2 * BUCKET, initial=BUCKET)
+        elif options.get("quota") == "waiting":
+            options["quota"] = TokenBucket(WAITING, on_empty="wait")
+        if "listeners" in options:
+            options["listeners"] = [Heard()]
+        if "on_unauthorized" in options:
+            options["on_unauthorized"] = self._renew
+        return Adapter(trust_env=False, **options)
+
+    def _renew(self, response: Any) -> dict[str, str]:
+        tasks.wait(0.05)
+        return {"Authorization": "new"}
+
+    def run(self) -> list[str]:
+        """Run the plan; return what was violated."""
+        random.seed(self.plan.seed)
+        tasks.begin(_Drawn(self.plan))
+        net.begin()
+        net.world = self
+        resolving._lookups.renew_lock()
+        self.made = self.adapter()
+        self.made.world = self
+        for call in self.calls:
+            self._spawn(call)
+        if self.plan.fork is not None:
+            self._task(self._fork, "fork", None)
+        try:
+            tasks.run()
+            self.examine()
+        except Stuck as stuck:
+            self.report(f"stuck: {stuck}")
+        finally:
+            for task in tasks.all:
+                if not task.is_over:
+                    task.is_over = True
+                    task.greenlet.throw()
+        where = [call.task.where for call in self.calls if call.task is not None and call.task.where]
+        return [f"{what} (interrupted at {', '.join(where)})" for what in self.found] if where else self.found
+
+    def _task(self, function: Any, name: str, call: Call | None) -> Task:
+        task = tasks.spawn(function, name)
+        task.call = call  # type: ignore[attr-defined]
+        return task
+
+    def _spawn(self, call: Call) -> None:
+        task = call.task = self._task(lambda: self._send(call), f"operation {call.number}", call)
+        op = call.op
+        if op.cancel is not None:
+            self._task(lambda: self._cancel(call), f"cancels {call.number}", None)
+        task.leap = op.leap
+
+    def _cancel(self, call: Call) -> None:
+        assert call.op.cancel is not None
+        assert call.task is not None
+        tasks.wait(call.op.start + call.op.cancel)
+        if call.ended is None and not call.task.is_ready:
+            call.was_cancelled = True
+            done["cancelled"] += 1
+            tasks.throw(call.task, Cancelled())
+
+    def _fork(self) -> None:
+        assert self.plan.fork is not None
+        tasks.wait(self.plan.fork)
+        done["forked"] += 1
+        child = os.fork()
+        if child:
+            _, status = os.waitpid(child, 0)
+            if status:
+                self.report("fork: the child found a violation, see above")
+            return
+        try:
+            net.pid = os.getpid()
+            tasks.begin(_Drawn(self.plan))
+            net.open.clear()
+            self.calls = [Call(number, Op(method="GET", host=number % len(self.plan.addresses))) for number in range(4)]
+            if self.plan.dead or self.plan.refusing:
+                self.calls = []
+            self.bucket = None
+            for call in self.calls:
+                self._spawn(call)
+            tasks.run()
+            self.examine()
+            for call in self.calls:
+                if call.error is not None or call.response.status_code != 200:
+                    self.report(f"fork: in the child operation {call.number} ended with {call.error!r}")
+        except BaseException:
+            traceback.print_exc()
+            self.report("fork")
+        if self.found:
+            print("in a forked child:", *self.found, sep="\n", file=sys.stderr, flush=True)
+        os._exit(1 if self.found else 0)
+
+    def _send(self, call: Call) -> None:
+        op, task = call.op, call.task
+        assert task is not None
+        if op.start:
+            tasks.wait(op.start)
+        request, how = self._request(call), {"stream": bool(op.stream), "timeout": op.timeout}
+        options: dict[str, Any] = {}
+        if op.vouched is not None:
+            options["idempotent"] = op.vouched
+        if op.deadline is not None:
+            options["deadline"] = op.deadline
+        if op.interrupt is not None:
+            task.steps = 0
+            task.interrupt = op.interrupt[0], KINDS[op.interrupt[1]]
+            tasks._arm(task)
+        call.began = tasks.now
+        try:
+            if options:
+                with retry_options(**options):
+                    call.response = self.made.send(request, **how)
+            else:
+                call.response = self.made.send(request, **how)
+        except BaseException as error:
+            call.error = error
+        call.ended = tasks.now
+        later, task.interrupt = task.interrupt, None
+        if isinstance(call.error, greenlet_exit):
+            raise call.error
+        target = call.error or call.response
+        call.history = retry_history(target) if not isinstance(target, (Interrupted, Cancelled)) else None
+        call.resumed = len(call.exchanges)
+        if call.response is not None:
+            if op.stream and later is not None:
+                task.interrupt = later
+                tasks._arm(task)
+            self._read(call)
+        left = this_thread.deadline, this_thread.plain, tuple(this_thread.tried)
+        if left != (None, False, ()):
+            self.report(f"left: the thread of operation {call.number} has {left}")
+
+    def _read(self, call: Call) -> None:
+        response, stream = call.response, call.op.stream
+        try:
+            if not stream:
+                call.body = response.content
+            elif stream == "read":
+                call.body = b"".join(response.iter_content(5_000))
+            elif stream == "part":
+                for _ in response.iter_content(10):
+                    break
+        except BaseException as error:
+            call.body_error = error
+        if stream:
+            if call.task is not None:
+                call.task.interrupt = None
+            response.close()
+
+    def _request(self, call: Call) -> requests.PreparedRequest:
+        op, request = call.op, requests.PreparedRequest()
+        request.method, request.url = op.method, f"http://h{op.host}.test/{call.number}"
+        request.headers, request.hooks = CaseInsensitiveDict(), default_hooks()
+        if op.keyed:
+            request.headers["Idempotency-Key"] = f"key-{call.number}"
+        if not op.body:
+            return request
+        body = request_body(call.number, op.length)
+        if op.body in ("bytes", "file"):
+            request.headers["Content-Length"] = str(len(body))
+            request.body = body if op.body == "bytes" else io.BytesIO(body)  # type: ignore[assignment]
+        else:
+            request.headers["Transfer-Encoding"] = "chunked"
+            is_changing = op.body == "changing"
+            request.body = _parts(body) if op.body == "generator" else Parts(body, is_changing=is_changing)  # type: ignore[assignment]
+        return request
+
+    # What must be true.
+
+    def examine(self) -> None:
+        """Examine what is left, and each operation."""
+        for call in self.calls:
+            self._examine_applied(call)
+            self._examine_time(call)
+            self._examine_outcome(call)
+            self._examine_history(call)
+        self._examine_rest()
+        if self.bucket is not None:
+            self._examine_bucket(self.bucket)
+
+    def _examine_applied(self, call: Call) -> None:
+        op = call.op
+        may_repeat = op.method in ("GET", "PUT", "DELETE", "HEAD")
+        is_keyed = op.keyed or dict(self.plan.options).get("idempotency_key")
+        if op.vouched is True or (op.vouched is None and (may_repeat or is_keyed)):
+            return
+        is_strict = dict(self.plan.options).get("strict_methods") and not is_keyed
+        for exchange, (status, _) in zip(call.exchanges[:-1], call.seen, strict=False):
+            later = any(other.written for other in call.exchanges[exchange.number :])
+            throttled = any(name == "x-amzn-errortype" for name, _ in exchange.met.headers) and (status or 0) >= 400
+            limited = status == 403 and exchange.met.headers
+            if is_strict and status != 401:
+                status = None
+            is_safe = status in NOT_APPLIED or ((throttled or limited) and not is_strict)
+            if exchange.written and later and not is_safe:
+                self.report(f"applied twice: {op.method} {call.number}, attempt {exchange.number} got {status}")
+
+    def _examine_time(self, call: Call) -> None:
+        bounds = [dict(self.plan.options).get("operation_timeout"), call.op.deadline]
+        bound = min((bound for bound in bounds if bound is not None), default=None)
+        if bound is None or call.ended is None:
+            return
+        leap = sum(each.op.leap for each in self.calls)
+        took = call.ended - call.began
+        if took > bound + SLACK + leap:
+            self.report(f"late: operation {call.number} took {took:.3f} s of {bound}")
+
+    def _examine_outcome(self, call: Call) -> None:
+        error = call.error
+        if error is None:
+            self._examine_response(call)
+            return
+        if isinstance(error, Cancelled):
+            if not call.was_cancelled:
+                self.report(f"cancelled: operation {call.number}, by nobody")
+        elif isinstance(error, (Interrupted, Limit)) or (call.op.interrupt and call.op.interrupt[1] == "timeout"):
+            if call.op.interrupt is None:
+                self.report(f"interrupted: operation {call.number}, by nobody")
+        elif not isinstance(error, requests.RequestException):
+            self.report(f"raised: operation {call.number} ended with {error!r}")
+        elif call.was_cancelled:
+            self.report(f"swallowed: operation {call.number} was cancelled and ended with {error!r}")
+
+    def _examine_response(self, call: Call) -> None:
+        response, op = call.response, call.op
+        if call.was_cancelled and call.body_error is None and not op.stream:
+            self.report(f"swallowed: operation {call.number} was cancelled and has a response")
+        body, status = call.body, response.status_code
+        if body is None or (self.plan.shallow and op.stream and status >= 400):
+            return  # without a socket it may have been read in part: the page says when
+        last = call.exchanges[-1]
+        if status >= 300:
+            expected = {error_content(call.number, last.number, last.met.size), b""}
+            if op.method != "HEAD":
+                expected = {last.answer[1]} if last.answer else set()
+        else:
+            versions = {exchange.met.version for exchange in call.exchanges if exchange.was_whole or exchange.answer}
+            expected = {content(call.number, version, op.answer) for version in versions}
+            if op.method == "HEAD" or status == 204:
+                expected = {b""}
+        if last.is_wrong and len(call.exchanges) == 1 and not op.stream and status < 300:
+            self.report(f"body: operation {call.number} took one that does not match its digest")
+        if body in expected:
+            return
+        if any(exchange.is_cut for exchange in call.exchanges) and any(whole.startswith(body) for whole in expected):
+            return  # no client can know
+        self.report(f"body: operation {call.number} got {len(body)} bytes that are not its answer: {body[:60]!r}")
+
+    def _examine_history(self, call: Call) -> None:
+        history = call.history
+        if history is None:
+            return
+        rows = history.attempts
+        seen = call.seen[: call.resumed]
+        made = len(rows)
+        if 0 < made - len(seen) <= sum(row.error == "ConnectTimeout" for row in rows):
+            return  # its time was over before it was sent
+        if history.stop_reason is StopReason.NOT_RETRYABLE and call.op.interrupt:
+            return
+        if made != len(seen) and not (call.op.interrupt and call.op.interrupt[1] != "leap"):
+            self.report(f"history: operation {call.number} has {made} attempts, and {len(seen)} were made: {seen}")
+            return
+        for row, (status, _) in zip(rows, seen, strict=False):
+            # A part that goes on with a body is told with the status of the whole.
+            if None not in (row.status, status) and row.status != status and (row.status, status) != (200, 206):
+                self.report(f"history: operation {call.number} has {row.status} where {status} came")
+        for exchange, (status, _) in zip(call.exchanges, seen, strict=False):
+            sent = exchange.answer and exchange.answer[0]
+            if status is not None and sent is not None and status not in (sent, 206):
+                self.report(f"history: operation {call.number} got {status} where {sent} was sent")
+            if status is not None and sent is None:
+                self.report(f"history: operation {call.number} got {status}, which nobody sent")
+
+    def _examine_rest(self) -> None:
+        """Nothing is left: no lock, waiter, permit, connection or thread."""
+        if tasks_module.held[0] != self.held_before:
+            self.report(f"left: {tasks_module.held[0] - self.held_before} locks are held")
+            tasks_module.held[0] = self.held_before
+        kept: set[int] = set()
+        for pool in list(self.made.poolmanager.pools._container.values()):
+            queue = pool.pool.queue
+            if dict(self.plan.options).get("pool_block") and len(queue) != pool.pool.maxsize:
+                self.report(f"left: a pool has {len(queue)} of {pool.pool.maxsize} places")
+            for connection in queue:
+                if connection is not None and connection.sock is not None:
+                    kept.add(connection.sock.fileno())
+        stray = [number for number in net.open if number not in kept]
+        if stray:
+            self.report(f"left: {len(stray)} sockets are open and in no pool")
+        lookups = resolving._lookups
+        if lookups._running or lookups._line:
+            self.report("left: names are looked up for nobody")
+        strategy: Any = self.made.strategy
+        for _, quota in getattr(strategy, "_quotas", ()):
+            self._examine_quota(quota)
+        for name in ("_quotas", "_limiters"):
+            if getattr(getattr(strategy, name, None), "_pins", None):
+                self.report(f"left: {name} has scopes in use")
+        gates = getattr(strategy, "gates", None)
+        for gate in () if gates is None else gates._gates.values():
+            if gate._waiters:
+                self.report("left: somebody waits at a gate")
+        for _, limiter in getattr(strategy, "_limiters", ()):
+            if limiter._resting or limiter._capacity < -1e-9:
+                self.report("left: somebody waits for a permit, or there are fewer than none")
+        is_undisturbed = not any(call.op.interrupt for call in self.calls)
+        if is_undisturbed and getattr(strategy, "busy", None) and not _is_limiting(strategy):
+            self.report(f"left: the strategy believes that {strategy.busy} are busy")
+
+    def _examine_quota(self, quota: Any) -> None:
+        line = getattr(quota, "_line", None)
+        if line is not None and line.waiters:
+            self.report("left: an operation waits in the line")
+        bucket = quota.plain
+        waiting = getattr(bucket, "_line", None)
+        if waiting is not None and waiting._line:
+            self.report("left: an operation waits for tokens")
+        available, most = bucket.available, max(bucket.capacity, 36.0)
+        if not -1e-9 <= available <= most + 1e-9:
+            self.report(f"quota: a bucket holds {available}")
+
+    def _examine_bucket(self, bucket: TokenBucket) -> None:
+        """What retries paid is missing, and what successes gave back is there."""
+        least = most = BUCKET
+        for call in self.calls:
+            low, high = self._balance(call)
+            least, most = least + low, most + high
+        if not least - 1e-6 <= bucket.available <= most + 1e-6:
+            self.report(f"quota: {bucket.available} tokens are left, where {least} to {most} are right")
+
+    def _balance(self, call: Call) -> tuple[float, float]:
+        history = call.history
+        if history is None or call.op.interrupt:  # an interrupted operation may have paid once more, or once less
+            paid = [self._price(call, at) for at in range(len(call.seen))]
+            if call.error is None and len(call.seen) <= 1:
+                return 0.0, 1.0
+            return -sum(paid) - 14.0, max([1.0, *paid])
+        rows = history.attempts
+        prices = [self._price(call, at) for at in range(len(rows) - 1)]
+        if history.stop_reason is StopReason.SUCCESS:
+            if len(rows) == 1:
+                return 1.0, 1.0
+            back = prices[-1] if prices[-1] else 0.0
+            return back - sum(prices), back - sum(prices)
+        return -sum(prices), -sum(prices)
+
+    def _price(self, call: Call, at: int) -> float:
+        """Return what the retry after an attempt costs."""
+        status = call.seen[at][0] if at < len(call.seen) else None
+        met = call.exchanges[at].met if at < len(call.exchanges) else WELL
+        row = call.history.attempts[at] if call.history is not None and at < len(call.history.attempts) else None
+        if row is not None and row.status is None:
+            return 14.0
+        if status == 401 and "on_unauthorized" in dict(self.plan.options):
+            return 0.0
+        throttled = any(name == "x-amzn-errortype" for name, _ in met.headers) and (status or 0) >= 400
+        return 5.0 if status in (429, 529, 403) or throttled else 14.0
+
+
+def _is_limiting(strategy: Any) -> bool:
+    gates, limiters = getattr(strategy, "gates", None), getattr(strategy, "_limiters", None)
+    return bool(gates and gates.shut) or bool(limiters)
+
+
+greenlet_exit = tasks_module.greenlet.GreenletExit
+
+
+def run(plan: Plan) -> list[str]:
+    """Run a plan; return what it violated."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        world = World(plan)
+        world.held_before = tasks_module.held[0]
+        found = world.run()
+    finally:
+        net.world = None
+        if was_on:
+            gc.enable()
+    done["operations"] += len(plan.ops)
+    done["attempts"] += sum(len(call.exchanges) for call in world.calls)
+    for call in world.calls:
+        if call.task is not None and call.op.interrupt and call.task.where:
+            done[f"interrupted: {call.op.interrupt[1]}"] += 1
+        for exchange in call.exchanges:
+            met: Try = exchange.met
+            done[met.fault or met.request or met.connect or met.resolve or "well"] += 1
+    return found

@@ -1,0 +1,58 @@
+"""The send loop in a simulated world: short forms of the explorations. They run in processes of their own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from random import Random
+
+import pytest
+
+from benchmarks.explore.plans import Op, Plan, Try, draw
+from benchmarks.explore.replay import ROOT, replay
+from benchmarks.explore.shrink import as_test, shrunk
+
+pytestmark = [pytest.mark.once, pytest.mark.real_time]
+
+
+def explored(*arguments: str, command: str = "benchmarks.explore") -> str:
+    """The last lines of a command that found nothing; it prints tests otherwise, which are shown."""
+    ran = subprocess.run(
+        [sys.executable, "-m", command, *arguments], cwd=ROOT, capture_output=True, text=True, timeout=800, check=False
+    )
+    assert 0 == ran.returncode, ran.stdout + ran.stderr
+    return ran.stdout
+
+
+def test_random_runs_violate_nothing() -> None:
+    """Some hundreds of runs, with faults of all kinds, leave nothing behind and send nothing twice."""
+    assert "operations in" in explored("--operations", "3000", "--seed", "ci")
+
+
+def test_nothing_is_left_wherever_an_answer_breaks_or_an_interrupt_arrives() -> None:
+    """Answers break at each fifteenth byte, operations are interrupted at each fifteenth statement."""
+    assert "operations in" in explored("--sweep", "15")
+
+
+def test_no_schedule_of_two_or_three_threads_violates_anything() -> None:
+    """Each program with one preemption, in an order of chance, for half a second."""
+    assert "schedules in" in explored("--bound", "1", "--seconds", "0.5", command="benchmarks.explore.schedules")
+
+
+def test_a_plan_is_run_in_another_process() -> None:
+    """A plan that is printed is the plan that is read."""
+    plan = draw(Random("printed"))
+    assert plan == eval(repr(plan), {"Plan": Plan, "Op": Op, "Try": Try})
+    assert [] == replay(Plan(ops=(Op(tries=(Try(status=503),)),)))
+
+
+def test_a_plan_is_shrunk_to_what_matters() -> None:
+    """Of many operations that is the one which violates the rule, with the fault that it takes."""
+
+    def run(plan: Plan) -> list[str]:
+        return ["left: a socket"] if any(met.fault == "reset" for op in plan.ops for met in op.tries) else []
+
+    large = next(plan for plan in map(draw, map(Random, range(1000))) if run(plan) and len(plan.ops) > 4)
+    small, found = shrunk(large, run)
+    assert (1, (Try(fault="reset"),)) == (len(small.ops), small.ops[0].tries)
+    assert "def test_left() -> None:" in as_test(small, found, "--seed 7 --run 1")

@@ -1,0 +1,161 @@
+"""Interruptions between the owners of a connection, a look-up or a scope: somebody lets go of it (contract 2, 8.5)."""
+
+from __future__ import annotations
+
+import functools
+import socket
+import threading
+from typing import Any
+
+import pytest
+from urllib3.connectionpool import HTTPConnectionPool
+from urllib3.exceptions import EmptyPoolError
+
+from requests_smithy_retry import TokenBucket
+from requests_smithy_retry.quotas.scopes import ScopeTable
+from requests_smithy_retry.testing import FaultServer, Reply
+from requests_smithy_retry.testing.clock import FakeClock
+from requests_smithy_retry.wire import connect, pools, racing
+from requests_smithy_retry.wire.addresses import AddressMemory
+from requests_smithy_retry.wire.idle import KeptConnections
+from requests_smithy_retry.wire.pools import preparing
+from requests_smithy_retry.wire.racing import How, open_socket
+from requests_smithy_retry.wire.resolving import Lookups, Question
+from tests.behaviour.test_interruptions import Limit, interrupted_at
+from tests.support import scripted, send
+
+from .support import session
+
+
+class Closable:
+    """Stands in for a socket or a connection."""
+
+    is_closed = False
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+def interrupted(*_: Any, **__: Any) -> Any:
+    raise Limit
+
+
+def test_who_is_interrupted_while_waiting_for_a_connection_adds_no_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """urllib3 puts back a place that it did not take; the pool would have one connection too many from then on."""
+    kept = KeptConnections(1, 55, FakeClock().now)
+    with monkeypatch.context() as patch:
+        patch.setattr(kept._put_back, "wait_for", interrupted)
+        with pytest.raises(Limit):
+            kept.get(block=True)
+    kept.put(None)
+    kept.put("the connection that was out")
+    assert ["the connection that was out"] == kept.queue
+
+
+def test_a_place_too_many_fails_no_request() -> None:
+    """A connection for which there is no room is closed, and its request has gone well."""
+    pool: Any = preparing(HTTPConnectionPool, waits=True, max_idle=55)("name.test", maxsize=1, block=True)
+    connection = Closable()
+    pool._put_conn(connection)
+    assert ([None], True) == (pool.pool.queue, connection.is_closed)
+
+
+def test_a_socket_that_no_connection_has_yet_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An interruption arrives when the address is connected, but its connection has not got the socket."""
+    sock = Closable()
+    monkeypatch.setattr(connect, "open_socket", lambda *_: sock)
+    monkeypatch.setattr(connect, "address_text", interrupted)
+    with session() as client, pytest.raises(Limit):
+        client.get("http://127.0.0.1:9/")
+    assert sock.is_closed
+
+
+def test_no_socket_to_close_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The machine has no more sockets: the caller hears of that."""
+    monkeypatch.setattr(racing.socket, "socket", interrupted)
+    with pytest.raises(Limit):
+        open_socket(socket.AF_INET, 6, ("127.0.0.1", 9), 1, How(1, None, ()))
+
+
+@pytest.mark.parametrize("taken", [Closable(), None], ids=["taken", "not taken"])
+def test_a_connection_that_was_taken_out_is_closed(monkeypatch: pytest.MonkeyPatch, taken: Any) -> None:
+    """An interruption arrives while it is examined; urllib3 has not got it yet."""
+    memory = AddressMemory(FakeClock())
+    pool: Any = preparing(HTTPConnectionPool)("name.test")
+    monkeypatch.setattr(type(pool), "_get_conn", lambda *_: taken or interrupted())
+    monkeypatch.setattr(pools, "is_in_disgrace", interrupted)
+    pool.check_kept_connections(memory)
+    with pytest.raises(Limit):
+        pool._get_conn(None)
+    assert taken is None or taken.is_closed
+
+
+@pytest.mark.parametrize("was_asked", [False, True])
+def test_a_look_up_that_was_interrupted_is_asked_again(monkeypatch: pytest.MonkeyPatch, was_asked: bool) -> None:
+    """It was taken down, but no thread asks it: the next caller would wait for ever."""
+    lookups = Lookups()
+    question = Question(lambda host: f"the address of {host}", "name.test", ())
+
+    def interrupted_start(asked: Question, lookup: Any) -> None:
+        if was_asked:
+            lookups._ask(asked, lookup)
+        raise Limit
+
+    with monkeypatch.context() as patch:
+        patch.setattr(lookups, "_start", interrupted_start)
+        with pytest.raises(Limit):
+            lookups.find(question, lambda: 60.0)
+    assert ("the address of name.test", None) == lookups.find(question, lambda: 60.0)
+
+
+def test_who_waits_for_a_look_up_that_was_interrupted_hears_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its waiters get an error at once, which a retry follows."""
+    lookups, errors = Lookups(), []
+    question = Question(interrupted, "name.test", ())
+
+    def second() -> None:
+        errors.append(lookups.find(question, lambda: 60.0)[1])
+
+    def interrupted_start(_: Question, lookup: Any) -> None:
+        waiter.start()
+        while lookup.waiters < 2:
+            pass
+        raise Limit
+
+    waiter = threading.Thread(target=second)
+    monkeypatch.setattr(lookups, "_start", interrupted_start)
+    with pytest.raises(Limit):
+        lookups.find(question, lambda: 60.0)
+    waiter.join()
+    assert isinstance(errors[0], socket.gaierror)
+
+
+def test_a_scope_whose_item_could_not_be_had_is_not_in_use() -> None:
+    """An interruption on the way to the item leaves nothing to undo."""
+    table: Any = ScopeTable(interrupted, lambda _: True)
+    with pytest.raises(Limit), table.use("scope"):
+        pytest.fail("there is no item")
+    assert {} == table._pins
+
+
+@pytest.mark.parametrize("function", ["_retry", "_operation", "forget"])
+@pytest.mark.parametrize("options", [{}, {"operation_timeout": 60}], ids=["plain", "deadline"])
+def test_a_response_between_two_owners_is_closed(function: str, options: dict[str, Any]) -> None:
+    """An interruption between an attempt and what judges it, or hands it over, gives the connection back."""
+    ones: dict[str, Any] = {"pool_block": True, "pool_maxsize": 1, "max_attempts": 1, **options}
+    with FaultServer([Reply(503, body=b"whole")]) as server, session(**ones) as client:
+        get = functools.partial(client.get, server.url, stream=True)
+        assert interrupted_at(lambda name, file: name == function and "requests_smithy_retry" in file, get)
+        try:
+            assert 200 == client.get(server.url, timeout=60).status_code
+        except EmptyPoolError:  # pragma: no cover - it would wait for ever
+            pytest.fail("the connection was lost")
+
+
+def test_tokens_of_an_operation_that_was_interrupted_are_written_off() -> None:
+    """Who waits for them is told, although the exception is kept, and with it all that its frames refer to."""
+    bucket = TokenBucket(14, on_empty="wait", clock=FakeClock())
+    adapter = scripted(503, KeyboardInterrupt(), quota=bucket)
+    with pytest.raises(KeyboardInterrupt) as kept:
+        send(adapter)
+    assert (False, KeyboardInterrupt) == (bucket.acquire(14), kept.type)
