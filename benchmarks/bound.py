@@ -91,7 +91,7 @@ def rules_of(name: str) -> Rules:
 
 def _own(config: RetryConfig, clock: SteppingClock) -> tuple[ScopeQuota, ...]:
     """The quota of one scope of one process, as a strategy makes it."""
-    with quotas_for(config, clock, set(), lambda: None).use("scope") as quota:
+    with quotas_for(config, clock, set(), lambda: None, None).use("scope") as quota:
         assert quota is not None
         return (_stepping(quota),)
 

@@ -165,7 +165,8 @@ class _Operation:
             may = quota.counts_attempts or self.attempts < terms.max_attempts
             decision = quota.failed(self.standing, terms, failure) if may else None
             if not isinstance(decision, Go):
-                quota.abandon(self.standing)
+                if isinstance(quota, PricedQuota):
+                    quota.abandon(self.standing)
                 return
             self.standing = decision.standing
             self.questions.asked += decision.why == ASKED
@@ -299,11 +300,9 @@ def bucket_state(bucket: Any) -> Hashable:
 
 def inner(bucket: Any) -> Any:
     """The bucket itself."""
-    while True:
-        found = getattr(bucket, "_bucket", None) if isinstance(bucket, Stepping) else getattr(bucket, "quota", None)
-        if found is None:
-            return bucket
-        bucket = found
+    while isinstance(bucket, Stepping | CountedQuota):
+        bucket = bucket._bucket if isinstance(bucket, Stepping) else bucket.plain
+    return bucket
 
 
 def standing_state(standing: Standing, quota: Any, now: float) -> Hashable:

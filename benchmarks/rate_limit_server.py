@@ -3,7 +3,7 @@
 Four kinds of limit, each in a dialect: a fixed window of the clock (`X-RateLimit-*`, the reset in epoch seconds), a
 sliding window (`RateLimit` of the IETF draft), a token bucket (OpenAI's durations) and a number of requests at a time
 (GitHub's 403 with `Retry-After`, and what is left). Windows last one second, so resets have fractions. An answer takes
-5 ms, a refusal no time.
+5 ms, a refusal no time. A fifth kind refuses one request only.
 
 When its standard input closes it prints what it saw, as one JSON list of `[seconds, let through, client]`, and ends.
 The path names the client. Only requests without a body are understood.
@@ -133,6 +133,28 @@ class AtATime:
         return f"X-RateLimit-Remaining: {self.limit - self.under_way}\r\n" + ("" if ok else WHOLE_SECONDS)
 
 
+class OneRefusal:
+    """All but one request are let through, and only that one, a window after the first, is told of a limit."""
+
+    def __init__(self, limit: int) -> None:  # noqa: ARG002
+        self.at: float | None = None
+
+    def ask(self, now: float) -> bool:
+        """Let one through, or not."""
+        self.at = now + WINDOW if self.at is None else self.at
+        if now < self.at:
+            return True
+        self.at = float("inf")
+        return False
+
+    def end(self) -> None:
+        """An answer went out."""
+
+    def headers(self, now: float, *, ok: bool) -> str:  # noqa: ARG002
+        """Only the refusal has any."""
+        return "" if ok else WHOLE_SECONDS
+
+
 KINDS = {
     "fixed window": FixedWindow,
     "sliding window": SlidingWindow,
@@ -144,7 +166,7 @@ REFUSAL = {"at a time": "403 Forbidden"}
 
 def serve(kind: str, limit: int) -> None:
     """Answer until standard input closes."""
-    limiter = KINDS[kind](limit)
+    limiter = {**KINDS, "one refusal": OneRefusal}[kind](limit)
     refusal = REFUSAL.get(kind, "429 Too Many Requests")
     seen: list[tuple[float, bool, str]] = []
     due: list[tuple[float, int, Any, bytes]] = []

@@ -7,7 +7,8 @@ Against each kind of limit of `rate_limit_server.py`, 100 requests in a window o
 threads, and then one process of one thread. Each thread asks again as soon as it has its answer. Figures: the part of
 all requests that was refused; the part of what is allowed that was let through; the 99th percentile of an operation, in
 windows; the part of the operations that ended with a refusal; and what the worst-served process got, as a part of its
-fair share. The first window is left out: nobody knows of a limit before its first answer. About three minutes.
+fair share. The first window is left out: nobody knows of a limit before its first answer. At last, one request of a
+service is refused: how long it takes until the other threads, or those of other processes, hold back. Six minutes.
 
 Exit status 1: ours was refused more than 1 % of the time with one thread against a window or a bucket.
 """
@@ -33,6 +34,7 @@ import requests
 from loopback import start_server
 from rate_limit_server import KINDS, WINDOW
 from requests.adapters import HTTPAdapter
+from shared_quota import start_redis
 from urllib3.util.retry import Retry
 
 if TYPE_CHECKING:
@@ -41,6 +43,14 @@ if TYPE_CHECKING:
 LIMIT = 100
 SIZES = {"8 x 16": (8, 16), "1 x 1": (1, 1)}
 SERVER = Path(__file__).with_name("rate_limit_server.py")
+ON_REDIS = "ours, with a quota on Redis"
+HELD_BACK = {
+    "threads of one process": ("ours", 1, 16),
+    "processes that share nothing": ("ours", 8, 1),
+    "processes that share a quota in memory": ("ours, with a shared quota", 8, 1),
+    "processes that share a quota on Redis": (ON_REDIS, 8, 1),
+}
+"""Who is to hold back when one of them is refused: the policy, processes and threads."""
 MOST_REFUSED = 0.01
 REFUSED = frozenset({403, 429})
 
@@ -148,8 +158,15 @@ def _client(
 
 def measure(name: str, kind: str, size: tuple[int, int], seconds: float) -> dict[str, float]:
     """One policy against one kind of limit."""
+    return figures(*run(name, kind, LIMIT, size, seconds), size[0], seconds)
+
+
+def run(
+    name: str, kind: str, limit: int, size: tuple[int, int], seconds: float
+) -> tuple[list[tuple[float, bool, str]], list[tuple[float, bool]]]:
+    """Return what the server saw, and how long each operation took and whether it ended with a refusal."""
     POLICIES[name](1, 1)  # so that what it imports is there before the processes begin
-    child, origin = start_server(str(SERVER), kind, str(LIMIT))
+    child, origin = start_server(str(SERVER), kind, str(limit))
     context = multiprocessing.get_context("fork")
     queue, together = context.Queue(), context.Barrier(size[0])
     clients = [
@@ -169,7 +186,29 @@ def measure(name: str, kind: str, size: tuple[int, int], seconds: float) -> dict
             child.kill()
             child.wait(5)
             raise
-    return figures(json.loads(said), took, size[0], seconds)
+    return json.loads(said), took
+
+
+def held_back(name: str, processes: int, threads: int) -> float:
+    """Return the seconds after one request was refused until the others hold back: when the last one arrived."""
+    seen, _ = run(name, "one refusal", LIMIT, (processes, threads), 2.0)
+    refused = next(when for when, ok, _ in seen if not ok)
+    return max(when - refused for when, _, _ in seen if refused <= when < refused + WINDOW / 2)
+
+
+def all_held_back() -> dict[str, float]:
+    """Return the medians of three, for threads and processes."""
+    redis, url = start_redis()
+    POLICIES[ON_REDIS] = _ours(quota_url=url)
+    found = {}
+    try:
+        for label, (name, *size) in HELD_BACK.items():
+            found[label] = statistics.median(held_back(name, *size) for _ in range(3))
+            print(f"{label:<45} held back after {1000 * found[label]:.0f} ms", flush=True)
+    finally:
+        redis.kill()
+        redis.wait(5)
+    return found
 
 
 def figures(
@@ -213,6 +252,8 @@ def main() -> int:
                     f"p99 {row['p99']:5.2f}  handed over {row['handed over']:6.1%}  least {row['least share']:5.1%}",
                     flush=True,
                 )
+    if not options.quick and not options.only:
+        result["held back"] = all_held_back()
     command.write(result, options.json)
     if "ours, with a shared quota" in names:
         from requests_smithy_retry.quotas.shared_memory.file import own_directory

@@ -86,7 +86,7 @@ def swept(every: int = 1) -> Iterator[tuple[str, Plan]]:
                         break  # it has fewer statements
 
 
-def explore(runs: Iterator[tuple[str, Plan]], operations: int) -> list[tuple[str, Plan, list[str]]]:
+def explore(runs: Iterator[tuple[str, Plan]], operations: int, most: int = 5) -> list[tuple[str, Plan, list[str]]]:
     """Run until so many operations were made; return what was violated, one violation of each kind."""
     failed: list[tuple[str, Plan, list[str]]] = []
     for count, (name, plan) in enumerate(runs):
@@ -95,7 +95,7 @@ def explore(runs: Iterator[tuple[str, Plan]], operations: int) -> list[tuple[str
         found = loop.run(plan)
         if found:
             failed.append((name, plan, found))
-            if len(failed) >= 5:
+            if len(failed) >= most:
                 break
         if count % HELD == 0:
             gc.collect()
@@ -110,6 +110,7 @@ def main() -> int:
     parser.add_argument("--run", type=int, help="repeat one run")
     parser.add_argument("--sweep", type=int, metavar="N", help="the fixed set: each N-th byte and statement")
     parser.add_argument("--replay", action="store_true")
+    parser.add_argument("--first", action="store_true", help="stop at the first violation, and shrink nothing")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     if arguments.replay:
@@ -123,7 +124,8 @@ def main() -> int:
     gc.collect()
     gc.freeze()
     began, spent = time.monotonic(), time.process_time()
-    failed = explore(runs, arguments.operations if arguments.run is None and not arguments.sweep else sys.maxsize)
+    is_bounded = arguments.run is None and not arguments.sweep
+    failed = explore(runs, arguments.operations if is_bounded else sys.maxsize, 1 if arguments.first else 5)
     seconds, spent = time.monotonic() - began, time.process_time() - spent
     count = loop.done["operations"]
     figures = {**loop.done, "seconds": round(seconds, 1), "processor seconds": round(spent, 1), "failed": len(failed)}
@@ -132,8 +134,10 @@ def main() -> int:
     if arguments.json is not None:
         arguments.json.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
     for name, plan, found in failed:
+        print(f"\n# {name} violates: {'; '.join(found[:3])}", flush=True)
+        if arguments.first:
+            continue
         smaller, why = shrunk(plan, loop.run)
-        print(f"\n# {name} violates: {'; '.join(found[:3])}")
         print(as_test(smaller, why or found, name))
     return bool(failed)
 

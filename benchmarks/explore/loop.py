@@ -456,8 +456,8 @@ class World:
         if call.was_cancelled and call.body_error is None and not op.stream:
             self.report(f"swallowed: operation {call.number} was cancelled and has a response")
         body, status = call.body, response.status_code
-        if body is None:
-            return
+        if body is None or (self.plan.shallow and op.stream and status >= 400):
+            return  # without a socket it may have been read in part: the page says when
         last = call.exchanges[-1]
         if status >= 300:
             expected = {error_content(call.number, last.number, last.met.size), b""}
@@ -483,9 +483,7 @@ class World:
         rows = history.attempts
         seen = call.seen[: call.resumed]
         made = len(rows)
-        if any(each.op.leap for each in self.calls) and 0 < made - len(seen) <= sum(
-            row.error == "ConnectTimeout" for row in rows
-        ):
+        if 0 < made - len(seen) <= sum(row.error == "ConnectTimeout" for row in rows):
             return  # its time was over before it was sent
         if history.stop_reason is StopReason.NOT_RETRYABLE and call.op.interrupt:
             return
@@ -583,7 +581,7 @@ class World:
         row = call.history.attempts[at] if call.history is not None and at < len(call.history.attempts) else None
         if row is not None and row.status is None:
             return 14.0
-        if status == 401:
+        if status == 401 and "on_unauthorized" in dict(self.plan.options):
             return 0.0
         throttled = any(name == "x-amzn-errortype" for name, _ in met.headers) and (status or 0) >= 400
         return 5.0 if status in (429, 529, 403) or throttled else 14.0

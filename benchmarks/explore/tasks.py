@@ -121,6 +121,8 @@ class Tasks:
         self._number = itertools.count()
         self.countdown = NEVER
         self._armed = NEVER
+        self.total = 0
+        """Steps of all tasks."""
         self._spun = 0
         self._horizon = LONGEST / 10
 
@@ -172,6 +174,7 @@ class Tasks:
     def _disarm(self, task: Task) -> None:
         made = self._armed - self.countdown
         task.steps += made
+        self.total += made
         self._spun += made
         self.countdown = self._armed = NEVER
 
@@ -281,6 +284,14 @@ class Tasks:
         self.now = max(self.now, task.until)
         task.until = -1.0
         self.wake(task)
+
+    def crash(self) -> None:
+        """End the task that is running as a process ends: nothing of it is cleaned up."""
+        task = self.current
+        assert task is not None
+        self._disarm(task)
+        task.is_over = True
+        self.hub.switch()
 
     def ended(self, task: Task) -> None:
         """Take note that a task has ended."""

@@ -326,6 +326,9 @@ def rate_limits() -> str:
         kinds = list(next(iter(cells.values())))
         rows = [[name, *(_limited(row[kind]) for kind in kinds)] for name, row in cells.items()]
         tables.append(f"**{size} threads**\n\n" + _table(["", *kinds], rows))
+    held = [[name, f"{1000 * seconds:.0f} ms"] for name, seconds in found.get("held back", {}).items()]
+    if held:
+        tables.append("**After one refusal, the last request of the others arrives**\n\n" + _table(["", "after"], held))
     return "\n\n".join(tables)
 
 

@@ -82,26 +82,23 @@ class Telemetry:
 TELEMETRY = Telemetry()
 
 
-class WithoutAnother(logging.StreamHandler):  # type: ignore[type-arg]  # it has no parameter before Python 3.11
-    """Writes records to stderr as long as the program has no handler for them."""
+class WithoutAnother(logging.Filter):
+    """Lets records through as long as the program has no handler for them."""
 
-    def __init__(self) -> None:
-        super().__init__(sys.stderr)
-        self.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-
-    def emit(self, record: logging.LogRecord) -> None:
-        others = [item for item in (*logger.handlers, *logging.getLogger().handlers) if not _is_quiet(item)]
-        if not others:
-            super().emit(record)
+    def filter(self, record: logging.LogRecord) -> bool:  # noqa: ARG002
+        handlers = (*logger.handlers, *logging.getLogger().handlers)
+        return all(isinstance(item, logging.NullHandler) or self in item.filters for item in handlers)
 
 
-def _is_quiet(handler: logging.Handler) -> bool:
-    return isinstance(handler, logging.NullHandler | WithoutAnother)
+WITHOUT_ANOTHER = WithoutAnother()
 
 
 def show_log() -> None:
     """Have the records on retries written, on stderr unless the program has a handler for them."""
     if not logger.isEnabledFor(logging.INFO):
         logger.setLevel(logging.INFO)
-    if not any(isinstance(item, WithoutAnother) for item in logger.handlers):
-        logger.addHandler(WithoutAnother())
+    if not any(WITHOUT_ANOTHER in item.filters for item in logger.handlers):
+        handler = logging.StreamHandler(sys.stderr)
+        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+        handler.addFilter(WITHOUT_ANOTHER)
+        logger.addHandler(handler)

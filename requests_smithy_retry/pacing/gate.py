@@ -28,8 +28,9 @@ AT_ONCE = 1e-6
 ROUNDING = 1.0
 """A ``Retry-After`` in whole seconds is up to so much later than the reset that it means."""
 
-# The remaining number, in each shape of a header: a number, "r=5" of a structured field, or "remaining=5".
-_left_in = re.compile(r"(?:^|;[ \t]*r=|remaining=)([0-9]+)").findall
+# The remaining number, in each shape of a header: a number, "r=5" of a structured field, or "remaining=5". Python
+# refuses to convert thousands of digits.
+_left_in = re.compile(r"(?:^|;[ \t]*r=|remaining=)([0-9]{1,15})").findall
 
 
 class Gate:

@@ -369,9 +369,8 @@ class Operation:
 
         Where it was over before, this changes nothing. The exception may be kept, and so may its traceback's frames.
         """
-        loan = getattr(getattr(self.token, "standing", None), "loan", None)
-        if loan is not None:
-            loan.write_off()
+        if isinstance(self.token, StandardRetryToken) and self.token.standing.loan is not None:
+            self.token.standing.loan.write_off()
 
     def never_sent(self, stop: Stop) -> Exception:
         """Return the exception for an operation that was refused permission to send before it had any outcome."""

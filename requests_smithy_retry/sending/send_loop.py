@@ -203,7 +203,7 @@ class SendLoop(HTTPAdapter):
                         **how,
                     )
                 decision = self._settle(operation, made)
-                self._sleep(decision.wait)
+                self._sleep(operation.limits.at_most(decision.wait))
                 stop = decision if isinstance(decision, Stop) else self._wait_for_permit(operation)
                 if stop is not None:
                     return hand_over(operation, made, stop)

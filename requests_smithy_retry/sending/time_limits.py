@@ -75,6 +75,10 @@ class TimeLimits:
         """Return True if a wait of that many seconds would not end before the operation's deadline."""
         return self.deadline is not None and wait >= self.deadline.left()
 
+    def at_most(self, wait: float) -> float:
+        """Return a wait, shortened to the time left: to let go of a response may have taken some since its decision."""
+        return wait if self.deadline is None else max(0.0, min(wait, self.deadline.left()))
+
     def begin(self, timeout: Any) -> Any:
         """Begin an attempt in this thread. Returns its timeout.
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from requests_smithy_retry.testing.under_faults import plugin
+from requests_smithy_retry.testing.under_faults.faults import SEND_FAULTS
+from requests_smithy_retry.testing.under_faults.verdicts import Finding
 
 pytest_plugins = ["pytester"]
 
@@ -124,6 +128,27 @@ def test_the_report_names_each_fault_of_a_client_once(pytester: pytest.Pytester)
     assert any(line.startswith("client:33 in insist: 1 tests") for line in places)
 
 
+def test_mounting_leaves_what_nobody_can_ride_out(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client that swallows everything loses its answer to each fault; with the adapter, to the lasting ones."""
+    found: dict[str, set[str]] = {}
+    report = plugin.report
+
+    def kept(findings: list[Finding], *others: Any) -> Any:
+        for finding in findings:
+            found.setdefault(finding.test.partition("::")[2], set()).add(finding.fault)
+        return report(findings, *others)
+
+    monkeypatch.setattr(plugin, "report", kept)
+    suite(
+        pytester,
+        "def test_plain():\n    Client().quiet()\n",
+        "def test_mounted():\n    Client(mount(requests.Session())).quiet()\n",
+    )
+    review(pytester)
+    assert {f"{fault.name}, send 1" for fault in SEND_FAULTS} == found["test_plain"]
+    assert {"connection refused for good, send 1", "503 for good, send 1"} == found["test_mounted"]
+
+
 def test_expected_exceptions_are_no_finding(pytester: pytest.Pytester) -> None:
     """A test that gets an exception of its client has been told, whether it expects one or catches it."""
     suite(
@@ -231,9 +256,7 @@ def test_the_same_seed_chooses_the_same_faults() -> None:
 def test_findings_of_workers_reach_the_report() -> None:
     """A worker of pytest-xdist hands on what it found, and the controller takes it over."""
     from types import SimpleNamespace
-    from typing import Any, cast
-
-    from requests_smithy_retry.testing.under_faults.verdicts import Finding
+    from typing import cast
 
     worker, controller = plugin.UnderFaults(1, 0), plugin.UnderFaults(1, 0)
     worker.findings.append(Finding("hang", "client:1", "test", "503"))

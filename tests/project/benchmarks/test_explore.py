@@ -15,10 +15,11 @@ from benchmarks.explore.shrink import as_test, shrunk
 pytestmark = [pytest.mark.once, pytest.mark.real_time]
 
 
-def explored(*arguments: str) -> str:
+def explored(*arguments: str, command: str = "benchmarks.explore") -> str:
     """The last lines of a command that found nothing; it prints tests otherwise, which are shown."""
-    command = [sys.executable, "-m", "benchmarks.explore", *arguments]
-    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=800, check=False)
+    ran = subprocess.run(
+        [sys.executable, "-m", command, *arguments], cwd=ROOT, capture_output=True, text=True, timeout=800, check=False
+    )
     assert 0 == ran.returncode, ran.stdout + ran.stderr
     return ran.stdout
 
@@ -31,6 +32,11 @@ def test_random_runs_violate_nothing() -> None:
 def test_nothing_is_left_wherever_an_answer_breaks_or_an_interrupt_arrives() -> None:
     """Answers break at each fifteenth byte, operations are interrupted at each fifteenth statement."""
     assert "operations in" in explored("--sweep", "15")
+
+
+def test_no_schedule_of_two_or_three_threads_violates_anything() -> None:
+    """Each program with one preemption, in an order of chance, for half a second."""
+    assert "schedules in" in explored("--bound", "1", "--seconds", "0.5", command="benchmarks.explore.schedules")
 
 
 def test_a_plan_is_run_in_another_process() -> None:

@@ -12,7 +12,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "benchmarks"))
 
 import rate_limits
-from rate_limit_server import KINDS, SERVICE
+from rate_limit_server import KINDS, SERVICE, OneRefusal
 
 from requests_smithy_retry.pacing.announced import announced_in
 
@@ -43,6 +43,14 @@ def test_so_many_at_a_time():
     limiter.end()
     assert limiter.ask(0.0)
     assert "Remaining: 0" in limiter.headers(0.0, ok=True)
+
+
+def test_one_request_is_refused():
+    """A window after the first; nothing is announced before, nor afterwards."""
+    limiter = OneRefusal(100)
+    assert [True, True, False, True] == [limiter.ask(at) for at in (5.0, 5.9, 6.0, 6.1)]
+    assert ("", False) == (limiter.headers(0.0, ok=True), "" == limiter.headers(0.0, ok=False))
+    limiter.end()
 
 
 def test_figures_are_those_from_the_second_window_on():

@@ -1,0 +1,414 @@
+"""The programs whose schedules are explored: two or three threads over one object of the package each."""
+
+from __future__ import annotations
+
+import os
+import queue
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from requests_smithy_retry.clock import SYSTEM_CLOCK
+from requests_smithy_retry.pacing.rate_limiter import ClientRateLimiter
+from requests_smithy_retry.quotas.bucket import TokenBucket
+from requests_smithy_retry.quotas.line import Failure, Go, Terms
+from requests_smithy_retry.quotas.patient import PatientQuota
+from requests_smithy_retry.quotas.payoff import MOST, ROOM, PayoffTokenBucket
+from requests_smithy_retry.quotas.scope_quota import DO_NOTHING, PricedQuota
+from requests_smithy_retry.quotas.scopes import ScopeTable
+from requests_smithy_retry.quotas.shared_memory import SharedMemoryTokenBucket
+from requests_smithy_retry.sending.credentials import Credentials
+from requests_smithy_retry.strategies.standard import StandardRetryStrategy
+from requests_smithy_retry.wire.addresses import LONGEST_PERIOD, AddressMemory
+from requests_smithy_retry.wire.idle import KeptConnections
+from requests_smithy_retry.wire.resolving import Late, Lookups, Question, Stuck
+
+from .schedules import Program
+from .tasks import Task, tasks
+
+
+class Bucket(Program):
+    """A bucket gives out no token twice and loses none."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bucket = TokenBucket(28)
+        self.out: list[float] = []
+        self.threads = [self.take_two, self.take_and_return, self.earn]
+
+    def take_two(self) -> None:
+        for _ in range(2):
+            self.out.append(14 * self.bucket.acquire(14))
+
+    def take_and_return(self) -> None:
+        if self.bucket.acquire(14):
+            self.bucket.release(14)
+
+    def earn(self) -> None:
+        self.bucket.reward(1)
+
+    def check(self) -> None:
+        level, out = self.bucket.available, sum(self.out)
+        if not (28 - out <= level <= min(28, 29 - out)):
+            self.wrong.append(f"{level} tokens are there and {out} out, of 28")
+
+
+class WaitingBucket(Program):
+    """Tokens that come back go to whoever waits first, at once; whoever gives up leaves nothing behind."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bucket = TokenBucket(14, on_empty="wait")
+        self.got: list[tuple[bool, float]] = []
+        self.threads = [self.use, self.use, self.give_up]
+
+    def use(self) -> None:
+        granted = self.bucket.acquire(14)
+        self.got.append((granted, tasks.now))
+        tasks.wait(0.3)
+        if granted:
+            self.bucket.release(14)
+
+    def give_up(self) -> None:
+        if self.bucket.acquire(14, deadline=tasks.now + 0.2):
+            self.bucket.release(14)
+
+    def check(self) -> None:
+        self.expect(expected=14, actual=self.bucket.available, what="tokens")
+        line: Any = self.bucket._line
+        self.expect(expected=(0, 0.0), actual=(len(line._line), line._outstanding), what="waiting, out")
+        self.expect(expected=[True, True], actual=[granted for granted, _ in self.got], what="granted")
+        late = max(at for _, at in self.got) - 1000.0
+        if late > 0.5 and not self.has_leapt:
+            self.wrong.append(f"the last one waited {late} s")
+
+
+class Payoff(Program):
+    """No first-try success is counted twice or lost, and the level stays in its range."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bucket = PayoffTokenBucket()
+        self.threads = [self.pay, self.count, self.pay]
+
+    def pay(self) -> None:
+        spent = self.bucket.take() + self.bucket.take()
+        self.bucket.succeeded(spent)
+
+    def count(self) -> None:
+        next(self.bucket.first_tries)
+        self.bucket.settle()
+        next(self.bucket.first_tries)
+
+    def check(self) -> None:
+        self.expect(expected=2, actual=self.bucket.settle(), what="first-try successes")
+        if not ROOM <= self.bucket.available <= MOST:
+            self.wrong.append(f"{self.bucket.available} tokens")
+
+
+class Hook(Program):
+    """While a token is missing, first-try successes are told to the bucket."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.quota = PricedQuota(TokenBucket(28))
+        self.threads = [self.fail, self.succeed, self.first]
+
+    def fail(self) -> None:
+        self.quota.failed(self.quota.begin(), Terms(), Failure(14))
+
+    def succeed(self) -> None:
+        gone = self.quota.failed(self.quota.begin(), Terms(), Failure(14))
+        if isinstance(gone, Go):
+            self.quota.succeeded(gone.standing, Terms())
+
+    def first(self) -> None:
+        self.quota.first_try((0.0, None))
+
+    def check(self) -> None:
+        if self.quota.plain.available < 28 and self.quota.first_try is DO_NOTHING:
+            self.wrong.append("a token is missing, and first-try successes bring nothing")
+
+
+class Waiting(Program):
+    """Who waits in the line goes when another one succeeds, not later."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.quota = PatientQuota(None)
+        self.quota.bucket.take()
+        self.quota.bucket.take()
+        self.ended: list[Any] = []
+        self.succeeded_at: float | None = None
+        self.threads = [self.fail, self.fail, self.succeed]
+
+    def fail(self) -> None:
+        seen = self.quota.failed(self.quota.begin(), Terms(10, 3.0), Failure())
+        self.ended.append((seen, tasks.now))
+
+    def succeed(self) -> None:
+        started = tasks.now
+        tasks.wait(0.2)
+        self.succeeded_at = tasks.now
+        self.quota.first_try((started, None))
+
+    def check(self) -> None:
+        line: Any = self.quota._line
+        self.expect(expected=[], actual=line.waiters, what="in line")
+        self.expect(expected=1, actual=self.quota.bucket.settle(), what="first-try successes")
+        for seen, at in self.ended:
+            is_late = at != self.succeeded_at and not self.has_leapt
+            if isinstance(seen, Go) and seen.why == "another request succeeded" and is_late:
+                self.wrong.append(f"let go at {self.succeeded_at}, gone at {at}")
+
+
+class Limiter(Program):
+    """Permits are given out as they come, one at a time, and whoever rests for one is woken."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.limiter = ClientRateLimiter()
+        self.granted = 0
+        self.threads = [self.throttled, self.send, self.send]
+
+    def throttled(self) -> None:
+        self.limiter.record_response(True)
+        self.limiter.record_response(False)
+
+    def send(self) -> None:
+        while True:
+            wait = self.limiter.try_acquire()
+            if wait is None:
+                break
+            wait.rest(SYSTEM_CLOCK)
+        self.granted += 1
+        self.limiter.record_success()
+
+    def check(self) -> None:
+        limiter: Any = self.limiter
+        self.expect(expected=(0, None, 2), actual=(limiter._resting, limiter._changed, self.granted), what="resting")
+        self.expect(expected=5, actual=limiter._count(), what="responses and one")
+        if limiter._capacity < 0:
+            self.wrong.append(f"{limiter._capacity} permits")
+
+
+class Announced(Program):
+    """Sends pass a gate in turn, whatever is announced meanwhile, and none stays behind."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        gates: Any = StandardRetryStrategy().gates
+        self.gate = gates._made("scope")
+        self.threads = [self.send, self.send, self.hear]
+        self.waited: list[float] = []
+        self.hear()
+
+    def send(self) -> None:
+        waited, _ = self.gate.enter(None, 10.0)
+        self.waited.append(waited)
+        self.gate.lost()
+
+    def hear(self) -> None:
+        headers = {"RateLimit-Limit": "10", "RateLimit-Remaining": "0", "RateLimit-Reset": "2"}
+        self.gate.hear(headers, 1_700_000_000.0, refused=True)
+
+    def check(self) -> None:
+        self.expect(expected=0, actual=len(self.gate._waiters), what="waiting")
+        if max(self.waited) > 10.0 + 1e-6 and not self.has_leapt:
+            self.wrong.append(f"waited {self.waited}")
+
+
+class Scopes(Program):
+    """An item that is in use is not given up, and a scope has one item at a time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table: ScopeTable[object] = ScopeTable(object, lambda _: True, 1)
+        self.threads = [self.use, self.use, self.touch]
+
+    def use(self) -> None:
+        with self.table.use("one") as item:
+            tasks.pause()
+            if "one" in self.table and self.table.get("one") is not item:
+                self.wrong.append("the item was given up while it was in use")
+
+    def touch(self) -> None:
+        self.table.get("two")
+        self.table.get("three")
+
+    def check(self) -> None:
+        self.expect(expected={}, actual=self.table._pins, what="in use")
+        if len(self.table) > 1:
+            self.wrong.append(f"{len(self.table)} items")
+
+
+class Addresses(Program):
+    """The memory of addresses has no lock; what threads overwrite costs no more than a failure."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.memory = AddressMemory(SYSTEM_CLOCK)
+        self.threads = [self.fail, self.succeed, self.choose]
+
+    def fail(self) -> None:
+        self.memory.failed("host", "a", "Reset")
+        self.memory.failed("host", "b", "503", answers=True)
+
+    def succeed(self) -> None:
+        self.memory.begin_probe("host", "a")
+        self.memory.succeeded("host", "a")
+
+    def choose(self) -> None:
+        ordered = self.memory.in_order("host", ("a", "b", "c"))
+        self.expect(expected=["a", "b", "c"], actual=sorted(ordered), what="addresses")
+        self.memory.is_avoided("host", "b", ("a", "b"))
+
+    def check(self) -> None:
+        for faults in self.memory.faults.values():
+            for fault in faults.values():
+                if not 0 < fault.period <= LONGEST_PERIOD:
+                    self.wrong.append(f"{fault}")
+        self.memory.snapshot()
+
+
+class Kept(Program):
+    """A pool of one place gives its connection to one at a time, and whoever waits gets it."""
+
+    late = (queue.Empty,)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kept = KeptConnections(1, 55, SYSTEM_CLOCK.now)
+        self.kept.put("connection")
+        self.users = 0
+        self.threads = [self.use, self.use, self.use]
+
+    def use(self) -> None:
+        taken = self.kept.get(block=True, timeout=5)
+        self.users += 1
+        if self.users > 1:
+            self.wrong.append("two have the connection")
+        tasks.wait(0.01)
+        self.users -= 1
+        self.kept.put(taken)
+
+    def check(self) -> None:
+        self.expect(expected=(["connection"], 0), actual=(self.kept.queue, self.kept._waiters), what="kept, waiting")
+
+
+class Names(Program):
+    """A question is asked by one thread at a time, its answer reaches all, and the next gets the thread."""
+
+    late = (Late, Stuck)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lookups, self.asked = Lookups(1), 0
+        self.threads = [lambda: self.find("one"), lambda: self.find("one"), lambda: self.find("two")]
+
+    def ask(self, host: str) -> str:
+        self.asked += 1
+        if self.asked > 1:
+            self.wrong.append("two threads ask at a time")
+        tasks.wait(0.1)
+        self.asked -= 1
+        return host
+
+    def find(self, host: str) -> None:
+        found = self.lookups.find(Question(self.ask, host, ()), lambda: 60.0)
+        self.expect(expected=(host, None), actual=found, what="answer")
+
+    def check(self) -> None:
+        self.expect(expected=({}, []), actual=(self.lookups._running, self.lookups._line), what="left")
+
+
+class Renewed(Program):
+    """Of threads whose attempts were refused together, one renews the credentials, and all get them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.renewed = 0
+        self.credentials = Credentials(self.renew, SYSTEM_CLOCK)
+        self.threads = [self.refused, self.refused]
+
+    def renew(self, _: Any) -> dict[str, str]:
+        self.renewed += 1
+        tasks.wait(0.1)
+        return {"Authorization": str(self.renewed)}
+
+    def refused(self) -> None:
+        found = self.credentials.after(None, "scope", 1000.0, None)  # type: ignore[arg-type]
+        self.expect(expected={"Authorization": "1"}, actual=found, what="headers")
+
+    def check(self) -> None:
+        self.expect(expected=1, actual=self.renewed, what="renewals")
+
+
+class SharedRecord(Program):
+    """Processes that share a record lose no token and gain none, and a process that dies leaves the lock to others."""
+
+    may_crash = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = Path(tempfile.mkdtemp(dir="/dev/shm" if os.path.isdir("/dev/shm") else None))
+        self.buckets = [SharedMemoryTokenBucket("explored", capacity=28, directory=self.folder) for _ in range(2)]
+        self.took = [0.0, 0.0]
+        self.dead: set[int] = set()
+        self.threads = [lambda: self.use(0), lambda: self.use(1)]
+        del tasks.locals[-2:]  # each process has one thread
+
+    def use(self, number: int) -> None:
+        bucket = self.buckets[number]
+        if bucket.acquire(14):
+            self.took[number] += 14
+        if bucket.acquire(14):
+            self.took[number] += 14
+            bucket.release(14)
+            self.took[number] -= 14
+
+    def on_crash(self, task: Task) -> None:
+        number = int(task.name)
+        self.dead.add(number)
+        file: Any = self.buckets[number]._file
+        file.memory.close()
+        os.close(file._fd)  # as the system does, and with it the lock goes
+        file._fd, file.memory = -1, None
+
+    def check(self) -> None:
+        fresh = SharedMemoryTokenBucket("explored", capacity=28, directory=self.folder)
+        if not fresh.acquire(0):
+            self.wrong.append("the record cannot be changed any more")
+        level, out = fresh.available, sum(self.took)
+        slack = 14.0 if self.dead else 0.0
+        alive = [bucket for number, bucket in enumerate(self.buckets) if number not in self.dead]
+        if fresh._outage.fallen_open or any(bucket._outage.failures for bucket in alive):
+            self.wrong.append("the memory did not answer")
+        if abs(28 - out - level) > slack:
+            self.wrong.append(f"{level} tokens are there and {out} out, of 28")
+        fresh._file.close()
+        del tasks.locals[-1:]
+
+    def close(self) -> None:
+        for bucket in self.buckets:
+            bucket._file.close()
+        shutil.rmtree(self.folder)
+
+
+PROGRAMS: dict[str, Callable[[], Program]] = {
+    "bucket": Bucket,
+    "bucket on which others wait": WaitingBucket,
+    "payoff bucket": Payoff,
+    "first-try hook": Hook,
+    "line": Waiting,
+    "limiter": Limiter,
+    "gate": Announced,
+    "scope table": Scopes,
+    "address table": Addresses,
+    "kept connections": Kept,
+    "names": Names,
+    "credentials": Renewed,
+    "shared record": SharedRecord,
+}

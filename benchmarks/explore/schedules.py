@@ -1,0 +1,246 @@
+"""Every interleaving of small programs, with at most two preemptions, in the manner of CHESS.
+
+    python -m benchmarks.explore.schedules [--bound 2] [--only NAME] [--seconds S] [--finely]
+
+A program is two or three threads over one object of the package. A thread may be preempted before each statement of the
+package, and with ``--finely`` also after each attribute that it reads; a thread that waits with a time-out may have it
+expire then. Where a thread waits or ends, each of the others may go on, which costs no preemption. ``--seconds`` bounds
+each program's search, and says so where that cuts it off. Exit status 1: a schedule violates what its program promises.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import random
+import sys
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from . import instrument
+from .tasks import NEVER, Stuck, Task, Tasks, Turns, held, tasks
+
+CRASH = -1
+
+
+class Schedule(NamedTuple):
+    """The choices that differ from the default: to go on, and then with the first that can.
+
+    :param preemptions: pairs of a step and the number of the thread that goes on there; :data:`CRASH`: nobody, since
+        the thread that is running dies.
+    :param blocks: which of those that can goes on, each time that a thread has waited or ended.
+    """
+
+    preemptions: tuple[tuple[int, int], ...] = ()
+    blocks: tuple[int, ...] = ()
+
+
+class _Scripted(Turns):
+    """Follows a schedule, and takes note of the other choices."""
+
+    def __init__(self, schedule: Schedule) -> None:
+        self._ahead = [*schedule.preemptions]
+        self._blocks = schedule.blocks
+        self._forced: Task | None = None
+        self.seen: list[tuple[int, int, int]] = []
+        """For each choice where one waited or ended: the step, the choice, the number of choices."""
+        self.is_void = False
+        """A preemption could not be made."""
+        self.has_leapt = False
+        """A time-out expired while others could have gone on, so that moments say nothing."""
+        self.on_crash: Callable[[Task], None] = lambda _: None
+
+    def next_of(self, ready: list[Task]) -> Task:
+        if self._forced is not None:
+            task, self._forced = self._forced, None
+            return task
+        number = len(self.seen)
+        chosen = self._blocks[number] if number < len(self._blocks) else 0
+        if chosen >= len(ready):
+            self.is_void, chosen = True, 0
+        self.seen.append((tasks.total, chosen, len(ready)))
+        return sorted(ready, key=tasks.all.index)[chosen]
+
+    def steps(self) -> int:
+        return max(1, self._ahead[0][0] - tasks.total) if self._ahead else NEVER
+
+    def preempt(self, tasks: Tasks) -> None:
+        if not self._ahead or self._ahead[0][0] > tasks.total:
+            return
+        _, number = self._ahead.pop(0)
+        if number == CRASH:
+            assert tasks.current is not None
+            self.on_crash(tasks.current)
+            tasks.crash()
+            return
+        task = tasks.all[number] if number < len(tasks.all) else None
+        if task is None or task is tasks.current or task.is_over or not (task.is_ready or task.until is not None):
+            self.is_void = True
+            return
+        if not task.is_ready:
+            self.has_leapt = True
+            tasks.time_out(task)
+        self._forced = task
+        tasks.give_way()
+
+
+class Program:
+    """Threads over one object; :meth:`check` says what is wrong afterwards.
+
+    A subclass makes the object in its constructor.
+    """
+
+    may_crash = False
+    late: tuple[type[BaseException], ...] = ()
+    """The exceptions of a thread whose time is over."""
+
+    def __init__(self) -> None:
+        self.threads: list[Callable[[], Any]] = []
+        self.wrong: list[str] = []
+        self.has_leapt = False
+
+    def check(self) -> None:
+        """Add to :attr:`wrong`."""
+
+    def on_crash(self, task: Task) -> None:
+        """Do what the system does for a process that died."""
+
+    def close(self) -> None:
+        """Let go of what the run made."""
+
+    def expect(self, *, expected: Any, actual: Any, what: str) -> None:
+        """Take note of a difference."""
+        if expected != actual:
+            self.wrong.append(f"{what}: {actual}, not {expected}")
+
+
+class Ran(NamedTuple):
+    """One schedule that was run."""
+
+    wrong: list[str]
+    steps: int
+    seen: list[tuple[int, int, int]]
+    threads: int
+    is_void: bool
+
+
+def run(make: Callable[[], Program], schedule: Schedule) -> Ran:
+    """Run a program under a schedule."""
+    turns = _Scripted(schedule)
+    tasks.begin(turns)
+    random.seed(7)
+    program, before = make(), held[0]
+    turns.on_crash = program.on_crash
+    made = [tasks.spawn(thread, str(number)) for number, thread in enumerate(program.threads)]
+    try:
+        tasks.run()
+        for task in made:
+            if task.error is not None and not (turns.has_leapt and isinstance(task.error, program.late)):
+                program.wrong.append(f"thread {task.name} ended with {task.error!r}")
+        program.has_leapt = turns.has_leapt
+        program.check()
+        if held[0] != before and not any(number == CRASH for _, number in schedule.preemptions):
+            program.wrong.append(f"{held[0] - before} locks are held")
+    except Stuck as stuck:
+        program.wrong.append(f"stuck: {stuck}")
+    finally:
+        held[0] = before
+        for task in tasks.all:
+            if task.greenlet and not task.greenlet.dead:
+                task.is_over = True
+                task.greenlet.throw()
+        program.close()
+    return Ran(program.wrong, tasks.total, turns.seen, len(tasks.all), turns.is_void)
+
+
+class Searched(NamedTuple):
+    """The outcome of a search.
+
+    :param schedules: the number of them that were run.
+    :param is_whole: all of them were.
+    :param failure: the first schedule that violates something, and what.
+    """
+
+    schedules: int
+    is_whole: bool
+    failure: tuple[Schedule, list[str]] | None
+
+
+def search(make: Callable[[], Program], bound: int, seconds: float, rng: random.Random | None = None) -> Searched:
+    """Run every schedule of a program within a bound, those with fewer preemptions first.
+
+    :param make: makes the program.
+    :param bound: the most preemptions.
+    :param seconds: the longest search.
+    :param rng: takes the schedules of each number of preemptions in a random order, for a search that is cut off.
+    """
+    until, count = time.monotonic() + seconds, 0
+    levels: list[list[Schedule]] = [[Schedule()], *([] for _ in range(bound))]
+    for level, ahead in enumerate(levels):
+        while ahead:
+            if rng is not None and len(ahead) > 1:
+                at = rng.randrange(len(ahead))
+                ahead[at], ahead[-1] = ahead[-1], ahead[at]
+            schedule = ahead.pop()
+            ran = run(make, schedule)
+            count += 1
+            if ran.wrong:
+                return Searched(count, False, (schedule, ran.wrong))
+            if not ran.is_void:
+                _branch(schedule, ran, ahead, levels[level + 1] if level < bound else None, make)
+            if count % 500 == 0:
+                gc.collect()
+            if time.monotonic() > until:
+                return Searched(count, False, None)
+    return Searched(count, True, None)
+
+
+def _branch(
+    schedule: Schedule, ran: Ran, same: list[Schedule], next_: list[Schedule] | None, make: Callable[[], Program]
+) -> None:
+    """Add the schedules that differ from one in one later choice."""
+    last = schedule.preemptions[-1][0] if schedule.preemptions else 0
+    chosen = tuple(choice for _, choice, _ in ran.seen)
+    for number in range(len(schedule.blocks), len(ran.seen)):
+        step, _, choices = ran.seen[number]
+        if step >= last:
+            same.extend(Schedule(schedule.preemptions, (*chosen[:number], other)) for other in range(1, choices))
+    if next_ is None:
+        return
+    first = max(last, ran.seen[len(schedule.blocks) - 1][0] if schedule.blocks else 0)
+    has_crashed = any(number == CRASH for _, number in schedule.preemptions)
+    others = [*range(ran.threads), *([CRASH] if getattr(make, "may_crash", False) and not has_crashed else [])]
+    for step in range(first + 1, ran.steps + 1):
+        before = tuple(choice for at, choice, _ in ran.seen if at < step)
+        next_.extend(Schedule((*schedule.preemptions, (step, other)), before) for other in others)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bound", type=int, default=2)
+    parser.add_argument("--only")
+    parser.add_argument("--seconds", type=float, default=3600.0)
+    parser.add_argument("--finely", action="store_true")
+    arguments = parser.parse_args()
+    instrument.install(tasks.step, finely=arguments.finely)
+    from .programs import PROGRAMS
+
+    failed, total, began = False, 0, time.monotonic()
+    for name, make in PROGRAMS.items():
+        if arguments.only is not None and arguments.only not in name:
+            continue
+        found = search(make, arguments.bound, arguments.seconds, random.Random(7))
+        total += found.schedules
+        print(f"{name}: {found.schedules:,} schedules{'' if found.is_whole else ', not all'}", flush=True)
+        if found.failure is not None:
+            failed = True
+            schedule, wrong = found.failure
+            print(f"  {schedule} violates: {'; '.join(wrong[:3])}", flush=True)
+    seconds = time.monotonic() - began
+    print(f"{total:,} schedules in {seconds:,.0f} s: {total / max(seconds, 1e-9):,.0f} a second")
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main())
