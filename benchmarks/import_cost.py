@@ -1,11 +1,16 @@
-"""The time to import the package above `import requests`: CPU time, each time in a process of its own."""
+"""The time to import the package above `import requests`, and what `run` adds to a program.
+
+CPU time, each time in a process of its own.
+"""
 
 from __future__ import annotations
 
 import os
 import re
+import resource
 import subprocess
 import sys
+import tempfile
 from importlib import util
 from pathlib import Path
 from statistics import median
@@ -13,6 +18,8 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 LIMIT_MS = 10.0
+LIMITS_MS = {"package": LIMIT_MS, "mounted": 20.0, "run_requests": 15.0, "run_nothing": 3.0}
+"""The most that each may take, in milliseconds."""
 PEERS = ("tenacity", "stamina", "backoff")
 PROGRAMS = {
     "package": "import requests_smithy_retry",
@@ -20,6 +27,33 @@ PROGRAMS = {
     **{name: f"import {name}" for name in PEERS},
 }
 """The programs that are timed, after requests was imported: the package alone; with the first mount; peers."""
+
+
+RUNS = {"run_nothing": "", "run_requests": "import requests"}
+"""The programs to which `run` adds something: one without requests, and one that imports them."""
+
+
+def run_times(rounds: int) -> dict[str, Any]:
+    """Milliseconds of CPU time that `run -m program` takes above `python -m program`, by program."""
+    result: dict[str, Any] = {}
+    for name, program in RUNS.items():
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "program.py").write_text(program)
+            ways = {"plain": ("-m", "program"), "run": ("-m", "requests_smithy_retry", "run", "-m", "program")}
+            took: dict[str, list[float]] = {way: [] for way in ways}
+            for _ in range(rounds):
+                for way, arguments in ways.items():
+                    before = _children()
+                    _python(*arguments, path=(str(ROOT), folder))
+                    took[way].append(_children() - before)
+        result[f"{name}_ms"] = round(median(took["run"]) - median(took["plain"]), 1)
+    return result
+
+
+def _children() -> float:
+    """Milliseconds of CPU time of all processes that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return (used.ru_utime + used.ru_stime) * 1000
 
 
 def import_times(rounds: int) -> dict[str, Any]:
@@ -35,6 +69,7 @@ def import_times(rounds: int) -> dict[str, Any]:
     for name, runs in found.items():
         result[f"{name}_ms"] = spread([run[0] for run in runs])
         result[f"{name}_modules"] = runs[0][1]
+    result |= run_times(rounds)
     result["heaviest_ms"] = _heaviest(PROGRAMS["mounted"], rounds)
     return result
 
@@ -62,10 +97,10 @@ def _heaviest(program: str, rounds: int) -> dict[str, float]:
     return {name: round(median(times[name]), 2) for name in ordered[:8]}
 
 
-def _python(*arguments: str) -> subprocess.CompletedProcess[str]:
+def _python(*arguments: str, path: tuple[str, ...] = (str(ROOT),)) -> subprocess.CompletedProcess[str]:
     # With compiled files, as installed packages have them, whatever the caller's environment says.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-    environment["PYTHONPATH"] = str(ROOT)
+    environment["PYTHONPATH"] = os.pathsep.join(path)
     return subprocess.run([sys.executable, *arguments], env=environment, check=True, capture_output=True, text=True)
 
 

@@ -378,6 +378,8 @@ def footprint() -> str:
         [titles.get(each, f"`{each}`"), _spread(imported[f"{each}_ms"], "{:.1f}"), str(imported[f"{each}_modules"])]
         for each in names
     ]
+    runs = {"run_requests_ms": "`run`, of a program with `requests`", "run_nothing_ms": "`run`, of one without"}
+    added += [[title, f"{imported[name]:.1f}", ""] for name, title in runs.items() if name in imported]
     modes = [name.removesuffix("_known_bytecodes") for name in origins if name.endswith("_known_bytecodes")]
     held = [[f"`{each}`", *(f"{scope[f'{each}{kind}_bytes']:,}" for kind in ("", "_retried"))] for each in modes]
     sends = [

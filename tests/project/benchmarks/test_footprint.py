@@ -64,5 +64,11 @@ def test_a_limit_that_does_not_hold_is_named(monkeypatch):
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     footprint = importlib.import_module("footprint")
     scope = {"limit_bytes": 2560, "origins": 10_000, "standard_bytes": 2560, "adaptive_bytes": 2561}
-    result = {"import": {"package_ms": {"median": 10.5}}, "scope": scope}
-    assert ["importing the package takes 10.5 ms", "adaptive_bytes is 2561"] == footprint.broken_limits(result)
+    took = {
+        "package_ms": {"median": 10.5},
+        "mounted_ms": {"median": 20.0},
+        "run_requests_ms": 3.5,
+        "run_nothing_ms": 3.5,
+    }
+    broken = ["package takes 10.5 ms, 10 allowed", "run_nothing takes 3.5 ms, 3 allowed", "adaptive_bytes is 2561"]
+    assert broken == footprint.broken_limits({"import": took, "scope": scope})

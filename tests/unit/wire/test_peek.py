@@ -8,8 +8,7 @@ import pytest
 import requests
 
 from requests_smithy_retry.testing import FaultServer, Reply
-from requests_smithy_retry.wire import peek
-from requests_smithy_retry.wire.peek import PEEK_BYTES
+from requests_smithy_retry.wire.peek import PEEK_BYTES, peek
 
 from .support import session
 
