@@ -129,42 +129,25 @@ class Outcome:
 
 
 class BlockOptions(Protocol):
-    """The part of an operation's ``retry_options`` that a strategy reads; None: not set."""
+    """The part of an operation's ``retry_options`` that a strategy reads; None: not set.
+
+    ``most_sent`` counts the attempts that do not count, too; the others are as the user gives them.
+    """
 
     @property
-    def enabled(self) -> bool | None:
-        """False for no retries."""
-        ...
-
+    def enabled(self) -> bool | None: ...
     @property
-    def max_attempts(self) -> int | None:
-        """The most attempts, the first one included."""
-        ...
-
+    def max_attempts(self) -> int | None: ...
     @property
-    def most_sent(self) -> int | None:
-        """The most attempts, those that do not count included."""
-        ...
-
+    def most_sent(self) -> int | None: ...
     @property
-    def classifiers(self) -> tuple[RetryClassifier, ...]:
-        """The classifiers beside the strategy's own."""
-        ...
-
+    def classifiers(self) -> tuple[RetryClassifier, ...]: ...
     @property
-    def patience(self) -> float | None:
-        """Without a deadline, how old an outage is waited out, in seconds."""
-        ...
-
+    def patience(self) -> float | None: ...
     @property
-    def default_classifiers(self) -> bool | None:
-        """False if the block's classifiers replace the strategy's own."""
-        ...
-
+    def default_classifiers(self) -> bool | None: ...
     @property
-    def long_poll(self) -> bool | None:
-        """True if the operation is a long poll."""
-        ...
+    def long_poll(self) -> bool | None: ...
 
 
 @dataclass(frozen=True, slots=True)

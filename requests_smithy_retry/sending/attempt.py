@@ -8,7 +8,7 @@ import requests.exceptions
 from requests import PreparedRequest, Response
 
 from ..classifiers.transport_faults import forget_frames, is_timeout, is_transient, never_left
-from ..wire.body import bytes_received
+from ..wire.body import WatchedBody, watched_body
 from ..wire.peek import Peeked, peek
 from ..wire.state import this_thread
 from .held_response import complete, hold, is_read, let_go
@@ -63,7 +63,9 @@ class Attempt:
         this_thread.connecting = False  # an attempt whose body made this one must not take it for its own
         if isinstance(self.error, requests.exceptions.RequestException):
             self.error.request = request  # not the copy that a watched body was sent with
-        self.received: int | None = bytes_received(response)
+        self.body: WatchedBody | None = watched_body(response)
+        self.received: int | None = None if self.body is None else self.body.received - self.body.began_at
+        """The encoded bytes of the body that came over the connection; None where they were not counted."""
         if response is not None:
             response.request = request
             self._preload, self._is_examined = preload, True

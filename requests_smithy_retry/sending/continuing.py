@@ -16,7 +16,7 @@ import urllib3.exceptions as uex
 from requests import PreparedRequest, Response
 
 from ..observing.history import MAX_KEPT, AttemptRecord, RetryHistory, attach, retry_history
-from ..wire.body import PART, WatchedBody, watched_body
+from ..wire.body import PART, WatchedBody
 from ..wire.state import this_thread
 from .held_response import hold, verify_decoded
 from .resuming import Piece, Resumable
@@ -133,12 +133,12 @@ def hold_whole(response: Response, kept: KeptPart) -> None:
     delattr(response, KEPT)
 
 
-def rest_of(response: Response | None) -> Rest | None:
+def rest_of(response: Response, body: WatchedBody) -> Rest | None:
     """Return the rest of a body that broke off inside an attempt; None if there is nothing to go on with."""
-    kept, body = getattr(response, KEPT, None), watched_body(response)
-    if response is None or kept is None or kept.plan is None:
+    kept = getattr(response, KEPT, None)
+    if kept is None or kept.plan is None or not body.is_broken or not body.received:
         return None
-    return Rest(response, kept, kept.plan, body) if body is not None and body.is_broken and body.received else None
+    return Rest(response, kept, kept.plan, body)
 
 
 class InHand:

@@ -354,7 +354,8 @@ class Operation:
         if isinstance(decision, Retry):
             self.token, self.waited = decision.token, (decision.wait, decision.source)
             self.played = made.response if is_played(made.response) else None
-            self.rest = rest_of(made.response) or (None if self.rest is None or self.rest.is_void else self.rest)
+            rest = None if made.response is None or made.body is None else rest_of(made.response, made.body)
+            self.rest = rest or (None if self.rest is None or self.rest.is_void else self.rest)
 
     def _received(self, made: Attempt) -> int | None:
         """Return the bytes of a body that an attempt brought; None where they were not counted."""

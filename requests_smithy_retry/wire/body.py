@@ -341,12 +341,6 @@ def watch(
     return body
 
 
-def bytes_received(response: Response | None) -> int | None:
-    """Return the encoded bytes of a body that came over its last connection; None where they were not counted."""
-    body = watched_body(response)
-    return None if body is None else body.received - body.began_at
-
-
 def watched_body(response: Response | None) -> WatchedBody | None:
     """Return the watched body of a response; None if it has none."""
     body = getattr(getattr(response, "raw", None), "_fp", None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import string
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -10,6 +11,8 @@ from hypothesis import strategies as st
 from requests.structures import CaseInsensitiveDict
 
 from requests_smithy_retry.pacing.server_hints import (
+    AMZ_HEADER,
+    MILLISECOND_HEADERS,
     Hint,
     delay_for,
     is_too_long,
@@ -20,6 +23,7 @@ from requests_smithy_retry.pacing.server_hints import (
 )
 from tests.support import Reply, scripted, send
 
+DOCS = Path(__file__).resolve().parents[3] / "docs"
 WALL = 784_111_777.0
 DATES = ["Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994"]
 MALFORMED = [
@@ -249,3 +253,11 @@ def test_every_year_is_a_moment():
     for year in range(1000, 10_000):
         first = parse_http_date(f"Sun, 01 Jan {year} 00:00:00 GMT")
         assert 0 < parse_http_date(f"Sun, 31 Dec {year} 23:59:60 GMT") - first <= 366 * 86_400
+
+
+@pytest.mark.parametrize("name", [AMZ_HEADER, *MILLISECOND_HEADERS, "retry-after"])
+@pytest.mark.parametrize("page", ["explanation/contract.md", "reference/glossary.md", "howto/move-from-botocore.md"])
+def test_each_header_is_read_and_documented(page, name):
+    """Each header gives a hint by itself; the contract, the glossary and the comparison with botocore name it."""
+    assert name == read_hint({name: "2"}, wall=WALL).source
+    assert f"`{name}`" in (DOCS / page).read_text(encoding="utf-8").replace("`Retry-After`", "`retry-after`")

@@ -93,10 +93,10 @@ def test_threads_that_fail_at_the_same_moment_spend_one_quota(quota_url: str, de
 
 
 @pytest.mark.once
-def test_four_processes_with_private_quotas_spend_four(dead_service: str) -> None:
+def test_two_processes_with_private_quotas_spend_two(dead_service: str) -> None:
     """Each process has a quota of its own, unlike the processes above, which share one."""
-    found = run_fleet("memory://", dead_service, processes=4, operations=25)
-    assert [worker["retries"] for worker in found] == [IN_A_QUOTA] * 4
+    found = run_fleet("memory://", dead_service, processes=2, operations=25)
+    assert [worker["retries"] for worker in found] == [IN_A_QUOTA] * 2
 
 
 @pytest.mark.once
