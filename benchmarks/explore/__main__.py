@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import gc
 import json
+import math
 import sys
 import time
 from collections.abc import Iterator
@@ -86,11 +87,13 @@ def swept(every: int = 1) -> Iterator[tuple[str, Plan]]:
                         break  # it has fewer statements
 
 
-def explore(runs: Iterator[tuple[str, Plan]], operations: int, most: int = 5) -> list[tuple[str, Plan, list[str]]]:
+def explore(
+    runs: Iterator[tuple[str, Plan]], operations: int, most: int = 5, until: float = math.inf
+) -> list[tuple[str, Plan, list[str]]]:
     """Run until so many operations were made; return what was violated, one violation of each kind."""
     failed: list[tuple[str, Plan, list[str]]] = []
     for count, (name, plan) in enumerate(runs):
-        if loop.done["operations"] >= operations:
+        if loop.done["operations"] >= operations or time.monotonic() > until:
             break
         found = loop.run(plan)
         if found:
@@ -110,6 +113,7 @@ def main() -> int:
     parser.add_argument("--run", type=int, help="repeat one run")
     parser.add_argument("--sweep", type=int, metavar="N", help="the fixed set: each N-th byte and statement")
     parser.add_argument("--replay", action="store_true")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="stop after so long")
     parser.add_argument("--first", action="store_true", help="stop at the first violation, and shrink nothing")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
@@ -125,7 +129,8 @@ def main() -> int:
     gc.freeze()
     began, spent = time.monotonic(), time.process_time()
     is_bounded = arguments.run is None and not arguments.sweep
-    failed = explore(runs, arguments.operations if is_bounded else sys.maxsize, 1 if arguments.first else 5)
+    most, until = (1 if arguments.first else 5), began + arguments.seconds
+    failed = explore(runs, arguments.operations if is_bounded else sys.maxsize, most, until)
     seconds, spent = time.monotonic() - began, time.process_time() - spent
     count = loop.done["operations"]
     figures = {**loop.done, "seconds": round(seconds, 1), "processor seconds": round(spent, 1), "failed": len(failed)}
