@@ -16,6 +16,7 @@ import math
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -71,7 +72,7 @@ def swept(every: int = 1) -> Iterator[tuple[str, Plan]]:
     for answer in ANSWERS:
         for at in range(0, 330, every):
             for fault in ("end", "reset", "stall"):
-                met = loop.replace(answer, fault=fault, at=at, seconds=40.0)
+                met = replace(answer, fault=fault, at=at, seconds=40.0)
                 ops = (Op(tries=(met,)), Op(method="POST", body="bytes", length=60, tries=(met,)))
                 yield f"--sweep: {met}", Plan(ops=ops)
     for number, script in enumerate(SCRIPTS):
