@@ -28,13 +28,13 @@ else:
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 BUGS = HERE / "seeded_bugs.toml"
-LONGEST = 240
+LONGEST = 600
 """Seconds after which a check counts as hanging: the bug is found."""
 
 CHECKS: dict[str, tuple[str, ...]] = {
-    "schedules": ("-m", "benchmarks.explore.schedules", "--bound", "2", "--seconds", "4"),
-    "loop": ("-m", "benchmarks.explore", "--operations", "8000", "--seed", "seeded", "--first"),
-    "sweep": ("-m", "benchmarks.explore", "--sweep", "11", "--first"),
+    "schedules": ("-m", "benchmarks.explore.schedules", "--bound", "2", "--seconds", "3", "--first"),
+    "loop": ("-m", "benchmarks.explore", "--operations", "4000", "--seed", "seeded", "--first"),
+    "sweep": ("-m", "benchmarks.explore", "--sweep", "19", "--first"),
     "bound": ("-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "tests/project/benchmarks/test_bound.py"),
 }
 FIRST = {"concurrency": "schedules", "shared memory": "schedules", "accounts": "bound"}

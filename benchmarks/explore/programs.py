@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import queue
 import shutil
+import socket
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -135,6 +136,8 @@ class Hook(Program):
 class Waiting(Program):
     """Who waits in the line goes when another one succeeds, not later."""
 
+    may_be_interrupted = True
+
     def __init__(self) -> None:
         super().__init__()
         self.quota = PatientQuota(None)
@@ -157,15 +160,18 @@ class Waiting(Program):
     def check(self) -> None:
         line: Any = self.quota._line
         self.expect(expected=[], actual=line.waiters, what="in line")
-        self.expect(expected=1, actual=self.quota.bucket.settle(), what="first-try successes")
+        if not self.was_interrupted:
+            self.expect(expected=1, actual=self.quota.bucket.settle(), what="first-try successes")
         for seen, at in self.ended:
-            is_late = at != self.succeeded_at and not self.has_leapt
+            is_late = at != self.succeeded_at and not (self.has_leapt or self.was_interrupted)
             if isinstance(seen, Go) and seen.why == "another request succeeded" and is_late:
                 self.wrong.append(f"let go at {self.succeeded_at}, gone at {at}")
 
 
 class Limiter(Program):
     """Permits are given out as they come, one at a time, and whoever rests for one is woken."""
+
+    may_be_interrupted = True
 
     def __init__(self) -> None:
         super().__init__()
@@ -188,14 +194,17 @@ class Limiter(Program):
 
     def check(self) -> None:
         limiter: Any = self.limiter
-        self.expect(expected=(0, None, 2), actual=(limiter._resting, limiter._changed, self.granted), what="resting")
-        self.expect(expected=5, actual=limiter._count(), what="responses and one")
+        self.expect(expected=(0, None), actual=(limiter._resting, limiter._changed), what="resting")
+        if not self.was_interrupted:
+            self.expect(expected=(2, 5), actual=(self.granted, limiter._count()), what="permits, responses and one")
         if limiter._capacity < 0:
             self.wrong.append(f"{limiter._capacity} permits")
 
 
 class Announced(Program):
     """Sends pass a gate in turn, whatever is announced meanwhile, and none stays behind."""
+
+    may_be_interrupted = True
 
     def __init__(self) -> None:
         super().__init__()
@@ -216,12 +225,14 @@ class Announced(Program):
 
     def check(self) -> None:
         self.expect(expected=0, actual=len(self.gate._waiters), what="waiting")
-        if max(self.waited) > 10.0 + 1e-6 and not self.has_leapt:
+        if max(self.waited, default=0.0) > 10.0 + 1e-6 and not self.has_leapt:
             self.wrong.append(f"waited {self.waited}")
 
 
 class Scopes(Program):
     """An item that is in use is not given up, and a scope has one item at a time."""
+
+    may_be_interrupted = True
 
     def __init__(self) -> None:
         super().__init__()
@@ -301,6 +312,7 @@ class Kept(Program):
 class Names(Program):
     """A question is asked by one thread at a time, its answer reaches all, and the next gets the thread."""
 
+    may_be_interrupted = True
     late = (Late, Stuck)
 
     def __init__(self) -> None:
@@ -318,7 +330,8 @@ class Names(Program):
 
     def find(self, host: str) -> None:
         found = self.lookups.find(Question(self.ask, host, ()), lambda: 60.0)
-        self.expect(expected=(host, None), actual=found, what="answer")
+        if not isinstance(found[1], socket.gaierror):  # who asked was interrupted
+            self.expect(expected=(host, None), actual=found, what="answer")
 
     def check(self) -> None:
         self.expect(expected=({}, []), actual=(self.lookups._running, self.lookups._line), what="left")
@@ -327,9 +340,12 @@ class Names(Program):
 class Renewed(Program):
     """Of threads whose attempts were refused together, one renews the credentials, and all get them."""
 
+    may_be_interrupted = True
+
     def __init__(self) -> None:
         super().__init__()
         self.renewed = 0
+        self.headers: list[Any] = []
         self.credentials = Credentials(self.renew, SYSTEM_CLOCK)
         self.threads = [self.refused, self.refused]
 
@@ -340,15 +356,19 @@ class Renewed(Program):
 
     def refused(self) -> None:
         found = self.credentials.after(None, "scope", 1000.0, None)  # type: ignore[arg-type]
-        self.expect(expected={"Authorization": "1"}, actual=found, what="headers")
+        self.headers.append(found)
 
     def check(self) -> None:
-        self.expect(expected=1, actual=self.renewed, what="renewals")
+        if not self.was_interrupted:
+            self.expect(
+                expected=(1, [{"Authorization": "1"}] * 2), actual=(self.renewed, self.headers), what="renewals"
+            )
 
 
 class SharedRecord(Program):
     """Processes that share a record lose no token and gain none, and a process that dies leaves the lock to others."""
 
+    may_be_interrupted = True
     may_crash = True
 
     def __init__(self) -> None:
@@ -382,7 +402,7 @@ class SharedRecord(Program):
         if not fresh.acquire(0):
             self.wrong.append("the record cannot be changed any more")
         level, out = fresh.available, sum(self.took)
-        slack = 14.0 if self.dead else 0.0
+        slack = 14.0 if self.dead or self.was_interrupted else 0.0
         alive = [bucket for number, bucket in enumerate(self.buckets) if number not in self.dead]
         if fresh._outage.fallen_open or any(bucket._outage.failures for bucket in alive):
             self.wrong.append("the memory did not answer")

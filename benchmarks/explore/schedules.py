@@ -19,16 +19,17 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from . import instrument
-from .tasks import NEVER, Stuck, Task, Tasks, Turns, held, tasks
+from .tasks import NEVER, Interrupted, Stuck, Task, Tasks, Turns, held, tasks
 
 CRASH = -1
+INTERRUPT = -2
 
 
 class Schedule(NamedTuple):
     """The choices that differ from the default: to go on, and then with the first that can.
 
-    :param preemptions: pairs of a step and the number of the thread that goes on there; :data:`CRASH`: nobody, since
-        the thread that is running dies.
+    :param preemptions: pairs of a step and the number of the thread that goes on there; :data:`CRASH`: the thread that
+        is running dies there; :data:`INTERRUPT` less a number: that thread, which waits, is interrupted.
     :param blocks: which of those that can goes on, each time that a thread has waited or ended.
     """
 
@@ -47,6 +48,7 @@ class _Scripted(Turns):
         """For each choice where one waited or ended: the step, the choice, the number of choices."""
         self.is_void = False
         """A preemption could not be made."""
+        self.was_interrupted = False
         self.has_leapt = False
         """A time-out expired while others could have gone on, so that moments say nothing."""
         self.on_crash: Callable[[Task], None] = lambda _: None
@@ -74,7 +76,14 @@ class _Scripted(Turns):
             self.on_crash(tasks.current)
             tasks.crash()
             return
-        task = tasks.all[number] if number < len(tasks.all) else None
+        if number <= INTERRUPT:
+            waiting = tasks.all[min(INTERRUPT - number, len(tasks.all) - 1)]
+            self.is_void = waiting is tasks.current or waiting.is_ready or waiting.is_over
+            if not self.is_void:
+                self.was_interrupted = True
+                tasks.throw(waiting, Interrupted())
+            return
+        task = tasks.all[number] if 0 <= number < len(tasks.all) else None
         if task is None or task is tasks.current or task.is_over or not (task.is_ready or task.until is not None):
             self.is_void = True
             return
@@ -92,6 +101,7 @@ class Program:
     """
 
     may_crash = False
+    may_be_interrupted = False
     late: tuple[type[BaseException], ...] = ()
     """The exceptions of a thread whose time is over."""
 
@@ -99,6 +109,7 @@ class Program:
         self.threads: list[Callable[[], Any]] = []
         self.wrong: list[str] = []
         self.has_leapt = False
+        self.was_interrupted = False
 
     def check(self) -> None:
         """Add to :attr:`wrong`."""
@@ -136,9 +147,13 @@ def run(make: Callable[[], Program], schedule: Schedule) -> Ran:
     try:
         tasks.run()
         for task in made:
-            if task.error is not None and not (turns.has_leapt and isinstance(task.error, program.late)):
+            if (
+                task.error is not None
+                and not isinstance(task.error, Interrupted)
+                and not (turns.has_leapt and isinstance(task.error, program.late))
+            ):
                 program.wrong.append(f"thread {task.name} ended with {task.error!r}")
-        program.has_leapt = turns.has_leapt
+        program.has_leapt, program.was_interrupted = turns.has_leapt, turns.was_interrupted
         program.check()
         if held[0] != before and not any(number == CRASH for _, number in schedule.preemptions):
             program.wrong.append(f"{held[0] - before} locks are held")
@@ -209,8 +224,10 @@ def _branch(
     if next_ is None:
         return
     first = max(last, ran.seen[len(schedule.blocks) - 1][0] if schedule.blocks else 0)
-    has_crashed = any(number == CRASH for _, number in schedule.preemptions)
-    others = [*range(ran.threads), *([CRASH] if getattr(make, "may_crash", False) and not has_crashed else [])]
+    others = [*range(ran.threads)]
+    if all(number >= 0 for _, number in schedule.preemptions):
+        others += [CRASH] * getattr(make, "may_crash", False)
+        others += [INTERRUPT - number for number in range(3) if getattr(make, "may_be_interrupted", False)]
     for step in range(first + 1, ran.steps + 1):
         before = tuple(choice for at, choice, _ in ran.seen if at < step)
         next_.extend(Schedule((*schedule.preemptions, (step, other)), before) for other in others)
@@ -222,6 +239,7 @@ def main() -> int:
     parser.add_argument("--only")
     parser.add_argument("--seconds", type=float, default=3600.0)
     parser.add_argument("--finely", action="store_true")
+    parser.add_argument("--first", action="store_true", help="stop at the first violation")
     arguments = parser.parse_args()
     instrument.install(tasks.step, finely=arguments.finely)
     from .programs import PROGRAMS
@@ -237,6 +255,8 @@ def main() -> int:
             failed = True
             schedule, wrong = found.failure
             print(f"  {schedule} violates: {'; '.join(wrong[:3])}", flush=True)
+            if arguments.first:
+                break
     seconds = time.monotonic() - began
     print(f"{total:,} schedules in {seconds:,.0f} s: {total / max(seconds, 1e-9):,.0f} a second")
     return failed

@@ -7,11 +7,11 @@ retry classification RFC.
 from __future__ import annotations
 
 import enum
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ..checks import is_finite, safe_repr
 from ..errors import StopReason
-from ..values import immutable, replace
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -30,7 +30,7 @@ class ErrorKind(enum.Enum):
     """A client error that a retry may mend, such as an expired token."""
 
 
-@immutable(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class RetryReason:
     """The reason why a retry is indicated.
 
@@ -160,7 +160,7 @@ class NoActionIndicated(RetryAction):
         return hash(NoActionIndicated)
 
 
-@immutable(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False)
 class RetryIndicated(RetryAction):
     """A retry is indicated. It is made only if the other rules allow it (contract 2.6)."""
 
@@ -177,7 +177,7 @@ class RetryIndicated(RetryAction):
         return f"RetryIndicated(kind={self.reason.kind.value}{after})"
 
 
-@immutable(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class RetryForbidden(RetryAction):
     """A retry is forbidden, whatever others say; ends the fold.
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from ..pacing.server_hints import AMZ_HEADER, parse_integer
-from ..values import replace
 from .actions import NO_ACTION, ErrorKind, RetryAction, RetryIndicated, RetryReason
 from .outcome import Outcome
 from .protocol import RetryClassifierPriority

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from ..errors import RetryError
-from ..values import immutable
 from .actions import NO_ACTION, ErrorKind, NoActionIndicated, RetryAction, RetryForbidden, RetryIndicated
 from .outcome import Outcome
 from .protocol import RetryClassifier, in_order, sees_successes
 from .resend import RESEND_RULE
 
 
-@immutable(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Vote:
     """The verdict of one classifier.
 
@@ -24,7 +24,7 @@ class Vote:
     action: RetryAction
 
 
-@immutable(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Classification:
     """The verdict of all classifiers together.
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from numbers import Number
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from ..errors import safe_error
-from ..values import immutable
 from .actions import ErrorKind, RetryAction, RetryForbidden, RetryIndicated
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ BODY_PREFIX = 65_536
 """The most bytes of a body that classifiers see."""
 
 
-@immutable(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False)
 class Outcome:
     """The outcome of one attempt: a response, an exception, or an exception that carries a response.
 
@@ -150,7 +150,7 @@ class BlockOptions(Protocol):
     def long_poll(self) -> bool | None: ...
 
 
-@immutable(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class RetryContext:
     """The context that the adapter's errors carry in the attribute ``retry_context``.
 

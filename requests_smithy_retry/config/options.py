@@ -7,13 +7,13 @@ goes by are read off the fields, by :func:`options_of`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import field, fields
 from functools import cached_property
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..checks import Parse, Refused
 from ..errors import RetryConfigError
-from ..values import field, fields
 
 if TYPE_CHECKING:
     import inspect

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..pacing.server_hints import AMZ_MAX_EXTRA
 from ..quotas.bucket import RetryQuota
 from ..quotas.payoff import PayoffTokenBucket
-from ..values import immutable
 from .in_vain import InVain, in_vain
 from .retry_config import OPTIONS
 from .urllib3_rules import heeds_hints
@@ -22,7 +22,7 @@ ALWAYS_SHOWN = frozenset({"mode", "max_attempts"})
 """The options that the short form shows even where they have their default."""
 
 
-@immutable(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Setting:
     """One option as it is in force.
 
@@ -76,7 +76,7 @@ def summary(settings: Iterable[Setting]) -> str:
     return ", ".join(f"{item.name}={item.value!r} [{item.source}]" for item in shown)
 
 
-@immutable(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class WorstCase:
     """The most that one operation can come to, and the most retries in vain of all operations of a scope.
 

@@ -7,6 +7,7 @@ line, the tables of the documentation and the checks of contradictions are read 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from ..checks import number, status_codes, suggestion, whole_number
@@ -19,7 +20,6 @@ from ..pacing.limiter_settings import DEFAULT_SETTINGS, RateLimiterSettings
 from ..quotas.bucket import RetryQuota
 from ..quotas.payoff import PayoffTokenBucket
 from ..quotas.url import QuotaUrl, quota_url
-from ..values import field, immutable
 from . import parsers as types
 from .options import Contradiction, LaterSignature, option, options_of
 from .urllib3_rules import Urllib3Rules, with_jitter
@@ -91,7 +91,7 @@ def is_aws(source: str) -> bool:
     return source.startswith(("environment variable AWS_", "profile "))
 
 
-@immutable(frozen=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class RetryConfig:
     """Everything that can be configured: an immutable value, validated on construction.
 

@@ -6,12 +6,12 @@ import contextvars
 import functools
 import weakref
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 from ..checks import number, suggestion, whole_number
 from ..classifiers.protocol import RetryClassifier
 from ..clock import SYSTEM_CLOCK, Clock, Deadline, after, earliest
-from ..values import field, immutable, replace
 from . import parsers as types
 from .options import LaterSignature, option, options_of
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
-@immutable(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class OperationOptions:
     """The options that blocks of :func:`retry_options` set around an operation.
 

@@ -11,12 +11,12 @@ import math
 import re
 import sys
 import warnings
+from dataclasses import fields, replace
 from typing import Any
 
 from urllib3.util.retry import Retry
 
 from ..errors import RetryConfigError, RetryConfigWarning
-from ..values import fields, replace
 from .retry_config import OPTIONS
 from .urllib3_rules import FailureKind, Urllib3Rules
 

@@ -7,10 +7,10 @@ travel in its token.
 from __future__ import annotations
 
 import enum
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..pacing.backoff import ExponentialRetryBackoffStrategy
-from ..values import immutable
 
 if TYPE_CHECKING:
     from ..classifiers.outcome import Outcome
@@ -29,7 +29,7 @@ class FailureKind(enum.Enum):
     """Anything else."""
 
 
-@immutable(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Urllib3Rules:
     """The rules of a translated ``Retry``.
 

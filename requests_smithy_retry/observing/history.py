@@ -5,6 +5,7 @@ It is attached to the response or the exception that the caller gets. For a firs
 
 from __future__ import annotations
 
+from dataclasses import dataclass, fields
 from typing import Any
 
 from ..classifiers.actions import NoActionIndicated, RetryForbidden, RetryIndicated
@@ -12,7 +13,6 @@ from ..classifiers.fold import Vote
 from ..clock import SYSTEM_CLOCK, Clock
 from ..errors import StopReason
 from ..urls import display_scope, scope_of, without_secrets
-from ..values import fields, immutable
 
 ATTRIBUTE = "_retry_history"
 STARTED = "_retry_started"
@@ -21,7 +21,7 @@ MAX_KEPT = 100
 """The most attempts that are kept: the first and the last ones."""
 
 
-@immutable(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class AttemptRecord:
     """The record of one attempt.
 
@@ -84,7 +84,7 @@ class AttemptRecord:
         return str(self.status) if self.error is None else self.error
 
 
-@immutable(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class RetryHistory:
     """The attempts of one operation, and why it ended. It can be pickled and holds no request, header or body.
 

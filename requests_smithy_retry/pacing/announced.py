@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from calendar import timegm
 from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from ..checks import Refused
-from ..values import immutable
 from .server_hints import Hint, is_a_time, parse_decimal, parse_http_date
 
 EPOCH_SECONDS = 1e8
@@ -94,7 +94,7 @@ class Message(NamedTuple):
 Read = Callable[["RateLimitDialect", Message], Iterator[Announced]]
 
 
-@immutable(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class RateLimitDialect:
     """One row: the headers in which a server announces a rate limit, and how to read them.
 

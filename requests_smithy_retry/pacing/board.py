@@ -73,7 +73,7 @@ class Lookout(set[Any]):
 
     def __init__(self, board: Board) -> None:
         super().__init__()
-        self.board = board
+        self.board: Board = board
 
     def __bool__(self) -> bool:
         return self.board.has_news() or len(self) > 0

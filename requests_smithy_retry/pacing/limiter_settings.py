@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, fields
+
 from ..checks import is_finite
-from ..values import fields, immutable
 
 BETA = 0.7
 """After throttling, this part of the rate is left."""
@@ -11,7 +12,7 @@ SCALE = 0.4
 """The steepness of the curve."""
 
 
-@immutable(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RateLimiterSettings:
     """The numbers of a :class:`ClientRateLimiter`. The defaults are those of the AWS SDKs' adaptive mode.
 

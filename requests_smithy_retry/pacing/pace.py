@@ -26,8 +26,8 @@ MEMORY = 0.5
 """The weight of each window in the share of this process, as a part of the weight of the one after it."""
 MOVES = 0.25
 """The part of a window by which its reset must move on, in small steps, to show that the window is not fixed."""
-EVEN = 0.05
-"""The part of a steadily refilled limit that is kept in hand."""
+EVEN, ALONE = 0.06, 0.02
+"""The parts of a steadily refilled limit that are kept in hand where many share it, and by who has it alone."""
 FASTEST, SLOWEST = 2.0, 0.5
 """The most and the least, as parts of the usual rate, that go where more or less than that is left."""
 KEPT, FAIR = 0.8, 0.03
@@ -162,8 +162,8 @@ class Window:
         if self.slides:
             # Some comes back all the time: the usual rate, faster where much is left, and slower where little is.
             left = max(0.0, self.remaining - on_their_way / self.share)
-            ease = min(FASTEST, max(SLOWEST, left / (EVEN * self.limit)))
-            return last + self.length / (ease * self.share * self.limit)
+            in_hand = self.limit * (EVEN - (EVEN - ALONE) * self.share)
+            return last + self.length / (min(FASTEST, max(SLOWEST, left / in_hand)) * self.share * self.limit)
         own = self.share * self.remaining - on_their_way
         return self.ends if own < 1 else last + (self.ends - now) / own
 

@@ -6,11 +6,12 @@ import itertools
 import math
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from ..clock import SYSTEM_CLOCK, Clock, wait_on
+from ..copying import FreshCopies
 from ..forksafe import renew_lock_after_fork
-from ..values import FreshCopies, field, immutable
 from .limiter_settings import BETA, DEFAULT_SETTINGS, SCALE, RateLimiterSettings
 
 
@@ -119,7 +120,7 @@ FASTEST = 1e12
 """Permits per second. Settings at the ends of their ranges ask for more, up to a rate that is no number."""
 
 
-@immutable(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class RateLimiterSnapshot:
     """A limiter at one moment.
 
@@ -141,7 +142,7 @@ class RateLimiterSnapshot:
     last_throttle: float
 
 
-@immutable(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class PermitWait:
     """There is no permit yet: wait, then ask again.
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from dataclasses import dataclass
 from itertools import islice
 from typing import ClassVar, Protocol, runtime_checkable
 
 from ..checks import is_finite, safe_repr
 from ..clock import SYSTEM_CLOCK, Clock, wait_on
+from ..copying import FreshCopies
 from ..forksafe import renew_lock_after_fork
-from ..values import FreshCopies, immutable
 
 LOOK_AGAIN = 1.0
 """Seconds after which a waiter whose turn has no known time looks whether tokens were lost without notice."""
@@ -164,7 +165,7 @@ def loan_of(bucket: RetryQuota, amount: float) -> Loan | None:
     return Loan(line, bucket, amount) if isinstance(line, WaitingLine) else None  # type: ignore[arg-type]
 
 
-@immutable(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class TokenBucketSnapshot:
     """A bucket at one moment.
 

@@ -19,9 +19,9 @@ from __future__ import annotations
 import enum
 from bisect import insort_right
 from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from ..values import field, immutable, replace
 from .bucket import Loan
 from .payoff import ROOM
 
@@ -107,7 +107,7 @@ class Failure(NamedTuple):
     unresolved: bool = False
 
 
-@immutable(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Standing:
     """The record of one operation so far. It travels in the operation's token.
 
@@ -132,7 +132,7 @@ class Standing:
     loan: Loan | None = field(default=None, repr=False, compare=False)
 
 
-@immutable(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Go:
     """Another attempt may be made, after ``delay`` seconds."""
 
@@ -142,7 +142,7 @@ class Go:
     why: str = ""
 
 
-@immutable(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Refused:
     """There is no further attempt."""
 
@@ -151,7 +151,7 @@ class Refused:
     why: str = ""
 
 
-@immutable(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Wait:
     """Look again at ``until``, or when woken."""
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
 from typing import Any
 
 from ..clock import SYSTEM_CLOCK, Clock, wait_on
 from ..forksafe import renew_lock_after_fork
-from ..values import immutable, replace
 from .bucket import RetryQuota, TokenBucketSnapshot, is_full
 from .line import WAITERS, Failure, Go, Line, Refusal, Refused, Standing, Terms, Wait, Waiter
 from .outage import log_back
@@ -74,7 +74,7 @@ LineBucket = PayoffTokenBucket | CountedQuota
 """A bucket that a line can stand before."""
 
 
-@immutable(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class LineSnapshot(TokenBucketSnapshot):
     """A bucket and the line in front of it at one moment.
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Protocol
 
-from ..values import replace
 from .bucket import RetryQuota, TokenBucketSnapshot, is_full, loan_of
 from .line import Failure, Go, Refusal, Refused, Standing, Terms
 

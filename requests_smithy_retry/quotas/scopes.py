@@ -131,6 +131,8 @@ class ScopeTable(Generic[T]):
                 if self._overflow is None:
                     self._overflow = self._new(OVERFLOW)
                 return self._overflow
+            # Before the item: an interruption may come between, and an item is never without it.
+            self._touched[scope] = now
             item = self._items[scope] = self._new(NO_SCOPE if scope is None else scope)
         self._touched[scope] = now
         return item
@@ -157,9 +159,10 @@ class ScopeTable(Generic[T]):
         return bool(used) and self._give_up(min(used, key=used.__getitem__))
 
     def _give_up(self, scope: str | None) -> bool:
-        del self._touched[scope]
+        item = self._items.pop(scope)
+        self._touched.pop(scope, None)
         self._seen.pop(scope, None)
-        self._retire(self._items.pop(scope))
+        self._retire(item)
         self.on_given_up(scope)
         return True
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
 from ..checks import Parse, Refused, number
-from ..values import fields, immutable
 
 S = TypeVar("S", bound="SharedQuotaSettings")
 
 
-@immutable(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class SharedQuotaSettings:
     """The settings of every shared quota.
 
@@ -41,7 +41,7 @@ class SharedQuotaSettings:
         return min(capacity, 500) if self.local_capacity is None else self.local_capacity
 
 
-@immutable(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class RedisSettings(SharedQuotaSettings):
     """The settings of a quota on Redis: these, beside those of every shared quota.
 

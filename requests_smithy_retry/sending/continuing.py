@@ -8,6 +8,7 @@ from __future__ import annotations
 import ssl
 import weakref
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import requests.exceptions
@@ -15,7 +16,6 @@ import urllib3.exceptions as uex
 from requests import PreparedRequest, Response
 
 from ..observing.history import MAX_KEPT, AttemptRecord, RetryHistory, attach, retry_history
-from ..values import replace
 from ..wire.body import PART, WatchedBody
 from ..wire.state import this_thread
 from .held_response import hold, verify_decoded

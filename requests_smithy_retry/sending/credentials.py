@@ -66,17 +66,20 @@ class Credentials:
         renewal = self._renewals.setdefault(scope, _Renewal())
         if renewal.owner == threading.get_ident():
             return None  # the function itself made this request
-        if not renewal.lock.acquire(timeout=-1 if seconds is None else max(0.0, min(seconds, threading.TIMEOUT_MAX))):
-            return None
+        longest, has_lock = -1 if seconds is None else max(0.0, min(seconds, threading.TIMEOUT_MAX)), False
         try:
+            has_lock = renewal.lock.acquire(timeout=longest)
+            if not has_lock:
+                return None
             if started > renewal.at:
                 renewal.owner = threading.get_ident()
                 renewal.headers = _checked(self._renew(response))
                 renewal.at = self._clock.now()
             return renewal.headers
         finally:
-            renewal.owner = None
-            renewal.lock.release()
+            if has_lock:
+                renewal.owner = None
+                renewal.lock.release()
 
 
 def _checked(headers: Any) -> Headers | None:

@@ -7,6 +7,7 @@ import itertools
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from hashlib import sha256
 from types import GeneratorType
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,6 @@ from ..clock import after, earliest
 from ..errors import RetryConfigError
 from ..interruptions import is_interruption
 from ..smithy.model_classifier import NO_FACTS, ModelFacts, facts_of
-from ..values import replace
 from ..wire.state import this_thread
 
 if TYPE_CHECKING:

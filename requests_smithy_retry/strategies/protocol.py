@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -10,7 +11,6 @@ from ..checks import is_seconds, safe_repr
 from ..clock import Clock
 from ..errors import RetryError, StopReason, TokenError
 from ..quotas.line import Standing, Terms
-from ..values import field, immutable
 
 if TYPE_CHECKING:
     from ..classifiers.fold import Classification
@@ -95,7 +95,7 @@ NEW = Standing(0.0)
 """The standing of an operation about which nothing is known."""
 
 
-@immutable(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StandardRetryToken:
     """The token of the built-in strategies. It never changes, except for one private mark: that it was used.
 
@@ -160,7 +160,7 @@ class StandardRetryToken:
         self._unused.append(None)
 
 
-@immutable(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class ForeignToken:
     """The token of a foreign strategy, with the attributes that the send loop reads from a token."""
 
@@ -195,7 +195,7 @@ LoopToken = StandardRetryToken | ForeignToken
 """A token as the send loop and its record read it."""
 
 
-@immutable(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class StrategySnapshot:
     """A strategy at one moment.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NoReturn
 
 from ..checks import is_seconds, safe_repr
@@ -22,7 +23,6 @@ from ..pacing.gate import Gates
 from ..pacing.server_hints import AMZ_HEADER, Hint, delay_for, is_too_long, read_hint, until_text
 from ..quotas.bucket import RetryQuota
 from ..quotas.line import Standing, Terms
-from ..values import replace
 from .first_tries import NOTHING_TO_TELL, FirstTryHook, remember
 from .protocol import NEW, RetryToken, StandardRetryToken, StrategySnapshot
 

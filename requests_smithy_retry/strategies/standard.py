@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 from typing import Any
@@ -17,7 +18,6 @@ from ..quotas.bucket import RetryQuota
 from ..quotas.line import Failure, Go, Refusal, Refused, Standing, Terms
 from ..quotas.scope_quota import ScopeQuota
 from ..urls import display_scope
-from ..values import replace
 from .first_tries import NOTHING_TO_TELL, FirstTryHook, remember
 from .protocol import RetryToken, StandardRetryToken, StrategySnapshot
 from .quotas import Quotas, board_of, price_of, quota_before, quotas_for, shared_buckets

@@ -38,8 +38,8 @@ class Listener:
 
     def renew_lock(self) -> None:
         """Begin anew in a forked child, with a thread and a connection of its own."""
-        self.notices = Notices()
-        self.own = Notices()
+        self.notices: Notices = Notices()
+        self.own: Notices = Notices()
         """The gates that this process has closed."""
         self.thread: threading.Thread | None = None
         self._closed = threading.Event()

@@ -103,6 +103,7 @@ class Tape(Wire):
 
     def __init__(self) -> None:
         self.is_open = True
+        self.is_open: bool = True
         self.events: deque[bytes | float | str] = deque()
         """Bytes, seconds of silence, and the end: ``"close"`` or ``"reset"``."""
 
