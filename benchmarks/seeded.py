@@ -32,7 +32,7 @@ LONGEST = 600
 """Seconds after which a check counts as hanging: the bug is found."""
 
 PROGRAMS = {
-    "quotas/payoff.py": "payoff,line",
+    "quotas/payoff.py": "spent,payoff,line",
     "quotas/bucket.py": "bucket,hook",
     "quotas/line.py": "line",
     "quotas/patient.py": "line",

@@ -151,7 +151,7 @@ def run(make: Callable[[], Program], schedule: Schedule) -> Ran:
             if (
                 task.error is not None
                 and not isinstance(task.error, Interrupted)
-                and not (turns.has_leapt and isinstance(task.error, program.late))
+                and not ((turns.has_leapt or turns.was_interrupted) and isinstance(task.error, program.late))
             ):
                 program.wrong.append(f"thread {task.name} ended with {task.error!r}")
         program.has_leapt, program.was_interrupted = turns.has_leapt, turns.was_interrupted
