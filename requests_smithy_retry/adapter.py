@@ -15,7 +15,6 @@ from .config.max_retries import (
     UNSET,
     ChangedOr,
     ShownRetry,
-    refuse_own_max_retries,
     translate,
     with_changes,
     with_translated,
@@ -24,22 +23,23 @@ from .config.retry_config import ADAPTER_OPTIONS, OPTIONS, RetryConfig, RetryOpt
 from .config.sources import resolve
 from .config.urllib3_retry import SOURCE, TRANSLATED, UNLIMITED, OptionsRetry
 from .errors import RetryConfigError
+from .observing.events import SDK_HEADERS, Listeners
 from .observing.telemetry import TELEMETRY
 from .sending.copies import CopiedAfresh
+from .sending.credentials import Credentials
+from .sending.nested_retries import refuse_own_max_retries
 from .sending.send_loop import SendLoop, is_within_send
 from .strategies.first_tries import BusyBesides, nothing_known
 from .strategies.foreign import StrategyPort, adapt, check_beside_strategy, strategy_for
 from .strategies.protocol import RetryStrategy
 from .strategies.simple import SimpleRetryStrategy, is_built_in
 from .urls import scope_of
+from .wire import use_our_pools
 from .wire.addresses import AddressFault, AddressMemory
-from .wire.pools import use_our_pools
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
     from urllib3.util.retry import Retry
-
-    from .sending.credentials import Credentials
 
 PLAIN_SEND = getattr(HTTPAdapter.send, "__code__", None)
 """The code that passes ``max_retries`` to urllib3."""
@@ -164,27 +164,15 @@ class RetryAdapter(CopiedAfresh, SendLoop):
         hooks = strategy.hooks if isinstance(strategy, SimpleRetryStrategy) else None
         self._hook_at = hooks.get if hooks is not None and self._by_origin else nothing_known
         renew = config.on_unauthorized
-        self.credentials: Credentials | None = None
-        if renew is not None:
-            from .sending.credentials import Credentials
-
-            self.credentials = Credentials(renew, self.clock)
+        self.credentials: Credentials | None = None if renew is None else Credentials(renew, self.clock)
         self._listen()
         self._show(self._shown)
 
     def _listen(self) -> None:
         config = self.retry_config
-        own: tuple[Any, ...] = tuple(config.listeners)
-        if config.sdk_headers:
-            from .observing.events import SDK_HEADERS
-
-            own = (SDK_HEADERS, *own)
+        own = (SDK_HEADERS, *config.listeners) if config.sdk_headers else config.listeners
         items = (*own, *TELEMETRY.listeners(config.telemetry, config.source("telemetry"), own))
-        self.listeners: Any = None
-        if items:
-            from .observing.events import Listeners
-
-            self.listeners = Listeners(items)
+        self.listeners: Any = Listeners(items) if items else None
         self._hears_attempts = self.listeners is not None and self.listeners.hears_attempts
         hears_bodies = self.listeners is not None and self.listeners.hears_bodies
         self._watches_bodies = hears_bodies or config.stall_timeout is not None

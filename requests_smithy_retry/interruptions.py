@@ -9,6 +9,7 @@ Some handlers raise what the network raises, too: ``TimeoutError``, ``OSError``.
 from __future__ import annotations
 
 import functools
+import signal
 import sys
 from collections.abc import Iterator
 from types import CodeType
@@ -71,9 +72,6 @@ def is_interruption(error: BaseException) -> bool:
 
 def _handlers() -> frozenset[CodeType]:
     """Return the code objects of the current signal handlers."""
-    signal: Any = sys.modules.get("signal")
-    if signal is None:
-        return frozenset()  # without that module nobody has set one
     found = set()
     for number in signal.valid_signals():
         handler: Any = signal.getsignal(number)

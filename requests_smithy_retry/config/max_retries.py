@@ -82,22 +82,6 @@ def translate(max_retries: Any) -> dict[str, Any]:
     )
 
 
-def refuse_own_max_retries(adapter_class: Any, base: type) -> None:
-    """Refuse a subclass that has a ``max_retries`` of its own: urllib3 would retry each of our attempts.
-
-    :raises RetryConfigError: naming the class and what its retries would multiply.
-    """
-    own = adapter_class.max_retries
-    if own is not vars(base)["max_retries"]:
-        raise RetryConfigError(
-            "max_retries",
-            own,
-            f"class {adapter_class.__name__}",
-            "no max_retries in a subclass is allowed: urllib3 would retry beneath this adapter, and multiply each "
-            "of its attempts. Give max_retries or max_attempts to the constructor",
-        )
-
-
 def with_translated(config: RetryConfig, translated: dict[str, Any]) -> RetryConfig:
     """Return a config with the options of a ``max_retries`` in place of those of an earlier one."""
     if not translated:

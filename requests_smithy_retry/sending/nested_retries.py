@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from requests import PreparedRequest, Response
 
 from ..checks import is_first
-from ..errors import RetryConfigWarning
+from ..errors import RetryConfigError, RetryConfigWarning
 from ..observing.history import retry_history
 from ..observing.log import logger
 from ..urls import safe_url
@@ -46,6 +46,22 @@ def recognise(send: CodeType, settle: CodeType) -> None:
     """Have adapters recognised on the stack by the code of their loop."""
     _SEND.append(send)
     _SETTLE.append(settle)
+
+
+def refuse_own_max_retries(adapter_class: Any, base: type) -> None:
+    """Refuse a subclass that has a ``max_retries`` of its own: urllib3 would retry each of our attempts.
+
+    :raises RetryConfigError: naming the class and what its retries would multiply.
+    """
+    own = adapter_class.max_retries
+    if own is not vars(base)["max_retries"]:
+        raise RetryConfigError(
+            "max_retries",
+            own,
+            f"class {adapter_class.__name__}",
+            "no max_retries in a subclass is allowed: urllib3 would retry beneath this adapter, and multiply each "
+            "of its attempts. Give max_retries or max_attempts to the constructor",
+        )
 
 
 def warn_of_nesting(own: Any, request: PreparedRequest, response: Response | None) -> None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Collection
-from importlib import import_module
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from requests import PreparedRequest, Response
 from requests.adapters import HTTPAdapter
@@ -17,35 +16,21 @@ from ..config.retry_config import RetryConfig
 from ..config.retry_options import NOTHING, OperationOptions, current_options, options_in_force
 from ..errors import RetryError
 from ..observing.log import log_first_try, log_gate, may_log
+from ..observing.observed_operation import ObservedOperation
 from ..strategies.first_tries import ORIGIN, BusyBesides, FirstTryHook
 from ..strategies.foreign import StrategyPort
 from ..strategies.protocol import RetryStrategy, rest_until_permitted
 from ..wire.state import this_thread
-
-if TYPE_CHECKING:
-    from ..observing.observed_operation import ObservedOperation
-    from .attempt import Attempt
-    from .continuing import InHand, Rest
-    from .credentials import Credentials
-    from .held_response import NO_HOOKS, complete
-    from .operation import Operation, Retry, Stop
-    from .plain import send_plainly, send_within
-    from .receiving import is_plain, receive, unless_of_odd_headers
-    from .replay import SIMPLE_BODIES
-    from .time_limits import TimeLimits
-
-NEEDED_TO_SEND = {
-    "..observing.observed_operation": ("ObservedOperation",),
-    ".attempt": ("Attempt",),
-    ".held_response": ("NO_HOOKS", "complete"),
-    ".operation": ("Operation", "Retry", "Stop"),
-    ".plain": ("send_plainly", "send_within"),
-    ".receiving": ("is_plain", "receive", "unless_of_odd_headers"),
-    ".replay": ("SIMPLE_BODIES",),
-    ".time_limits": ("TimeLimits",),
-    "..wire.connect": (),
-}
-"""What the first send imports: a mount does not wait for it, and no file is opened when something goes wrong."""
+from .attempt import Attempt
+from .continuing import InHand, Rest
+from .credentials import Credentials
+from .held_response import NO_HOOKS, complete
+from .nested_retries import recognise
+from .operation import Operation, Retry, Stop
+from .plain import send_plainly, send_within
+from .receiving import is_plain, receive, unless_of_odd_headers
+from .replay import SIMPLE_BODIES
+from .time_limits import TimeLimits
 
 NO_WAIT = (0.0, "")
 """An attempt that waited for no rate limit."""
@@ -461,27 +446,10 @@ class SendLoop(HTTPAdapter):
             self.clock.sleep(seconds)
 
 
-_send = SendLoop.send
-
-
-@functools.wraps(_send)
-def _first_send(self: SendLoop, *args: Any, **how: Any) -> Response:
-    """Import what only a send needs, and make way for the loop."""
-    if SendLoop.send is _first_send:
-        from .nested_retries import recognise
-
-        recognise(_send.__code__, SendLoop._settle.__code__)
-        for module, names in NEEDED_TO_SEND.items():
-            found = import_module(module, __package__)
-            globals().update((name, getattr(found, name)) for name in names)
-        SendLoop.send = _send  # type: ignore[method-assign]
-    return _send(self, *args, **how)
-
-
-SendLoop.send = _first_send  # type: ignore[method-assign]
+recognise(SendLoop.send.__code__, SendLoop._settle.__code__)
 
 _SENDING = frozenset(
-    way.__code__ for way in (_send, SendLoop._send_watched, SendLoop._send_by_operation, SendLoop._attempt)
+    way.__code__ for way in (SendLoop.send, SendLoop._send_watched, SendLoop._send_by_operation, SendLoop._attempt)
 )
 _DECIDING = frozenset(
     {SendLoop._retry.__code__, SendLoop._first_try.__code__, SendLoop._operation.__code__, SendLoop._hook_of.__code__}

@@ -7,6 +7,19 @@ reads sockets, :mod:`peek` looks ahead to where a body ends and :mod:`decoding` 
 They meet the adapter in :mod:`state`.
 """
 
+from .decoding import verify_whole
+from .peek import UNREAD_BYTES, Peeked, peek
+from .pools import use_our_pools
+from .reader import reader_of, set_read_timeout
 from .state import this_thread
 
-__all__ = ["this_thread"]
+__all__ = [
+    "UNREAD_BYTES",
+    "Peeked",
+    "peek",
+    "reader_of",
+    "set_read_timeout",
+    "this_thread",
+    "use_our_pools",
+    "verify_whole",
+]

@@ -17,8 +17,11 @@ from urllib3.exceptions import EmptyPoolError, PoolError
 from ..clock import SYSTEM_CLOCK, Clock, SystemClock
 from . import state
 from .addresses import AddressMemory, is_in_disgrace
+from .connect import Connect
 from .forked import leave_to_parent
 from .idle import KeptConnections, is_usual_queue, keep_alive
+from .proxies import prepare_tunnel
+from .response import RESPONSE_CLASS
 from .state import this_thread
 
 KNOWN_CONNECTS = frozenset({HTTPConnection.connect, HTTPSConnection.connect})
@@ -33,11 +36,6 @@ def prepare(connection: Any, memory: AddressMemory | None = None, *, probes: boo
     :param probes: switch TCP keep-alive on.
     """
     if getattr(type(connection), "connect", None) in KNOWN_CONNECTS:
-        # A mount does not wait for what only connections need. The first send has imported it.
-        from .connect import Connect
-        from .proxies import prepare_tunnel
-        from .response import RESPONSE_CLASS
-
         connection.connect = Connect(connection, memory or AddressMemory(SYSTEM_CLOCK))
         connection.response_class = RESPONSE_CLASS
         prepare_tunnel(connection)
