@@ -109,6 +109,49 @@ def _waiting(name: str) -> Callable[[], str]:
     return make
 
 
+def harm_counts() -> str:
+    """Tabulate how many cells of the map of harm each policy makes better and worse than no retry."""
+    found = result("map")
+    if found is None:
+        return MISSING
+    rows = []
+    for name, counts in found["counts"].items():
+        number = sum(counts.values())
+        how = found["policies"].get(name)
+        rows.append((name if how is None else f"`{how}`", *(f"{counts[word]} of {number}" for word in COLOURS)))
+    return table(("", *COLOURS), rows)
+
+
+def harm_worse() -> str:
+    """List the cells in which the default is worse than no retry, in words."""
+    found = result("map")
+    if found is None:
+        return MISSING
+    rows = [
+        (trouble, "; ".join(f"{place} load: {words}" for place, words in places.items()))
+        for trouble, places in found["worse"].items()
+    ]
+    return table(("trouble", "clients and load"), rows) if rows else "None."
+
+
+def harm_loopback() -> str:
+    """Tabulate the cells that were played with real clients, beside the same ones in virtual time."""
+    found = result("map")
+    if found is None or not found["loopback"]:
+        return MISSING
+    rows = [
+        (
+            trouble,
+            *("{:.0f} %, {:.0f} s".format(*both[name]) for name in ("loopback", "simulated")),
+            "yes" if both["valid"] else "no",
+        )
+        for trouble, both in found["loopback"].items()
+    ]
+    return table(("success in it, and seconds until all is well", "loopback", "simulated", "clients on time"), rows)
+
+
+COLOURS = ("better", "same", "worse")
+"""The verdicts on a cell of the map of harm."""
 LATENCIES = ("take", "give back")
 """The columns of the table of latencies."""
 
@@ -116,6 +159,9 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "shared-quota-latency": shared_quota_latency,
     "botocore-facts": botocore_facts,
     "collapse": collapse,
+    "harm-counts": harm_counts,
+    "harm-worse": harm_worse,
+    "harm-loopback": harm_loopback,
     "policies": policies,
     "short-outages": _waiting("short"),
     "weak-corners": _waiting("weak"),

@@ -96,13 +96,12 @@ def test_a_red_cell_is_run_three_times(monkeypatch):
             return map(function, list(jobs))
 
     monkeypatch.setattr(harm_map, "run", run)
-    found = harm_map.measure_all(["refused"], ["default", "AWS 2.1"], {1: (10,)}, Pool())
-    assert {"1 clients, 10 %": {name: [*PLAIN, *PLAIN] for name in ("no retry", "default", "AWS 2.1")}} == found[
-        "refused"
-    ]
+    found = harm_map.measure_all(["refused"], {"default": {1: (10,)}, "AWS 2.1": {2: (10,)}}, Pool())
+    both = [*PLAIN, *PLAIN]
+    assert {"1 client, 10 %": {"default": both}, "2 clients, 10 %": {"AWS 2.1": both}} == found["refused"]
     late[2] = 8.0
-    found = harm_map.measure_all(["refused"], ["default"], {1: (10,)}, Pool())
-    assert {"refused": {"1 clients, 10 %": "3 s later"}} == harm_map.worse(found, "default")
+    found = harm_map.measure_all(["refused"], {"default": {1: (10,)}}, Pool())
+    assert {"refused": {"1 client, 10 %": "3 s later"}} == harm_map.worse(found, "default")
 
 
 def test_a_cell_is_simulated_and_measured():
