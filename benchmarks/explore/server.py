@@ -14,6 +14,8 @@ from .plans import Op, Try
 from .tasks import tasks
 
 NO_BODY = frozenset({204, 304})
+KERNEL = 16_384
+"""Bytes that a socket takes before it has to wait."""
 
 
 @functools.lru_cache(4096)
@@ -94,7 +96,9 @@ class Server:
         if side.buffer:
             self.report("spliced: a request follows half of another one")
         side.exchange = exchange
-        link.room = exchange.met.request_at if exchange.met.request in ("reset", "stall") else None
+        # The kernel takes the first bytes even where the far end reads nothing.
+        room = {"reset": 0, "stall": KERNEL}.get(exchange.met.request)
+        link.room = None if room is None else room + exchange.met.request_at
 
     def receive(self, link: Link, data: bytes, number: int, op: Op, exchange: Exchange) -> None:
         """Take bytes of a request, and answer once it is whole."""
