@@ -1,6 +1,6 @@
 """Do the checks see? Each seeded bug is put into a copy of the package, and the checks run on that.
 
-    python -m benchmarks.seeded [--only NAME] [--all] [--jobs 2] [--json FILE]
+    python -m benchmarks.seeded [--only NAME] [--checks loop,schedules] [--all] [--jobs 2] [--json FILE]
 
 The bugs are those of `seeded_bugs.toml`. The checks: `schedules` (threads over one object, at most two preemptions),
 `loop` (random runs in the simulated world), `sweep` (each n-th byte and statement) and `bound` (retries in vain). A bug
@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,9 +31,27 @@ BUGS = HERE / "seeded_bugs.toml"
 LONGEST = 600
 """Seconds after which a check counts as hanging: the bug is found."""
 
+PROGRAMS = {
+    "quotas/payoff.py": "spent,payoff,line",
+    "quotas/bucket.py": "bucket,hook",
+    "quotas/line.py": "line",
+    "quotas/patient.py": "line",
+    "quotas/scope_quota.py": "hook",
+    "quotas/scopes.py": "scope",
+    "quotas/outage.py": "shared",
+    "pacing/gate.py": "gate",
+    "pacing/pace.py": "gate",
+    "pacing/rate_limiter.py": "limiter",
+    "wire/idle.py": "kept",
+    "wire/addresses.py": "address",
+    "wire/resolving.py": "names",
+    "sending/credentials.py": "credentials",
+}
+"""By the file of a bug: the programs of `schedules` that run it; all for others would find nothing else."""
+
 CHECKS: dict[str, tuple[str, ...]] = {
     "schedules": ("-m", "benchmarks.explore.schedules", "--bound", "2", "--seconds", "3", "--first"),
-    "loop": ("-m", "benchmarks.explore", "--operations", "4000", "--seed", "seeded", "--first"),
+    "loop": ("-m", "benchmarks.explore", "--operations", "2500", "--seed", "seeded", "--first"),
     "sweep": ("-m", "benchmarks.explore", "--sweep", "19", "--first"),
     "bound": ("-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "tests/project/benchmarks/test_bound.py"),
 }
@@ -61,10 +79,12 @@ def put_in(bug: dict[str, str], folder: Path) -> None:
     file.write_text(text.replace(old, new), encoding="utf-8")
 
 
-def tried(bug: dict[str, str], *, every: bool) -> Found:
-    """Try the checks on a copy with a bug.
+def tried(bug: dict[str, str], wanted: frozenset[str], *, every: bool) -> Found:
+    """Try checks on a copy with a bug.
 
-    :param every: all checks, even if one has found it.
+    :param wanted: the names of the checks.
+
+    :param every: all of them, even where one has found it.
     """
     began, by, how = time.monotonic(), [], ""
     first = FIRST.get(bug["kind"], "loop")
@@ -75,10 +95,13 @@ def tried(bug: dict[str, str], *, every: bool) -> Found:
         for part in ("pyproject.toml", "README.md", "CHANGELOG.md", "requests_smithy_retry_pytest.py"):
             shutil.copy(ROOT / part, folder)
         put_in(bug, folder)
-        for check in sorted(CHECKS, key=lambda check: check != first):
+        programs = "shared" if "shared_memory" in bug["file"] else PROGRAMS.get(bug["file"], "")
+        checks = [check for check in CHECKS if check in wanted and (check != "schedules" or programs)]
+        for check in sorted(checks, key=lambda check: check != first):
             try:
+                only = ["--only", programs] if check == "schedules" else []
                 ran = subprocess.run(
-                    [sys.executable, *CHECKS[check]],
+                    [sys.executable, *CHECKS[check], *only],
                     cwd=folder,
                     env={"PYTHONPATH": str(folder), "PATH": "/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1"},
                     capture_output=True,
@@ -107,14 +130,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only")
     parser.add_argument("--all", action="store_true")
+    parser.add_argument("--checks", default=",".join(CHECKS))
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     bugs: list[dict[str, Any]] = tomllib.loads(BUGS.read_text(encoding="utf-8"))["bug"]
     bugs = [bug for bug in bugs if arguments.only is None or arguments.only in bug["name"]]
-    outcomes = []
+    outcomes, wanted = [], frozenset(arguments.checks.split(","))
     with ThreadPoolExecutor(arguments.jobs) as pool:
-        for found in pool.map(lambda bug: tried(bug, every=arguments.all), bugs):
+        for future in as_completed([pool.submit(tried, bug, wanted, every=arguments.all) for bug in bugs]):
+            found = future.result()
             outcomes.append(found)
             print(
                 f"{found.name}: {', '.join(found.by) or 'NOT FOUND'} ({found.seconds:.0f} s) {found.how[:150]}",

@@ -90,6 +90,10 @@ BLOCKS: dict[tuple[str, str], Callable[[], str]] = {
         ("../README.md", name): from_module("benchmark_tables", name)
         for name in ("outage-caption", "outage-success", "overhead-sentence")
     },
+    **{
+        ("howto/sdks.md", name): from_module("sdk_tables", name)
+        for name in ("sdks-totals", "sdks-nothing", "sdks-line", "sdks-troubles")
+    },
     ("reference/options.md", "options"): options_table,
     ("reference/options.md", "operation-options"): operation_options_table,
     **{

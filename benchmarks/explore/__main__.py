@@ -12,9 +12,11 @@ from __future__ import annotations
 import argparse
 import gc
 import json
+import math
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -70,7 +72,7 @@ def swept(every: int = 1) -> Iterator[tuple[str, Plan]]:
     for answer in ANSWERS:
         for at in range(0, 330, every):
             for fault in ("end", "reset", "stall"):
-                met = loop.replace(answer, fault=fault, at=at, seconds=40.0)
+                met = replace(answer, fault=fault, at=at, seconds=40.0)
                 ops = (Op(tries=(met,)), Op(method="POST", body="bytes", length=60, tries=(met,)))
                 yield f"--sweep: {met}", Plan(ops=ops)
     for number, script in enumerate(SCRIPTS):
@@ -86,11 +88,13 @@ def swept(every: int = 1) -> Iterator[tuple[str, Plan]]:
                         break  # it has fewer statements
 
 
-def explore(runs: Iterator[tuple[str, Plan]], operations: int, most: int = 5) -> list[tuple[str, Plan, list[str]]]:
+def explore(
+    runs: Iterator[tuple[str, Plan]], operations: int, most: int = 5, until: float = math.inf
+) -> list[tuple[str, Plan, list[str]]]:
     """Run until so many operations were made; return what was violated, one violation of each kind."""
     failed: list[tuple[str, Plan, list[str]]] = []
     for count, (name, plan) in enumerate(runs):
-        if loop.done["operations"] >= operations:
+        if loop.done["operations"] >= operations or time.monotonic() > until:
             break
         found = loop.run(plan)
         if found:
@@ -110,6 +114,7 @@ def main() -> int:
     parser.add_argument("--run", type=int, help="repeat one run")
     parser.add_argument("--sweep", type=int, metavar="N", help="the fixed set: each N-th byte and statement")
     parser.add_argument("--replay", action="store_true")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="stop after so long")
     parser.add_argument("--first", action="store_true", help="stop at the first violation, and shrink nothing")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
@@ -125,7 +130,8 @@ def main() -> int:
     gc.freeze()
     began, spent = time.monotonic(), time.process_time()
     is_bounded = arguments.run is None and not arguments.sweep
-    failed = explore(runs, arguments.operations if is_bounded else sys.maxsize, 1 if arguments.first else 5)
+    most, until = (1 if arguments.first else 5), began + arguments.seconds
+    failed = explore(runs, arguments.operations if is_bounded else sys.maxsize, most, until)
     seconds, spent = time.monotonic() - began, time.process_time() - spent
     count = loop.done["operations"]
     figures = {**loop.done, "seconds": round(seconds, 1), "processor seconds": round(spent, 1), "failed": len(failed)}

@@ -109,6 +109,22 @@ class Payoff(Program):
             self.wrong.append(f"{self.bucket.available} tokens")
 
 
+class Spent(Program):
+    """No more retries are granted than a payoff bucket holds, and what is granted is missing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bucket = PayoffTokenBucket()
+        self.granted: list[bool] = []
+        self.threads = [self.pay, self.pay, self.pay]
+
+    def pay(self) -> None:
+        self.granted.append(self.bucket.take())
+
+    def check(self) -> None:
+        self.expect(expected=(2, 0.0), actual=(sum(self.granted), self.bucket.available), what="granted, left")
+
+
 class Hook(Program):
     """While a token is missing, first-try successes are told to the bucket."""
 
@@ -421,6 +437,7 @@ PROGRAMS: dict[str, Callable[[], Program]] = {
     "bucket": Bucket,
     "bucket on which others wait": WaitingBucket,
     "payoff bucket": Payoff,
+    "payoff bucket that is spent": Spent,
     "first-try hook": Hook,
     "line": Waiting,
     "limiter": Limiter,

@@ -58,7 +58,7 @@ class Notices(dict[Hashable, Notice]):
     def are_current(self, now: float) -> bool:
         """Forget what is over; return True if anything is left."""
         for key, notice in tuple(self.items()):
-            if notice.until <= now:
+            if notice.until <= now and self.get(key) is notice:
                 self.pop(key, None)
         return len(self) > 0
 

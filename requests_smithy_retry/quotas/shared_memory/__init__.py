@@ -82,11 +82,10 @@ class SharedMemoryTokenBucket(SharedTokenBucket):
 
     def _change(self, amount: float) -> bool | None:
         """Add an amount, or take a negative one. False: there is too little; None: the memory is not available."""
-        now = self._file.clock.now()
-        if not self._memory.lock(now):
+        if not self._memory.lock(self._file.clock.now()):
             return None
         try:
-            return self._change_locked(amount, now)
+            return self._change_locked(amount, self._file.clock.now())  # others may have had the lock meanwhile
         finally:
             self._memory.unlock()
 

@@ -102,7 +102,6 @@ class Tape(Wire):
     """Records what a behaviour does to its connection."""
 
     def __init__(self) -> None:
-        self.is_open = True
         self.is_open: bool = True
         self.events: deque[bytes | float | str] = deque()
         """Bytes, seconds of silence, and the end: ``"close"`` or ``"reset"``."""

@@ -134,6 +134,27 @@ def test_a_bad_name_is_refused(name: str) -> None:
         SharedMemoryTokenBucket(name)
 
 
+def test_who_waits_for_the_lock_refills_no_span_twice(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process takes a token while one waits a second for the lock: of that second, one refill is left."""
+    clock = FakeClock()
+    one, two = (new_bucket(directory, capacity=100, refill_rate=10, clock=clock) for _ in range(2))
+    assert one.acquire(100)
+    clock.advance(1)
+    lock = one._memory.lock
+
+    def after_a_second(now: float) -> bool:
+        monkeypatch.undo()
+        clock.advance(1)
+        assert two.acquire(1)
+        return lock(now)
+
+    monkeypatch.setattr(one._memory, "lock", after_a_second)
+    assert one.acquire(1)
+    clock.advance(1)
+    assert two.acquire(1)
+    assert 30 - 3 == two.available
+
+
 @pytest.mark.parametrize(("option", "value"), [("capacity", -1), ("refill_rate", float("inf"))])
 def test_numbers_out_of_range_are_refused(directory: Path, option: str, value: float) -> None:
     """Numbers out of range are refused, as by the bucket in memory."""
