@@ -23,7 +23,7 @@ Around = Callable[[Send, RetryAdapter, PreparedRequest, dict[str, Any]], Respons
 @contextmanager
 def around_every_send(around: Around) -> Iterator[None]:
     """Put a function around every ``RetryAdapter.send`` of the process inside the block. Blocks nest."""
-    real, outer = RetryAdapter.send, vars(RetryAdapter).get("send")
+    real = RetryAdapter.send
 
     @functools.wraps(real)
     def send(
@@ -42,10 +42,7 @@ def around_every_send(around: Around) -> Iterator[None]:
     try:
         yield
     finally:
-        if outer is None:
-            delattr(RetryAdapter, "send")  # it is inherited
-        else:
-            setattr(RetryAdapter, "send", outer)  # noqa: B010
+        setattr(RetryAdapter, "send", real)  # noqa: B010
 
 
 class AttemptLog:

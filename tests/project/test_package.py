@@ -147,20 +147,3 @@ def test_the_description_on_a_package_index_has_no_link_that_leads_nowhere(monke
     assert [] == re.findall(r"\]\((?!https?://)[^)]*\)", text)
     assert "<!--" not in text
     assert "a POST is sent again only if the server cannot have applied it" in text
-
-
-def test_the_first_send_makes_way_for_the_loop():
-    """What the first send imports stays out of the way of later ones, also for who kept the method from before it."""
-    program = """
-from requests_smithy_retry import RetryAdapter, mount
-from requests_smithy_retry.sending.send_loop import SendLoop
-first = RetryAdapter.send
-from requests_smithy_retry.testing import scripted
-adapter = scripted(503, 200, 503, 200)
-session = requests.Session()
-session.mount("https://", adapter)
-assert session.get("https://a.example.com").status_code == 200
-assert RetryAdapter.send is SendLoop.send is not first
-assert first(adapter, requests.Request("GET", "https://a.example.com").prepare()).status_code == 200
-"""
-    assert "_HOME.sending.operation" in loaded_by(program)

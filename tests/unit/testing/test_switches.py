@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from requests_smithy_retry import RetryAdapter, RetryListener, retry_history, retry_options
-from requests_smithy_retry.testing import cap_attempts, retries_disabled, scripted, watched_attempts
+from requests_smithy_retry.testing import cap_attempts, retries_disabled, scripted
 from tests.support import send
 
 
@@ -108,10 +108,3 @@ def test_listeners_are_still_told_under_a_cap() -> None:
     with cap_attempts(2):
         send(scripted(503, 503, listeners=[Listener()]))
     assert [1, 2] == seen
-
-
-def test_nothing_is_left_behind() -> None:
-    """After nested blocks the adapter inherits its method again, so that later sends pay for no detour."""
-    with cap_attempts(2), retries_disabled(), watched_attempts():
-        assert "send" in vars(RetryAdapter)
-    assert "send" not in vars(RetryAdapter)
