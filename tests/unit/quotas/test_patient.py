@@ -581,7 +581,6 @@ class World:
             call(*arguments)
 
 
-@pytest.mark.once
 @pytest.mark.parametrize("seed", [1, 2])
 def test_ten_thousand_operations_through_a_line_all_end_in_time(seed):
     """A service that is up and down at random; random deadlines, hints and cancellations; in virtual time."""

@@ -285,6 +285,7 @@ from requests_smithy_retry.clock import SYSTEM_CLOCK
 from requests_smithy_retry.quotas.shared_memory.file import BusyError, SharedFile
 file = SharedFile("test", SYSTEM_CLOCK, Path({str(directory)!r}))
 file.lock(1)
+tried, has_tried = os.pipe()
 child = os.fork()
 if child == 0:
     try:
@@ -292,13 +293,14 @@ if child == 0:
         print("shared", flush=True)
     except BusyError as error:
         print(error, flush=True)
-    file.lock(5)
+    os.write(has_tried, b"!")
+    file.lock(60)
     print("free", flush=True)
     os._exit(0)
-SYSTEM_CLOCK.sleep(0.3)
+os.read(tried, 1)
 file.unlock()
 os.waitpid(child, 0)
-file.lock(1)
+file.lock(60)
 print("parent", flush=True)
 """
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
