@@ -209,6 +209,8 @@ class Gate:
                 due = self._pace.due(now, len(self._waiters))
                 if due - now < AT_ONCE:
                     return due
+                if due >= until:
+                    return now  # closed again meanwhile: at its deadline it could not be sent any more
             wait_on(self.clock, me, min(due, until) - now)
 
     def lost(self) -> None:

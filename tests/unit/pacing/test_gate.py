@@ -139,13 +139,14 @@ def test_a_wait_that_would_be_in_vain_is_not_begun(deadline: float | None, longe
     assert [] == clock.sleeps
 
 
-def test_a_gate_that_is_closed_again_meanwhile_holds_no_longer_than_the_bounds() -> None:
-    """The wait was begun in good faith, and ends with a send."""
+@pytest.mark.parametrize(("deadline", "longest"), [(20.0, 120.0), (None, 20.0)])
+def test_a_gate_that_is_closed_again_beyond_the_bounds_holds_nobody(deadline: float | None, longest: float) -> None:
+    """The wait was begun in good faith; it ends at once with a send, not at the deadline without one."""
     clock = ClockThatTells()
     gate = gate_with(clock)
     gate.hear(CaseInsensitiveDict(), WALL, hint=Hint(7.0, "retry-after"))
     clock.told = lambda: gate.hear(CaseInsensitiveDict(), WALL, hint=Hint(60.0, "x"))
-    assert 20.0 == gate.enter(20.0, 120.0)[0]
+    assert 7.0 == gate.enter(deadline, longest)[0]
 
 
 class ClockThatTells(FakeClock):
