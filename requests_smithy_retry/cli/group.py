@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import importlib
 import sys
@@ -56,4 +57,7 @@ def run(arguments: Sequence[str], commands: Mapping[str, str] = COMMANDS) -> NoR
         if error.errno not in UNWRITABLE:
             raise
         sys.stderr.write(f"{PROGRAM}: the output cannot be written: {error.strerror}\n")
+        if sys.stdout is sys.__stdout__:
+            with contextlib.suppress(OSError):
+                sys.stdout.close()  # or Python would write the rest when it ends, and fail again
         sys.exit(1)

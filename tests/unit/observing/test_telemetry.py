@@ -46,7 +46,7 @@ def own(monkeypatch: pytest.MonkeyPatch) -> Telemetry:
     telemetry = Telemetry()
     monkeypatch.setattr("requests_smithy_retry.adapter.TELEMETRY", telemetry)
     monkeypatch.setattr(instrumentor_module, "TELEMETRY", telemetry)
-    monkeypatch.setattr("requests_smithy_retry.observing.events.Listeners", Kept)
+    monkeypatch.setattr("requests_smithy_retry.adapter.Listeners", Kept)
     return telemetry
 
 
