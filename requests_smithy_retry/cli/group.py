@@ -57,7 +57,7 @@ def run(arguments: Sequence[str], commands: Mapping[str, str] = COMMANDS) -> NoR
         if error.errno not in UNWRITABLE:
             raise
         sys.stderr.write(f"{PROGRAM}: the output cannot be written: {error.strerror}\n")
-        if sys.stdout is sys.__stdout__:
+        if sys.stdout is sys.__stdout__ and sys.stdout is not None:
             with contextlib.suppress(OSError):
                 sys.stdout.close()  # or Python would write the rest when it ends, and fail again
         sys.exit(1)

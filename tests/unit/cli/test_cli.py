@@ -2,6 +2,7 @@
 
 import builtins
 import errno
+import io
 import os
 import subprocess
 import sys
@@ -138,6 +139,7 @@ def test_a_full_disk_is_told_in_one_sentence():
 @pytest.mark.parametrize(("number", "kind"), [(errno.ENOSPC, SystemExit), (errno.ENOENT, FileNotFoundError)])
 def test_another_error_of_the_system_is_a_bug(number, kind, monkeypatch):
     """An error of the system other than a full disk is raised with its traceback."""
+    monkeypatch.setattr(sys, "stdout", io.StringIO())  # it is closed where it is the process's own
     monkeypatch.setattr(LazyGroup, "main", lambda *_, **__: raises(OSError(number, "oops")))
     with pytest.raises(kind):
         run([])
