@@ -99,6 +99,8 @@ class Patient(Policy):
 
     def succeeded(self, state: tuple[Standing, int], latency: float) -> None:
         standing, _ = state
+        if self.pace is not None:
+            self.pace.hear((), self.clock.now())
         if standing.successes is None:
             self.quota.first_try((self.clock.now() - latency, self.timeout))
         else:

@@ -126,7 +126,7 @@ class Gate:
         with self._lock:
             now = self.clock.now()
             heard, self._heard = self._heard + heard, 0
-            self._pace.hear(limits, now, max(heard, 1), refused=refused)
+            self._pace.hear(limits, now, max(heard, 1), refused=refused or hint is not None)
             if hint is not None:
                 hint = _exact(hint, limits)
                 self._pace.throttled(hint.seconds, now, hint.source)

@@ -18,8 +18,9 @@ STEP = 1 / 32
 """Below that, the rate is looked at whenever so great a part of the limit was used, and over so much of the window."""
 MARGIN = 0.9
 """The rest is taken to last if the rate seen so far would use up less than this part of it."""
-SPREAD = 0.1
-"""Those who waited are let go over this part of the wait, where the limit of the next window is not known."""
+SPREAD, AT_LEAST = 0.1, 2.0
+"""Those who waited are let go over this part of the wait, and over so many seconds of it, where the limit of the next
+window is not known."""
 LATEST = 1.0
 """Seconds after an opening at which the first send of each process goes at the latest."""
 MEMORY = 0.5
@@ -176,7 +177,7 @@ class Pace:
 
     __slots__ = (
         *("_closed_at", "_last", "_on_their_way", "_several_until", "_spaced", "_windows"),
-        *("closed_until", "phase", "source"),
+        *("_goes_on", "closed_until", "phase", "source"),
     )
 
     def __init__(self, now: float) -> None:
@@ -186,6 +187,8 @@ class Pace:
         self._on_their_way = 0
         self._spaced = False
         self._several_until = now
+        self._goes_on = False
+        """Something succeeded after the last opening: the server refuses some, and not all."""
         self._windows: dict[tuple[str, int], Window] = {}
         self.source: str = ""
         self.phase: float = 0.0
@@ -201,6 +204,7 @@ class Pace:
         """
         self._on_their_way = max(0, self._on_their_way - heard)
         heard -= refused
+        self._goes_on = self._goes_on or (heard > 0 and now >= self.closed_until)
         for at, limit in enumerate(limits):
             if limit.remaining is None or limit.reset is None:
                 continue
@@ -241,7 +245,8 @@ class Pace:
         for window in self._windows.values():
             # A bucket is full again later than it has one: the hint knows better.
             window.remaining, window.ends = 0.0, min(window.ends, now + hint)
-        self.close(now + hint, now, source)
+        if self._windows or not self._goes_on or now > self.closed_until + self._wait:
+            self.close(now + hint, now, source)
         self._look(now)
 
     def close(self, until: float, now: float, source: str) -> None:
@@ -249,7 +254,7 @@ class Pace:
         if self._has_several(now):
             return
         if until > self.closed_until:
-            self.closed_until, self._closed_at, self.source = until, now, source
+            self.closed_until, self._closed_at, self.source, self._goes_on = until, now, source, False
 
     def sent(self, now: float, due: float) -> None:
         """Take note of a send that was let go.
@@ -276,7 +281,7 @@ class Pace:
         if now < self.closed_until:
             return self.closed_until
         if not self._windows:
-            space = SPREAD * (self.closed_until - self._closed_at) / max(waiting, 1)
+            space = max(SPREAD * self._wait, min(self._wait, AT_LEAST)) / max(waiting, 1)
             return max(self._last + space, self.closed_until + self.phase * min(space, LATEST))
         due = now
         for window in self._windows.values():
@@ -289,6 +294,10 @@ class Pace:
             if self._spaced:
                 due = max(due, window.due(now, self._last, self._on_their_way))
         return due
+
+    @property
+    def _wait(self) -> float:
+        return self.closed_until - self._closed_at
 
     def _has_several(self, now: float) -> bool:
         """Return True if several limits are announced in turn: which of them a send meets is not known before."""

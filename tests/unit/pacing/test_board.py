@@ -12,7 +12,7 @@ from requests_smithy_retry.pacing import gate as gate_module
 from requests_smithy_retry.pacing.announced import DIALECTS
 from requests_smithy_retry.pacing.board import Lookout, Notice, Notices
 from requests_smithy_retry.pacing.gate import Gate, Gates
-from requests_smithy_retry.pacing.pace import SPREAD
+from requests_smithy_retry.pacing.pace import LATEST
 from requests_smithy_retry.pacing.server_hints import Hint
 from requests_smithy_retry.testing.clock import FakeClock
 from tests.unit.pacing.test_gate import ClockThatTells
@@ -131,8 +131,7 @@ def test_a_gate_that_another_process_closed_is_closed() -> None:
     assert gates.of("b") is None
     gate = gates.of("a")
     assert gate is gates.of("a")
-    space = SPREAD * 4.0
-    assert (pytest.approx(4.0 + space / 2), "retry-after") == gate.enter(None, 120.0)
+    assert (pytest.approx(4.0 + LATEST / 2), "retry-after") == gate.enter(None, 120.0)
     assert not gate.is_limiting
     assert [] == board.posted
 

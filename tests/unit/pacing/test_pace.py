@@ -105,16 +105,43 @@ def test_sends_on_their_way_are_spent() -> None:
 
 
 def test_a_hint_closes_and_those_who_waited_are_spread() -> None:
-    """After a hint, those that waited are spread over a tenth of the wait, if the next window is not known."""
+    """They are spread over two seconds, or a tenth of the wait if that is longer, where the next window is not known."""
     pace = Pace(0.0)
     pace.throttled(10.0, 0.0, "retry-after")
     assert (10.0, "retry-after") == (pace.due(3.0, 4), pace.source)
     first = pace.due(10.0, 4)
     assert first <= 10.0
     pace.sent(10.0, 10.0)
-    assert 10.25 == pace.due(10.0, 4)
+    assert 10.5 == pace.due(10.0, 4)
     pace.throttled(1.0, 0.0, "retry-after")
-    assert 10.25 == pace.due(10.0, 4)
+    assert 10.5 == pace.due(10.0, 4)
+
+
+@pytest.mark.parametrize(("hint", "space"), [(40.0, 4.0), (10.0, 2.0), (1.0, 1.0)])
+def test_a_short_hint_spreads_over_itself(hint: float, space: float) -> None:
+    """No longer than the wait itself."""
+    pace = Pace(0.0)
+    pace.throttled(hint, 0.0, "retry-after")
+    pace.sent(hint, hint)
+    assert hint + space == pace.due(hint, 1)
+
+
+def test_a_server_that_refuses_some_and_answers_others_holds_nobody_back_but_those() -> None:
+    """Once something succeeds after the opening, another hint is that operation's own, as long as the wait was."""
+    pace = Pace(0.0)
+    pace.hear([], 0.0)
+    pace.throttled(10.0, 0.0, "retry-after")
+    pace.hear([], 1.0)
+    pace.throttled(12.0, 2.0, "retry-after")
+    assert 14.0 == pace.shut_until(10.0)
+    pace.hear([], 15.0)
+    pace.throttled(10.0, 16.0, "retry-after")
+    assert 17.0 == pace.shut_until(17.0)
+    pace.throttled(10.0, 27.0, "retry-after")
+    assert 37.0 == pace.shut_until(28.0)
+    pace.hear([], 38.0, refused=True)
+    pace.throttled(10.0, 38.0, "retry-after")
+    assert 48.0 == pace.shut_until(39.0)
 
 
 def test_a_hint_knows_better_than_the_reset_of_a_bucket() -> None:
