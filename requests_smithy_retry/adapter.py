@@ -316,11 +316,6 @@ class RetryAdapter(CopiedAfresh, SendLoop):
         memory: AddressMemory | None = self.__dict__.get("_addresses")
         return memory or self.__dict__.setdefault("_addresses", AddressMemory(self.clock))
 
-    def share_addresses(self, memory: AddressMemory) -> None:
-        """Use another adapter's memory of addresses, as the adapters of :func:`install` do. For a new adapter."""
-        self._addresses = memory
-        self._use_our_pools()
-
     def snapshot(self) -> AdapterSnapshot:
         """Return an immutable view of the strategy's state, and of the addresses that failed lately."""
         of_strategy = getattr(self.strategy, "snapshot", None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Iterable
+from numbers import Real
 from typing import Any, TypeGuard
 
 MOST_BITS = 10_000
@@ -23,12 +24,8 @@ def is_finite(value: object) -> TypeGuard[float]:
 
 def is_seconds(value: Any) -> TypeGuard[float]:
     """Return True for a finite real number of any type, numpy's among them, but not for a bool."""
-    if not isinstance(value, (int, float)):
-        from numbers import Real  # seldom needed
-
-        if not isinstance(value, Real):
-            return False
-    return not isinstance(value, bool) and bool(abs(value) <= sys.float_info.max)
+    number_of_any_type = isinstance(value, Real) and not isinstance(value, bool)
+    return number_of_any_type and bool(abs(value) <= sys.float_info.max)
 
 
 def safe_repr(value: object) -> str:

@@ -6,17 +6,13 @@ goes by are read off the fields, by :func:`options_of`.
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import field, fields
-from functools import cached_property
-from types import FunctionType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ..checks import Parse, Refused
 from ..errors import RetryConfigError
-
-if TYPE_CHECKING:
-    import inspect
 
 
 class Contradiction(NamedTuple):
@@ -80,54 +76,27 @@ class Option(NamedTuple):
 
 def option(default: Any, parse: Parse, meaning: str, **traits: Any) -> Any:
     """Declare an option as the field of a dataclass."""
-    return field(default=default, metadata={"option": Option("", default, parse, meaning, **traits)})
+    return dataclasses.field(default=default, metadata={"option": Option("", default, parse, meaning, **traits)})
 
 
 def options_of(owner: type) -> dict[str, Option]:
+    fields = dataclasses.fields(owner)
     return {
-        each.name: each.metadata["option"]._replace(name=each.name)
-        for each in fields(owner)
-        if "option" in each.metadata
+        field.name: field.metadata["option"]._replace(name=field.name) for field in fields if "option" in field.metadata
     }
 
 
-class LaterSignature:
-    """The signature of a function with each option by name, in front of its ``**options`` (contract 1).
+def signature_with(
+    options: Mapping[str, Option], annotations: Mapping[str, Any], function: Callable[..., Any]
+) -> inspect.Signature:
+    """Return the signature of a function with each option by name, in front of its ``**options`` (contract 1).
 
     A mix-in that looks which keywords the constructor behind it takes, and drops the others, finds the options there.
-    It is worked out for whoever asks, because :mod:`inspect` is slow to import.
-
-    :param options: the options, by name.
-    :param annotations: their types.
-    :param function: the function.
     """
-
-    def __init__(self, options: Mapping[str, Option], annotations: Mapping[str, Any], function: Any) -> None:
-        self._parts = options, annotations, function
-
-    @cached_property
-    def _signature(self) -> inspect.Signature:
-        import inspect
-
-        options, annotations, function = self._parts
-        # Without this very signature, which the function itself has.
-        bare = FunctionType(function.__code__, {}, argdefs=function.__defaults__, closure=function.__closure__)
-        bare.__kwdefaults__, bare.__annotations__ = function.__kwdefaults__, function.__annotations__
-        shown = inspect.signature(bare)
-        *own, rest = shown.parameters.values()
-        keywords = [
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=item.default, annotation=annotations[name])
-            for name, item in options.items()
-        ]
-        return shown.replace(parameters=[*own, *keywords, rest])
-
-    @property  # type: ignore[misc]
-    def __class__(self) -> Any:
-        """What ``inspect.signature`` asks for."""
-        return type(self._signature)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._signature, name)
-
-    def __str__(self) -> str:
-        return str(self._signature)
+    shown = inspect.signature(function)
+    *own, rest = shown.parameters.values()
+    keywords = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=item.default, annotation=annotations[name])
+        for name, item in options.items()
+    ]
+    return shown.replace(parameters=[*own, *keywords, rest])

@@ -6,6 +6,7 @@ line, the tables of the documentation and the checks of contradictions are read 
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypedDict
@@ -21,7 +22,7 @@ from ..quotas.bucket import RetryQuota
 from ..quotas.payoff import PayoffTokenBucket
 from ..quotas.url import QuotaUrl, quota_url
 from . import parsers as types
-from .options import Contradiction, LaterSignature, option, options_of
+from .options import Contradiction, option, options_of, signature_with
 from .urllib3_rules import Urllib3Rules, with_jitter
 
 if TYPE_CHECKING:
@@ -475,9 +476,9 @@ class RetryOptions(TypedDict, total=False):
     aws_config: bool | str
 
 
-def with_options(function: Callable[..., Any]) -> LaterSignature:
+def with_options(function: Callable[..., Any]) -> inspect.Signature:
     """Return the signature of a function whose ``**options`` are those of :class:`RetryConfig`."""
-    return LaterSignature(OPTIONS, RetryConfig.__annotations__, function)
+    return signature_with(OPTIONS, RetryConfig.__annotations__, function)
 
 
 def check_names(options: dict[str, Any]) -> dict[str, Any]:

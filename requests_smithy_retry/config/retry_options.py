@@ -13,7 +13,7 @@ from ..checks import number, suggestion, whole_number
 from ..classifiers.protocol import RetryClassifier
 from ..clock import SYSTEM_CLOCK, Clock, Deadline, after, earliest
 from . import parsers as types
-from .options import LaterSignature, option, options_of
+from .options import option, options_of, signature_with
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -295,7 +295,7 @@ def retry_options(*, clock: Clock = SYSTEM_CLOCK, **options: Unpack[OperationKey
 
 
 _ANNOTATIONS = {name: item.__forward_arg__ for name, item in OperationKeywords.__annotations__.items()}
-_SIGNATURE = LaterSignature(OPERATION_OPTIONS, _ANNOTATIONS, retry_options)
+_SIGNATURE = signature_with(OPERATION_OPTIONS, _ANNOTATIONS, retry_options)
 retry_options.__signature__ = _SIGNATURE  # type: ignore[attr-defined]
 
 

@@ -105,7 +105,7 @@ def test_sends_on_their_way_are_spent() -> None:
 
 
 def test_a_hint_closes_and_those_who_waited_are_spread() -> None:
-    """They are spread over two seconds, or a tenth of the wait if that is longer, where the next window is not known."""
+    """They are spread over two seconds, or a tenth of the wait if that is longer; the next window is not known."""
     pace = Pace(0.0)
     pace.throttled(10.0, 0.0, "retry-after")
     assert (10.0, "retry-after") == (pace.due(3.0, 4), pace.source)

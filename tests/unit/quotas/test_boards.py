@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import pytest
@@ -365,3 +366,23 @@ def test_a_strategy_reads_the_board_of_its_quota(pacing: str, is_shared: bool, t
     for quota in ({"quota": 100}, {"quota_url": "memory://"}, {"quota": None}):
         assert not isinstance(RetryAdapter(pacing=pacing, **quota).strategy.busy, Lookout)
     (own_directory() / f"test-{os.getpid()}.quota").unlink()
+
+
+def test_a_server_that_stays_away_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    """Each try that fails is followed by another one, and the first alone is told."""
+    tries = []
+
+    def connect() -> Any:
+        tries.append(1)
+        if len(tries) == 3:
+            listener.close()
+        raise ConnectionError("nobody is there")
+
+    link: Any = SimpleNamespace(
+        settings=SimpleNamespace(prefix="test", retry_interval=0.0),
+        outage=SimpleNamespace(place="redis://nowhere"),
+        connect=connect,
+    )
+    listener = redis_board.Listener(link)
+    listener._run()
+    assert (3, 1) == (len(tries), sum("closed gates are not shared" in message for message in caplog.messages))
