@@ -3,8 +3,9 @@
     python -m benchmarks.seeded [--only NAME] [--checks loop,schedules] [--all] [--jobs 2] [--json FILE]
 
 The bugs are those of `seeded_bugs.toml`. The checks: `schedules` (threads over one object, at most two preemptions),
-`loop` (random runs in the simulated world), `sweep` (each n-th byte and statement) and `bound` (retries in vain). A bug
-is tried until one check finds it; `--all` tries every check. Exit status 1: a bug that no check finds.
+`loop` (random runs in the simulated world), `sweep` (each n-th byte and statement), `bound` (retries in vain) and
+`tests` (those of the bug's room, on virtual time). A bug is tried until one check finds it; `--all` tries every check.
+Exit status 1: a bug that no check finds.
 """
 
 from __future__ import annotations
@@ -54,6 +55,7 @@ CHECKS: dict[str, tuple[str, ...]] = {
     "loop": ("-m", "benchmarks.explore", "--operations", "2500", "--seed", "seeded", "--first"),
     "sweep": ("-m", "benchmarks.explore", "--sweep", "19", "--first"),
     "bound": ("-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "tests/project/benchmarks/test_bound.py"),
+    "tests": ("-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-m", "not real_time"),
 }
 FIRST = {"concurrency": "schedules", "shared memory": "schedules", "accounts": "bound"}
 """By the kind of a bug: the check that is tried first; `loop` for others."""
@@ -67,6 +69,12 @@ class Found(NamedTuple):
     by: tuple[str, ...]
     how: str
     seconds: float
+
+
+def room_tests(bug: dict[str, str]) -> str:
+    """Return the folder with the tests of a bug's file."""
+    room = bug["file"].partition("/")[0]
+    return f"tests/unit/{room}" if "/" in bug["file"] else "tests/unit/top"
 
 
 def put_in(bug: dict[str, str], folder: Path) -> None:
@@ -99,7 +107,7 @@ def tried(bug: dict[str, str], wanted: frozenset[str], *, every: bool) -> Found:
         checks = [check for check in CHECKS if check in wanted and (check != "schedules" or programs)]
         for check in sorted(checks, key=lambda check: check != first):
             try:
-                only = ["--only", programs] if check == "schedules" else []
+                only = {"schedules": ["--only", programs], "tests": [room_tests(bug)]}.get(check, [])
                 ran = subprocess.run(
                     [sys.executable, *CHECKS[check], *only],
                     cwd=folder,
