@@ -210,13 +210,20 @@ def result(task, path):
     # The broker of files loses a message that it reads while it is written: no answer is no failure of the task.
     for _ in range(3):
         try:
-            return getattr(worker_tasks, task).delay(sys.argv[1] + path).get(timeout=300, interval=0.02)
+            return getattr(worker_tasks, task).delay(sys.argv[1] + path).get(timeout=100, interval=0.02)
         except TimeoutError:
             continue
         except Exception as error:
             return type(error).__name__
 calls = [("fetch", "/once"), ("fetch", "/stall"), ("soft", "/body"), ("again", "/down")]
 print(json.dumps([result(*call) for call in calls]))
+"""
+
+
+AGAIN = """
+import subprocess, sys
+while True:  # such a message may also end the worker
+    subprocess.call([sys.executable, *sys.argv[1:]])
 """
 
 
@@ -231,7 +238,7 @@ class TestCelery:
         (tmp_path / "worker_tasks.py").write_text(TASKS.replace("NAME", name))
         options = "--pool prefork --concurrency 1 --without-gossip --without-mingle --without-heartbeat"
         worker = subprocess.Popen(
-            [sys.executable, *f"-m celery -A worker_tasks worker {options} --loglevel CRITICAL".split()],
+            [sys.executable, "-c", AGAIN, *f"-m celery -A worker_tasks worker {options} --loglevel CRITICAL".split()],
             cwd=tmp_path,
             env=environ(),
             stdout=subprocess.DEVNULL,
