@@ -58,7 +58,7 @@ class UriPattern:
         if Label.GREEDY in own:
             at = own.index(Label.GREEDY)
             end = len(segments) - (len(own) - at - 1)
-            if segments[at:end] in ((), ("",)):
+            if end <= at or segments[at:end] == ("",):
                 return False
             own, segments = own[:at] + own[at + 1 :], segments[:at] + segments[end:]
         for part, segment in zip(own, segments, strict=True):

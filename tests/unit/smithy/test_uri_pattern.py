@@ -3,7 +3,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from requests_smithy_retry.smithy.request_parts import parameters, path_segments, split_target
@@ -228,6 +228,7 @@ def slow_find(patterns, target):
 
 @pytest.mark.once
 @given(st.lists(PATTERNS, max_size=8), TARGETS)
+@example(["/{g+}/a/a/a"], "/a/a")
 def test_the_table_agrees_with_trying_every_length(patterns, target):
     """The table finds the same pattern as trying every length of a greedy label."""
     assert find(table(*patterns), target) == slow_find(patterns, target)
