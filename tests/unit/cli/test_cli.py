@@ -139,10 +139,23 @@ def test_a_full_disk_is_told_in_one_sentence():
 @pytest.mark.parametrize(("number", "kind"), [(errno.ENOSPC, SystemExit), (errno.ENOENT, FileNotFoundError)])
 def test_another_error_of_the_system_is_a_bug(number, kind, monkeypatch):
     """An error of the system other than a full disk is raised with its traceback."""
-    monkeypatch.setattr(sys, "stdout", io.StringIO())  # it is closed where it is the process's own
+    monkeypatch.setattr(sys, "stdout", io.StringIO())
     monkeypatch.setattr(LazyGroup, "main", lambda *_, **__: raises(OSError(number, "oops")))
     with pytest.raises(kind):
         run([])
+
+
+@pytest.mark.parametrize("is_own", [True, False])
+def test_an_output_that_cannot_be_written_is_closed(is_own, monkeypatch):
+    """Python would write the rest at its end, and fail again; an output that is somebody else's stays open."""
+    output = io.StringIO()
+    monkeypatch.setattr(sys, "stdout", output)
+    if is_own:
+        monkeypatch.setattr(sys, "__stdout__", output)
+    monkeypatch.setattr(LazyGroup, "main", lambda *_, **__: raises(OSError(errno.ENOSPC, "full")))
+    with pytest.raises(SystemExit):
+        run([])
+    assert is_own == output.closed
 
 
 def raises(error):

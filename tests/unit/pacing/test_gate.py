@@ -149,6 +149,15 @@ def test_a_gate_that_is_closed_again_beyond_the_bounds_holds_nobody(deadline: fl
     assert 7.0 == gate.enter(deadline, longest)[0]
 
 
+def test_who_stands_behind_another_waits_no_longer_than_the_bounds() -> None:
+    """The one in front does not go on, as in a thread that gets no processor."""
+    clock = FakeClock()
+    gate = gate_with(clock)
+    gate.hear(CaseInsensitiveDict(), WALL, hint=Hint(7.0, "retry-after"))
+    gate._waiters.append(threading.Condition(gate._lock))
+    assert 20.0 == gate.enter(None, 20.0)[0]
+
+
 class ClockThatTells(FakeClock):
     """Does something before its first wait ends."""
 
