@@ -98,10 +98,10 @@ def _own(config: RetryConfig, clock: SteppingClock) -> tuple[ScopeQuota, ...]:
 
 def _stepping(quota: Any) -> ScopeQuota:
     if isinstance(quota, PatientQuota):
-        quota.bucket = Stepping(quota.bucket)  # type: ignore[assignment]
+        quota.bucket = Stepping(quota.bucket)
     else:
         quota.plain = Stepping(quota.plain)
-    return quota  # type: ignore[no-any-return]
+    return quota
 
 
 def _shared(config: RetryConfig, clock: SteppingClock) -> tuple[ScopeQuota, ...]:
@@ -155,7 +155,7 @@ Choices = tuple[tuple[int, str], ...]
 
 
 class Extent(NamedTuple):
-    """How far a search goes.
+    """The depth of a search.
 
     :param places: operations at a time.
     :param answers: the most answers.

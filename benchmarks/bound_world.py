@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from greenlet import greenlet
 
+from benchmarks.simulation.engine import VirtualClock
 from requests_smithy_retry.quotas.line import IDLE, LEAST_GAP, Failure, Go, Standing
 from requests_smithy_retry.quotas.patient import CountedQuota, PatientQuota
 from requests_smithy_retry.quotas.scope_quota import DO_NOTHING, PricedQuota
@@ -30,17 +31,8 @@ ASKED = "nobody had asked for a while"
 """The line's reason for letting the next one go without a success."""
 
 
-class SteppingClock:
+class SteppingClock(VirtualClock):
     """The clock of a world: who waits on it rests until the scheduler lets time pass."""
-
-    def __init__(self) -> None:
-        self.time = 0.0
-
-    def now(self) -> float:
-        """Seconds since the beginning."""
-        return self.time
-
-    wall = now
 
     def sleep(self, seconds: float) -> None:
         """Rest until then."""
@@ -52,14 +44,14 @@ class SteppingClock:
         """Rest until then, or until notified, without the lock."""
         bell = threading.Lock()
         bell.acquire()
-        condition._waiters.append(bell)  # type: ignore[attr-defined]
+        condition._waiters.append(bell)
         condition.release()
         try:
             rest("wait", (self.time + seconds, bell))
         finally:
             condition.acquire()
             if bell.locked():
-                condition._waiters.remove(bell)  # type: ignore[attr-defined]
+                condition._waiters.remove(bell)
 
 
 def rest(place: str, detail: Any = None) -> Any:
@@ -83,7 +75,7 @@ class Stepping:
 
 
 class Rules(NamedTuple):
-    """How the operations of a world behave, and the bound that they are to keep.
+    """The behaviour of the operations of a world, and the bound that they are to keep.
 
     :param make: makes the quota of each process on a clock.
     :param terms: of an operation that begins at 0, its deadline included.
@@ -184,7 +176,7 @@ class _Operation:
         return (self.place, until, attempts, standing, *self._in_hand(now))
 
     def _in_hand(self, now: float) -> Iterator[Hashable]:
-        """What the code at which it rests has worked out already."""
+        """The values that the code at which it rests has worked out already."""
         frame = self.run.gr_frame
         while frame is not None:
             if frame.f_code in IN_HAND:
@@ -222,7 +214,7 @@ class World:
         return min(each.slack(self.clock.time) for each in self.questions)
 
     def choices(self) -> Iterator[tuple[int, str]]:
-        """What may happen next: an operation and what it is told, or -1 and the seconds that pass."""
+        """The next possible events: an operation and its answer, or -1 and the seconds that pass."""
         dues = []
         for number, each in enumerate(self.operations):
             if each.place == "answer":

@@ -130,10 +130,10 @@ def install(step: Callable[[], None], *, finely: bool = False) -> None:
         step()
         return value
 
-    builtins.__step__ = step  # type: ignore[attr-defined]
-    builtins.__read__ = read  # type: ignore[attr-defined]
+    builtins.__step__ = step
+    builtins.__read__ = read
     _Loader.finely = finely
-    sys.meta_path.insert(0, _Finder)  # type: ignore[arg-type]
+    sys.meta_path.insert(0, _Finder)
 
 
 NOT_INTERRUPTED = frozenset(

@@ -43,13 +43,13 @@ from requests_smithy_retry.wire.state import this_thread
 
 from . import fakes, shallow
 
-interruptions.signal = SimpleNamespace(  # type: ignore[attr-defined]
+interruptions.signal = SimpleNamespace(
     valid_signals=lambda: (signal.SIGUSR2,), getsignal=signal.getsignal
 )  # to ask for each of 64 signals takes longer than all the rest
-urllib3._collections.RLock = tasks_module.RLock  # type: ignore[attr-defined]
+urllib3._collections.RLock = tasks_module.RLock
 for module in (urllib3.connection, urllib3.util.connection):
-    module.wait_for_read = wait_for_read  # type: ignore[attr-defined]
-urllib3.util.timeout.time = fakes.time  # type: ignore[attr-defined]
+    module.wait_for_read = wait_for_read
+urllib3.util.timeout.time = fakes.time
 
 SLACK = 0.01
 """Seconds by which a deadline may be missed: the shortest timeouts of sockets."""
@@ -60,7 +60,7 @@ BUCKET = 5_000.0
 WAITING = 14.0
 
 done: Counter[str] = Counter()
-"""What was met, over all runs of this process."""
+"""Counts of the events met, over all runs of this process."""
 
 
 class Call:
@@ -73,7 +73,7 @@ class Call:
         self.ended: float | None = None
         self.exchanges: list[Exchange] = []
         self.seen: list[tuple[int | None, str]] = []
-        """What plain requests made of each attempt: its status, or the name of its exception."""
+        """The end of each attempt as plain requests saw it: its status, or the name of its exception."""
         self.response: Any = None
         self.error: BaseException | None = None
         self.body: bytes | None = None
@@ -111,7 +111,7 @@ class _Below(HTTPAdapter):
     world: World
 
     def send(self, request: Any, *args: Any, **how: Any) -> Any:
-        call: Call = tasks.current.call  # type: ignore[union-attr]
+        call: Call = tasks.current.call
         number = len(call.exchanges)
         call.exchanges.append(Exchange(number + 1, call.op.tries[number] if number < len(call.op.tries) else WELL))
         try:
@@ -221,7 +221,7 @@ class World:
         self.server.receive(sock.link, data, call.number, call.op, call.exchange)
 
     def _call(self) -> Call | None:
-        return None if tasks.current is None else tasks.current.call  # type: ignore[attr-defined, no-any-return]
+        return None if tasks.current is None else tasks.current.call
 
     # The run.
 
@@ -269,7 +269,7 @@ class World:
 
     def _task(self, function: Any, name: str, call: Call | None) -> Task:
         task = tasks.spawn(function, name)
-        task.call = call  # type: ignore[attr-defined]
+        task.call = call
         return task
 
     def _spawn(self, call: Call) -> None:
@@ -388,11 +388,11 @@ class World:
         body = request_body(call.number, op.length)
         if op.body in ("bytes", "file"):
             request.headers["Content-Length"] = str(len(body))
-            request.body = body if op.body == "bytes" else io.BytesIO(body)  # type: ignore[assignment]
+            request.body = body if op.body == "bytes" else io.BytesIO(body)
         else:
             request.headers["Transfer-Encoding"] = "chunked"
             is_changing = op.body == "changing"
-            request.body = _parts(body) if op.body == "generator" else Parts(body, is_changing=is_changing)  # type: ignore[assignment]
+            request.body = _parts(body) if op.body == "generator" else Parts(body, is_changing=is_changing)
         return request
 
     # What must be true.
@@ -550,7 +550,7 @@ class World:
             self.report(f"quota: a bucket holds {available}")
 
     def _examine_bucket(self, bucket: TokenBucket) -> None:
-        """What retries paid is missing, and what successes gave back is there."""
+        """The bucket lacks the price of the retries, and has what successes gave back."""
         least = most = BUCKET
         for call in self.calls:
             low, high = self._balance(call)

@@ -20,7 +20,7 @@ DATA, END, RESET = "data", "end", "reset"
 
 
 class Arrival(NamedTuple):
-    """What reaches the client.
+    """The part of an answer that reaches the client.
 
     :param at: when.
     :param kind: bytes, the end of the stream, or a reset.

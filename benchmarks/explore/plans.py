@@ -14,7 +14,7 @@ class Shown:
 
     def __repr__(self) -> str:
         parts = []
-        for field in fields(self):  # type: ignore[arg-type]
+        for field in fields(self):
             value = getattr(self, field.name)
             if value != field.default:
                 parts.append(f"{field.name}={value!r}")

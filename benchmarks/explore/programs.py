@@ -371,7 +371,7 @@ class Renewed(Program):
         return {"Authorization": str(self.renewed)}
 
     def refused(self) -> None:
-        found = self.credentials.after(None, "scope", 1000.0, None)  # type: ignore[arg-type]
+        found = self.credentials.after(None, "scope", 1000.0, None)
         self.headers.append(found)
 
     def check(self) -> None:

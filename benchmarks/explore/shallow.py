@@ -54,7 +54,7 @@ def send(adapter: HTTPAdapter, request: Any, call: Any, exchange: Exchange, time
     this_thread.connecting = True
     if met.resolve == "unknown" or met.connect == "refused":
         tasks.wait(0.001)
-        raise requests.ConnectionError(uex.NewConnectionError(_BEGUN, "refused"), request=request)  # type: ignore[arg-type]
+        raise requests.ConnectionError(uex.NewConnectionError(_BEGUN, "refused"), request=request)
     if (met.connect or met.resolve) and not _passes(met.seconds, connect):
         raise requests.ConnectTimeout(uex.ConnectTimeoutError("late"), request=request)
     this_thread.connecting = False
@@ -62,7 +62,7 @@ def send(adapter: HTTPAdapter, request: Any, call: Any, exchange: Exchange, time
     _read_body(request, call, report)
     exchange.was_whole = not met.request
     if not _passes(met.seconds if met.request == "stall" else met.latency, read):
-        raise requests.ReadTimeout(uex.ReadTimeoutError(None, None, "late"), request=request)  # type: ignore[arg-type]
+        raise requests.ReadTimeout(uex.ReadTimeoutError(None, None, "late"), request=request)
     if met.request or (met.fault in ("end", "reset") and met.at < 90):
         inner = uex.ProtocolError("Connection aborted.", ConnectionResetError(104, "reset"))
         raise requests.ConnectionError(inner, request=request)

@@ -13,6 +13,11 @@ from .row import LIMIT, sdk
 Steps = Generator[Any, None, None]
 DAY = "Sun, 22 Nov 2026 12:00:00 GMT"
 HASH = "a" * 64
+AZURE_LINE = (
+    "from azure.core.pipeline.transport import RequestsTransport\n"
+    "client['transport'] = RequestsTransport(session=mount(requests.Session()), session_owner=False)"
+)
+AZURE_WHY = "It mounts an adapter of its own with `Retry(False)`, and retries in a policy of its own."
 
 
 def _bytes_of(body: bytes, **headers: str) -> Reply:
@@ -40,10 +45,9 @@ class Anyone:
         ),
         "PUT /zoo/bears": Reply(201, (("ETag", '"2"'), ("Last-Modified", DAY))),
     },
-    "from azure.core.pipeline.transport import RequestsTransport\n"
-    "client['transport'] = RequestsTransport(session=mount(requests.Session()), session_owner=False)",
+    AZURE_LINE,
     shown="BlobServiceClient(..., transport=RequestsTransport(session=mount(requests.Session()), session_owner=False))",
-    why="It mounts an adapter of its own with `Retry(False)`, and retries in a policy of its own.",
+    why=AZURE_WHY,
 )
 def azure_blob(url: str) -> Steps:
     """Read a blob; write one."""
@@ -62,10 +66,9 @@ def azure_blob(url: str) -> Steps:
 @sdk(
     "azure-core",
     {"GET /lions": {"name": "Leo"}, "POST /lions": {"id": 2}},
-    "from azure.core.pipeline.transport import RequestsTransport\n"
-    "client['transport'] = RequestsTransport(session=mount(requests.Session()), session_owner=False)",
+    AZURE_LINE,
     shown="PipelineClient(..., transport=RequestsTransport(session=mount(requests.Session()), session_owner=False))",
-    why="It mounts an adapter of its own with `Retry(False)`, and retries in a policy of its own.",
+    why=AZURE_WHY,
 )
 def azure_core(url: str) -> Steps:
     """The pipeline of every client of Azure."""
