@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import time
+from collections.abc import Iterator
 
 import pytest
 
@@ -32,15 +33,24 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
-@pytest.fixture(autouse=True)
-def _no_real_sleep(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    if request.node.get_closest_marker("real_time") is not None:
-        return
+_sleep = time.sleep
+_sleeping: list[bool] = [True]
 
-    def refuse(seconds: float) -> None:
+
+def refuse_to_sleep(seconds: float) -> None:
+    """Stand in for `time.sleep`; a module imported meanwhile keeps it, and sleeps in tests that may."""
+    if not _sleeping[0]:
         raise AssertionError(f"a test slept {seconds} s for real: give it a FakeClock, or mark it real_time")
+    _sleep(seconds)
 
-    monkeypatch.setattr(time, "sleep", refuse)
+
+@pytest.fixture(autouse=True)
+def _no_real_sleep(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    _sleeping[0] = request.node.get_closest_marker("real_time") is not None
+    if not _sleeping[0]:
+        monkeypatch.setattr(time, "sleep", refuse_to_sleep)
+    yield
+    _sleeping[0] = True
 
 
 @pytest.fixture(autouse=True)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import io
 import time
+from pathlib import Path
 
 import pytest
 import requests.exceptions
 
+from tests import conftest
 from tests.support import Reply, ScriptedTransport, pool_timeout, prepare, reset_error, send, wire_bytes
+
+pytest_plugins = ["pytester"]
 
 
 @pytest.mark.parametrize(
@@ -71,3 +75,23 @@ def test_nobody_sleeps_for_real():
 def test_a_marked_test_may_sleep():
     """The mark gives the real sleep back."""
     time.sleep(0)
+
+
+def test_only_a_test_without_the_mark_is_kept_from_sleeping(pytester):
+    """A module that a test on virtual time imports first keeps the guard, and may sleep in a test on real time."""
+    pytester.makeconftest(Path(conftest.__file__).read_text("utf-8"))
+    pytester.makepyfile(late="from time import sleep")
+    pytester.makepyfile("""
+        import pytest
+
+        def test_virtual():
+            import late
+            with pytest.raises(AssertionError, match="slept 0 s for real"):
+                late.sleep(0)
+
+        @pytest.mark.real_time
+        def test_real():
+            import late
+            late.sleep(0)
+    """)
+    pytester.runpytest_subprocess("-p", "no:cacheprovider", "-q").assert_outcomes(passed=2)
