@@ -175,7 +175,7 @@ class SendLoop(HTTPAdapter):
     def _admitted(self, request: PreparedRequest, stream: bool, options: OperationOptions | None) -> Operation:
         """Return an operation whose first attempt may be made now."""
         operation = self._operation(request, stream, options)
-        self._sleep(operation.waited[0])
+        self._sleep(operation.waited[0], operation.limits)
         refused = self._wait_for_permit(operation)
         if refused is not None:
             raise operation.never_sent(refused)
@@ -203,11 +203,11 @@ class SendLoop(HTTPAdapter):
                         **how,
                     )
                 decision = self._settle(operation, made)
-                self._sleep(operation.limits.at_most(decision.wait))
+                self._sleep(decision.wait, operation.limits)
                 stop = decision if isinstance(decision, Stop) else self._wait_for_permit(operation)
                 if stop is not None:
                     return hand_over(operation, made, stop)
-                made.forget()
+                made.response = made.error = None  # the tracebacks of attempts would keep them alive
                 made = None
         except BaseException:
             operation.abandon()
@@ -234,7 +234,9 @@ class SendLoop(HTTPAdapter):
             operation.note(made, decision)
             if isinstance(decision, Retry):
                 may_be_refused = operation.port.send_permit is not None or operation.played is not None
-                made.discard(operation.limits, keep=decision.keeps_connection, may_be_refused=may_be_refused)
+                # After throttling the retry may use the connection, unlike after a transient failure (contract 2.7).
+                keep = decision.classification is not None and decision.classification.is_throttling
+                made.discard(operation.limits, keep=keep, may_be_refused=may_be_refused)
             else:
                 raises = self.retry_config.raise_on_status and operation.raises(made, decision)
                 made.keep(operation.limits, raises=raises)
@@ -441,9 +443,9 @@ class SendLoop(HTTPAdapter):
             operation.record.gate_wait = gate_wait
         return operation
 
-    def _sleep(self, seconds: float) -> None:
+    def _sleep(self, seconds: float, limits: TimeLimits) -> None:
         if seconds > 0:
-            self.clock.sleep(seconds)
+            self.clock.sleep(limits.at_most(seconds))
 
 
 recognise(SendLoop.send.__code__, SendLoop._settle.__code__)
@@ -492,7 +494,7 @@ def hand_over(operation: Operation, last: Attempt, stop: Stop) -> Response:
     error, response = operation.finish(last, stop), last.response
     context = None if error is None else error.__context__
     try:
-        last.forget()  # as late as possible: until then an interruption closes it
+        last.response = last.error = None  # as late as possible: until then an interruption closes it
         if error is not None:
             raise error
         assert response is not None
