@@ -1,4 +1,4 @@
-"""Count the files that one call passes through, and the moves between them: ``python benchmarks/journeys.py [--moves]``.
+"""Count the files that one call passes through, and the moves between them: ``python benchmarks/journeys.py``.
 
 A *file* is one whose Python code ran; a *move* is a call into another file of the same library. One retry (a 503, then
 a 200), a first-try success, and the making of an adapter are followed, each warm, on loopback, by the machine's
