@@ -5,27 +5,12 @@ from __future__ import annotations
 import collections
 import json
 import statistics
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from .benchmark_markdown import details, spread, table
 from .benchmark_not_best import not_best
 from .benchmark_results import HARM, MISSING, OURS, PARTS, late, load, result, worst
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
-
-
-def _spread(figures: dict[str, float], form: str, low: str = "min", high: str = "max") -> str:
-    """The median, and the extremes where they differ from it."""
-    middle, least, most = (form.format(figures[key]) for key in ("median", low, high))
-    return middle if least == most else f"{middle} ({least} to {most})"
-
-
-def _details(summary: str, *parts: str) -> str:
-    """Return parts of a page that are one click away."""
-    return "\n\n".join([f"<details>\n<summary>{summary}</summary>", *parts, "</details>"])
 
 
 def machine() -> str:
@@ -47,7 +32,7 @@ def machine() -> str:
             f"{found['processor']}, {found['cores']} cores, {found['system']}, {found['python']}; {packages}. "
             f"Measured on {days}, in {minutes:.0f} minutes: {parts}."
         )
-    return _details("The machines", *lines)
+    return details("The machines", *lines)
 
 
 def overhead() -> str:
@@ -58,13 +43,12 @@ def overhead() -> str:
     rows = []
     what = found.get("what", {})
     for name, counts in found["counts"].items():
-        cells = [_spread(counts[kind], "{:+g}") for kind in ("bytecodes", "python_calls", "c_calls")]
+        cells = [spread(counts[kind], "{:+g}") for kind in ("bytecodes", "python_calls", "c_calls")]
         cpu = found.get("cpu", {}).get(name)
-        ratio = "" if cpu is None else _spread(cpu["ratio"], "{:.3f}", "q1", "q3")
+        ratio = "" if cpu is None else spread(cpu["ratio"], "{:.3f}", "q1", "q3")
         rows.append([f"`{name}`", what.get(name, ""), *cells, ratio])
     head = ["", "", "bytecodes", "Python calls", "C calls", "CPU time, ratio to plain (quartiles)"]
-    plain = found["counts"]["plain"]["bytecodes"]["absolute"]
-    return f"{_table(head, rows)}\n\nPlain itself executes {plain:,.0f} bytecodes."
+    return f"{overhead_sentence()}\n\n{details('Each client: bytecodes, calls, CPU time', table(head, rows))}"
 
 
 def threads() -> str:
@@ -73,10 +57,10 @@ def threads() -> str:
     if found is None:
         return MISSING
     names = next(iter(found.values()))
-    rows = [[f"`{name}`", *(_spread(each[name]["ratio"], "{:.2f}") for each in found.values())] for name in names]
+    rows = [[f"`{name}`", *(spread(each[name]["ratio"], "{:.2f}") for each in found.values())] for name in names]
     rows.append(["plain, calls a second", *(f"{each['plain']['absolute']['median']:,.0f}" for each in found.values())])
     threads = [f"{number} {'thread' if number == '1' else 'threads'}" for number in found]
-    return _details("Calls per second of threads that share a session", _table(["", *threads], rows))
+    return details("Calls per second of threads that share a session", table(["", *threads], rows))
 
 
 def faults() -> str:
@@ -89,7 +73,7 @@ def faults() -> str:
     for fault, row in found["cells"].items():
         cells = [_cell(row[client]["outcomes"]) if client in row else "-" for client in clients]
         rows.append([fault, found["best"][fault], *cells])
-    return _table(["fault", "at best", *clients], rows)
+    return details("The same as a table", table(["fault", "at best", *clients], rows))
 
 
 def _cell(outcomes: Sequence[str]) -> str:
@@ -104,7 +88,7 @@ def fault_setups() -> str:
     found = result("faults")
     if found is None:
         return MISSING
-    return _details("How each client was set up", _table(["client", "set up as"], found["setup"].items()))
+    return details("How each client was set up", table(["client", "set up as"], found["setup"].items()))
 
 
 def outages() -> str:
@@ -116,31 +100,31 @@ def outages() -> str:
     names = list(troubles)
     rows = list(troubles[names[0]])
     what: tuple[tuple[str, Callable[[str, str], str]], ...] = (
-        ("success while it lasts, %", lambda name, row: _spread(troubles[name][row]["success"], "{:.0f}")),
+        ("success while it lasts, %", lambda name, row: spread(troubles[name][row]["success"], "{:.0f}")),
         ("attempts per operation while it lasts", lambda name, row: _attempts(troubles[name][row], row, name)),
         ("most requests of a second in the first 5 s after it, over what the service can do", _of(found, "peak", 2)),
         ("seconds late: recovery later than without retries", lambda name, row: late(found, name, row)),
         ("threads held while it lasts, mean", _of(found, "held", 0)),
     )
     tables = [
-        _table(
+        table(
             [title, *names],
             [[row, *(cell(name, row) if row in troubles[name] else "-" for name in names)] for row in rows],
         )
         for title, cell in what
     ]
-    health = _table(["median latency in health, ms", ""], [[row, f"{1000 * latency(found, row):.1f}"] for row in rows])
-    more = _details("Attempts, peaks, recovery, threads, latency, validity", *tables[1:], health, _validity(found))
+    health = table(["median latency in health, ms", ""], [[row, f"{1000 * latency(found, row):.1f}"] for row in rows])
+    more = details("Attempts, peaks, recovery, threads, latency, validity", *tables[1:], health, _validity(found))
     return f"{tables[0]}\n\n{more}"
 
 
 def _of(found: dict[str, Any], key: str, digits: int) -> Callable[[str, str], str]:
-    return lambda name, row: _spread(found["troubles"][name][row][key], f"{{:.{digits}f}}")
+    return lambda name, row: spread(found["troubles"][name][row][key], f"{{:.{digits}f}}")
 
 
 def _attempts(figures: dict[str, Any], row: str, trouble: str) -> str:
     """With the bound, for those who have the default's bucket, where nearly all retries are in vain."""
-    text = _spread(figures["amplification"], "{:.2f}")
+    text = spread(figures["amplification"], "{:.2f}")
     is_bound = row.startswith(("default", "patient")) and not trouble.startswith(PAYING)
     return f"{text}; {figures['bound']['median']:.2f}" if is_bound else text
 
@@ -188,7 +172,7 @@ def picture() -> str:
     ]
     after = found["setting"]["after"]
     head = ["", "", "attempts per operation", "success in the outage", f"success in the {after:g} s after it"]
-    return _table(head, rows)
+    return table(head, rows)
 
 
 def outage_caption() -> str:
@@ -254,7 +238,7 @@ def simulation() -> str:
         [policy, *(_simulated(found["scenarios"][name][policy]) for name in scenarios)]
         for policy in found["scenarios"][scenarios[0]]
     ]
-    return _table(["", *scenarios], rows)
+    return details("Every policy, in five kinds of trouble", table(["", *scenarios], rows))
 
 
 def _simulated(figures: dict[str, float | None]) -> str:
@@ -268,7 +252,7 @@ def adaptive() -> str:
     if found is None:
         return MISSING
     rows = [[name, f"{row['throttled']:.1%}", f"{row['used']:.1%}"] for name, row in found.items()]
-    return _table(["", "attempts that were throttled", "used of the allowed rate"], rows)
+    return table(["", "attempts that were throttled", "used of the allowed rate"], rows)
 
 
 def addresses() -> str:
@@ -298,20 +282,20 @@ def addresses() -> str:
         for at, row in enumerate(sick)
     ]
     crowd = [[kind, f"{part:.2%}"] for kind, part in found["clients"].items()]
-    costs = [[count, _spread(cost, "{:.3f}", "q1", "q3")] for count, cost in found["new connection"].items()]
+    costs = [[count, spread(cost, "{:.3f}", "q1", "q3")] for count, cost in found["new connection"].items()]
     first = [f"first, {name}" for name in clients]
     last = ["later, ours", "requests to a sick address in a long session, ours"]
     whole = ", ".join(f"{name} in {sum(row[name]['success'] == 1 for row in sick)}" for name in clients)
     return "\n\n".join(
         (
             f"Every operation succeeds, of {len(sick)} cases: {whole}.",
-            _details(
-                "Each case: success and latency",
-                _table(["operations that succeed", *clients], success),
-                _table(["p99 over the healthy case, ms", *first, *last], times),
+            details(
+                "Each case: success and latency; 200 clients; the cost",
+                table(["operations that succeed", *clients], success),
+                table(["p99 over the healthy case, ms", *first, *last], times),
+                table(["200 clients, one sick address of four", "operations that succeed"], crowd),
+                table(["addresses of the name", "CPU time over a new connection, ratio to plain (quartiles)"], costs),
             ),
-            _table(["200 clients, one sick address of four", "operations that succeed"], crowd),
-            _table(["addresses of the name", "CPU time over a new connection, ratio to plain (quartiles)"], costs),
         )
     )
 
@@ -325,11 +309,14 @@ def rate_limits() -> str:
     for size, cells in found["cells"].items():
         kinds = list(next(iter(cells.values())))
         rows = [[name, *(_limited(row[kind]) for kind in kinds)] for name, row in cells.items()]
-        tables.append(f"**{size} threads**\n\n" + _table(["", *kinds], rows))
+        tables.append(f"**{size} threads**\n\n" + table(["", *kinds], rows))
     held = [[name, f"{1000 * seconds:.0f} ms"] for name, seconds in found.get("held back", {}).items()]
     if held:
-        tables.append("**After one refusal, the last request of the others arrives**\n\n" + _table(["", "after"], held))
-    return "\n\n".join(tables)
+        tables.append("**After one refusal, the last request of the others arrives**\n\n" + table(["", "after"], held))
+    crowd = next(iter(found["cells"].values()))
+    refused = {name: sorted(100 * each["refused"] for each in row.values()) for name, row in crowd.items()}
+    said = "; ".join(f"{name} {least:.0f} to {most:.0f} %" for name, (least, *_, most) in refused.items())
+    return f"Refused, of all requests: {said}.\n\n{details('Each kind of limit, and one thread alone', *tables)}"
 
 
 def _limited(figures: dict[str, float]) -> str:
@@ -352,7 +339,7 @@ def deadlines() -> str:
     latest = [1000 * max(row["longest"] for row in found[how].values()) for how in ("as it is", "busy")]
     said = f"The latest of {found['rounds']} rounds: {latest[0]:.0f} ms, and {latest[1]:.0f} ms on the busy machine."
     negative = "A negative number: it ended before its deadline."
-    return f"{said}\n\n{_details('Each kind of stall', _table(head, rows), negative)}"
+    return f"{said}\n\n{details('Each kind of stall', table(head, rows), negative)}"
 
 
 def forgotten_paths() -> str:
@@ -360,7 +347,7 @@ def forgotten_paths() -> str:
     found = result("forgotten-paths")
     if found is None:
         return MISSING
-    return _table(
+    return table(
         ["", "second POSTs that succeed"],
         [[name, f"{count} of {found['sessions']}"] for name, count in found["succeeded"].items()],
     )
@@ -375,7 +362,7 @@ def footprint() -> str:
     titles = {"package": "the package", "mounted": "and the first `mount`"}
     names = [name.removesuffix("_modules") for name in imported if name.endswith("_modules")]
     added = [
-        [titles.get(each, f"`{each}`"), _spread(imported[f"{each}_ms"], "{:.1f}"), str(imported[f"{each}_modules"])]
+        [titles.get(each, f"`{each}`"), spread(imported[f"{each}_ms"], "{:.1f}"), str(imported[f"{each}_modules"])]
         for each in names
     ]
     runs = {"run_requests_ms": "`run`, of a program with `requests`", "run_nothing_ms": "`run`, of one without"}
@@ -386,19 +373,18 @@ def footprint() -> str:
         [
             f"`{each}`",
             *(f"+{origins[f'{each}_{kind}_bytecodes']:,}" for kind in ("known", "new", "full", "full_most")),
-            _spread(origins[f"{each}_cpu_ratio"], "{:.2f}"),
+            spread(origins[f"{each}_cpu_ratio"], "{:.2f}"),
         ]
         for each in modes
     ]
     plain = f"added to the {imported['requests_ms']['median']:.0f} ms of `requests`, ms"
-    tables = (
-        _table(["import", plain, "modules"], added),
-        _table(["bytes of a scope", "after successes", "after a retry as well"], held),
-        _table(
+    return f"{table(['import', plain, 'modules'], added)}\n\n" + details(
+        "Memory of a scope, and sends to many origins",
+        table(["bytes of a scope", "after successes", "after a retry as well"], held),
+        table(
             ["added to a send to a", "known origin", "new one", "new one, slots taken", "at most", "CPU, ratio"], sends
         ),
     )
-    return "\n\n".join(tables)
 
 
 def downloads() -> str:
@@ -425,7 +411,12 @@ def downloads() -> str:
         f"{digest['ETag']:.2f} with an `ETag`, {digest['digest']:.2f} with a SHA-256, of which hashing takes "
         f"{digest['hashing alone']:.2f}."
     )
-    return f"{_table(head, rows)}\n\n{simulated}\n\n{cost}"
+    whole = ", ".join(name for name, each in found["cut"].items() if each["outcome"] == "right")
+    said = "; ".join(f"{row[0]} {row[4]} right, {row[6]} wrong bytes" for row in rows)
+    return (
+        f"Over the link that is cut, the file arrives with: {whole}. At random: {said}.\n\n"
+        f"{details('Each client, simulated downloads, and the cost', table(head, rows), simulated, cost)}"
+    )
 
 
 BLOCKS = {

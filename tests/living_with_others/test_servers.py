@@ -1,4 +1,4 @@
-"""The claims of docs/howto/gunicorn-celery-gevent.md, in processes of their own. Pre-fork quotas: quotas/test_fleet.
+"""The claims of docs/howto/compose.md, in processes of their own. Pre-fork quotas: quotas/test_fleet.
 
 gevent patches the whole process, gunicorn and Celery are programs: nothing of them may happen in the tests' process.
 """
@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.once, pytest.mark.real_time]
 
 ROOT = Path(__file__).resolve().parents[2]
 GEVENT_WORKERS = ["--worker-class", "gevent", "app:application"]
-PAGE = ROOT / "docs" / "howto" / "gunicorn-celery-gevent.md"
+PAGE = ROOT / "docs" / "howto" / "compose.md"
 
 
 def block_with(text: str) -> str:

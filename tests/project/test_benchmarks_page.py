@@ -97,7 +97,47 @@ def test_a_fault_that_somebody_else_rides_out_is_listed(results):
         "y": {"a": {"outcomes": ["hang"]}, "ours": {"outcomes": ["error"]}},
     }
     results("faults", {"cells": cells})
-    assert "- x: error with `RetryAdapter()`; better with a." == not_best()
+    assert ["| x | intact with a | error |"] == lines_of(not_best())
+
+
+def lines_of(text):
+    """The lines of a table without its head."""
+    return text.splitlines()[2:]
+
+
+def test_a_client_that_loads_faster_is_listed(results):
+    """Only the faster ones are named."""
+    took = {
+        f"{name}_ms": at(took) for name, took in (("mounted", 50), ("tenacity", 9), ("stamina", 60), ("backoff", 70))
+    }
+    results("footprint", {"import": took})
+    assert ["| import, and here the first `mount`, ms | 9 with tenacity | 50 |"] == lines_of(not_best())
+
+
+def test_more_right_downloads_are_listed_with_the_wrong_ones(results):
+    """The wrong bytes stand beside the right ones, because the two have one cause."""
+    rows = {"ours": {"downloads": 100, "right": 80, "error": 20}, "a": {"downloads": 10, "right": 9, "wrong bytes": 1}}
+    results("downloads", {"sockets": rows})
+    assert "| a 90 % (10 %) | 80 % (0 %) |" in not_best()
+
+
+def test_a_rate_limit_that_another_client_uses_better_is_listed(results):
+    """Our own other rows are not compared with."""
+    rows = {
+        name: {"fixed": {"used": used, "least share": 1.0}}
+        for name, used in (("a", 1.0), ("ours", 0.9), ("ours, x", 2.0))
+    }
+    results("rate-limits", {"cells": {"8 x 16": rows}})
+    assert ["| rate limits: let through | fixed 100 % with a | fixed 90 % |"] == lines_of(not_best())
+
+
+def test_a_simulated_policy_that_succeeds_more_often_is_listed(results):
+    """A difference of five points or less is not listed."""
+    rows = {
+        name: {"success inside": success} for name, success in (("breaker", 21.0), ("default", 3.0), ("adaptive", 90.0))
+    }
+    results("simulation", {"scenarios": {"spike": rows, "calm": {**rows, "default": {"success inside": 16.0}}}})
+    assert ["| simulated spike: success while it lasts | 21 % with breaker | 3 % |"] == lines_of(not_best())
 
 
 def outage_row(**changed):
@@ -158,14 +198,29 @@ def test_an_outage_in_which_another_policy_succeeds_more_often_is_listed(results
         return outage_row(success=at(success), success_after=at(99.0))
 
     results("outages", outages(default=row(10.0), patient=row(96.0), tenacity=row(100.0), **{"no retry": row(0.0)}))
-    assert "- hole: 100 % success while it lasts with tenacity; 10 % with default." == not_best()
+    assert ["| hole: success while it lasts | 100 % with tenacity | 10 % with default |"] == lines_of(not_best())
+
+
+def test_an_outage_that_a_preset_does_not_ride_out_is_one_click_away(results):
+    """What concerns `RetryAdapter()` is shown; the presets are folded."""
+
+    def row(success):
+        return outage_row(success=at(success), success_after=at(99.0))
+
+    results(
+        "outages", outages(**{"default": row(10.0), "AWS 2.1": row(20.0), "tenacity": row(100.0), "no retry": row(0.0)})
+    )
+    shown, _, folded = not_best().partition("<details>")
+    assert "10 % with default" in shown
+    assert "20 % with AWS 2.1" in folded
 
 
 def test_an_outage_that_a_row_of_ours_prolongs_is_listed(results):
     """The row is listed with the seconds by which it prolongs the recovery."""
     rows = {"no retry": outage_row(recovery=at(2.0)), "default": outage_row(recovery=at(5.0)), "patient": outage_row()}
     results("outages", outages(**rows))
-    assert "- hole: recovery later than without retries: 3 s with default." == not_best()
+    told = "| hole: recovery, later than without retries | 0 s without retries | 3 s with default |"
+    assert [told] == lines_of(not_best())
 
 
 def test_sick_addresses_are_compared_with_the_healthy_case(results):

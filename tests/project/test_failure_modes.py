@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "shared-quota.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "howto" / "share-a-quota.md"
 
 
 def test_every_failure_mode_names_a_test_that_is_there() -> None:
