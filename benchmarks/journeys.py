@@ -2,7 +2,8 @@
 
 A *file* is one whose Python code ran; a *move* is a call into another file of the same library. One retry (a 503, then
 a 200), a first-try success, and the making of an adapter are followed, each warm, on loopback, by the machine's
-clock; urllib3's ``Retry``, tenacity and stamina are followed around the same retry.
+clock; urllib3's ``Retry``, tenacity and stamina are followed around the same retry. With
+``--moves``, the moves of one retry are listed instead.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ class Journey:
         self._root = str(path.parent if path.name == "__init__.py" else path)
         self.files: set[str] = set()
         self.moves = 0
+        self.listed: list[str] = []
 
     def follow(self, walk: Callable[[], Any]) -> dict[str, int]:
         """Run a function, and return the number of files and of moves."""
@@ -57,6 +59,10 @@ class Journey:
             caller = caller.f_back
         if caller is not None and caller.f_code.co_filename != name:
             self.moves += 1
+            self.listed.append(f"{self._place(caller)}:{caller.f_lineno} -> {self._place(frame)}")
+
+    def _place(self, frame: FrameType) -> str:
+        return f"{frame.f_code.co_filename.removeprefix(self._root).lstrip('/')} {frame.f_code.co_name}"
 
 
 def warm(adapter: HTTPAdapter, url: str, calls: int) -> requests.Session:
@@ -67,6 +73,15 @@ def warm(adapter: HTTPAdapter, url: str, calls: int) -> requests.Session:
     for _ in range(calls):
         session.get(url)
     return session
+
+
+def moves_of_one_retry() -> list[str]:
+    """Return the moves of a 503 and then a 200, each with both places."""
+    with FaultServer([Reply(503), Reply(200)] * 2) as failing:
+        url = failing.url
+        session, journey = warm(RetryAdapter(), url, 1), Journey(requests_smithy_retry)
+        journey.follow(lambda: session.get(url))
+    return journey.listed
 
 
 def journeys() -> dict[str, dict[str, int]]:
@@ -97,5 +112,5 @@ def journeys() -> dict[str, dict[str, int]]:
 
 
 if __name__ == "__main__":
-    json.dump(journeys(), sys.stdout, indent=2)
+    json.dump(moves_of_one_retry() if "--moves" in sys.argv else journeys(), sys.stdout, indent=2)
     sys.stdout.write("\n")

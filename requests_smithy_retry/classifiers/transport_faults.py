@@ -17,7 +17,7 @@ from requests import Response
 from urllib3.util.ssl_match_hostname import CertificateError
 
 from ..interruptions import MAX_CAUSES, causes
-from .actions import ErrorKind, RetryAction, RetryReason
+from .actions import NO_ACTION, ErrorKind, RetryAction, RetryReason
 from .outcome import Outcome
 from .protocol import RetryClassifierPriority
 
@@ -163,5 +163,5 @@ class TransientErrorClassifier:
     def classify_retry(self, outcome: Outcome, previous: RetryAction) -> RetryAction:  # noqa: ARG002
         """Judge by the exception's type."""
         if outcome.error is None or not is_transient(outcome.error):
-            return RetryAction.no_action_indicated()
+            return NO_ACTION
         return RetryAction.retry_indicated(RetryReason(ErrorKind.TRANSIENT, timeout=is_timeout(outcome.error)))

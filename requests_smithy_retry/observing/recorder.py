@@ -23,6 +23,20 @@ GONE = frozenset({404, 410})
 """The statuses of a server that has nothing to delete."""
 
 
+class Made(Protocol):
+    """An attempt that was made, as its record reads it."""
+
+    response: Response | None
+    """The response, or None; ignored beside an error."""
+    error: Exception | None
+    started: float
+    """The start of the attempt, on the clock."""
+    address: str | None
+    """The address that the request went to, where it is known."""
+    received: int | None
+    """The bytes of the body that the attempt brought, where they were counted."""
+
+
 class GaveUpInOutage(Protocol):
     """Counts an operation that gave up; returns its number in an outage of its service, or 0."""
 
@@ -46,8 +60,6 @@ class Recorder:
     """Listeners heard of the end of this attempt before its body broke off in the caller's hands."""
     sent: int | None = None
     """The bytes of a file that went out in the failed attempt; set by the operation."""
-    received: int | None = None
-    """The bytes of the body that the attempt brought, where they were counted; set by the operation."""
     _line_wait: tuple[float, str] = (0.0, "")
     """The next attempt's wait for the service to be back, in seconds, and the event that ended it."""
     _waiting: tuple[AttemptRecord, float] | None = None
@@ -67,48 +79,34 @@ class Recorder:
         self.attempts: list[AttemptRecord] = []
         self.rows: list[RequestHistory] = []
 
-    def begin_waiting(
-        self,
-        response: Response | None,
-        error: Exception | None,
-        started: float,
-        waited: tuple[float, str],
-        classification: Classification,
-        address: str | None = None,
-    ) -> None:
+    def begin_waiting(self, made: Made, waited: tuple[float, str], classification: Classification) -> None:
         """Record an attempt whose operation waits for the service from now on: :meth:`note` comes after the wait.
 
         The parameters are those of :meth:`note`.
         """
-        record = self._note_attempt(response, error, started, waited, classification, None, address)
+        record = self._note_attempt(made, waited, classification, None)
         self._waiting = record, self.clock.now()
         log_waiting(self.request.method, self.request.url, record, self.scope)
 
     def note(
         self,
-        response: Response | None,
-        error: Exception | None,
-        started: float,
+        made: Made,
         waited: tuple[float, str],
         classification: Classification | None,
         next_token: LoopToken | None,
         next_wait: float = 0.0,
-        address: str | None = None,
     ) -> None:
         """Record an attempt, if :meth:`begin_waiting` did not, and the retry that follows.
 
-        :param response: the response, or None; ignored beside an error.
-        :param error: the exception, or None.
-        :param started: the start of the attempt, on the clock.
+        :param made: the attempt.
         :param waited: the wait before the attempt in seconds, and its source.
         :param classification: the verdict, or None.
         :param next_token: the token of the retry that follows, or None.
         :param next_wait: the wait before that retry in seconds.
-        :param address: the address that the request went to, where it is known.
         """
         record, began = self._waiting or (None, 0.0)
         if record is None:
-            record = self._note_attempt(response, error, started, waited, classification, next_token, address)
+            record = self._note_attempt(made, waited, classification, next_token)
         elif next_token is None:
             self._vain_wait = self.clock.now() - began
         self._waiting = None
@@ -116,29 +114,26 @@ class Recorder:
             self._note_retry(record, next_token, next_wait)
 
     def _note_retry(self, record: AttemptRecord, token: LoopToken, delay: float) -> None:
-        source, line_wait = token.delay_source, (token.waited, token.why)
-        self._line_wait = line_wait
+        source = token.delay_source
+        self._line_wait = line_wait = token.waited, token.why
         log_retry(self.request.method, self.request.url, record, delay, source, self.scope, *line_wait)
         if self.observed is not None:
             self.observed.retry_follows(record, delay, source, *line_wait)
 
     def _note_attempt(
         self,
-        response: Response | None,
-        error: Exception | None,
-        started: float,
+        made: Made,
         waited: tuple[float, str],
         classification: Classification | None,
         next_token: LoopToken | None,
-        address: str | None,
     ) -> AttemptRecord:
-        now = self.clock.now()
+        response, error, duration = made.response, made.error, self.clock.now() - made.started
         self.number += 1
         status = response.status_code if response is not None and error is None else None
         record = AttemptRecord(
             number=self.number,
-            started=self.clock.wall() - (now - started),
-            duration=now - started,
+            started=self.clock.wall() - duration,
+            duration=duration,
             status=status,
             error=None if error is None else type(error).__name__,
             delay=waited[0],
@@ -152,12 +147,12 @@ class Recorder:
             gate_source=self.gate_wait[1],
             line_wait=self._line_wait[0],
             line_why=self._line_wait[1],
-            address=address,
-            received=self.received,
+            address=made.address,
+            received=made.received,
             sent=self.sent,
         )
         self.permit_wait, self.gate_wait, self._line_wait = 0.0, (0.0, ""), (0.0, "")
-        self.received = self.sent = None
+        self.sent = None
         self.attempts.append(record)
         self.rows.append(RequestHistory(self.request.method, self.request.path_url, error, status, None))
         if len(self.rows) > MAX_KEPT:

@@ -36,6 +36,10 @@ class Attempt:
     """No byte of the request was written."""
     peer: Peer | None = None
     """The far end, where it is known."""
+    address: str | None = None
+    """The far end's address, or all that were tried."""
+    received: int | None = None
+    """The encoded bytes of the body that came over the connection; None where they were not counted."""
     peeked: Peeked | None = None
     """The beginning of a failed response's body, where it was looked at."""
     is_lost: bool = False
@@ -56,7 +60,7 @@ class Attempt:
         """
         response = self.response
         self.peer = this_thread.reached()
-        self.address: str | None = None if self.peer is None else self.peer.address
+        self.address = None if self.peer is None else self.peer.address
         if self.error is not None:
             self.unwritten = bool(this_thread.connecting is True or never_left(self.error))
             self.error = as_requests_error(self.error, response, limits, request)
@@ -64,8 +68,7 @@ class Attempt:
         if isinstance(self.error, requests.exceptions.RequestException):
             self.error.request = request  # not the copy that a watched body was sent with
         self.body: WatchedBody | None = watched_body(response)
-        self.received: int | None = None if self.body is None else self.body.received - self.body.began_at
-        """The encoded bytes of the body that came over the connection; None where they were not counted."""
+        self.received = None if self.body is None else self.body.received - self.body.began_at
         if response is not None:
             response.request = request
             self._preload, self._is_examined = preload, True
@@ -202,10 +205,6 @@ class Attempt:
             if self._is_examined:
                 let_go(self.response.raw, keep=False)
             _close(self.response)
-
-    def forget(self) -> None:
-        """Drop all references: the tracebacks of attempts would keep it alive."""
-        self.response = self.error = None
 
 
 def _close(response: Response) -> None:

@@ -75,11 +75,6 @@ class Retry(NamedTuple):
     source: str
     classification: Classification | None = None
 
-    @property
-    def keeps_connection(self) -> bool:
-        """True after throttling: the retry may use the connection, unlike after a transient failure (contract 2.7)."""
-        return self.classification is not None and self.classification.is_throttling
-
 
 class Stop(NamedTuple):
     """The decision that the operation is over.
@@ -260,9 +255,9 @@ class Operation:
             why = f"the next wait of {delay:.3g} s would not end in time"
             return Stop(StopReason.DEADLINE, why, 0.0, token.classification)
         verdict = token.classification
-        action = NO_ACTION if verdict is None else verdict.action
-        if self.record.in_doubt is None and may_be_applied(context.outcome, action):
-            self.record.in_doubt = self.number
+        if self.request.method == "DELETE" and self.record.in_doubt is None:
+            action = NO_ACTION if verdict is None else verdict.action
+            self.record.in_doubt = self.number if may_be_applied(context.outcome, action) else None
         return Retry(token, delay, token.delay_source, verdict)
 
     def _begin_waiting(self, made: Attempt, classification: Classification) -> bool:
@@ -272,10 +267,8 @@ class Operation:
         """
         can_wait = made.let_go(self.limits, keep=classification.is_throttling)
         if can_wait:
-            self.record.received = self._received(made)
-            self.record.begin_waiting(
-                made.response, made.error, made.started, self.waited, classification, made.address
-            )
+            self._count_received(made)
+            self.record.begin_waiting(made, self.waited, classification)
         return can_wait
 
     def _outcome(self, made: Attempt) -> Outcome:
@@ -349,17 +342,18 @@ class Operation:
         if token is not None and decision == (token, 0.0, RENEWED, None):
             token = StandardRetryToken(issuer=self, delay_source=RENEWED)  # nothing was paid for this one
         verdict, wait = decision.classification, decision.wait
-        self.record.received = self._received(made)
-        self.record.note(made.response, made.error, made.started, self.waited, verdict, token, wait, made.address)
+        self._count_received(made)
+        self.record.note(made, self.waited, verdict, token, wait)
         if isinstance(decision, Retry):
             self.token, self.waited = decision.token, (decision.wait, decision.source)
             self.played = made.response if is_played(made.response) else None
             rest = None if made.response is None or made.body is None else rest_of(made.response, made.body)
             self.rest = rest or (None if self.rest is None or self.rest.is_void else self.rest)
 
-    def _received(self, made: Attempt) -> int | None:
-        """Return the bytes of a body that an attempt brought; None where they were not counted."""
-        return made.received if self.rest is None or self.rest.brought is None else self.rest.brought
+    def _count_received(self, made: Attempt) -> None:
+        """Have an attempt that went on with an earlier body tell the bytes that it brought of that."""
+        if self.rest is not None and self.rest.brought is not None:
+            made.received = self.rest.brought
 
     def raises(self, made: Attempt, stop: Stop) -> bool:
         """Return True if ``raise_on_status``, where it is set, has the caller get an exception with the response."""

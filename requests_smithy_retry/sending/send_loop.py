@@ -78,42 +78,50 @@ class SendLoop(HTTPAdapter):
         if self._in_full or request.body.__class__ not in SIMPLE_BODIES or current_options.get() is not None:
             return self._send_in_full(request, stream, timeout, verify=verify, cert=cert, proxies=proxies)
         # Nearly every send is one attempt that goes well: it needs neither a token nor an operation.
-        response = first = None
+        response = first = observed = None
         error: Exception | None
+        to_send = request
+        if self._hears_attempts:
+            observed = ObservedOperation(self, request, None)
+            to_send = observed.begin_first()
         started = self.clock.now()
         this_thread.connecting = None
         try:
             try:
                 response = super().send(
-                    request, stream=stream, timeout=timeout, verify=verify, cert=cert, proxies=proxies
+                    to_send, stream=stream, timeout=timeout, verify=verify, cert=cert, proxies=proxies
                 )
                 if response.status_code < 400:
-                    if not stream and is_plain(response.headers._store) and request.hooks == NO_HOOKS:
+                    if not stream and is_plain(response.headers._store) and to_send.hooks == NO_HOOKS:
                         response.content  # noqa: B018
                     else:
                         how = {"timeout": timeout, "verify": verify, "cert": cert, "proxies": proxies}
-                        receive(self, response, request, None, preload=not stream, **how)
+                        receive(self, response, to_send, None, preload=not stream, **how)
             except Exception as caught:
                 how = {"timeout": timeout, "verify": verify, "cert": cert, "proxies": proxies}
-                error = unless_of_odd_headers(caught, self, response, request, None, preload=not stream, **how)
+                error = unless_of_odd_headers(caught, self, response, to_send, None, preload=not stream, **how)
+            except BaseException as stopped:
+                break_off(Attempt(started, response), stopped, None, observed)
+                raise
             else:
                 if response.status_code < 400:
+                    if observed is not None:
+                        observed.succeeded_at_once(response, started)
                     return self._first_try(request, response, started, timeout)
                 error = None
             first = Attempt(started, response, error)
             response = error = None
-            return self._retry(
-                self._operation(request, stream, None, first), first, timeout, verify=verify, cert=cert, proxies=proxies
-            )
+            how = {"verify": verify, "cert": cert, "proxies": proxies}
+            return self._retry(self._operation(request, stream, None, first, observed), first, timeout, **how)
         except BaseException:
             # An interruption may come between any two steps. What was handed over or let go is not touched.
             drop(response, first)
             raise
         finally:
-            del response, first
+            del response, first, observed
 
     def _send_in_full(self, request: PreparedRequest, stream: bool, timeout: Any, **how: Any) -> Response:
-        """Send in the unusual cases: options in force, limits, listeners, or a body to watch."""
+        """Send in the unusual cases: options in force, limits, or a body to watch."""
         if self._shown is not None and self._heed_changes():
             # From the beginning: another policy may need less, or more.
             return SendLoop.send(self, request, stream, timeout, **how)
@@ -175,7 +183,7 @@ class SendLoop(HTTPAdapter):
     def _admitted(self, request: PreparedRequest, stream: bool, options: OperationOptions | None) -> Operation:
         """Return an operation whose first attempt may be made now."""
         operation = self._operation(request, stream, options)
-        self._sleep(operation.waited[0])
+        self._sleep(operation.waited[0], operation.limits)
         refused = self._wait_for_permit(operation)
         if refused is not None:
             raise operation.never_sent(refused)
@@ -203,11 +211,11 @@ class SendLoop(HTTPAdapter):
                         **how,
                     )
                 decision = self._settle(operation, made)
-                self._sleep(operation.limits.at_most(decision.wait))
+                self._sleep(decision.wait, operation.limits)
                 stop = decision if isinstance(decision, Stop) else self._wait_for_permit(operation)
                 if stop is not None:
                     return hand_over(operation, made, stop)
-                made.forget()
+                made.response = made.error = None  # the tracebacks of attempts would keep them alive
                 made = None
         except BaseException:
             operation.abandon()
@@ -234,7 +242,9 @@ class SendLoop(HTTPAdapter):
             operation.note(made, decision)
             if isinstance(decision, Retry):
                 may_be_refused = operation.port.send_permit is not None or operation.played is not None
-                made.discard(operation.limits, keep=decision.keeps_connection, may_be_refused=may_be_refused)
+                # After throttling the retry may use the connection, unlike after a transient failure (contract 2.7).
+                keep = decision.classification is not None and decision.classification.is_throttling
+                made.discard(operation.limits, keep=keep, may_be_refused=may_be_refused)
             else:
                 raises = self.retry_config.raise_on_status and operation.raises(made, decision)
                 made.keep(operation.limits, raises=raises)
@@ -441,9 +451,9 @@ class SendLoop(HTTPAdapter):
             operation.record.gate_wait = gate_wait
         return operation
 
-    def _sleep(self, seconds: float) -> None:
+    def _sleep(self, seconds: float, limits: TimeLimits) -> None:
         if seconds > 0:
-            self.clock.sleep(seconds)
+            self.clock.sleep(limits.at_most(seconds))
 
 
 recognise(SendLoop.send.__code__, SendLoop._settle.__code__)
@@ -492,7 +502,7 @@ def hand_over(operation: Operation, last: Attempt, stop: Stop) -> Response:
     error, response = operation.finish(last, stop), last.response
     context = None if error is None else error.__context__
     try:
-        last.forget()  # as late as possible: until then an interruption closes it
+        last.response = last.error = None  # as late as possible: until then an interruption closes it
         if error is not None:
             raise error
         assert response is not None

@@ -59,14 +59,19 @@ def peek(response: Response, most: int = PEEK_BYTES, seconds: float | None = PEE
 
 def _fetch(reader: Reader, before: bytes, framing: Sized | Chunks, most: int, seconds: float | None) -> None:
     """Fetch ahead until the body is complete, enough of it is there, or the time is up."""
+    if _has_enough(reader, before, framing, most):
+        return
     until = earliest(after(seconds, SYSTEM_CLOCK), this_thread.deadline)
-    while True:
-        available = before + reader.held_ahead
-        if framing.take(available) or len(available) > most:
+    left = None if until is None else until.left()
+    while (left is None or left > 0) and reader.fetch_ahead(left):
+        if _has_enough(reader, before, framing, most):
             return
         left = None if until is None else until.left()
-        if (left is not None and left <= 0) or not reader.fetch_ahead(left):
-            return
+
+
+def _has_enough(reader: Reader, before: bytes, framing: Sized | Chunks, most: int) -> bool:
+    available = before + reader.held_ahead
+    return framing.take(available) or len(available) > most
 
 
 class Sized:

@@ -14,6 +14,7 @@ from requests_smithy_retry import RetryAction, StopReason
 from requests_smithy_retry.classifiers.fold import Classification, Vote
 from requests_smithy_retry.observing.history import AttemptRecord, RetryHistory
 from requests_smithy_retry.observing.recorder import Recorder
+from requests_smithy_retry.sending.attempt import Attempt
 from requests_smithy_retry.strategies.foreign import ForeignToken
 from requests_smithy_retry.strategies.protocol import StandardRetryToken
 from requests_smithy_retry.testing.clock import FakeClock
@@ -60,7 +61,7 @@ VERDICT = Classification(VOTE.action, (VOTE,))
 def test_an_attempt_is_timed_by_the_clock() -> None:
     """Start on the wall clock, duration on the one that never goes back."""
     record = recorder()
-    record.note(response(503), None, 8.5, (0.0, "backoff"), None, None)
+    record.note(Attempt(8.5, response(503)), (0.0, "backoff"), None, None)
     assert [(998.5, 1.5)] == [(item.started, item.duration) for item in record.attempts]
 
 
@@ -75,8 +76,8 @@ def test_an_attempt_is_written_down_with_all_that_is_known_of_it() -> None:
         quota_source="redis",
     )
     record = recorder()
-    record.note(response(503), None, 8.5, (0.25, "backoff"), VERDICT, token)
-    record.note(response(200), None, 9.5, (3.0, "retry-after"), None, None)
+    record.note(Attempt(8.5, response(503)), (0.25, "backoff"), VERDICT, token)
+    record.note(Attempt(9.5, response(200)), (3.0, "retry-after"), None, None)
     history = record.history(StopReason.SUCCESS, "done", 3, no_outage)
     paid = {"quota_before": 500, "quota_after": 486, "quota_source": "redis"}
     first = AttemptRecord(1, 998.5, 1.5, 503, None, 0.25, "backoff", (VOTE,), **paid)
@@ -92,9 +93,9 @@ def test_listeners_and_logs_are_told_everything(caplog: pytest.LogCaptureFixture
     ours = StandardRetryToken(issuer=None, retry_delay=3.0, delay_source="retry-after")
     theirs: Any = ForeignToken(SimpleNamespace(retry_count=1, retry_delay=4.0))
     with caplog.at_level(logging.DEBUG):
-        record.note(answer, None, 10.0, (0.0, "backoff"), VERDICT, ours, 3.0)
-        record.note(answer, cut, 10.0, (3.0, "retry-after"), VERDICT, theirs, 4.0)
-        record.note(answer, None, 10.0, (4.0, "strategy"), None, None)
+        record.note(Attempt(10.0, answer), (0.0, "backoff"), VERDICT, ours, 3.0)
+        record.note(Attempt(10.0, answer, cut), (3.0, "retry-after"), VERDICT, theirs, 4.0)
+        record.note(Attempt(10.0, answer), (4.0, "strategy"), None, None)
         history = record.history(StopReason.MAX_ATTEMPTS, "", None, no_outage)
     first, second, third = history.attempts
     assert told.calls == [
@@ -119,17 +120,17 @@ def test_listeners_and_logs_are_told_everything(caplog: pytest.LogCaptureFixture
 def test_an_error_hides_the_response() -> None:
     """The record of an attempt whose body broke off has the error, and no status."""
     record = recorder()
-    record.note(response(200), ValueError("cut"), 10.0, (0.0, "backoff"), None, None)
+    record.note(Attempt(10.0, response(200), ValueError("cut")), (0.0, "backoff"), None, None)
     assert [(None, "ValueError")] == [(item.status, item.error) for item in record.attempts]
 
 
 def test_a_wait_for_a_permit_belongs_to_one_attempt() -> None:
     """The wait for a permit is recorded with the attempt that waited, not with the next one."""
     record = recorder()
-    record.note(response(503), None, 10.0, (0.0, "backoff"), None, None)
+    record.note(Attempt(10.0, response(503)), (0.0, "backoff"), None, None)
     record.permit_wait = 0.5
-    record.note(response(503), None, 10.0, (1.0, "backoff"), None, None)
-    record.note(response(503), None, 10.0, (1.0, "backoff"), None, None)
+    record.note(Attempt(10.0, response(503)), (1.0, "backoff"), None, None)
+    record.note(Attempt(10.0, response(503)), (1.0, "backoff"), None, None)
     assert [0.0, 0.5, 0.0] == [item.permit_wait for item in record.attempts]
 
 
@@ -137,7 +138,7 @@ def test_what_is_kept_while_it_goes_on_is_bounded() -> None:
     """An endless operation does not fill the memory: its first fifty attempts are kept, and its last fifty."""
     record = recorder()
     for number in range(1, 301):
-        record.note(response(100 + number), None, 10.0, (0.0, "backoff"), None, None)
+        record.note(Attempt(10.0, response(100 + number)), (0.0, "backoff"), None, None)
     kept = [*range(1, 51), *range(251, 301)]
     assert kept == [item.number for item in record.history(StopReason.SUCCESS, "", None, no_outage).attempts]
     assert [100 + number for number in kept] == [row.status for row in record.rows]
@@ -168,10 +169,10 @@ def test_after_one_attempt_there_is_nothing_to_find() -> None:
     before = Retry(0, history=(row,))
     answer.raw = SimpleNamespace(retries=before)
     record = recorder()
-    record.note(answer, None, 10.0, (0.0, "backoff"), None, None)
+    record.note(Attempt(10.0, answer), (0.0, "backoff"), None, None)
     record.fill_urllib3_history(answer)
     assert answer.raw.retries is before
-    record.note(answer, None, 10.0, (0.0, "backoff"), None, None)
+    record.note(Attempt(10.0, answer), (0.0, "backoff"), None, None)
     record.fill_urllib3_history(answer)
     assert answer.raw.retries.history == (row, RequestHistory("GET", "/things", None, 200, None))
 
@@ -180,5 +181,5 @@ def test_a_raw_without_retries_is_left_alone() -> None:
     """A mocked response need not have any."""
     record = recorder()
     for _ in range(2):
-        record.note(response(200), None, 10.0, (0.0, "backoff"), None, None)
+        record.note(Attempt(10.0, response(200)), (0.0, "backoff"), None, None)
         record.fill_urllib3_history(response(200))
