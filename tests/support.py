@@ -10,7 +10,7 @@ import urllib3.exceptions
 from requests import PreparedRequest, Response
 from requests.adapters import HTTPAdapter
 
-from requests_smithy_retry import testing
+from requests_smithy_retry import RetryConfig, testing
 from requests_smithy_retry.testing import ScriptedAdapter, ScriptedTransport
 from requests_smithy_retry.testing import ScriptedReply as Reply
 from requests_smithy_retry.testing import SentRequest as Sent
@@ -63,6 +63,12 @@ def send(
 ) -> Response:
     """Prepare a request and send it through the adapter."""
     return adapter.send(prepare(method, url, data=data, headers=headers), **options)
+
+
+def config_of(**options: Any) -> RetryConfig:
+    """A config; ``urllib3_rules`` and ``strict_methods``, which are no options, as a translation would set them."""
+    inner = {name: options.pop(name) for name in ("urllib3_rules", "strict_methods") if name in options}
+    return RetryConfig(**options).replace_from(dict.fromkeys(inner, "code"), **inner)
 
 
 def session_with(adapter: HTTPAdapter) -> requests.Session:

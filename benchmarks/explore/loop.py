@@ -414,14 +414,11 @@ class World:
         is_keyed = op.keyed or dict(self.plan.options).get("idempotency_key")
         if op.vouched is True or (op.vouched is None and (may_repeat or is_keyed)):
             return
-        is_strict = dict(self.plan.options).get("strict_methods") and not is_keyed
         for exchange, (status, _) in zip(call.exchanges[:-1], call.seen, strict=False):
             later = any(other.written for other in call.exchanges[exchange.number :])
             throttled = any(name == "x-amzn-errortype" for name, _ in exchange.met.headers) and (status or 0) >= 400
             limited = status == 403 and exchange.met.headers
-            if is_strict and status != 401:
-                status = None
-            is_safe = status in NOT_APPLIED or ((throttled or limited) and not is_strict)
+            is_safe = status in NOT_APPLIED or throttled or limited
             if exchange.written and later and not is_safe:
                 self.report(f"applied twice: {op.method} {call.number}, attempt {exchange.number} got {status}")
 

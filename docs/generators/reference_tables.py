@@ -49,7 +49,6 @@ EXAMPLES = {
     "preload_content": "no",
     "stall_timeout": "30",
     "allowed_methods": "GET, HEAD",
-    "strict_methods": "yes",
     "retry_status_codes": "429, 503",
     "idempotency_header": "X-Request-Id",
     "raise_on_status": "true",

@@ -15,7 +15,6 @@ from ..classifiers.protocol import RetryClassifier, is_classifier, priority_of
 from ..pacing.announced import RateLimitDialect, dialects_of
 from ..pacing.limiter_settings import RateLimiterSettings
 from ..quotas.bucket import RetryQuota
-from .urllib3_rules import Urllib3Rules
 
 TOKEN_CHARACTERS = frozenset("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 """The characters of a method or a field name, by RFC 9110 5.6.2."""
@@ -150,12 +149,6 @@ def models(value: Any) -> tuple[Any, ...]:
 def idempotency_key(value: Any) -> Any:
     if not isinstance(value, bool) and not callable(value):
         raise Refused("True, False, or a function that makes a key is allowed")
-    return value
-
-
-def urllib3_rules(value: Any) -> Urllib3Rules | None:
-    if value is not None and not isinstance(value, Urllib3Rules):
-        raise Refused("the translation of a urllib3 Retry given as max_retries, or None, is allowed")
     return value
 
 

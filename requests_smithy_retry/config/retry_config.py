@@ -190,9 +190,6 @@ class RetryConfig:
     allowed_methods: Collection[str] | None = option(
         IDEMPOTENT_METHODS, types.methods, "methods that may always be sent again", adapter_only=True
     )
-    strict_methods: bool = option(
-        False, types.boolean, "other methods are sent again only if no byte was written", adapter_only=True
-    )
     retry_status_codes: Collection[int] = option(
         RETRY_STATUS_CODES,
         status_codes,
@@ -244,9 +241,6 @@ class RetryConfig:
     models: Iterable[SmithyEndpoint] = option(
         (), types.models, "Smithy models, each with its endpoint", classifiers_only=True, not_from_environment=True
     )
-    urllib3_rules: Urllib3Rules | None = option(
-        None, types.urllib3_rules, "rules of a urllib3 Retry that no other option has", not_from_environment=True
-    )
     trust_env: bool = option(
         True,
         types.boolean,
@@ -260,6 +254,9 @@ class RetryConfig:
         "True or a profile's name: also go by the AWS settings",
         contradicts=(READS_NO_SETTINGS,),
     )
+    # No options: the translation of a urllib3 Retry alone sets these two.
+    strict_methods: bool = field(default=False, init=False)
+    urllib3_rules: Urllib3Rules | None = field(default=None, init=False)
     _sources: dict[str, str] = field(init=False, compare=False)
 
     def __new__(cls, **options: Any) -> Self:
@@ -342,7 +339,7 @@ class RetryConfig:
         :raises RetryConfigError: for a value that its option does not allow, and for options that contradict.
         :raises TypeError: for an unknown option.
         """
-        return self.replace_from(dict.fromkeys(options, "code"), **options)
+        return self.replace_from(dict.fromkeys(check_names(options), "code"), **options)
 
     def replace_from(self, sources: Mapping[str, str], **options: Any) -> Self:
         """Return a config with some options changed whose values do not come from code.
@@ -353,7 +350,10 @@ class RetryConfig:
         """
         if not options:
             return self
-        values = {name: OPTIONS[name].read(value, sources[name]) for name, value in check_names(options).items()}
+        values = {
+            name: OPTIONS[name].read(value, sources[name]) if name in OPTIONS else value
+            for name, value in options.items()
+        }
         new = self._with(values, {**self._sources, **sources})
         new = new._unset(_overruled(new))
         _check_contradictions(new)
@@ -365,7 +365,7 @@ class RetryConfig:
 
     def _unset(self, names: Collection[str]) -> Self:
         left = {name: origin for name, origin in self._sources.items() if name not in names}
-        return self._with({name: OPTIONS[name].default for name in names}, left)
+        return self._with({name: getattr(type(self), name) for name in names}, left)
 
     def _with(self, values: dict[str, Any], sources: dict[str, str]) -> Self:
         new = object.__new__(type(self))
@@ -456,7 +456,6 @@ class RetryOptions(TypedDict, total=False):
     stall_timeout: float | None
     verify_digests: bool
     allowed_methods: Collection[str] | None
-    strict_methods: bool
     retry_status_codes: Collection[int]
     idempotency_header: str
     idempotency_key: bool | Callable[..., str]
@@ -471,7 +470,6 @@ class RetryOptions(TypedDict, total=False):
     sdk_headers: bool
     error_parser: Callable[[Response], Exception | None] | None
     models: Iterable[SmithyEndpoint | SmithyModel]
-    urllib3_rules: Urllib3Rules | None
     trust_env: bool
     aws_config: bool | str
 

@@ -17,7 +17,7 @@ from typing import Any
 from urllib3.util.retry import Retry
 
 from ..errors import RetryConfigError, RetryConfigWarning
-from .retry_config import OPTIONS
+from .retry_config import RetryConfig
 from .urllib3_rules import FailureKind, Urllib3Rules
 
 SOURCE = "max_retries"
@@ -226,7 +226,7 @@ class OptionsRetry(Retry):
 
 def changed_options(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
     """Return the options that differ between two translations, as the later one has them, or else by default."""
-    changes = {name: OPTIONS[name].default for name in before.keys() - after.keys()}
+    changes = {name: getattr(RetryConfig, name) for name in before.keys() - after.keys()}
     changes.update((name, value) for name, value in after.items() if name not in before or before[name] != value)
     return changes
 

@@ -132,7 +132,6 @@ SAMPLES: dict[str, list[Any]] = {
     "listeners": [()],
     "telemetry": [()],
     "models": [()],
-    "urllib3_rules": [None],
     "aws_config": [True, False],
     "trust_env": [True],  # with False no variable is read
 }

@@ -19,7 +19,6 @@ from requests_smithy_retry import (
     TokenBucket,
 )
 from requests_smithy_retry.checks import Refused, number
-from requests_smithy_retry.config.urllib3_rules import Urllib3Rules
 from requests_smithy_retry.smithy import SmithyModel
 
 MOST = sys.float_info.max
@@ -41,7 +40,6 @@ LISTENER = RetryListener()
 MODEL = SmithyModel.from_dict({"smithy": "2.0", "shapes": {}})
 ENDPOINT = MODEL.for_endpoint("https://api.example.com")
 SETTINGS = RateLimiterSettings(beta=0.5)
-RULES = Urllib3Rules()
 TIMEOUT = Timeout(connect=1, read=2)
 
 WHOLE = "a whole number of 1 or more is allowed"
@@ -137,7 +135,6 @@ REFUSED: list[tuple[str, tuple[Any, ...], str]] = [
         ),
     ),
     ("idempotency_key", (1, "key", None), KEY),
-    ("urllib3_rules", ("x", 1), "the translation of a urllib3 Retry given as max_retries, or None, is allowed"),
     ("aws_config", (" ", "", 1, None), PROFILE),
     ("scope", (1, "scope"), FUNCTION),
     ("telemetry", ("otel", b"", 5, None), TELEMETRY),
@@ -196,7 +193,6 @@ KEPT: list[tuple[str, Any, Any]] = [
     ("models", [], ()),
     ("models", iter([ENDPOINT]), (ENDPOINT,)),
     *[("idempotency_key", value, value) for value in (True, False, len)],
-    *[("urllib3_rules", value, value) for value in (None, RULES)],
     *[("aws_config", value, value) for value in (True, False, "fleet")],
     *[("scope", value, value) for value in (None, len)],
     ("telemetry", [], ()),

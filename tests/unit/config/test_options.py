@@ -58,7 +58,6 @@ DEFAULTS = {
     "allowed_methods": frozenset(
         ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE", "LIST", "PROPFIND", "REPORT", "SEARCH"]
     ),
-    "strict_methods": False,
     "retry_status_codes": frozenset({408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529}),
     "idempotency_header": "Idempotency-Key",
     "idempotency_key": False,
@@ -73,7 +72,6 @@ DEFAULTS = {
     "telemetry": (),
     "sdk_headers": False,
     "models": (),
-    "urllib3_rules": None,
     "trust_env": True,
     "aws_config": False,
 }
@@ -94,7 +92,7 @@ def test_some_options_cannot_be_set_by_the_environment() -> None:
     objects = {name for name, option in OPTIONS.items() if option.not_from_environment}
     assert objects == {
         *("rate_limiter", "idempotency_key", "scope", "classifiers", "error_parser", "listeners", "models"),
-        *("urllib3_rules", "trust_env", "on_unauthorized"),
+        *("trust_env", "on_unauthorized"),
     }
 
 

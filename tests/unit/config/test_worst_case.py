@@ -23,7 +23,7 @@ from requests_smithy_retry.config.report import WorstCase
 from requests_smithy_retry.config.retry_config import OPTIONS
 from requests_smithy_retry.config.urllib3_rules import Urllib3Rules
 from requests_smithy_retry.testing.clock import FakeClock
-from tests.support import Reply, read_timeout, scripted, send
+from tests.support import Reply, config_of, read_timeout, scripted, send
 
 NO_BACKOFF = {"initial_backoff": 0, "throttling_backoff": 0, "max_retry_after": 0}
 UNHINTED = Urllib3Rules(respect_retry_after=False, backoff_jitter=1.0)
@@ -84,7 +84,7 @@ def of_one_operation(config):
 def test_the_worst_case(options, expected):
     """Attempts, backoff, sleep and wall time come from the options by arithmetic; None where nothing bounds them."""
     says_quota = {"quota", "patience"} & options.keys() or options.get("mode") == "simple"
-    config = RetryConfig(**({} if says_quota else {"quota": 500}), **{"pacing": "off", **options})
+    config = config_of(**({} if says_quota else {"quota": 500}), **{"pacing": "off", **options})
     assert expected == of_one_operation(config)
 
 
@@ -180,7 +180,6 @@ NO_MATTER = {
         "max_idle",
         "preload_content",
         "allowed_methods",
-        "strict_methods",
         "idempotency_header",
         "idempotency_key",
     ),
@@ -212,7 +211,7 @@ FAILURES = st.lists(
 
 def test_each_option_is_thought_of():
     """Every option is listed as one that matters to the bound or as one that does not."""
-    assert set(OPTIONS) == set(MATTERING) | NO_MATTER
+    assert {*OPTIONS, "urllib3_rules"} == set(MATTERING) | NO_MATTER
 
 
 class Server:
@@ -298,7 +297,7 @@ def allowed(options):
         options = {name: value for name, value in options.items() if name not in rules}
     else:
         options = {"quota": 500, **options}
-    return RetryConfig(trust_env=False, **options)
+    return config_of(trust_env=False, **options)
 
 
 REACHABLE = {
@@ -315,7 +314,7 @@ def test_the_worst_server_comes_to_just_that(options):
     """The bound is the least one: a server that does its worst reaches it in attempts, sleep and wall time."""
     options = {name: value for name, value in options.items() if name not in REACHABLE}
     off = {"quota": None, "pacing": "off", "enabled": True, "error_parser": None, "trust_env": False}
-    config = RetryConfig(**{**options, **off})
+    config = config_of(**{**options, **off})
     if config.jitter == "decorrelated":
         config = config.replace(jitter="full")
     worst = config.worst_case()
