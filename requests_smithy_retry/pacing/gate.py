@@ -77,7 +77,8 @@ class Gate:
     def renew_lock(self) -> None:
         """Make the lock anew, after a fork; the waiting threads do not exist in the child."""
         self._lock = threading.Lock()
-        self._waiters: deque[threading.Condition] = deque()
+        self._waiters: deque[tuple[float, threading.Condition]] = deque()
+        """Those who wait, each with the moment up to which it does."""
         # Those who wait in several processes do not all come at the moment at which the gate opens.
         self._pace.phase = 0.0 if self._board is None else random_part()
 
@@ -145,7 +146,6 @@ class Gate:
         """Close it if another process has."""
         with self._lock:
             self._heed(self.clock.now())
-            self._follow(self.clock.now())
 
     def _heed(self, now: float) -> None:
         if self._board is None or not self._board.has_news():
@@ -154,11 +154,16 @@ class Gate:
         if notice is not None and notice.until > self._known:
             self._known = notice.until
             self._pace.throttled(notice.until - now, now, notice.source)
+            self._follow(now)
 
     def _follow(self, now: float) -> None:
         """Keep up to date who is told. Called with the lock held."""
         if self._waiters:
-            self._waiters[0].notify()
+            self._waiters[0][1].notify()
+            last_turn = self._pace.due(now, len(self._waiters), len(self._waiters))
+            for until, waiter in self._waiters:
+                if until <= last_turn:
+                    waiter.notify()  # its own turn may be too late now
         elif self._pace.relax(now):
             self._open()
             return
@@ -178,40 +183,41 @@ class Gate:
         """
         began = self.clock.now()
         until = began + longest if deadline is None else min(began + longest, deadline)
-        me = threading.Condition(self._lock)
+        me = until, threading.Condition(self._lock)
         with self._lock:
-            if self._pace.due(began, len(self._waiters)) >= until:
+            place = len(self._waiters) + 1
+            if self._pace.due(began, place, place) >= until:
                 # Sent at once, it gets the server's own answer; it would get the same one later.
-                self._pace.sent(began, began)
+                self._pace.sent(began)
                 return 0.0, ""
-            self._waiters.append(me)
             try:
-                due = self._wait(me, until)
+                self._waiters.append(me)
+                due = self._wait(me)
             finally:
-                self._waiters.remove(me)
+                if me in self._waiters:
+                    self._waiters.remove(me)
                 if self._waiters:
-                    self._waiters[0].notify()
+                    self._waiters[0][1].notify()
             now = self.clock.now()
             self._pace.sent(now, due)
             if not self._waiters and self._pace.relax(now):
                 self._open()
             return now - began, self._pace.source
 
-    def _wait(self, me: threading.Condition, until: float) -> float:
-        """Wait until it is the turn of this one, or its time is over; return the moment that was its turn."""
+    def _wait(self, me: tuple[float, threading.Condition]) -> float | None:
+        """Wait until it is the turn of this one; return that moment, or None as soon as it is known to be too late."""
+        until, woken = me
         while True:
             now = self.clock.now()
-            if now >= until:
-                return now
-            due = until
-            if self._waiters[0] is me:
+            place = self._waiters.index(me) + 1
+            if place == 1:
                 self._heed(now)
-                due = self._pace.due(now, len(self._waiters))
-                if due - now < AT_ONCE:
-                    return due
-                if due >= until:
-                    return now  # closed again meanwhile: at its deadline it could not be sent any more
-            wait_on(self.clock, me, min(due, until) - now)
+            due = self._pace.due(now, len(self._waiters), place)
+            if place == 1 and due - now < AT_ONCE:
+                return due
+            if due >= until or now >= until:
+                return None  # at its deadline it could not be sent any more
+            wait_on(self.clock, woken, (due if place == 1 else until) - now)
 
     def lost(self) -> None:
         """Take note that a send which was let go got no response."""

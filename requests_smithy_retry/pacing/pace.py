@@ -153,20 +153,21 @@ class Window:
         rate = (self._top - self.remaining) / max(now - self._began, STEP * self.length, 1e-3)
         return self.remaining < 1 or rate * (self.ends - now) > MARGIN * self.remaining
 
-    def due(self, now: float, last: float, on_their_way: int) -> float:
-        """Return the moment for the next send of this process, so that its share lasts until the reset.
+    def due(self, now: float, last: float, on_their_way: int, place: int = 1) -> float:
+        """Return the moment for a send of this process, so that its share lasts until the reset.
 
         :param now: the time.
         :param last: the moment for the last one.
         :param on_their_way: sends of this process that are not answered yet.
+        :param place: 1 for the next send, 2 for the one after it.
         """
         if self.slides:
             # Some comes back all the time: the usual rate, faster where much is left, and slower where little is.
             left = max(0.0, self.remaining - on_their_way / self.share)
             in_hand = self.limit * (EVEN - (EVEN - ALONE) * self.share)
-            return last + self.length / (min(FASTEST, max(SLOWEST, left / in_hand)) * self.share * self.limit)
+            return last + place * self.length / (min(FASTEST, max(SLOWEST, left / in_hand)) * self.share * self.limit)
         own = self.share * self.remaining - on_their_way
-        return self.ends if own < 1 else last + (self.ends - now) / own
+        return self.ends if own < place else last + place * (self.ends - now) / own
 
 
 class Pace:
@@ -256,33 +257,36 @@ class Pace:
         if until > self.closed_until:
             self.closed_until, self._closed_at, self.source, self._goes_on = until, now, source, False
 
-    def sent(self, now: float, due: float) -> None:
+    def sent(self, now: float, due: float | None = None) -> None:
         """Take note of a send that was let go.
 
         :param now: the time.
-        :param due: the moment that was its turn.
+        :param due: the moment that was its turn; None: it did not wait for that, so the others keep theirs.
         """
-        # A send that woke up late does not make the next one later.
-        self._last = max(self._last, due, now - 0.05)
+        if due is not None:
+            # A send that woke up late does not make the next one later.
+            self._last = max(self._last, due, now - 0.05)
         self._on_their_way += 1
 
     def lost(self) -> None:
         """Take note that a send which was let go got no response."""
         self._on_their_way = max(0, self._on_their_way - 1)
 
-    def due(self, now: float, waiting: int) -> float:
-        """Return the moment for the next send; not later than now: it may go.
+    def due(self, now: float, waiting: int, place: int = 1) -> float:
+        """Return the moment for a send, as far as it is known; not later than now: the next one may go.
 
         :param now: the time.
         :param waiting: those who wait for their turn.
+        :param place: its place among those.
         """
         if self._has_several(now):
             return now
-        if now < self.closed_until:
-            return self.closed_until
         if not self._windows:
             space = max(SPREAD * self._wait, min(self._wait, AT_LEAST)) / max(waiting, 1)
-            return max(self._last + space, self.closed_until + self.phase * min(space, LATEST))
+            first = max(self._last + space, self.closed_until + self.phase * min(space, LATEST))
+            return first + (place - 1) * space
+        if now < self.closed_until:
+            return self.closed_until
         due = now
         for window in self._windows.values():
             if now >= window.ends:
@@ -292,7 +296,7 @@ class Pace:
                     space = window.due(now, now, 0) - now
                     self._last = max(self._last, now + self.phase * min(space, LATEST) - space)
             if self._spaced:
-                due = max(due, window.due(now, self._last, self._on_their_way))
+                due = max(due, window.due(now, self._last, self._on_their_way, place))
         return due
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import threading
+from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -154,8 +155,28 @@ def test_who_stands_behind_another_waits_no_longer_than_the_bounds() -> None:
     clock = FakeClock()
     gate = gate_with(clock)
     gate.hear(CaseInsensitiveDict(), WALL, hint=Hint(7.0, "retry-after"))
-    gate._waiters.append(threading.Condition(gate._lock))
+    gate._waiters.append((120.0, threading.Condition(gate._lock)))
     assert 20.0 == gate.enter(None, 20.0)[0]
+
+
+@pytest.mark.parametrize(("deadline", "longest"), [(20.0, 120.0), (None, 20.0)])
+def test_so_it_is_for_who_stands_behind_another(deadline: float | None, longest: float) -> None:
+    """Closed again beyond its bounds, the gate wakes it, though it is not the first in line."""
+    clock = ClockThatWakes()
+    gate = gate_with(clock)
+    gate.hear(CaseInsensitiveDict(), WALL, hint=Hint(7.0, "retry-after"))
+    gate._waiters.append((120.0, threading.Condition(gate._lock)))
+    clock.told = lambda: gate.hear(CaseInsensitiveDict(), WALL, hint=Hint(60.0, "x"))
+    assert 0.0 == gate.enter(deadline, longest)[0]
+
+
+@pytest.mark.parametrize(("bound", "expected"), [(11.4, 0.0), (11.6, 11.6)])
+def test_a_place_in_line_that_comes_too_late_is_left_at_once(bound: float, expected: float) -> None:
+    """The gate opens in time, but the fourth in line has its turn one and a half seconds later."""
+    gate = gate_with()
+    gate.hear(CaseInsensitiveDict(), WALL, hint=Hint(10.0, "retry-after"))
+    gate._waiters.extend((120.0, threading.Condition(gate._lock)) for _ in range(3))
+    assert expected == gate.enter(bound, 120.0)[0]
 
 
 class ClockThatTells(FakeClock):
@@ -171,6 +192,19 @@ class ClockThatTells(FakeClock):
         if told is not None:
             told()
         condition.acquire()
+
+
+class ClockThatWakes(ClockThatTells):
+    """Does something before its first wait begins, and ends a wait as soon as its condition is notified."""
+
+    def wait(self, condition: threading.Condition, seconds: float) -> None:
+        """Let others have the lock meanwhile."""
+        bell = threading.Lock()
+        bell.acquire()
+        condition._waiters.append(bell)  # type: ignore[attr-defined]
+        super().wait(condition, 0.0)
+        if not bell.acquire(blocking=False):
+            self.sleep(seconds)
 
 
 def test_a_reset_says_more_exactly_what_a_retry_after_rounds_up() -> None:
@@ -192,6 +226,25 @@ def test_one_who_is_interrupted_makes_room() -> None:
     assert not gate._waiters
 
 
+def test_one_who_is_interrupted_on_joining_the_line_leaves_it() -> None:
+    """Ctrl-C comes between joining the line and the wait."""
+    gate = gate_with()
+    gate.hear(CaseInsensitiveDict(), WALL, hint=Hint(7.0, "retry-after"))
+    gate._waiters = InterruptedLine()
+    with pytest.raises(KeyboardInterrupt):
+        gate.enter(None, 120.0)
+    assert not gate._waiters
+
+
+class InterruptedLine(deque[Any]):
+    """Ctrl-C comes when somebody has joined it."""
+
+    def append(self, item: Any) -> None:
+        """Join, and go no further."""
+        super().append(item)
+        raise KeyboardInterrupt
+
+
 class InterruptedClock(FakeClock):
     """Ctrl-C comes during each sleep."""
 
@@ -203,7 +256,7 @@ class InterruptedClock(FakeClock):
 def test_a_child_of_a_fork_has_nobody_waiting() -> None:
     """The waiting threads are in the parent, so a forked child has no waiter."""
     gate = gate_with()
-    gate._waiters.append(threading.Condition())
+    gate._waiters.append((7.0, threading.Condition()))
     gate.renew_lock()
     assert not gate._waiters
 

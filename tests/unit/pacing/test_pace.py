@@ -117,6 +117,19 @@ def test_a_hint_closes_and_those_who_waited_are_spread() -> None:
     assert 10.5 == pace.due(10.0, 4)
 
 
+def test_each_place_in_line_has_its_turn_one_space_later() -> None:
+    """While a hint holds, in a spaced window, and in one that slides; those that find nothing left have the reset."""
+    hinted, spaced, (slides, now) = Pace(0.0), used_up(remaining=10), sliding(0.09)
+    hinted.throttled(10.0, 0.0, "retry-after")
+    assert [10.0, 10.5, 11.5] == [hinted.due(3.0, 4, place) for place in (1, 2, 4)]
+    gap = spaced.due(1.0, 9) - 1.0
+    assert [1 + gap, 1 + 2 * gap, 10.5] == pytest.approx([spaced.due(1.0, 9, place) for place in (1, 2, 11)])
+    slides.sent(now, now)
+    slides.sent(now + 0.01)
+    gap = slides.due(now, 9) - now
+    assert now + 3 * gap == pytest.approx(slides.due(now, 9, 3))
+
+
 @pytest.mark.parametrize(("hint", "space"), [(40.0, 4.0), (10.0, 2.0), (1.0, 1.0)])
 def test_a_short_hint_spreads_over_itself(hint: float, space: float) -> None:
     """No longer than the wait itself."""
