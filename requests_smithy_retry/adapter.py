@@ -190,7 +190,7 @@ class RetryAdapter(SendLoop):
         bounds = config.operation_timeout, config.operation_attempt_timeout, config.stall_timeout
         self._has_limits = bounds != (None, None, None)
         # Each has the first attempt made by a longer way, though not by way of an operation.
-        is_special = config.timeout is not None or self._watches_bodies or not config.preload_content
+        is_special = config.timeout is not None or self._hears_attempts or not config.preload_content
         in_full: Collection[Any] | ChangedOr | bool = self._has_limits or is_special or self._unusual
         if shown is None:
             self.__dict__.pop("_shown", None)

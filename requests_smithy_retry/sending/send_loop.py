@@ -73,50 +73,42 @@ class SendLoop(HTTPAdapter):
         if self._in_full or request.body.__class__ not in SIMPLE_BODIES or current_options.get() is not None:
             return self._send_in_full(request, stream, timeout, verify=verify, cert=cert, proxies=proxies)
         # Nearly every send is one attempt that goes well: it needs neither a token nor an operation.
-        response = first = observed = None
+        response = first = None
         error: Exception | None
-        to_send = request
-        if self._hears_attempts:
-            observed = ObservedOperation(self, request, None)
-            to_send = observed.begin_first()
         started = self.clock.now()
         this_thread.connecting = None
         try:
             try:
                 response = super().send(
-                    to_send, stream=stream, timeout=timeout, verify=verify, cert=cert, proxies=proxies
+                    request, stream=stream, timeout=timeout, verify=verify, cert=cert, proxies=proxies
                 )
                 if response.status_code < 400:
-                    if not stream and is_plain(response.headers._store) and to_send.hooks == NO_HOOKS:
+                    if not stream and is_plain(response.headers._store) and request.hooks == NO_HOOKS:
                         response.content  # noqa: B018
                     else:
                         how = {"timeout": timeout, "verify": verify, "cert": cert, "proxies": proxies}
-                        receive(self, response, to_send, None, preload=not stream, **how)
+                        receive(self, response, request, None, preload=not stream, **how)
             except Exception as caught:
                 how = {"timeout": timeout, "verify": verify, "cert": cert, "proxies": proxies}
-                error = unless_of_odd_headers(caught, self, response, to_send, None, preload=not stream, **how)
-            except BaseException as stopped:
-                break_off(Attempt(started, response), stopped, None, observed)
-                raise
+                error = unless_of_odd_headers(caught, self, response, request, None, preload=not stream, **how)
             else:
                 if response.status_code < 400:
-                    if observed is not None:
-                        observed.succeeded_at_once(response, started)
                     return self._first_try(request, response, started, timeout)
                 error = None
             first = Attempt(started, response, error)
             response = error = None
-            how = {"verify": verify, "cert": cert, "proxies": proxies}
-            return self._retry(self._operation(request, stream, None, first, observed), first, timeout, **how)
+            return self._retry(
+                self._operation(request, stream, None, first), first, timeout, verify=verify, cert=cert, proxies=proxies
+            )
         except BaseException:
             # An interruption may come between any two steps. What was handed over or let go is not touched.
             drop(response, first)
             raise
         finally:
-            del response, first, observed
+            del response, first
 
     def _send_in_full(self, request: PreparedRequest, stream: bool, timeout: Any, **how: Any) -> Response:
-        """Send in the unusual cases: options in force, limits, or a body to watch."""
+        """Send in the unusual cases: options in force, limits, listeners, or a body to watch."""
         if self._shown is not None and self._heed_changes():
             # From the beginning: another policy may need less, or more.
             return SendLoop.send(self, request, stream, timeout, **how)

@@ -163,7 +163,7 @@ def test_a_bug_in_a_listener_comes_through_and_leaks_nothing(
         with pytest.raises(ZeroDivisionError, match=method):
             session.get(server.url, stream=stream)
         adapter.listeners = None
-        adapter._hears_attempts = adapter._in_full = False
+        adapter._in_full = False
         assert requests.codes.ok == session.get(server.url, timeout=60).status_code
 
 
