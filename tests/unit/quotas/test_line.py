@@ -297,11 +297,13 @@ def test_nobody_asks_before_the_server_said():
         (1.0, PLAIN, 3.0),
         (2.0, PLAIN, 4.5),
         (20.0, Terms(deadline=130.0), 27.0),
-        (50.0, Terms(deadline=130.0), 50.0),
+        (50.0, Terms(deadline=130.0), 29.0),  # not 50, when it would be too late
+        (80.0, Terms(deadline=130.0), 80.0),  # less than half of that has passed then
+        (50.0, PLAIN, 50.0),
     ],
 )
 def test_the_first_gap(usual, terms, gap):
-    """Three usual gaps, within nine tenths of the time that is left, and at least one."""
+    """Three usual gaps, within nine tenths of the time that is left, and at least one; or just before the deadline."""
     scene = Scene(age=100.0, firsts=round(100 / usual) - 1)
     waiter = scene.join(terms)
     scene.line.sent(100.0)
