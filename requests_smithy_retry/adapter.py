@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Collection
 from sys import _getframe
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -25,7 +26,6 @@ from .config.urllib3_retry import SOURCE, TRANSLATED, UNLIMITED, OptionsRetry
 from .errors import RetryConfigError
 from .observing.events import SDK_HEADERS, Listeners
 from .observing.telemetry import TELEMETRY
-from .sending.copies import CopiedAfresh
 from .sending.credentials import Credentials
 from .sending.nested_retries import refuse_own_max_retries
 from .sending.send_loop import SendLoop, is_within_send
@@ -47,6 +47,9 @@ PLAIN_SEND = getattr(HTTPAdapter.send, "__code__", None)
 POOL_DEFAULTS: dict[str, int] = {"pool_connections": 10, "pool_maxsize": 10, "pool_block": False}
 """The defaults of ``HTTPAdapter``."""
 
+POLICY = ("clock", "retry_config", "strategy", "_given", "_is_shared", "_shown")
+"""The attributes of an adapter that make up its policy."""
+
 
 class AdapterSnapshot(NamedTuple):
     """An immutable view of what an adapter holds.
@@ -59,7 +62,7 @@ class AdapterSnapshot(NamedTuple):
     addresses: tuple[AddressFault, ...]
 
 
-class RetryAdapter(CopiedAfresh, SendLoop):
+class RetryAdapter(SendLoop):
     """A ``requests`` adapter that retries. Mount it, and call sites stay as they are.
 
     Each send is one operation. A :class:`RetryStrategy` decides on its attempts, and the caller gets the last attempt's
@@ -339,6 +342,73 @@ class RetryAdapter(CopiedAfresh, SendLoop):
         manager = super().proxy_manager_for(proxy, **kwargs)
         self._make_ours(manager)
         return manager
+
+    def _policy(self) -> dict[str, Any]:
+        """Return the attributes that make up the policy, for :meth:`_follow`."""
+        self._heed_changes()
+        shown = None if self._shown is None else self._shown.copied()
+        return {**{name: getattr(self, name) for name in POLICY}, "_shown": shown}
+
+    def _follow(self, policy: dict[str, Any]) -> None:
+        """Adopt the policy of another adapter."""
+        vars(self).update((name, value) for name, value in policy.items() if name != "strategy")
+        strategy, config = policy["strategy"], self.retry_config
+        quota = strategy.config.quota if isinstance(strategy, SimpleRetryStrategy) else config.quota
+        if quota is not config.quota and config.is_given("quota"):
+            # One bucket, not two: the copy's config names the quota that the copy's strategy spends.
+            self.retry_config = config.replace_from({"quota": config.source("quota")}, quota=quota)
+        self._use(strategy)
+
+    # Copies and pickles (contract 11.1) have the same configuration, fresh locks and full buckets.
+
+    def __getstate__(self) -> dict[str, Any]:
+        policy = self._policy()  # before HTTPAdapter reads max_retries, which makes one to show
+        state = dict(super().__getstate__())
+        state.pop("max_retries", None)
+        return {**state, **policy}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__({name: value for name, value in state.items() if name != "strategy"})
+        self._follow({name: state[name] for name in POLICY})
+
+    def _fresh_policy(self) -> dict[str, Any]:
+        policy = self._policy()
+        strategy = policy["strategy"]
+        return {**policy, "strategy": copy.copy(strategy) if isinstance(strategy, SimpleRetryStrategy) else strategy}
+
+    def __copy__(self) -> Any:
+        other = type(self).__new__(type(self))
+        other.__setstate__({**self.__getstate__(), **self._fresh_policy()})
+        return other
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        other = memo[id(self)] = type(self).__new__(type(self))
+        other.__setstate__(copy.deepcopy(self.__getstate__(), memo))
+        return other
+
+    def _check_picklable(self, protocol: Any) -> None:
+        """Refuse what cannot be pickled. Pickle's own errors name a function's address, not the option to change."""
+        objects = [name for name, option in OPTIONS.items() if option.not_from_environment]
+        parts = {name: getattr(self.retry_config, name) for name in objects}
+        for name, value in {**parts, "clock": self.clock, "strategy": self.strategy}.items():
+            _check_picklable(name, value, protocol)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        self._check_picklable(protocol)  # only pickle calls this
+        return super().__reduce_ex__(protocol)
+
+
+def _check_picklable(name: str, value: Any, protocol: int) -> None:
+    if isinstance(value, tuple):
+        for number, item in enumerate(value):
+            _check_picklable(f"{name}[{number}]", item, protocol)
+        return
+    import pickle
+
+    try:
+        pickle.dumps(value, protocol)
+    except Exception as error:  # an object's own pickling may raise anything
+        raise pickle.PicklingError(f"{name}={value!r} cannot be pickled: {error}") from error
 
 
 def _owned_by(strategy: RetryStrategy, value: Any) -> RetryConfigError:

@@ -252,7 +252,7 @@ class Scopes(Program):
 
     def __init__(self) -> None:
         super().__init__()
-        self.table: ScopeTable[object] = ScopeTable(object, lambda _: True, 1)
+        self.table: ScopeTable[object] = ScopeTable(lambda _: object(), lambda _: True, 1)
         self.threads = [self.use, self.use, self.touch]
 
     def use(self) -> None:

@@ -82,7 +82,7 @@ class SharedQuota(Smithy):
         handle = LinkHandle(ModelLink(_servers.setdefault(clock, ModelServer()), clock))
         config = self.strategy.config
         # The bucket that quota_url=redis://... would make.
-        self.strategy._quotas._make_named = lambda scope: PricedQuota(
+        self.strategy._quotas._make = lambda scope: PricedQuota(
             RedisTokenBucket(handle, scope, capacity=PUBLISHED_CAPACITY, refill_rate=config.refill_rate),
             reward=config.success_reward,
         )

@@ -39,7 +39,7 @@ class ScopeTable(Generic[T]):
     no item for those that are there otherwise. Where none is found, the newcomers share one more item, so that touching
     many hosts does not refill a spent one.
 
-    :param make: makes an item.
+    :param make: makes an item by name, so that processes mean the same item by the same scope.
     :param is_spare: returns True if a new item would do as well. Called with the table's lock held.
     :param limit: the most items that are kept.
     :param clock: tells how long an item was not touched.
@@ -49,7 +49,7 @@ class ScopeTable(Generic[T]):
 
     def __init__(
         self,
-        make: Callable[[], T],
+        make: Callable[[str], T],
         is_spare: Callable[[T], bool],
         limit: int = MAX_SCOPES,
         *,
@@ -68,8 +68,6 @@ class ScopeTable(Generic[T]):
         self._seen: dict[str | None, float] = {}
         self._overflow: T | None = None
         self._overflow_touched = 0.0
-        self.on_given_up: Callable[[str | None], Any] = lambda _: None
-        """Called with the scope of each item that was given up, or :data:`OVERFLOW`; the table's lock is held."""
         self.renew_lock()
         renew_lock_after_fork(self)
 
@@ -129,16 +127,13 @@ class ScopeTable(Generic[T]):
             if len(self._items) >= self._limit and not self._evict_one(now):
                 self._overflow_touched = now
                 if self._overflow is None:
-                    self._overflow = self._new(OVERFLOW)
+                    self._overflow = self._make(OVERFLOW)
                 return self._overflow
             # Before the item: an interruption may come between, and an item is never without it.
             self._touched[scope] = now
-            item = self._items[scope] = self._new(NO_SCOPE if scope is None else scope)
+            item = self._items[scope] = self._make(NO_SCOPE if scope is None else scope)
         self._touched[scope] = now
         return item
-
-    def _new(self, name: str) -> T:  # noqa: ARG002 - for items that have names
-        return self._make()
 
     def _evict_one(self, now: float) -> bool:
         """Give up a spare item of those at the head of the line; items that are not spare go to its end.
@@ -163,7 +158,6 @@ class ScopeTable(Generic[T]):
         self._touched.pop(scope, None)
         self._seen.pop(scope, None)
         self._retire(item)
-        self.on_given_up(scope)
         return True
 
     def _forget_overflow(self, now: float) -> None:
@@ -174,25 +168,6 @@ class ScopeTable(Generic[T]):
         if self._pins.keys() <= self._items.keys():
             self._overflow = None
             self._retire(item)
-            self.on_given_up(OVERFLOW)
 
     def _last_use(self, item: T) -> float:
         return UNSEEN if self._used_at is None else self._used_at(item)
-
-
-class NamedScopeTable(ScopeTable[T]):
-    """A table whose items are made by name, so that processes mean the same item by the same scope."""
-
-    def __init__(
-        self,
-        make_named: Callable[[str], T],
-        is_spare: Callable[[T], bool],
-        limit: int = MAX_SCOPES,
-        *,
-        clock: Clock = SYSTEM_CLOCK,
-    ) -> None:
-        super().__init__(lambda: make_named(NO_SCOPE), is_spare, limit, clock=clock)
-        self._make_named = make_named
-
-    def _new(self, name: str) -> T:
-        return self._make_named(name)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import functools
+from collections.abc import Callable
 from typing import Any
 
 from requests.adapters import HTTPAdapter
@@ -15,14 +16,16 @@ from urllib3.util.retry import Retry
 
 from ..checks import safe_repr
 from ..config.urllib3_retry import overridden
-from .copies import CopiedAfresh
 
 
-class Both(CopiedAfresh):
+class Both:
     """The first base of each class of both: copies and pickles, which the class itself cannot be found for."""
 
     _bases: tuple[type[HTTPAdapter], Any]
-    """The adapter's own class, and ours."""
+    """The adapter's own class, and ours, which has the methods below."""
+    _policy: Callable[[], dict[str, Any]]
+    _fresh_policy: Callable[[], dict[str, Any]]
+    _check_picklable: Callable[[Any], None]
 
     def _alone(self) -> HTTPAdapter:
         """Return an adapter of its own class with the same attributes, without a policy."""

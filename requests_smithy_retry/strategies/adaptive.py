@@ -40,15 +40,12 @@ class AdaptiveRetryStrategy(StandardRetryStrategy):
     def _open_books(self, board: Board | None = None) -> None:
         super()._open_books(board)
         self._limiters: ScopeTable[ClientRateLimiter] = ScopeTable(
-            self._new_limiter,
+            lambda _: ClientRateLimiter(self.config.rate_limiter, clock=self.clock),
             lambda limiter: limiter.is_spare,
             clock=self.clock,
             used_at=lambda limiter: limiter.used_at,
             retire=self._retire,
         )
-
-    def _new_limiter(self) -> ClientRateLimiter:
-        return ClientRateLimiter(self.config.rate_limiter, clock=self.clock)
 
     def _retire(self, limiter: ClientRateLimiter) -> None:
         limiter.retired = True

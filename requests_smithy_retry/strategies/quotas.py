@@ -15,7 +15,7 @@ from ..quotas.bucket import RetryQuota, TokenBucket
 from ..quotas.patient import CountedQuota, PatientQuota, line_before
 from ..quotas.payoff import PayoffTokenBucket
 from ..quotas.scope_quota import PricedQuota, ScopeQuota
-from ..quotas.scopes import NO_SCOPE, NamedScopeTable
+from ..quotas.scopes import NO_SCOPE, ScopeTable
 
 MakeBucket = Callable[[str], RetryQuota]
 """Makes the bucket of a scope, in a place that processes share."""
@@ -40,21 +40,20 @@ class OneQuota:
         return iter(() if self._quota is None else ((None, self._quota),))
 
 
-class QuotaTable(NamedScopeTable[ScopeQuota]):
+class QuotaTable(ScopeTable[ScopeQuota]):
     """A quota for each scope."""
 
     def __init__(
         self,
         make: Callable[[str], ScopeQuota],
         clock: Clock,
-        forget: Callable[[], object] = lambda: None,
+        forget: Callable[[], object],
         *,
         counts_attempts: bool,
     ) -> None:
-        super().__init__(make, lambda quota: quota.is_spare(), clock=clock)
+        super().__init__(make, lambda quota: quota.is_spare(), clock=clock, retire=self._give_up_quota)
         self.counts_attempts = counts_attempts
         self._forget = forget
-        self._retire = self._give_up_quota
 
     def _give_up_quota(self, quota: ScopeQuota) -> None:
         quota.retire()

@@ -116,13 +116,13 @@ class Watched:
             except queue.Empty:
                 break
             if line is None:
-                self.stop("the client's process ended")
+                self.stop()
             elif not self._hear(_event_in(line)):
                 self.noise.append(line.rstrip("\n"))
         if self.is_running:
             self._look()
 
-    def stop(self, why: str) -> None:  # noqa: ARG002
+    def stop(self) -> None:
         self.is_running = False
 
     def _job(self) -> dict[str, Any]:
@@ -193,7 +193,7 @@ class Contender(Watched):
             if now - max(at, self._script.latest) > self._setting.patience:
                 self._wake(sent, now - at)
         if now > self._until:
-            self.stop(f"the run was ended after {self._setting.limit:g} s")
+            self.stop()
 
     @property
     def _current(self) -> Operation:
@@ -213,13 +213,13 @@ class Contender(Watched):
         self._child.end()
         accepted, requests = self._seen()
         verdict = Verdict.WRONG if any(body != sent for body in accepted) else Verdict.ASLEEP
-        self._note(Result(self._current, verdict, requests, seconds, detail="asleep"))
+        self._note(Result(self._current, verdict, requests, seconds))
         if self.is_running:
             self._start()
 
-    def stop(self, why: str) -> None:
+    def stop(self) -> None:
         while self.is_running:
-            self._note(Result(self._current, Verdict.MISSING, self._seen()[1], detail=why))
+            self._note(Result(self._current, Verdict.MISSING, self._seen()[1]))
 
 
 class Crowd(Watched):

@@ -37,18 +37,17 @@ class Result:
     requests: int
     seconds: float | None = None
     is_empty: bool = False
-    detail: str = ""
 
 
 def judge(operation: Operation, sent: str, end: dict[str, Any], accepted: Sequence[str], requests: int) -> Result:
     """Judge a finished operation."""
-    status, body, error = end["status"], end["body"], end["error"]
+    status, body = end["status"], end["body"]
     went_well = status is not None and status < 400
     wrong = [each for each in accepted if each != sent]
     if went_well and body != digest(operation.download()):
         wrong.append(body)
     verdict = Verdict.WRONG if wrong else Verdict.SUCCEEDED if went_well else Verdict.FAILED
-    return Result(operation, verdict, requests, end["seconds"], EMPTY in wrong, str(status) if error is None else error)
+    return Result(operation, verdict, requests, end["seconds"], EMPTY in wrong)
 
 
 @dataclass(frozen=True)

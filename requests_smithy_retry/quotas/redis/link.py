@@ -8,8 +8,11 @@ The server is judged by what the thread meets: a caller that leaves early costs 
 
 from __future__ import annotations
 
+import atexit
 import math
+import os
 import re
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Sequence
@@ -19,7 +22,6 @@ from typing import NamedTuple
 
 from ...clock import Clock
 from ...forksafe import renew_lock_after_fork
-from ..at_exit import flush_at_exit
 from ..outage import SLICES, Outage
 from ..settings import RedisSettings
 from .server import (
@@ -365,3 +367,24 @@ def reason_of(error: Exception) -> str:
     name = type(error).__name__
     word = ERROR_WORD.match(str(error)) if name == "ResponseError" else None
     return name if word is None else f"{name} {word[0]}"
+
+
+# At exit a process returns the tokens that it still owes. No thread waits for that.
+_watched: weakref.WeakSet[RedisLink] = weakref.WeakSet()
+_multiprocessing_knows: set[int] = set()
+
+
+def flush_at_exit(owner: RedisLink) -> None:
+    """Have ``owner`` flushed when this process ends. Holds no strong reference."""
+    _watched.add(owner)
+    # A child of multiprocessing ends without atexit, but with its own list.
+    util = sys.modules.get("multiprocessing.util")
+    if util is not None and os.getpid() not in _multiprocessing_knows:
+        _multiprocessing_knows.add(os.getpid())
+        util.Finalize(None, flush_all, exitpriority=0)
+
+
+@atexit.register
+def flush_all() -> None:
+    for owner in tuple(_watched):
+        owner.flush()

@@ -67,7 +67,7 @@ def test_a_bucket_whose_lock_was_held_works_in_the_child(on_empty):
 def test_a_limiter_and_a_table_whose_locks_were_held_work_in_the_child():
     """The threads that held the locks are not there in the child, whose locks are new."""
     limiter = ClientRateLimiter()
-    table = ScopeTable(Holder, lambda item: True)
+    table = ScopeTable(lambda _: Holder(), lambda item: True)
     with limiter._lock, table._lock:
         assert in_child(lambda: limiter.snapshot() is not None and table.get("a") is not None) == 0
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import gc
 
-from requests_smithy_retry.quotas import at_exit
+from requests_smithy_retry.quotas.redis import link
 
 
 class Owner:
@@ -17,10 +17,10 @@ def test_everybody_who_is_still_there_is_flushed() -> None:
     """Each owner that asked for it is flushed once, and the registry keeps no owner alive."""
     said: list[str] = []
     one, two = Owner(said), Owner(said)
-    at_exit.flush_at_exit(one)
-    at_exit.flush_at_exit(two)
+    link.flush_at_exit(one)
+    link.flush_at_exit(two)
     del two
     gc.collect()
-    at_exit.flush_all()
+    link.flush_all()
     assert said == ["flushed"]
     del one

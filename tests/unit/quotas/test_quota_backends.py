@@ -20,7 +20,7 @@ from requests_smithy_retry import (
     retry_history,
 )
 from requests_smithy_retry.quotas.bucket import is_full
-from requests_smithy_retry.quotas.scopes import NamedScopeTable
+from requests_smithy_retry.quotas.scopes import ScopeTable
 from requests_smithy_retry.quotas.shared_memory import SharedMemoryTokenBucket
 from requests_smithy_retry.quotas.shared_memory import file as shared_file
 from requests_smithy_retry.quotas.url import QuotaUrl, quota_factory
@@ -241,7 +241,7 @@ def test_scopes_beyond_the_limit_have_a_bucket_with_a_name() -> None:
         names.append(name)
         return TokenBucket(10, initial=5)
 
-    table = NamedScopeTable(make, is_full, limit=2)
+    table = ScopeTable(make, is_full, limit=2)
     for scope in ("a", None, "c", "d"):
         table.get(scope)
     assert names == ["a", "default", "overflow"]

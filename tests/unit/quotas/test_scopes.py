@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from requests_smithy_retry import AdaptiveRetryStrategy, RetryError, StandardRetryStrategy, TokenBucket
 from requests_smithy_retry.quotas.bucket import is_full
-from requests_smithy_retry.quotas.scopes import FORGET_AFTER, MAX_SCOPES, MOST_LOOKS, NamedScopeTable, ScopeTable
+from requests_smithy_retry.quotas.scopes import FORGET_AFTER, MAX_SCOPES, MOST_LOOKS, ScopeTable
 from requests_smithy_retry.testing.clock import FakeClock
 from requests_smithy_retry.urls import display_scope, scope_of
 
@@ -33,7 +33,7 @@ class Throttled(Broken):
 
 
 def buckets(limit: int, capacity: float = 10) -> ScopeTable[TokenBucket]:
-    return ScopeTable(lambda: TokenBucket(capacity), is_full, limit)
+    return ScopeTable(lambda _: TokenBucket(capacity), is_full, limit)
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_touching_many_hosts_never_refills_a_spent_bucket():
 def test_what_nobody_touched_for_ten_minutes_is_as_good_as_new():
     """Of two spent buckets the one that was looked at meanwhile stays; one in use stays however long it takes."""
     clock = FakeClock()
-    table = ScopeTable(lambda: TokenBucket(10), is_full, 2, clock=clock)
+    table = ScopeTable(lambda _: TokenBucket(10), is_full, 2, clock=clock)
     for scope in "ab":
         table.get(scope).acquire(1)
     clock.advance(FORGET_AFTER - 1)
@@ -130,7 +130,7 @@ def test_what_nobody_touched_for_ten_minutes_is_as_good_as_new():
 def test_what_is_used_past_the_table_is_not_forgotten():
     """``used_at`` counts as a touch, for the newcomers' item too."""
     clock = FakeClock()
-    table = ScopeTable(list, lambda _: False, 1, clock=clock, used_at=lambda item: item[-1])
+    table = ScopeTable(lambda _: [], lambda _: False, 1, clock=clock, used_at=lambda item: item[-1])
     kept = table.get("a")
     kept.append(FORGET_AFTER)
     overflow = table.get("b")
@@ -146,7 +146,7 @@ def test_what_is_used_past_the_table_is_not_forgotten():
 def test_what_newcomers_share_is_not_forgotten_while_one_of_them_uses_it():
     """The newcomers' bucket stays while one of them uses it, however long that takes."""
     clock = FakeClock()
-    table = ScopeTable(lambda: TokenBucket(10), lambda _: False, 1, clock=clock)
+    table = ScopeTable(lambda _: TokenBucket(10), lambda _: False, 1, clock=clock)
     table.get("a")
     with table.use("b") as shared:
         clock.advance(FORGET_AFTER)
@@ -193,11 +193,11 @@ def test_what_goes_may_be_chosen_by_an_age_of_its_own_and_is_told():
     gone = []
     ages = {"a": 3.0, "b": 1.0, "c": 2.0}
     made = iter("abcd")
-    table = ScopeTable(lambda: next(made), lambda item: True, 3, used_at=lambda item: ages[item], retire=gone.append)
+    table = ScopeTable(lambda _: next(made), lambda item: True, 3, used_at=lambda item: ages[item], retire=gone.append)
     for scope in "abcd":
         table.get(scope)
     assert gone == ["b"]
-    none = ScopeTable(lambda: next(iter("x")), lambda item: False, 1, used_at=lambda item: 0.0)
+    none = ScopeTable(lambda _: next(iter("x")), lambda item: False, 1, used_at=lambda item: 0.0)
     assert none.get("a") == none.get("b") == "x"
     assert len(none) == 1
 
@@ -212,7 +212,7 @@ def test_a_newcomer_looks_at_a_few_items_however_many_are_kept():
         return item in spare
 
     made = iter(range(10**6))
-    table = ScopeTable(lambda: str(next(made)), is_spare, 3 * MOST_LOOKS)
+    table = ScopeTable(lambda _: str(next(made)), is_spare, 3 * MOST_LOOKS)
     for number in range(3 * MOST_LOOKS):
         table.get(f"old {number}")
     spare.add(table.get(f"old {3 * MOST_LOOKS - 2}"))
@@ -239,7 +239,7 @@ def test_what_is_used_all_the_time_stays_though_the_table_does_not_see_it():
         for busy in range(20):  # the first ones are used all the time, unseen by the table
             last_use[busy] = number + 0.5
 
-    table = ScopeTable(lambda: next(made), lambda item: True, 200, used_at=used_at)
+    table = ScopeTable(lambda _: next(made), lambda item: True, 200, used_at=used_at)
     for number in range(2200):
         newcomer(number)
     assert 2 * 2000 < len(asked) < 3 * 2000
@@ -326,7 +326,7 @@ def test_a_scope_is_shown_without_the_port_that_its_scheme_has_anyway(scope, exp
 
 def test_1024_scopes_are_kept():
     """Contract 11.3; the next one shares an item with all that come after it."""
-    table = ScopeTable(object, lambda item: False)
+    table = ScopeTable(lambda _: object(), lambda item: False)
     kept = [table.get(str(number)) for number in range(1024)]
     assert len({*map(id, kept)}) == len(table) == 1024
     assert table.get("one more") is table.get("another") is table.overflow
@@ -337,7 +337,7 @@ def test_1024_scopes_are_kept():
 def test_items_are_made_by_the_name_of_their_scope():
     """No scope and the newcomers' have names of their own; what is not spare stays."""
     asked, spare = [], set()
-    table = NamedScopeTable(lambda name: asked.append(name) or name, lambda item: item in spare, 2)
+    table = ScopeTable(lambda name: asked.append(name) or name, lambda item: item in spare, 2)
     for scope in (None, "a", "b"):
         table.get(scope)
     spare.add("a")
@@ -348,7 +348,7 @@ def test_items_are_made_by_the_name_of_their_scope():
 
 def test_a_fork_within_a_use_forgets_who_used_what():
     """The block ends in peace all the same."""
-    table = ScopeTable(object, lambda item: True, 1)
+    table = ScopeTable(lambda _: object(), lambda item: True, 1)
     with table.use("a") as item:
         table.renew_lock()
     assert table.get("b") is not item
@@ -358,7 +358,7 @@ def test_a_fork_within_a_use_forgets_who_used_what():
 @pytest.mark.parametrize("used_at", [None, lambda item: 7.0])
 def test_nothing_is_remembered_of_a_scope_that_was_given_up(used_at):
     """The table remembers no scope that was given up; without ``used_at`` it remembers nothing at all."""
-    table = ScopeTable(object, lambda item: True, 3, used_at=used_at)
+    table = ScopeTable(lambda _: object(), lambda item: True, 3, used_at=used_at)
     for number in range(20):
         table.get(str(number))
     assert {*table._seen} <= {scope for scope, _ in table}

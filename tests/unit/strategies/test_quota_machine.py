@@ -44,14 +44,14 @@ class QuotaMachine(RuleBasedStateMachine):
         self.strategy._quotas._limit = 2
         self.made: list[Any] = []
         self.held: dict[int, Any] = {}
-        usual = self.strategy._quotas._make_named
+        usual = self.strategy._quotas._make
 
         def make(name: str) -> Any:
             quota = usual(name)
             self.made.append(quota.plain)
             return quota
 
-        self.strategy._quotas._make_named = make
+        self.strategy._quotas._make = make
 
     def keep(self, token: Any) -> Any:
         if token.standing.loan is not None:

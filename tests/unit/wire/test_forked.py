@@ -12,7 +12,7 @@ import urllib3
 
 from requests_smithy_retry import RetryAdapter, mount
 from requests_smithy_retry.testing import FaultProxy, FaultServer, RecordedRequest, Reply
-from requests_smithy_retry.wire.forked import begin_without_pools, leave_to_parent
+from requests_smithy_retry.wire.pools import begin_without_pools, leave_to_parent
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here"),

@@ -131,7 +131,6 @@ def test_a_child_that_ends_early_leaves_the_rest_undone(contend, line):
     contender, _, _ = contend([line, None])
     contender.turn()
     assert {Verdict.MISSING} == {each.verdict for each in contender.results}
-    assert {"the client's process ended"} == {each.detail for each in contender.results}
     assert FEWEST == len(contender.results)
 
 
@@ -142,7 +141,7 @@ def test_a_run_that_takes_too_long_is_stopped(contend):
     watch([contender], clock, lambda: seen.append(clock.now()))
     assert (1, FEWEST - 1) == (
         sum(each.verdict is Verdict.FAILED for each in contender.results),
-        sum(each.detail == "the run was ended after 30 s" for each in contender.results),
+        sum(each.verdict is Verdict.MISSING for each in contender.results),
     )
     assert 130.0 < clock.now() < 130.2
     assert len(clock.sleeps) == len(seen)
