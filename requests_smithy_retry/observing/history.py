@@ -176,7 +176,7 @@ class RetryHistory:
 def wait_text(scope: str | None, seconds: float, why: str) -> str:
     """Return a wait for the service in words."""
     service = "the service" if scope is None else display_scope(scope)
-    return f"waited {seconds:.3g} s: {service} was not answering; asked again when {why}"
+    return f"waited {seconds:.3g} s: {service} was failing; asked again when {why}"
 
 
 def verdict_text(vote: Vote) -> str:

@@ -61,7 +61,7 @@ def log_waiting(method: str | None, url: str | None, record: AttemptRecord, scop
     """Log that an operation waits for its service from now on, at INFO."""
     if logger.isEnabledFor(logging.INFO):
         said = method, safe_url(url), display_scope(scope), record.number, record.ending
-        message = "%s %s waits: %s is not answering (attempt %d ended with %s)"
+        message = "%s %s waits: %s is failing (attempt %d ended with %s)"
         logger.info(message, *said, extra=_extra(method, url, record))
 
 

@@ -249,9 +249,9 @@ def _told(refused: Refused, terms: Terms, scope: str | None, seconds: float) -> 
     if refused.reason is Refusal.PATIENCE and terms.patience <= 0:
         return f"the retry quota of {service} is empty, and patience is 0"
     if refused.reason is Refusal.PATIENCE:
-        return f"{waited}{service} has not been answering for longer than patience allows ({terms.patience:g} s)"
+        return f"{waited}{service} has been failing for longer than patience allows ({terms.patience:g} s)"
     if refused.reason is Refusal.DEADLINE:
-        return f"{waited}{service} was not answering before the deadline"
+        return f"{waited}{service} was failing until the deadline"
     if refused.reason is Refusal.FULL:
         return f"too many operations are waiting for {service} already"
     return f"the response of {service} is too long to be let go, so its operation cannot wait"

@@ -56,7 +56,7 @@ def test_a_lone_script_rides_out_a_restart() -> None:
     assert 200 == response.status_code
     assert 3.0 <= of.clock.now() < 5.0
     told = retry_history(response).explain()
-    assert "https://api.example.com was not answering; asked again when " in told
+    assert "https://api.example.com was failing; asked again when " in told
     assert of.asked <= 7
 
 
@@ -67,7 +67,7 @@ def test_an_outage_is_waited_out_while_it_is_young() -> None:
     assert [StopReason.PATIENCE] * 3 == [history.stop_reason for history in histories]
     assert 5.0 == pytest.approx(of.clock.now(), abs=0.01)
     assert [1, 1] == [len(history.attempts) for history in histories[1:]]
-    assert "has not been answering for longer than patience allows (5 s)" in histories[0].sentence
+    assert "has been failing for longer than patience allows (5 s)" in histories[0].sentence
     of.clock.advance(60)
     assert 200 == send(adapter).status_code
 

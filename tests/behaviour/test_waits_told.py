@@ -13,7 +13,7 @@ from requests_smithy_retry.testing import ScriptedReply as Reply
 from tests.support import send
 
 THINGS = "https://api.example.com:443/things"
-WAITED = "waited 3 s: https://api.example.com was not answering; asked again when nobody had asked for a while"
+WAITED = "waited 3 s: https://api.example.com was failing; asked again when nobody had asked for a while"
 
 
 def down_for(seconds: float, **options: Any) -> Any:
@@ -75,7 +75,7 @@ def test_giving_up_says_how_long_was_waited_in_vain() -> None:
     history = retry_history(send(down_for(60, listeners=[told])))
     assert (5.0, "gave up", StopReason.PATIENCE, 0.85) == told.seen[-1]
     assert (
-        "gave up after attempt 5: waited 4.85 s: https://api.example.com has not been answering for longer than "
+        "gave up after attempt 5: waited 4.85 s: https://api.example.com has been failing for longer than "
         "patience allows (5 s); last answer: 503"
     ) == history.sentence
     plain = history.to_dict()
@@ -112,9 +112,9 @@ def test_the_log_says_that_somebody_waits_and_for_how_long_it_was(caplog: pytest
     assert [
         f"retry 1 of GET {THINGS} in 0.050 s (backoff): attempt 1 ended with 503",
         f"retry 2 of GET {THINGS} in 0.100 s (backoff): attempt 2 ended with 503",
-        f"GET {THINGS} waits: https://api.example.com is not answering (attempt 3 ended with 503)",
+        f"GET {THINGS} waits: https://api.example.com is failing (attempt 3 ended with 503)",
         f"retry 3 of GET {THINGS}: {WAITED.replace('3 s', '1 s')}",
-        f"GET {THINGS} waits: https://api.example.com is not answering (attempt 4 ended with 503)",
+        f"GET {THINGS} waits: https://api.example.com is failing (attempt 4 ended with 503)",
         f"retry 4 of GET {THINGS}: {WAITED}",
     ] == [message for _, message in records(caplog, logging.INFO, 3)]
     told = vars(caplog.records[-1])

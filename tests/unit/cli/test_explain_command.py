@@ -80,10 +80,10 @@ def test_the_delays_are_a_span(arguments: list[str], expected: list[tuple[float,
 @pytest.mark.parametrize(
     ("arguments", "until", "end"),
     [
-        ([], "the outage is 5 s old", "waited 4.85 s: https://example.invalid has not been answering"),
-        (["patience=2"], "the outage is 2 s old", "waited 1.85 s: https://example.invalid has not been answering"),
-        (["operation_timeout=30"], "the deadline of 30 s is over", "https://example.invalid was not answering before"),
-        (["quota_url=redis://127.0.0.1:1/0"], "the outage is 5 s old", "has not been answering for longer than"),
+        ([], "the outage is 5 s old", "waited 4.85 s: https://example.invalid has been failing"),
+        (["patience=2"], "the outage is 2 s old", "waited 1.85 s: https://example.invalid has been failing"),
+        (["operation_timeout=30"], "the deadline of 30 s is over", "https://example.invalid was failing until"),
+        (["quota_url=redis://127.0.0.1:1/0"], "the outage is 5 s old", "has been failing for longer than"),
     ],
 )
 def test_with_the_default_it_says_that_an_outage_is_waited_out(arguments: list[str], until: str, end: str) -> None:

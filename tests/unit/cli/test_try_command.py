@@ -46,7 +46,7 @@ def test_it_tells_what_was_waited_for_the_service(server: FaultServer) -> None:
     lines = run(server.url).output.splitlines()
     (told,) = [line for line in lines if "waited" in line]
     assert re.match(
-        rf"    waited [01][.\d]* s: {server.url.rstrip('/')} was not answering; asked again when nobody had", told
+        rf"    waited [01][.\d]* s: {server.url.rstrip('/')} was failing; asked again when nobody had", told
     )
     assert "succeeded at attempt 4" == lines[-1]
 

@@ -67,4 +67,4 @@ def test_a_wait_for_a_service_that_is_down_is_a_wait_before_a_retry() -> None:
     with watched_attempts() as log:
         send(scripted(503, 503, 503, 200))
     log.assert_delays(0.05, 0.1, 1.0)
-    assert "waited 1 s: https://api.example.com was not answering" in log.explain()
+    assert "waited 1 s: https://api.example.com was failing" in log.explain()

@@ -75,7 +75,7 @@ def test_a_deadline_cuts_the_wait_for_the_service_and_says_so() -> None:
     response = send(adapter)
     assert 503 == response.status_code
     assert StopReason.DEADLINE == retry_history(response).stop_reason
-    assert "was not answering before the deadline" in retry_history(response).explain()
+    assert "was failing until the deadline" in retry_history(response).explain()
 
 
 def test_who_finds_the_line_full_is_told_so() -> None:
