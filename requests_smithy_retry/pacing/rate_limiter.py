@@ -144,7 +144,7 @@ class RateLimiterSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class PermitWait:
-    """There is no permit yet: wait, then ask again.
+    """The wait for a permit that is not there yet. Rest, then ask again.
 
     :param seconds: until there will be one, if the rate stays the same and no other thread takes it.
     """
