@@ -530,6 +530,8 @@ class World:
         for gate in () if gates is None else gates._gates.values():
             if gate._waiters:
                 self.report("left: somebody waits at a gate")
+            if gate._pace._on_their_way and not any(call.op.interrupt or call.was_cancelled for call in self.calls):
+                self.report(f"left: {gate._pace._on_their_way} sends are on their way")
         for _, limiter in getattr(strategy, "_limiters", ()):
             if limiter._resting or limiter._capacity < -1e-9:
                 self.report("left: somebody waits for a permit, or there are fewer than none")
@@ -568,10 +570,9 @@ class World:
         rows = history.attempts
         prices = [self._price(call, at) for at in range(len(rows) - 1)]
         if history.stop_reason is StopReason.SUCCESS:
-            if len(rows) == 1:
-                return 1.0, 1.0
-            back = prices[-1] if prices[-1] else 0.0
-            return back - sum(prices), back - sum(prices)
+            paid = [price for price in prices if price]  # an attempt with new credentials costs nothing
+            back = paid[-1] - sum(paid) if paid else 1.0
+            return back, back
         return -sum(prices), -sum(prices)
 
     def _price(self, call: Call, at: int) -> float:
