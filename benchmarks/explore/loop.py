@@ -455,6 +455,8 @@ class World:
         response, op = call.response, call.op
         if call.was_cancelled and call.body_error is None and not op.stream:
             self.report(f"swallowed: operation {call.number} was cancelled and has a response")
+        if call.body_error is not None and self._is_continued(op):
+            self.report(f"given up: operation {call.number} could have its body, and got {call.body_error!r}")
         body, status = call.body, response.status_code
         if body is None or (self.plan.shallow and op.stream and status >= 400):
             return  # without a socket it may have been read in part: the page says when
@@ -475,6 +477,15 @@ class World:
         if any(exchange.is_cut for exchange in call.exchanges) and any(whole.startswith(body) for whole in expected):
             return  # no client can know
         self.report(f"body: operation {call.number} got {len(body)} bytes that are not its answer: {body[:60]!r}")
+
+    def _is_continued(self, op: Op) -> bool:
+        """Return True if the server gives the rest of a body that breaks off, where nothing else is the matter."""
+        if self.plan.options or op != Op(answer=op.answer, stream="read", tries=op.tries) or not op.tries:
+            return False
+        first, *later = op.tries
+        is_first_well = first == Try(framing=first.framing, version=first.version, fault=first.fault, at=first.at)
+        parts = [Try(ranges=ranges, version=first.version) for ranges in ("kept", "half")]
+        return is_first_well and first.framing != "close" and len(later) < 2 and all(met in parts for met in later)
 
     def _examine_history(self, call: Call) -> None:
         history = call.history
