@@ -184,11 +184,12 @@ class Gate:
                 # Sent at once, it gets the server's own answer; it would get the same one later.
                 self._pace.sent(began, began)
                 return 0.0, ""
-            self._waiters.append(me)
             try:
+                self._waiters.append(me)
                 due = self._wait(me, until)
             finally:
-                self._waiters.remove(me)
+                if me in self._waiters:  # an interrupt may come before it is
+                    self._waiters.remove(me)
                 if self._waiters:
                     self._waiters[0].notify()
             now = self.clock.now()
