@@ -11,6 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from requests.structures import CaseInsensitiveDict
+
 from requests_smithy_retry.clock import SYSTEM_CLOCK
 from requests_smithy_retry.pacing.rate_limiter import ClientRateLimiter
 from requests_smithy_retry.quotas.bucket import TokenBucket
@@ -243,7 +245,7 @@ class Announced(Program):
 
     def hear(self) -> None:
         headers = {"RateLimit-Limit": "10", "RateLimit-Remaining": "0", "RateLimit-Reset": "2"}
-        self.gate.hear(headers, 1_700_000_000.0, refused=True)
+        self.gate.hear(CaseInsensitiveDict(headers), 1_700_000_000.0, refused=True)
 
     def check(self) -> None:
         self.expect(expected=0, actual=len(self.gate._waiters), what="waiting")
