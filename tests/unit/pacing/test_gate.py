@@ -219,6 +219,24 @@ def test_a_reset_says_more_exactly_what_a_retry_after_rounds_up() -> None:
     assert (pytest.approx(7.0), "retry-after") == (waited, source)
 
 
+@pytest.mark.parametrize("is_there", [True, False])
+def test_one_who_is_interrupted_while_joining_the_line_is_not_left_in_it(is_there: bool) -> None:
+    """An interrupt right after or before a waiter joins the line leaves nobody there, for whom others would wait."""
+
+    class Interrupted(deque[threading.Condition]):
+        def append(self, item: threading.Condition) -> None:
+            if is_there:
+                super().append(item)
+            raise KeyboardInterrupt
+
+    gate = gate_with()
+    gate.hear(headers(0), WALL)
+    gate._waiters = Interrupted()
+    with pytest.raises(KeyboardInterrupt):
+        gate.enter(None, 60.0)
+    assert deque() == gate._waiters
+
+
 def test_one_who_is_interrupted_makes_room() -> None:
     """An interrupted waiter leaves the line, and the others do not wait for it."""
     gate = gate_with(InterruptedClock())

@@ -276,6 +276,18 @@ def test_nobody_is_let_go_before_the_server_said():
     assert "another request succeeded" == scene.look(hinted).why
 
 
+def test_successes_while_all_are_held_back_let_two_go_at_most():
+    """Those who wait for the moment that the server named do not all go then, however much succeeded before."""
+    scene = Scene(age=100.0, firsts=1000)
+    hinted = [scene.join(earliest=103.0) for _ in range(5)]
+    for _ in range(5):
+        scene.succeed()
+    assert hinted == scene.line.waiters
+    scene.now = 103.0
+    scene.look(hinted[0])
+    assert 2 == scene.gone
+
+
 def test_nobody_asks_before_the_server_said():
     """The next one asks instead."""
     scene = Scene(age=100.0, firsts=1000)
