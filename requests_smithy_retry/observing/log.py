@@ -33,10 +33,9 @@ QUIET_ENDINGS = frozenset({StopReason.SUCCESS, StopReason.NOT_RETRYABLE, StopRea
 
 
 def log_attempt(method: str | None, url: str | None, record: AttemptRecord) -> None:
-    """Log the end of an attempt, at DEBUG."""
-    if logger.isEnabledFor(logging.DEBUG):
-        said = record.number, method, safe_url(url), record.ending, record.duration
-        logger.debug("attempt %d of %s %s ended with %s after %.3f s", *said, extra=_extra(method, url, record))
+    """Log the end of an attempt, at DEBUG. Ask :data:`may_log` first."""
+    said = record.number, method, safe_url(url), record.ending, record.duration
+    logger.debug("attempt %d of %s %s ended with %s after %.3f s", *said, extra=_extra(method, url, record))
 
 
 def log_first_try(method: str | None, url: str | None, status: int, duration: float) -> None:
@@ -75,9 +74,7 @@ def log_retry(
     line_wait: float = 0.0,
     line_why: str = "",
 ) -> None:
-    """Log the retry that follows, at INFO."""
-    if not logger.isEnabledFor(logging.INFO):
-        return
+    """Log the retry that follows, at INFO. Ask :data:`may_log` first."""
     extra = {**_extra(method, url, record), "retry_delay": delay, "retry_delay_source": source}
     said: tuple[object, ...] = record.number, method, safe_url(url)
     if line_why:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from logging import DEBUG, INFO
 from typing import Protocol
 
 from requests import PreparedRequest, Response
@@ -13,7 +14,7 @@ from ..config.max_retries import ShownRetry
 from ..errors import StopReason
 from ..strategies.protocol import LoopToken
 from .history import MAX_KEPT, AttemptRecord, RetryHistory
-from .log import QUIET_ENDINGS, log_attempt, log_end, log_retry, log_waiting
+from .log import QUIET_ENDINGS, log_attempt, log_end, log_retry, log_waiting, may_log
 from .observed_operation import ObservedOperation
 
 OUTAGES = frozenset({StopReason.PATIENCE, StopReason.LINE_FULL})
@@ -116,7 +117,8 @@ class Recorder:
     def _note_retry(self, record: AttemptRecord, token: LoopToken, delay: float) -> None:
         source = token.delay_source
         self._line_wait = line_wait = token.waited, token.why
-        log_retry(self.request.method, self.request.url, record, delay, source, self.scope, *line_wait)
+        if may_log(INFO, True):
+            log_retry(self.request.method, self.request.url, record, delay, source, self.scope, *line_wait)
         if self.observed is not None:
             self.observed.retry_follows(record, delay, source, *line_wait)
 
@@ -157,7 +159,8 @@ class Recorder:
         self.rows.append(RequestHistory(self.request.method, self.request.path_url, error, status, None))
         if len(self.rows) > MAX_KEPT:
             del self.attempts[MAX_KEPT // 2], self.rows[MAX_KEPT // 2]
-        log_attempt(self.request.method, self.request.url, record)
+        if may_log(DEBUG, True):
+            log_attempt(self.request.method, self.request.url, record)
         if self.observed is not None and not self.is_told:
             self.observed.attempt_ended(record, response, error, classification)
         self.is_told = False

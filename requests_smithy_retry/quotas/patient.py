@@ -258,7 +258,9 @@ class PatientQuota:
             line = self._line
             if line is None:
                 return is_full(self.plain)
-            return (line.is_calm and is_full(self.plain)) or self._is_forgotten(line)
+            if line.is_calm and is_full(self.plain):
+                return True
+            return line.is_as_good_as_new(self.clock.now(), self.bucket.settle())
 
     def snapshot(self) -> LineSnapshot:
         """An immutable view of bucket and line now."""
@@ -271,9 +273,6 @@ class PatientQuota:
     def _never_answered(self) -> bool:
         with self._lock:
             return not (self.bucket.settle() or (self._line is not None and self._line.successes))
-
-    def _is_forgotten(self, line: Line) -> bool:
-        return line.is_as_good_as_new(self.clock.now(), self.bucket.settle())
 
     def retire(self) -> None:
         """Take note that the scope was given up, so that no adapter goes on remembering it."""

@@ -57,13 +57,8 @@ class SendLoop(HTTPAdapter):
     _watches_bodies: bool
     _hook_at: Callable[[str], FirstTryHook | None]
     _by_origin: bool
-
-    def scope_of(self, request: PreparedRequest) -> str:
-        raise NotImplementedError  # pragma: no cover - RetryAdapter has it
-
-    def _heed_changes(self) -> bool:
-        """Adopt changes made to ``max_retries`` in place; return True if there were any."""
-        raise NotImplementedError  # pragma: no cover - RetryAdapter has it
+    scope_of: Callable[[PreparedRequest], str]
+    _heed_changes: Callable[[], bool]
 
     def send(
         self,

@@ -185,7 +185,7 @@ class SimpleRetryStrategy:
                 _refuse(StopReason.MAX_ATTEMPTS, exceeded, classification)
         backoff = self._backoff(reason.kind, retry, token.previous_delay)
         hint = self._hint(reason, context.outcome, classification, backoff)
-        delay = delay_for(backoff, hint)
+        delay = backoff if hint is None else delay_for(backoff, hint)
         if context.deadline is not None and self.clock.now() + delay >= context.deadline:
             _refuse(StopReason.DEADLINE, f"the next wait of {delay:.3g} s would not end in time", classification)
         payment = self._pay(reason, token, context, delay, 0.0 if hint is None else delay, classification)
