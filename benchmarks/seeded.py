@@ -1,23 +1,29 @@
 """Do the checks see? Each seeded bug is put into a copy of the package, and the checks run on that.
 
-    python -m benchmarks.seeded [--only NAME] [--checks loop,schedules] [--all] [--jobs 2] [--json FILE]
+    python -m benchmarks.seeded [--only NAMES] [--checks explore,tests] [--all] [--clean] [--jobs 1] [--json FILE]
 
-The bugs are those of `seeded_bugs.toml`. The checks: `schedules` (threads over one object, at most two preemptions),
-`loop` (random runs in the simulated world), `sweep` (each n-th byte and statement), `bound` (retries in vain) and
-`tests` (those of the bug's room, on virtual time). A bug is tried until one check finds it; `--all` tries every check.
-Exit status 1: a bug that no check finds.
+The bugs are those of `seeded_bugs.toml`. The checks, in their order: `explore` (the send loop in a simulated world,
+random runs and the fixed set), `schedules` (threads over one object, at most two preemptions), `bound` (retries in
+vain) and `tests` (those of the bug's room, the ones on real time included). A bug is tried until one check finds it;
+`--all` tries every check. `--clean` runs the checks on copies without a bug, which they must leave alone. `--json`
+writes what was found; bugs that were not tried keep their rows. Exit status 1: a bug that no check finds. Half an hour
+of a quiet machine.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
+import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,8 +35,10 @@ else:
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 BUGS = HERE / "seeded_bugs.toml"
-LONGEST = 600
-"""Seconds after which a check counts as hanging: the bug is found."""
+LONGEST = 900
+"""Seconds after which a check that bounds itself by much less hangs: the bug is found."""
+LONGEST_TEST = 120
+"""Seconds after which a test hangs."""
 
 PROGRAMS = {
     "quotas/payoff.py": "spent,payoff,line",
@@ -40,6 +48,8 @@ PROGRAMS = {
     "quotas/scope_quota.py": "hook",
     "quotas/scopes.py": "scope",
     "quotas/outage.py": "shared",
+    "quotas/shared_memory/__init__.py": "shared",
+    "quotas/shared_memory/file.py": "shared",
     "pacing/gate.py": "gate",
     "pacing/pace.py": "gate",
     "pacing/rate_limiter.py": "limiter",
@@ -49,32 +59,48 @@ PROGRAMS = {
     "sending/credentials.py": "credentials",
 }
 """By the file of a bug: the programs of `schedules` that run it; all for others would find nothing else."""
-
-CHECKS: dict[str, tuple[str, ...]] = {
-    "schedules": ("-m", "benchmarks.explore.schedules", "--bound", "2", "--seconds", "3", "--first"),
-    "loop": ("-m", "benchmarks.explore", "--operations", "2500", "--seed", "seeded", "--first"),
-    "sweep": ("-m", "benchmarks.explore", "--sweep", "19", "--first"),
-    "bound": ("-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "tests/project/benchmarks/test_bound.py"),
-    "tests": ("-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-m", "not real_time"),
+PYTEST = (
+    *("-m", "pytest", "-q", "-x", "--no-header", "--tb=line", "-p", "no:cacheprovider"),
+    *("-o", f"faulthandler_timeout={LONGEST_TEST}", "-o", "faulthandler_exit_on_timeout=true"),
+)
+RUNS: dict[str, tuple[tuple[str, ...], ...]] = {
+    "explore": (
+        ("-m", "benchmarks.explore", "--operations", "8000", "--seed", "seeded", "--first"),
+        ("-m", "benchmarks.explore", "--sweep", "11", "--first"),
+    ),
+    "schedules": (("-m", "benchmarks.explore.schedules", "--bound", "2", "--seconds", "5", "--first", "--only"),),
+    "bound": (("-m", "benchmarks.bound", "--quick"),),
+    "tests": (PYTEST,),
 }
-FIRST = {"concurrency": "schedules", "shared memory": "schedules", "accounts": "bound"}
-"""By the kind of a bug: the check that is tried first; `loop` for others."""
+"""By check, in the order in which they are tried: what it runs."""
+TOLD = re.compile(r"violates: (.*)|BROKEN by (.*)|^FAILED (tests/.*)|^(Timeout \(.*)", re.MULTILINE)
+"""What a check says of the violation that it found."""
 
 
 class Found(NamedTuple):
-    """What became of one bug."""
+    """What became of one bug.
+
+    :param by: the checks that found it.
+    :param how: what the first of them said.
+    :param tried: all checks that were tried.
+    """
 
     name: str
     kind: str
     by: tuple[str, ...]
     how: str
+    tried: tuple[str, ...]
     seconds: float
 
 
-def room_tests(bug: dict[str, str]) -> str:
-    """Return the folder with the tests of a bug's file."""
-    room = bug["file"].partition("/")[0]
-    return f"tests/unit/{room}" if "/" in bug["file"] else "tests/unit/top"
+def room_tests(file: str, root: Path = ROOT) -> list[str]:
+    """Return what pytest is given to run the tests of a file's room, those that name its module first."""
+    room, _, module = file.removesuffix("/__init__.py").removesuffix(".py").partition("/")
+    folder = f"tests/unit/{room}"
+    name = module.replace("/", ".")
+    named = re.compile(rf"requests_smithy_retry\.{room}(\.| import .*\b){re.escape(name)}\b")
+    near = [path for path in sorted((root / folder).rglob("test_*.py")) if named.search(path.read_text("utf-8"))]
+    return [*(str(path.relative_to(root)) for path in near), folder]
 
 
 def put_in(bug: dict[str, str], folder: Path) -> None:
@@ -87,79 +113,133 @@ def put_in(bug: dict[str, str], folder: Path) -> None:
     file.write_text(text.replace(old, new), encoding="utf-8")
 
 
-def tried(bug: dict[str, str], wanted: frozenset[str], *, every: bool) -> Found:
+def copy_to(folder: Path) -> None:
+    """Copy what the checks need."""
+    for part in ("requests_smithy_retry", "benchmarks", "tests", "docs"):
+        shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__", "_build"))
+    for part in ("pyproject.toml", "README.md", "CHANGELOG.md", "requests_smithy_retry_pytest.py"):
+        shutil.copy(ROOT / part, folder)
+
+
+def finds(check: str, file: str, folder: Path) -> str | None:
+    """Run one check on a copy; return what it found, or None.
+
+    :param file: the file of the bug, which says what of the check concerns it.
+    """
+    only = {"schedules": [PROGRAMS.get(file, "")], "tests": room_tests(file)}.get(check, [])
+    for run in RUNS[check]:
+        code, text = ended([sys.executable, *run, *only], folder)
+        if code is None:
+            return "it hangs"
+        if code:
+            return _told(text)
+    return None
+
+
+def ended(command: list[str], folder: Path) -> tuple[int | None, str]:
+    """Return the exit status of a command, and what it said; None: it did not end. Nothing that it began is left."""
+    env = {"PYTHONPATH": str(folder), "PATH": "/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1"}
+    # Into a file: children of a test that hangs keep a pipe open.
+    with tempfile.TemporaryFile() as said:
+        ran = subprocess.Popen(command, cwd=folder, env=env, stdout=said, stderr=said, start_new_session=True)
+        try:
+            code = ran.wait(LONGEST)
+        except subprocess.TimeoutExpired:
+            code = None
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(ran.pid, signal.SIGKILL)
+            ran.wait()
+        said.seek(0)
+        return code, said.read().decode(errors="replace")
+
+
+def _told(text: str) -> str:
+    said = TOLD.search(text)
+    if said is None:
+        return (text.splitlines() or ["it says nothing"])[-1].strip()
+    return next(part for part in said.groups() if part).partition(" - ")[0].strip()
+
+
+def tried(bug: dict[str, str], wanted: frozenset[str], *, every: bool, clean: bool = False) -> Found:
     """Try checks on a copy with a bug.
 
     :param wanted: the names of the checks.
 
     :param every: all of them, even where one has found it.
+
+    :param clean: leave the bug out.
     """
-    began, by, how = time.monotonic(), [], ""
-    first = FIRST.get(bug["kind"], "loop")
+    began, by, how, file = time.monotonic(), [], "", bug["file"]
+    concerned = {
+        "explore": "shared_memory" not in file,  # not simulated
+        "schedules": file in PROGRAMS,
+        "bound": file.startswith(("quotas/", "strategies/", "pacing/")),
+    }
+    checks = [check for check in RUNS if check in wanted and concerned.get(check, True)]
+    made = []
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        for part in ("requests_smithy_retry", "benchmarks", "tests", "docs"):
-            shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__", "_build"))
-        for part in ("pyproject.toml", "README.md", "CHANGELOG.md", "requests_smithy_retry_pytest.py"):
-            shutil.copy(ROOT / part, folder)
-        put_in(bug, folder)
-        programs = "shared" if "shared_memory" in bug["file"] else PROGRAMS.get(bug["file"], "")
-        checks = [check for check in CHECKS if check in wanted and (check != "schedules" or programs)]
-        for check in sorted(checks, key=lambda check: check != first):
-            try:
-                only = {"schedules": ["--only", programs], "tests": [room_tests(bug)]}.get(check, [])
-                ran = subprocess.run(
-                    [sys.executable, *CHECKS[check], *only],
-                    cwd=folder,
-                    env={"PYTHONPATH": str(folder), "PATH": "/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1"},
-                    capture_output=True,
-                    text=True,
-                    timeout=LONGEST,
-                    check=False,
-                )
-            except subprocess.TimeoutExpired:
-                found, text = True, "violates: it hangs"
-            else:
-                found, text = ran.returncode != 0, ran.stdout + ran.stderr
-            if found:
+        copy_to(Path(name))
+        if not clean:
+            put_in(bug, Path(name))
+        for check in checks:
+            made.append(check)
+            found = finds(check, file, Path(name))
+            if found is not None:
                 by.append(check)
-                how = how or _told(text)
+                how = how or found
                 if not every:
                     break
-    return Found(bug["name"], bug["kind"], tuple(by), how, round(time.monotonic() - began, 1))
+    return Found(bug["name"], bug["kind"], tuple(by), how, tuple(made), round(time.monotonic() - began, 1))
 
 
-def _told(text: str) -> str:
-    lines = [line for line in text.splitlines() if "violates:" in line or line.startswith("E  ")] or text.splitlines()
-    return lines[0].partition("violates:")[2].strip() or lines[-1].strip() if lines else ""
+def one_of_each_room(bugs: list[dict[str, str]]) -> list[dict[str, str]]:
+    """Return the bugs whose copies, without them, take part in every check that any bug has."""
+    return list({(bug["file"].partition("/")[0], PROGRAMS.get(bug["file"])): bug for bug in bugs}.values())
+
+
+def write(outcomes: list[Found], bugs: list[dict[str, str]], file: Path) -> None:
+    """Write what was found, in the order of the list; what a file has of bugs that were not tried stays."""
+    rows: dict[str, Any] = {}
+    if file.exists():
+        rows = {row["name"]: row for row in json.loads(file.read_text(encoding="utf-8"))["result"]}
+    rows |= {found.name: found._asdict() for found in outcomes}
+    result = [rows[bug["name"]] for bug in bugs if bug["name"] in rows]
+    document = {"command": "python -m benchmarks.seeded", "date": time.strftime("%Y-%m-%d"), "result": result}
+    file.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only")
+    parser.add_argument("--only", help="parts of names, by commas")
     parser.add_argument("--all", action="store_true")
-    parser.add_argument("--checks", default=",".join(CHECKS))
-    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--clean", action="store_true")
+    parser.add_argument("--checks", default=",".join(RUNS))
+    parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
-    bugs: list[dict[str, Any]] = tomllib.loads(BUGS.read_text(encoding="utf-8"))["bug"]
-    bugs = [bug for bug in bugs if arguments.only is None or arguments.only in bug["name"]]
-    outcomes, wanted = [], frozenset(arguments.checks.split(","))
+    listed: list[dict[str, str]] = tomllib.loads(BUGS.read_text(encoding="utf-8"))["bug"]
+    parts = (arguments.only or "").split(",")
+    bugs = [bug for bug in listed if any(part in bug["name"] for part in parts)]
+    if arguments.clean:
+        bugs = one_of_each_room(bugs)
+    outcomes, wanted, clean = [], frozenset(arguments.checks.split(",")), arguments.clean
     with ThreadPoolExecutor(arguments.jobs) as pool:
-        for future in as_completed([pool.submit(tried, bug, wanted, every=arguments.all) for bug in bugs]):
+        futures = [pool.submit(tried, bug, wanted, every=arguments.all or clean, clean=clean) for bug in bugs]
+        for future in as_completed(futures):
             found = future.result()
             outcomes.append(found)
-            print(
-                f"{found.name}: {', '.join(found.by) or 'NOT FOUND'} ({found.seconds:.0f} s) {found.how[:150]}",
-                flush=True,
-            )
+            by = ", ".join(found.by) or "NOT FOUND"
+            print(f"{bug_line(found, clean)}: {by} ({found.seconds:.0f} s) {found.how[:150]}", flush=True)
+            if arguments.json is not None and not clean:
+                write(outcomes, listed, arguments.json)
     missed = [found.name for found in outcomes if not found.by]
     print(f"{len(outcomes) - len(missed)} of {len(outcomes)} found")
-    if arguments.json is not None:
-        arguments.json.write_text(
-            json.dumps([found._asdict() for found in outcomes], indent=1) + "\n", encoding="utf-8"
-        )
-    return bool(missed)
+    return len(missed) < len(outcomes) if clean else bool(missed)
+
+
+def bug_line(found: Found, clean: bool) -> str:
+    return f"without {found.name!r}" if clean else found.name
 
 
 if __name__ == "__main__":

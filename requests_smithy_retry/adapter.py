@@ -63,7 +63,7 @@ class AdapterSnapshot(NamedTuple):
 
 
 class RetryAdapter(SendLoop):
-    """A ``requests`` adapter that retries. Mount it, and call sites stay as they are.
+    """A ``requests`` adapter that retries. Mount it; the code that sends requests stays as it is.
 
     Each send is one operation. A :class:`RetryStrategy` decides on its attempts, and the caller gets the last attempt's
     response or exception.

@@ -14,7 +14,7 @@ LONGEST_SLEEP = 1e9
 
 
 class Clock(Protocol):
-    """A clock as the library uses it."""
+    """The interface of a clock: the wall clock, a monotonic clock, and sleep."""
 
     def now(self) -> float:
         """Return seconds on a clock that never goes back; its zero is arbitrary."""

@@ -42,7 +42,7 @@ def mount(
 
     >>> from requests_smithy_retry import SmithyModel
     >>> model = SmithyModel.from_dict({"smithy": "2.0", "shapes": {}})
-    >>> session = mount(requests.Session(), at="https://api.example.com", models=[model])
+    >>> session = mount(requests.Session(), at="https://api.example.com/", models=[model])
 
     :param session: any ``requests`` session.
     :param at: the URL to mount at, in place of ``http://`` and ``https://``. Models in ``models`` without an endpoint

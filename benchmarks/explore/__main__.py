@@ -56,7 +56,22 @@ SCRIPTS: tuple[tuple[Try, ...], ...] = (
     (Try(fault="reset"),),
     (Try(fault="end", at=190),),
     (Try(connect="lost"),),
+    (Try(status=503), Try(status=503, size=700, framing="chunked")),
 )
+RESTS: tuple[tuple[Try, ...], ...] = tuple(
+    (Try(framing=framing, fault=fault, at=250), Try(ranges=ranges, version=version))
+    for framing in ("length", "chunked")
+    for fault in ("end", "reset")
+    for ranges in ("half", "blind", "ignored", "wrong")
+    for version in (0, 1)
+)
+"""Bodies that break off, and what becomes of the question for their rest."""
+LONG: tuple[tuple[Try, ...], ...] = tuple(
+    (Try(status=429, size=70_000, fault=fault, at=at, seconds=seconds),)
+    for fault, seconds in (("stall", 0.09), ("drip", 1.7))
+    for at in range(63_000, 70_000, 500)
+)
+"""Errors whose bodies are too long, or come too slowly, to be read for the sake of their connection."""
 SETTINGS: tuple[tuple[tuple[str, object], ...], ...] = (
     (),
     (("operation_timeout", 10.0), ("pool_block", True), ("pool_maxsize", 1)),
@@ -75,6 +90,13 @@ def swept(every: int = 1) -> Iterator[tuple[str, Plan]]:
                 met = replace(answer, fault=fault, at=at, seconds=40.0)
                 ops = (Op(tries=(met,)), Op(method="POST", body="bytes", length=60, tries=(met,)))
                 yield f"--sweep: {met}", Plan(ops=ops)
+    for script in RESTS:
+        yield (
+            f"--sweep: {script}",
+            Plan(ops=(Op(answer=300, tries=script), Op(answer=300, tries=script, stream="read"))),
+        )
+    for script in LONG:
+        yield f"--sweep: {script}", Plan(ops=(Op(tries=script),), options=(("max_backoff", 0.0), ("retry_spec", "2.1")))
     for number, script in enumerate(SCRIPTS):
         for options in SETTINGS:
             for kind in ("stop", "limit")[: 2 - bool(number)]:

@@ -452,6 +452,8 @@ class World:
         response, op = call.response, call.op
         if call.was_cancelled and call.body_error is None and not op.stream:
             self.report(f"swallowed: operation {call.number} was cancelled and has a response")
+        if call.body_error is not None and self._is_continued(op):
+            self.report(f"given up: operation {call.number} could have its body, and got {call.body_error!r}")
         body, status = call.body, response.status_code
         if body is None or (self.plan.shallow and op.stream and status >= 400):
             return  # without a socket it may have been read in part: the page says when
@@ -472,6 +474,15 @@ class World:
         if any(exchange.is_cut for exchange in call.exchanges) and any(whole.startswith(body) for whole in expected):
             return  # no client can know
         self.report(f"body: operation {call.number} got {len(body)} bytes that are not its answer: {body[:60]!r}")
+
+    def _is_continued(self, op: Op) -> bool:
+        """Return True if the server gives the rest of a body that breaks off, where nothing else is the matter."""
+        if self.plan.options or op != Op(answer=op.answer, stream="read", tries=op.tries) or not op.tries:
+            return False
+        first, *later = op.tries
+        is_first_well = first == Try(framing=first.framing, version=first.version, fault=first.fault, at=first.at)
+        parts = [Try(ranges=ranges, version=first.version) for ranges in ("kept", "half")]
+        return is_first_well and first.framing != "close" and len(later) < 2 and all(met in parts for met in later)
 
     def _examine_history(self, call: Call) -> None:
         history = call.history
@@ -527,6 +538,8 @@ class World:
         for gate in () if gates is None else gates._gates.values():
             if gate._waiters:
                 self.report("left: somebody waits at a gate")
+            if gate._pace._on_their_way and not any(call.op.interrupt or call.was_cancelled for call in self.calls):
+                self.report(f"left: {gate._pace._on_their_way} sends are on their way")
         for _, limiter in getattr(strategy, "_limiters", ()):
             if limiter._resting or limiter._capacity < -1e-9:
                 self.report("left: somebody waits for a permit, or there are fewer than none")
@@ -565,10 +578,9 @@ class World:
         rows = history.attempts
         prices = [self._price(call, at) for at in range(len(rows) - 1)]
         if history.stop_reason is StopReason.SUCCESS:
-            if len(rows) == 1:
-                return 1.0, 1.0
-            back = prices[-1] if prices[-1] else 0.0
-            return back - sum(prices), back - sum(prices)
+            paid = [price for price in prices if price]  # an attempt with new credentials costs nothing
+            back = paid[-1] - sum(paid) if paid else 1.0
+            return back, back
         return -sum(prices), -sum(prices)
 
     def _price(self, call: Call, at: int) -> float:

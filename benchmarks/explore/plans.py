@@ -44,7 +44,8 @@ class Try(Shown):
         comes after the head of the request, and nothing more is read.
     :param connect: "refused", "lost" (no answer for ``seconds``), "late", or "".
     :param resolve: "unknown", "late", or "".
-    :param ranges: "kept" (as RFC 9110 wants it), "ignored", or "wrong": another range than was asked for.
+    :param ranges: "kept" (as RFC 9110 wants it), "ignored", "wrong": another range than was asked for, "half" of the
+        one that was asked for, or "blind": of whatever version, as If-Range is ignored.
     """
 
     status: int = 200
@@ -269,7 +270,7 @@ def _try(random: Random) -> Try:
         "pieces": random.choice((1, 1, 2, 5)),
         "seconds": random.choice((0.05, 0.3, 2.0, 20.0, 500.0)),
         "after": random.choice(("keep", "keep", "keep", "close", "end", "dead", "garbage")),
-        "ranges": random.choice(("kept", "kept", "kept", "ignored", "wrong")),
+        "ranges": random.choice(("kept", "kept", "kept", "ignored", "wrong", "half", "blind")),
     }
     if where < 0.5 and fault:
         found |= {"fault": fault, "at": random.choice((random.randrange(300), random.randrange(80_000)))}

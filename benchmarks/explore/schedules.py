@@ -13,24 +13,29 @@ from __future__ import annotations
 
 import argparse
 import gc
+import logging
 import random
 import sys
 import time
+import traceback
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from . import instrument
+from .instrument import is_cleaning_up
 from .tasks import NEVER, Interrupted, Stuck, Task, Tasks, Turns, held, tasks
 
 CRASH = -1
 INTERRUPT = -2
+STOP = -100
 
 
 class Schedule(NamedTuple):
     """The choices that differ from the default: to go on, and then with the first that can.
 
     :param preemptions: pairs of a step and the number of the thread that goes on there; :data:`CRASH`: the thread that
-        is running dies there; :data:`INTERRUPT` less a number: that thread, which waits, is interrupted.
+        is running dies there; :data:`STOP`: it is interrupted there, if it is in one of the functions of its program's
+        ``stops_within``; :data:`INTERRUPT` less a number: that thread, which waits, is interrupted.
     :param blocks: which of those that can goes on, each time that a thread has waited or ended.
     """
 
@@ -52,6 +57,7 @@ class _Scripted(Turns):
         self.was_interrupted = False
         self.has_leapt = False
         """A time-out expired while others could have gone on, so that moments say nothing."""
+        self.stops_within: tuple[str, ...] = ()
         self.on_crash: Callable[[Task], None] = lambda _: None
 
     def next_of(self, ready: list[Task]) -> Task:
@@ -77,6 +83,9 @@ class _Scripted(Turns):
             self.on_crash(tasks.current)
             tasks.crash()
             return
+        if number == STOP:
+            self._stop(tasks)
+            return
         if number <= INTERRUPT:
             waiting = tasks.all[min(INTERRUPT - number, len(tasks.all) - 1)]
             self.is_void = waiting is tasks.current or waiting.is_ready or waiting.is_over
@@ -94,6 +103,17 @@ class _Scripted(Turns):
         self._forced = task
         tasks.give_way()
 
+    def _stop(self, tasks: Tasks) -> None:
+        """Raise in the thread that is running, unless it cleans up after another exception."""
+        frame = sys._getframe(4)
+        names = {frame.f_code.co_name for frame, _ in traceback.walk_stack(frame)}
+        self.is_void = names.isdisjoint(self.stops_within) or is_cleaning_up(frame)
+        if not self.is_void:
+            assert tasks.current is not None
+            self.was_interrupted = True
+            tasks._arm(tasks.current)
+            raise Interrupted
+
 
 class Program:
     """Threads over one object; :meth:`check` says what is wrong afterwards.
@@ -103,6 +123,9 @@ class Program:
 
     may_crash = False
     may_be_interrupted = False
+    """Where it waits."""
+    stops_within: tuple[str, ...] = ()
+    """The functions in which it may be interrupted at any statement."""
     late: tuple[type[BaseException], ...] = ()
     """The exceptions of a thread whose time is over."""
 
@@ -143,7 +166,7 @@ def run(make: Callable[[], Program], schedule: Schedule) -> Ran:
     tasks.begin(turns)
     random.seed(7)
     program, before = make(), held[0]
-    turns.on_crash = program.on_crash
+    turns.on_crash, turns.stops_within = program.on_crash, program.stops_within
     made = [tasks.spawn(thread, str(number)) for number, thread in enumerate(program.threads)]
     try:
         tasks.run()
@@ -227,7 +250,7 @@ def _branch(
     first = max(last, ran.seen[len(schedule.blocks) - 1][0] if schedule.blocks else 0)
     others = [*range(ran.threads)]
     if all(number >= 0 for _, number in schedule.preemptions):
-        others += [CRASH] * getattr(make, "may_crash", False)
+        others += [CRASH] * getattr(make, "may_crash", False) + [STOP] * bool(getattr(make, "stops_within", ()))
         others += [INTERRUPT - number for number in range(3) if getattr(make, "may_be_interrupted", False)]
     for step in range(first + 1, ran.steps + 1):
         before = tuple(choice for at, choice, _ in ran.seen if at < step)
@@ -243,6 +266,7 @@ def main() -> int:
     parser.add_argument("--first", action="store_true", help="stop at the first violation")
     arguments = parser.parse_args()
     instrument.install(tasks.step, finely=arguments.finely)
+    logging.getLogger(instrument.PACKAGE).addHandler(logging.NullHandler())
     from .programs import PROGRAMS
 
     failed, total, began = False, 0, time.monotonic()

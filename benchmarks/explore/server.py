@@ -16,6 +16,8 @@ from .tasks import tasks
 NO_BODY = frozenset({204, 304})
 KERNEL = 16_384
 """Bytes that a socket takes before it has to wait."""
+GARBAGE = b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nbad"
+"""Bytes that nobody asked for."""
 
 
 @functools.lru_cache(4096)
@@ -95,6 +97,8 @@ class Server:
             return
         if side.buffer:
             self.report("spliced: a request follows half of another one")
+        if side.exchange is not None and any(each.kind is DATA and each.data != GARBAGE for each in link.arriving):
+            self.report("spliced: a request follows an answer that was not read to its end")
         side.exchange = exchange
         # The kernel takes the first bytes even where the far end reads nothing.
         room = {"reset": 0, "stall": KERNEL}.get(exchange.met.request)
@@ -184,7 +188,7 @@ class Server:
         if ends:
             arrivals.append(Arrival(at, END))
         elif met.after == "garbage":
-            arrivals.append(Arrival(at, DATA, b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nbad"))
+            arrivals.append(Arrival(at, DATA, GARBAGE))
         link.state.is_dead = met.after == "dead"
         link.arriving.extend(arrivals)
 
@@ -230,15 +234,20 @@ class Server:
     ) -> tuple[int, bytes]:
         """Return the status and the body of an answer to a request for a range."""
         range_ = asked.get("range", "")
-        if not range_ or met.ranges == "ignored" or asked.get("if-range") not in (None, tag):
+        if not range_ or met.ranges == "ignored" or self._is_other(met, asked, tag):
             return 200, body
         first = int(range_.removeprefix("bytes=").split("-")[0])
         if met.ranges == "wrong":
             first += 1
         if first >= len(body):
             return 200, body
-        fields.append(("Content-Range", f"bytes {first}-{len(body) - 1}/{len(body)}"))
-        return 206, body[first:]
+        end = len(body) - (len(body) - first) // 2 if met.ranges == "half" else len(body)
+        fields.append(("Content-Range", f"bytes {first}-{end - 1}/{len(body)}"))
+        return 206, body[first:end]
+
+    def _is_other(self, met: Try, asked: dict[str, str], tag: str) -> bool:
+        """Return True if another version was asked for; a server that is "blind" to If-Range never says so."""
+        return met.ranges != "blind" and asked.get("if-range") not in (None, tag)
 
     def _pieces(self, data: bytes, at: float, count: int) -> list[Arrival]:
         size = max(1, -(-len(data) // count))

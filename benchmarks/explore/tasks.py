@@ -333,6 +333,10 @@ class Lock:
                 if left is not None and left <= 0:
                     return False
                 tasks.wait(left)
+        except BaseException:
+            if self.owner is None and len(self._waiters) > 1:  # the release woke this one: another one takes it instead
+                tasks.wake(next(other for other in self._waiters if other is not me))
+            raise
         finally:
             self._waiters.remove(me)
         self.owner = me

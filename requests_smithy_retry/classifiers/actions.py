@@ -27,7 +27,10 @@ class ErrorKind(enum.Enum):
     SERVER = "server"
     """A server error of which nothing more is known."""
     CLIENT = "client"
-    """A client error that a retry may mend, such as an expired token."""
+    """A refusal of this one request, which a retry may mend, such as 409 or 423: the service is well.
+
+    With the default quota, such a retry costs nothing and no other operation waits for it; ``max_attempts`` bounds it.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +144,7 @@ class RetryAction:
 
     @staticmethod
     def client_error() -> RetryIndicated:
-        """Indicate a retry although the client is at fault."""
+        """Indicate a retry of a request that was refused for now, such as 409 or 423."""
         return RetryIndicated(RetryReason(ErrorKind.CLIENT))
 
 

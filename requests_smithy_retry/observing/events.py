@@ -37,7 +37,7 @@ class BeforeAttempt(NamedTuple):
 
 
 class AfterAttempt(NamedTuple):
-    """An attempt has ended, and its body was read if it had to be. What follows it, a wait in the line too, is to come.
+    """An attempt has ended, and its body was read if it had to be. No wait that follows it has begun.
 
     :param operation: the call of ``send``.
     :param number: the attempt's number, from 1.
@@ -142,7 +142,7 @@ class Succeeded(NamedTuple):
 
 
 class BodyProgress(NamedTuple):
-    """A part of a body came. It may be about to be read by the caller of ``session.get(url, stream=True)``.
+    """A part of a body arrived. With ``stream=True`` the caller may be about to read it.
 
     :param operation: the call of ``send``.
     :param received: the encoded bytes that came so far.

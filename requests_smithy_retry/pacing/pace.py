@@ -27,14 +27,18 @@ MEMORY = 0.5
 """The weight of each window in the share of this process, as a part of the weight of the one after it."""
 MOVES = 0.25
 """The part of a window by which its reset must move on, in small steps, to show that the window is not fixed."""
-EVEN, ALONE = 0.06, 0.02
-"""The parts of a steadily refilled limit that are kept in hand where many share it, and by who has it alone."""
+IN_HAND = 0.02
+"""The part of a steadily refilled limit that is kept in hand."""
+GAIN = 40.0
+"""How much faster a process goes, times its share and the part of the limit that is left above that. With more it would
+overshoot: it hears what the others did only with its own sends."""
 FASTEST, SLOWEST = 2.0, 0.5
 """The most and the least, as parts of the usual rate, that go where more or less than that is left."""
 KEPT, FAIR = 0.8, 0.03
 """The part of its share that a process keeps, and what it gets in addition: so shares become equal in time."""
-SLIDING_FAIR = 0.01
-"""What it gets in a sliding window, where all that comes back is used at once."""
+GIVEN, USUAL = 0.3, 0.1
+"""In a sliding window, the part that it gives of what it has above the usual share, or takes of what it has below.
+Who has it alone gives nothing."""
 MOST_WINDOWS = 8
 """Limits of one scope that are kept."""
 BACK = 2.0, 0.1
@@ -120,7 +124,8 @@ class Window:
         """The part of the limit that this process uses."""
         if self.slides:
             # While anybody waits, all that comes back is used: the whole is known.
-            return min(1.0, self._own * math.log(1 / MEMORY) / self.limit + SLIDING_FAIR)
+            part = min(1.0, self._own * math.log(1 / MEMORY) / self.limit)
+            return part + GIVEN * (1 - part) * (USUAL - part)
         return min(1.0, KEPT * self._own / self._spent + FAIR) if self._spent > self._own else 1.0
 
     @property
@@ -163,9 +168,10 @@ class Window:
         """
         if self.slides:
             # Some comes back all the time: the usual rate, faster where much is left, and slower where little is.
-            left = max(0.0, self.remaining - on_their_way / self.share)
-            in_hand = self.limit * (EVEN - (EVEN - ALONE) * self.share)
-            return last + place * self.length / (min(FASTEST, max(SLOWEST, left / in_hand)) * self.share * self.limit)
+            share = self.share
+            left = max(0.0, self.remaining - on_their_way / share) / self.limit
+            speed = min(FASTEST, max(SLOWEST, 1 + GAIN * share * (left - IN_HAND)))
+            return last + place * self.length / (speed * share * self.limit)
         own = self.share * self.remaining - on_their_way
         return self.ends if own < place else last + place * (self.ends - now) / own
 

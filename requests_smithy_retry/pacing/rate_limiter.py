@@ -144,7 +144,7 @@ class RateLimiterSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class PermitWait:
-    """There is no permit yet: wait, then ask again.
+    """The wait for a permit that is not there yet. Rest, then ask again.
 
     :param seconds: until there will be one, if the rate stays the same and no other thread takes it.
     """
@@ -294,11 +294,13 @@ class ClientRateLimiter(FreshCopies):
             if self._generation == generation:
                 # A condition takes as much memory as all the rest, so it exists only while a thread waits.
                 self._changed = changed = self._changed or threading.Condition(self._lock)
-                self._resting += 1
+                is_resting = False
                 try:
+                    # One step: a signal's handler may raise between two.
+                    self._resting, is_resting = self._resting + 1, True
                     wait_on(clock, changed, seconds)
                 finally:
-                    self._resting -= 1
+                    self._resting -= is_resting
                     self._changed = changed if self._resting else None
 
     @property

@@ -39,6 +39,10 @@ WAITERS = 1000
 """The most operations that wait on one scope, by default."""
 
 
+LAST_CHANCE = 1.0
+"""Seconds before its deadline at which an operation asks for the last time; for short deadlines a tenth of them."""
+
+
 class Refusal(enum.Enum):
     """The reasons for which there is no further attempt. The value is a phrase for histories and logs."""
 
@@ -302,7 +306,7 @@ class Line:
             return Refused(waiter.too_late, now - waiter.joined)
         until = leave if self.down_since is not None else min(leave, now + waiter.terms.patience)
         if self._next_to_ask() is waiter:
-            due = max(self._due(), waiter.earliest)
+            due = max(self._due_for(waiter), waiter.earliest)
             if now >= due:
                 return self._ask(waiter, now)
             until = min(until, due)
@@ -425,6 +429,15 @@ class Line:
         """Return the moment at which the next in line asks, if no attempt is sent until then."""
         assert self._gap is not None
         return self._last + self._gap
+
+    def _due_for(self, waiter: Waiter) -> float:
+        """Return the moment at which the next in line asks: sooner if that would be too late for its own deadline."""
+        due, deadline = self._due(), waiter.terms.deadline
+        if deadline is None or self._gap is None:
+            return due
+        last = deadline - min(LAST_CHANCE, 0.1 * waiter.terms.span(waiter.standing.began))
+        # Not if the line asked not long ago: then the questions of a client are as few as without this one.
+        return last if self._last + 0.5 * self._gap <= last < due else due
 
     def _first_gap(self, waiter: Waiter, now: float) -> float:
         usual, span = self.usual(now), waiter.terms.span(waiter.standing.began)

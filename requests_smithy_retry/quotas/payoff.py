@@ -23,7 +23,7 @@ MOST = 36.0
 
 
 class PayoffTokenBucket:
-    """A bucket of retries. Safe to use from several threads.
+    """The default bucket of retries, for which successes pay. Safe to use from several threads.
 
     A first-try success is one ``next(bucket.first_tries)``: no lock, no clock. It is worked in when a retry is wanted
     or paid.

@@ -126,6 +126,8 @@ class Operation:
         self.number: int = 0
         self.has_renewed: bool = False
         """The program was asked for new credentials."""
+        self._told_gate: int = 0
+        """The attempt of which the gate was told last."""
         self._began: float | None = None
         if observed is None and adapter.listeners is not None:
             observed = ObservedOperation(adapter, request, options)
@@ -265,6 +267,7 @@ class Operation:
 
         :returns: False if it cannot be let go, and nothing is written down.
         """
+        self.tell_gate(made, classification)  # what the response announces would be stale after the wait
         can_wait = made.let_go(self.limits, keep=classification.is_throttling)
         if can_wait:
             self._count_received(made)
@@ -304,21 +307,21 @@ class Operation:
             self.port.strategy.record_success(token=self.token)
         return Stop(StopReason.SUCCESS, StopReason.SUCCESS.value)
 
-    def tell_gate(self, made: Attempt, decision: Retry | Stop) -> None:
-        """Tell the gate of the scope what an attempt's response announced (contract 7.4).
+    def tell_gate(self, made: Attempt, verdict: Classification | None) -> None:
+        """Tell the gate of the scope once what an attempt's response announced (contract 7.4).
 
         :param made: the attempt.
-        :param decision: the decision about it.
+        :param verdict: on it; None: the strategy does not tell.
         """
         gates, response = self.port.gates, made.response
-        if gates is None:
+        if gates is None or self._told_gate == self.number:
             return
+        self._told_gate = self.number
         if made.error is not None or response is None:
             gate = gates.of(self.scope)
             if gate is not None:
                 gate.lost()
             return
-        verdict = decision.classification
         action = NO_ACTION if verdict is None else verdict.action
         throttled = verdict is not None and verdict.is_throttling
         if made.is_success and not throttled:

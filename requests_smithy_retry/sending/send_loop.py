@@ -225,7 +225,7 @@ class SendLoop(HTTPAdapter):
                 decision = operation.judge_anew(made, decision)
             if not made.is_success:
                 made.blame(operation.tried)
-            operation.tell_gate(made, decision)
+            operation.tell_gate(made, decision.classification)
             operation.note(made, decision)
             if isinstance(decision, Retry):
                 may_be_refused = operation.port.send_permit is not None or operation.played is not None

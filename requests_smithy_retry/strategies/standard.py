@@ -142,7 +142,7 @@ class StandardRetryStrategy(SimpleRetryStrategy):
     def _counts_attempts(self, reason: RetryReason, context: RetryContext) -> bool:
         if self._has_own_buckets or not self._quotas.counts_attempts or self._patience(context) <= 0:
             return True
-        return self._asks_again(reason, context)
+        return self._asks_again(reason, context) or is_refused_alone(reason, context.outcome)
 
     def _patience(self, context: RetryContext) -> float:
         own = (context.options or NOTHING).patience
@@ -182,6 +182,8 @@ class StandardRetryStrategy(SimpleRetryStrategy):
         with self._quota_in_use(token.token_scope) as quota:
             if quota is None:
                 return Payment(delay, standing)
+            if quota.counts_attempts and is_refused_alone(reason, context.outcome):
+                return Payment(delay, standing, terms)
             if self._asks_again(reason, context):
                 standing = quota.answered(standing)
                 if quota.counts_attempts or self._is_poll(reason, context.outcome):
@@ -220,6 +222,14 @@ def is_value(reason: RetryReason, outcome: Outcome) -> bool:
     return is_nothing and reason.kind is not ErrorKind.THROTTLING
 
 
+def is_refused_alone(reason: RetryReason, outcome: Outcome) -> bool:
+    """Return True if a classifier says that the service is well and refused this one request, such as a 409 or 423.
+
+    That is no outage, so the retry costs nothing, and nobody else waits for it.
+    """
+    return reason.kind is ErrorKind.CLIENT and outcome.response is not None and outcome.error is None
+
+
 def _payment(go: Go, terms: Terms, quota: ScopeQuota) -> Payment:
     paid = go.standing.acquired
     made = Payment(go.delay, go.standing, terms, waited=go.waited, why=go.why)
@@ -230,7 +240,7 @@ def _payment(go: Go, terms: Terms, quota: ScopeQuota) -> Payment:
 
 
 def _stop_reason(refused: Refused, terms: Terms) -> StopReason:
-    if refused.reason is Refusal.PATIENCE and terms.patience <= 0:
+    if refused.reason in (Refusal.PATIENCE, Refusal.DEADLINE) and terms.patience <= 0:
         return StopReason.QUOTA_EXCEEDED
     return STOP_REASONS[refused.reason]
 
@@ -246,7 +256,7 @@ def _told(refused: Refused, terms: Terms, scope: str | None, seconds: float) -> 
     waited = f"waited {seconds:.3g} s: " if seconds else ""
     if refused.reason is Refusal.MAX_ATTEMPTS:
         return ""
-    if refused.reason is Refusal.PATIENCE and terms.patience <= 0:
+    if _stop_reason(refused, terms) is StopReason.QUOTA_EXCEEDED and refused.reason is not Refusal.HELD:
         return f"the retry quota of {service} is empty, and patience is 0"
     if refused.reason is Refusal.PATIENCE:
         return f"{waited}{service} has been failing for longer than patience allows ({terms.patience:g} s)"

@@ -162,7 +162,7 @@ WELL = Reply(body=DEFAULT_BODY)
 def try_later(
     status: int = 503, retry_after: str | float = "1", *, header: str = "Retry-After", body: bytes = b""
 ) -> Reply:
-    """Make a reply that the service is busy, with a hint when to come back.
+    """Make a reply that says that the service is busy, with a hint when to come back.
 
     :param status: usually 503 or 429.
     :param retry_after: the hint, sent as it is: seconds, a date, or nonsense.

@@ -197,7 +197,7 @@ class CloseAfterReply(Behaviour):
 
 @dataclass(frozen=True)
 class StopReading(Behaviour):
-    """Reads the head and then stops reading, so that a large upload stalls; at last it resets the connection.
+    """Reads the head and then stops reading, so that a large upload stalls; finally resets the connection.
 
     The client can still send what both systems buffer (some MiB on loopback).
 

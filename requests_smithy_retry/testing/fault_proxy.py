@@ -67,7 +67,7 @@ class Forward(Behaviour):
 
 @dataclass(frozen=True)
 class Forget(Forward):
-    """Forwards, and forgets what lies idle, as a NAT or a load balancer does.
+    """Forwards, and drops connections that are idle, as a NAT or a load balancer does.
 
     What is sent over a forgotten path is dropped: no answer, no reset, and no word to the server. Use it alone, so that
     it serves every request: ``FaultProxy(Forget(idle=1.0))``.

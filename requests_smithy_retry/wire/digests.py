@@ -41,11 +41,11 @@ _GOOG_MEMBER = r"\s*(crc32c|md5)=([A-Za-z0-9+/=]+)\s*"
 
 
 class DigestError(uex.ProtocolError):
-    """The body is not the one that its digest was made of: what readers of ``response.raw`` get."""
+    """The body does not match its digest. Readers of ``response.raw`` get this error."""
 
 
 class DigestMismatch(requests.exceptions.ChunkedEncodingError):
-    """The body that came is not the one that its digest was made of.
+    """The body that arrived does not match its digest.
 
     The message names the header field. Inside an attempt it is a transient failure.
     """

@@ -15,8 +15,8 @@ from tests.support import URL, send
 LOGGER = "requests_smithy_retry"
 SERVICE = "https://api.example.com"
 DOWN = (
-    f"{SERVICE} is down: GET {SERVICE}:443/things/0: gave up after attempt 5: waited 4.85 s: {SERVICE} has not been "
-    "answering for longer than patience allows (5 s); last answer: 503. Until it is back, operations that give up are "
+    f"{SERVICE} is down: GET {SERVICE}:443/things/0: gave up after attempt 5: waited 4.85 s: {SERVICE} has been "
+    "failing for longer than patience allows (5 s); last answer: 503. Until it is back, operations that give up are "
     "logged at INFO"
 )
 

@@ -13,6 +13,7 @@ import requests
 import urllib3.exceptions
 
 from requests_smithy_retry import (
+    ErrorKind,
     PayoffTokenBucket,
     RetryAction,
     RetryAdapter,
@@ -99,7 +100,26 @@ def test_with_a_deadline_it_is_waited_out_to_that() -> None:
     assert 10.0 <= of.clock.now() < 30.0
     adapter, of = service((0.0, 60.0), operation_timeout=30)
     history = retry_history(send(adapter))
-    assert (StopReason.DEADLINE, 30.0) == (history.stop_reason, of.clock.now())
+    assert (StopReason.DEADLINE, 29.0) == (history.stop_reason, of.clock.now())
+
+
+@pytest.mark.parametrize(
+    ("seconds", "asked"),
+    [
+        (5, [0, 1.05, 4.05]),  # the fourth question would follow the third too soon
+        (8, [0, 1.05, 4.05]),
+        (11, [0, 1.05, 4.05, 10]),
+        (30, [0, 1.05, 4.05, 13.05, 29]),
+        (2.2, [0, 1.05]),
+    ],
+)
+def test_an_operation_asks_once_more_before_its_deadline(seconds: float, asked: list[float]) -> None:
+    """The last question of a client that is alone does not come when it is too late."""
+    adapter, of = service((0.0, 600.0), operation_timeout=seconds)
+    history = retry_history(send(adapter))
+    moments = sorted({round(attempt.started - history.attempts[0].started, 2) for attempt in history.attempts})
+    assert asked == [moment for moment in moments if moment == 0 or moment > 0.5]
+    assert of.clock.now() < seconds + 0.01
 
 
 @pytest.mark.parametrize("by_option", [True, False])
@@ -454,3 +474,42 @@ def test_ten_clients_ride_out_a_restart(restarting: Restarting) -> None:
         thread.join(60)
     assert [] == [str(error) for error in failed]
     assert {200} == set(done)
+
+
+def locked_rule(kind: ErrorKind) -> Any:
+    """Have 409 sent again after a second."""
+    return classifier(
+        lambda outcome: RetryAction.retryable_error_with_explicit_delay(kind, 1.0) if outcome.status == 409 else None
+    )
+
+
+@pytest.mark.parametrize("locked", [1, 5, 9])
+def test_a_lock_is_no_outage_of_the_service(locked: int) -> None:
+    """A refusal of one request is asked about again as often as max_attempts says, by a client that is alone, too."""
+    rule = locked_rule(ErrorKind.CLIENT)
+    adapter = scripted(*[409] * locked, 200, max_attempts=10, classifiers=[rule], operation_timeout=300)
+    assert 200 == send(adapter).status_code
+    (line,) = adapter.strategy.snapshot().buckets.values() or [None]
+    assert line is None or (2, None) == (line.available, line.down_for)
+
+
+def test_a_lock_ends_with_the_attempts() -> None:
+    """A request that is refused for good is sent max_attempts times."""
+    adapter = scripted(*[409] * 9, classifiers=[locked_rule(ErrorKind.CLIENT)])
+    history = retry_history(send(adapter))
+    assert (3, StopReason.MAX_ATTEMPTS) == (len(history.attempts), history.stop_reason)
+
+
+def test_who_polls_a_locked_thing_keeps_no_other_path_from_its_retries() -> None:
+    """While one operation asks about its lock again and again, another one of the same host has its retry."""
+    adapter = scripted(*[409] * 6, 503, 200, max_attempts=6, classifiers=[locked_rule(ErrorKind.CLIENT)])
+    assert 409 == send(adapter).status_code
+    assert 200 == send(adapter).status_code
+
+
+def test_without_patience_an_empty_quota_is_the_reason() -> None:
+    """With patience=0, a deadline makes nobody wait, and the history names the quota."""
+    adapter = scripted(*[503] * 9, patience=0, max_attempts=10, operation_timeout=30)
+    history = retry_history(send(adapter))
+    assert StopReason.QUOTA_EXCEEDED == history.stop_reason
+    assert "is empty, and patience is 0" in history.sentence

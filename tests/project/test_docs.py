@@ -8,10 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import requests
 import responses
 
 from requests_smithy_retry.config.sources import INSTALLING, VARIABLES
 from requests_smithy_retry.quotas.shared_memory import file as shared_file
+from requests_smithy_retry.testing import scripted
 
 from .test_architecture import LAYERS
 
@@ -127,3 +129,21 @@ def test_the_links_of_a_page_outside_the_documentation_lead_somewhere(name: str)
     for target, anchor in LINK.findall(page.read_text(encoding="utf-8")):
         assert (page.parent / target).exists(), target
         assert anchor == "" or anchor in anchors_of(page.parent / target), f"{target}#{anchor}"
+
+
+def test_the_outage_page_counts_the_requests_of_a_lone_get() -> None:
+    """Each row's number of requests, and its longest time, are those of a service that always answers 503."""
+    text = (ROOT / "docs/howto/riding-out-an-outage.md").read_text(encoding="utf-8")
+    table = text.partition("| a lone GET that always gets 503, with |")[2].partition("| any of these")[0]
+    rows = re.findall(r"^\| (no option|`[^`]+`) \| (\d+) \| ([\d.]+) s", table, re.MULTILINE)
+    assert len(rows) == len(table.splitlines()) - 2
+    for options, requests_made, seconds in rows:
+        given = {} if options == "no option" else eval(f"dict({options.strip('`')})")
+        adapter = scripted(*[503] * 20, **given)
+        session = requests.Session()
+        session.mount("https://", adapter)
+        begun = adapter.clock.now()
+        session.get("https://api.example.com/things")
+        assert (int(requests_made), float(seconds)) == (len(adapter.sent), round(adapter.clock.now() - begun, 2)), (
+            options
+        )

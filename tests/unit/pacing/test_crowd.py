@@ -103,9 +103,12 @@ class Process:
 
 
 class Crowd:
-    """So many processes of so many threads; each asks again as soon as it has its answer."""
+    """So many processes of so many threads; each asks again as soon as it has its answer.
 
-    def __init__(self, server: Any, processes: int, threads: int, seconds: float) -> None:
+    :param later: seconds by which each process begins after the one before.
+    """
+
+    def __init__(self, server: Any, processes: int, threads: int, seconds: float, later: float = 0.0) -> None:
         self.server, self.seconds = server, seconds
         self.processes = [Process() for _ in range(processes)]
         self.events: list[Any] = []
@@ -115,7 +118,7 @@ class Crowd:
         self.began: dict[tuple[int, int], float] = {}
         self.waits: list[float] = []
         for who in itertools.product(range(processes), range(threads)):
-            self.at(self.random.random() * 0.01, self.arrive, *who)
+            self.at(who[0] * later + self.random.random() * 0.01, self.arrive, *who)
 
     def at(self, when: float, what: Any, *arguments: Any) -> None:
         """Have something happen."""
@@ -215,3 +218,9 @@ def test_processes_have_much_the_same() -> None:
     assert Crowd(FixedWindow(), 8, 16, 12.0).run()["least"] > 0.8
     assert Crowd(SlidingWindow(), 8, 16, 12.0).run()["least"] > 0.6
     assert Crowd(Bucket(), 4, 4, 12.0).run()["least"] > 0.9
+
+
+@pytest.mark.parametrize("later", [0.02, 0.05])
+def test_who_came_too_late_for_the_first_window_gets_its_share(later: float) -> None:
+    """In a sliding window the first processes do not keep what they took, though they hear nothing of the others."""
+    assert Crowd(SlidingWindow(), 8, 16, 12.0, later=later).run()["least"] > 0.6

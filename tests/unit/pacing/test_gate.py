@@ -26,6 +26,8 @@ from requests_smithy_retry.pacing.announced import DIALECTS
 from requests_smithy_retry.pacing.gate import Gate, Gates
 from requests_smithy_retry.pacing.pace import Pace
 from requests_smithy_retry.pacing.server_hints import Hint
+from requests_smithy_retry.testing import ScriptedReply
+from requests_smithy_retry.testing import scripted as with_the_line
 from requests_smithy_retry.testing.clock import FakeClock
 from tests.support import URL, Reply, prepare, reset_error, scripted, send
 
@@ -217,6 +219,24 @@ def test_a_reset_says_more_exactly_what_a_retry_after_rounds_up() -> None:
     assert (pytest.approx(7.0), "retry-after") == (waited, source)
 
 
+@pytest.mark.parametrize("is_there", [True, False])
+def test_one_who_is_interrupted_while_joining_the_line_is_not_left_in_it(is_there: bool) -> None:
+    """An interrupt right after or before a waiter joins the line leaves nobody there, for whom others would wait."""
+
+    class Interrupted(deque[threading.Condition]):
+        def append(self, item: threading.Condition) -> None:
+            if is_there:
+                super().append(item)
+            raise KeyboardInterrupt
+
+    gate = gate_with()
+    gate.hear(headers(0), WALL)
+    gate._waiters = Interrupted()
+    with pytest.raises(KeyboardInterrupt):
+        gate.enter(None, 60.0)
+    assert deque() == gate._waiters
+
+
 def test_one_who_is_interrupted_makes_room() -> None:
     """An interrupted waiter leaves the line, and the others do not wait for it."""
     gate = gate_with(InterruptedClock())
@@ -226,22 +246,28 @@ def test_one_who_is_interrupted_makes_room() -> None:
     assert not gate._waiters
 
 
-def test_one_who_is_interrupted_on_joining_the_line_leaves_it() -> None:
-    """Ctrl-C comes between joining the line and the wait."""
+@pytest.mark.parametrize("has_joined", [True, False])
+def test_one_who_is_interrupted_on_joining_the_line_leaves_it(has_joined: bool) -> None:
+    """Ctrl-C comes between joining the line and the wait, or just before."""
     gate = gate_with()
     gate.hear(CaseInsensitiveDict(), WALL, hint=Hint(7.0, "retry-after"))
-    gate._waiters = InterruptedLine()
+    gate._waiters = InterruptedLine(has_joined)
     with pytest.raises(KeyboardInterrupt):
         gate.enter(None, 120.0)
     assert not gate._waiters
 
 
 class InterruptedLine(deque[Any]):
-    """Ctrl-C comes when somebody has joined it."""
+    """Ctrl-C comes when somebody joins it."""
+
+    def __init__(self, has_joined: bool) -> None:
+        super().__init__()
+        self.has_joined = has_joined
 
     def append(self, item: Any) -> None:
-        """Join, and go no further."""
-        super().append(item)
+        """Join, or not, and go no further."""
+        if self.has_joined:
+            super().append(item)
         raise KeyboardInterrupt
 
 
@@ -452,6 +478,17 @@ class TestAdapters:
         adapter.strategy.limiter("https://api.example.com:443").try_acquire = lambda: waits.pop() if waits else None
         send(adapter)
         assert expected == sum(clock.sleeps)
+
+    def test_who_waits_for_the_service_tells_the_gate_before(self) -> None:
+        """A refusal closes the gate when it comes, once, and not again with a stale hint when its operation goes on."""
+        clock, told = FakeClock(), []
+        limited = ScriptedReply(429, dict(headers(0, 0.5), **{"Retry-After": "1"}))
+        adapter = with_the_line(503, 503, limited, 200, clock=clock, max_attempts=5)
+        failed = adapter.strategy.gates.failed
+        adapter.strategy.gates.failed = lambda *args, **facts: told.append(clock.wall()) or failed(*args, **facts)
+        attempts = retry_history(send(adapter)).attempts
+        assert 4.0 == pytest.approx(attempts[3].line_wait)
+        assert [attempt.started for attempt in attempts[:3]] == told
 
     def test_a_user_adds_a_dialect_in_one_line(self) -> None:
         """A dialect that a user adds counts for the gate and for the delay."""

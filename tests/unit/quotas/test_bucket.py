@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 from requests_smithy_retry import RetryAdapter, RetryQuota, StandardRetryStrategy, TokenBucket, TokenBucketSnapshot
 from requests_smithy_retry.checks import safe_repr
 from requests_smithy_retry.quotas.bucket import is_full
+from requests_smithy_retry.quotas.line import Failure, Go, Terms
+from requests_smithy_retry.quotas.scope_quota import PricedQuota
 from requests_smithy_retry.testing.clock import FakeClock
 
 
@@ -343,3 +345,12 @@ def test_128_threads_of_operations_leave_a_strategys_bucket_right():
         thread.join(60)
     assert strategy.bucket("a").available == 500
     assert {type(error).__name__ for error in refused} <= {"RetryError"}
+
+
+def test_what_an_answered_poll_gave_back_comes_back_once():
+    """The success that ends a poll gives back nothing of a retry that an answer before it gave back."""
+    quota = PricedQuota(TokenBucket(100, initial=50))
+    go = quota.failed(quota.begin(), Terms(), Failure(14))
+    assert isinstance(go, Go)
+    quota.succeeded(quota.answered(go.standing), Terms())
+    assert 50 == quota.plain.available

@@ -276,6 +276,18 @@ def test_nobody_is_let_go_before_the_server_said():
     assert "another request succeeded" == scene.look(hinted).why
 
 
+def test_successes_while_all_are_held_back_let_two_go_at_most():
+    """Those who wait for the moment that the server named do not all go then, however much succeeded before."""
+    scene = Scene(age=100.0, firsts=1000)
+    hinted = [scene.join(earliest=103.0) for _ in range(5)]
+    for _ in range(5):
+        scene.succeed()
+    assert hinted == scene.line.waiters
+    scene.now = 103.0
+    scene.look(hinted[0])
+    assert 2 == scene.gone
+
+
 def test_nobody_asks_before_the_server_said():
     """The next one asks instead."""
     scene = Scene(age=100.0, firsts=1000)
@@ -297,11 +309,13 @@ def test_nobody_asks_before_the_server_said():
         (1.0, PLAIN, 3.0),
         (2.0, PLAIN, 4.5),
         (20.0, Terms(deadline=130.0), 27.0),
-        (50.0, Terms(deadline=130.0), 50.0),
+        (50.0, Terms(deadline=130.0), 29.0),  # not 50, when it would be too late
+        (80.0, Terms(deadline=130.0), 80.0),  # less than half of that has passed then
+        (50.0, PLAIN, 50.0),
     ],
 )
 def test_the_first_gap(usual, terms, gap):
-    """Three usual gaps, within nine tenths of the time that is left, and at least one."""
+    """Three usual gaps, within nine tenths of the time that is left, and at least one; or just before the deadline."""
     scene = Scene(age=100.0, firsts=round(100 / usual) - 1)
     waiter = scene.join(terms)
     scene.line.sent(100.0)
