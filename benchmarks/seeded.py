@@ -73,7 +73,7 @@ RUNS: dict[str, tuple[tuple[str, ...], ...]] = {
     "tests": (PYTEST,),
 }
 """By check, in the order in which they are tried: what it runs."""
-TOLD = re.compile(r"violates: (.*)|BROKEN by (.*)|^FAILED (tests/.*)|^(Timeout \(.*)", re.MULTILINE)
+TOLD = re.compile(r"violates: (.*)|BROKEN by (.*)|^FAILED (tests/.*)|(Timeout \([0-9].*)", re.MULTILINE)
 """What a check says of the violation that it found."""
 
 
@@ -204,7 +204,7 @@ def write(outcomes: list[Found], bugs: list[dict[str, str]], file: Path) -> None
     if file.exists():
         rows = {row["name"]: row for row in json.loads(file.read_text(encoding="utf-8"))["result"]}
     rows |= {found.name: found._asdict() for found in outcomes}
-    result = [rows[bug["name"]] for bug in bugs if bug["name"] in rows]
+    result = [rows.get(bug["name"]) or Found(bug["name"], bug["kind"], (), "", (), 0.0)._asdict() for bug in bugs]
     document = {"command": "python -m benchmarks.seeded", "date": time.strftime("%Y-%m-%d"), "result": result}
     file.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
 

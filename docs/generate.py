@@ -84,6 +84,7 @@ BLOCKS: dict[tuple[str, str], Callable[[], str]] = {
             ("measured_tables", "explanation/do-no-harm.md", "harm-counts"),
             ("measured_tables", "explanation/do-no-harm.md", "harm-worse"),
             ("measured_tables", "explanation/do-no-harm.md", "harm-loopback"),
+            ("measured_tables", "explanation/explored.md", "seeded"),
             ("measured_tables", "howto/riding-out-an-outage.md", "short-outages"),
             ("measured_tables", "howto/riding-out-an-outage.md", "weak-corners"),
             ("measured_tables", "explanation/do-no-harm.md", "collapse"),

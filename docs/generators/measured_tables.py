@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import textwrap
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -150,6 +152,29 @@ def harm_loopback() -> str:
     return table(("success in it, and seconds until all is well", "loopback", "simulated", "clients on time"), rows)
 
 
+def seeded() -> str:
+    """Say how many of the seeded bugs are found, and tabulate which check found each, and what it said."""
+    found = result("seeded")
+    if found is None:
+        return MISSING
+    counts = Counter(row["by"][0] for row in found if row["by"])
+    by_check = ", ".join(f"{counts[check]} by `{check}`" for check in CHECKS if counts[check])
+    nobody = {True: "**nobody**", False: "not tried yet"}
+    rows = [
+        (row["name"], row["by"][0] if row["by"] else nobody[bool(row["tried"])], _said(row["how"])) for row in found
+    ]
+    summary = f"{sum(counts.values())} of {len(found)} are found: {by_check}."
+    return f"{summary}\n\n{table(('bug', 'found by', 'which says'), rows)}"
+
+
+def _said(how: str) -> str:
+    """Return the first words of what a check said; of a test, its name."""
+    name = how.rpartition("::")[2] if how.startswith("tests/") else textwrap.shorten(how.partition(" (inter")[0], 90)
+    return f"`{name}`" if name else ""
+
+
+CHECKS = ("explore", "schedules", "bound", "tests")
+"""The checks that look for seeded bugs, in the order in which they are tried."""
 COLOURS = ("better", "same", "worse")
 """The verdicts on a cell of the map of harm."""
 LATENCIES = ("take", "give back")
@@ -163,6 +188,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "harm-worse": harm_worse,
     "harm-loopback": harm_loopback,
     "policies": policies,
+    "seeded": seeded,
     "short-outages": _waiting("short"),
     "weak-corners": _waiting("weak"),
 }
