@@ -302,8 +302,7 @@ class Gates:
         if gate is None:
             if scope in self._silent:
                 return None
-            # All names at once: nearly every scope is silent.
-            if self._probe("\n".join(headers)) is None or not speaks(headers, self.dialects):
+            if not self._is_told(headers):
                 if once:
                     if len(self._silent) >= MOST_GATES:
                         self._silent.clear()
@@ -328,10 +327,14 @@ class Gates:
         gate = self._gates.get(scope)
         wall = self.clock.wall()
         hint = self._hint(headers, wall, floor, longest) if throttled else None
-        if gate is None and (hint is not None or speaks(headers, self.dialects)):
+        if gate is None and (hint is not None or self._is_told(headers)):
             gate = self._made(scope)
         if gate is not None:
             gate.hear(headers, wall, hint=hint, refused=throttled)
+
+    def _is_told(self, headers: Mapping[str, str]) -> bool:
+        """Return True if headers announce a limit. All names at once come first, as nearly every scope is silent."""
+        return self._probe("\n".join(headers)) is not None and bool(speaks(headers, self.dialects))
 
     def _hint(self, headers: Mapping[str, str], wall: float, floor: float | None, longest: float) -> Hint | None:
         """Return the wait that a refusal asks of everybody."""
