@@ -103,7 +103,8 @@ def commands() -> str:
         options = [param for param in command.params if isinstance(param, click.Option)]
         rows = [(f"`{', '.join(param.opts)}`", cell(param.help or "")) for param in options]
         usage = f"`requests-smithy-retry {name} [OPTIONS] {shown}".rstrip() + "`"
-        parts.append(f"### {name}\n\n{usage}\n\n{text}\n\n{table(('option', 'what it does'), rows)}")
+        listed = f"\n\n{table(('option', 'what it does'), rows)}" if rows else ""
+        parts.append(f"### {name}\n\n{usage}\n\n{text}{listed}")
     return "\n\n".join(parts)
 
 
