@@ -24,7 +24,7 @@ from ..errors import RetryConfigError, StopReason
 from ..observing.history import AttemptRecord, RetryHistory, retry_history
 from ..testing.scripted import ScriptedReply, scripted
 from ..wire import this_thread
-from .config_command import option_of
+from .config_command import config_of
 
 URL = "https://example.invalid/"
 
@@ -173,7 +173,7 @@ def explain(
         outcome = (
             ScriptedReply(status or 0, dict(headers), content) if error is None else failing(error, unwritten=unwritten)
         )
-        answer = explain_outcome(outcome, request, RetryConfig.from_environment(**dict(map(option_of, options))))
+        answer = explain_outcome(outcome, request, config_of(options))
     except (LookupError, RetryConfigError) as refusal:
         raise click.UsageError(str(refusal)) from None
     if as_json:

@@ -487,9 +487,21 @@ def check_names(options: dict[str, Any]) -> dict[str, Any]:
     return options
 
 
+NAMES_ELSEWHERE = {
+    **dict.fromkeys(("deadline", "max_time", "total_timeout"), "operation_timeout"),
+    **dict.fromkeys(("max_retries", "retries", "total"), "max_attempts"),
+    "backoff_factor": "initial_backoff",
+    "status_forcelist": "retry_status_codes",
+}
+"""The options by the names that other libraries give them."""
+
+
 def unknown_option(name: str) -> str:
     """Return the sentence for an unknown option, with the nearest name."""
-    return f"there is no option {name!r}: {suggestion(name, OPTIONS, repr)}"
+    meant = NAMES_ELSEWHERE.get(name)
+    return f"there is no option {name!r}: " + (
+        suggestion(name, OPTIONS, repr) if meant is None else f"did you mean {meant!r}?"
+    )
 
 
 def contradictions(config: RetryConfig) -> Iterator[tuple[str, str, str]]:
@@ -505,7 +517,10 @@ def contradictions(config: RetryConfig) -> Iterator[tuple[str, str, str]]:
                 yield name, other, why
 
 
-IN_THE_PROGRAM = frozenset({"code", "max_retries"})
+COMMAND_LINE = "the command line"
+"""The source of the values that our own command is given."""
+
+IN_THE_PROGRAM = frozenset({"code", COMMAND_LINE, "max_retries"})
 """The sources of the values that the program itself gives."""
 
 
