@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import logging
+import os
 import sys
 from collections.abc import Iterator
 from importlib.metadata import entry_points
@@ -223,7 +224,7 @@ def test_the_log_is_shown_where_the_program_shows_none(logger: logging.Logger, m
     line, end = shown_by(logger).splitlines()
     assert "succeeded at attempt 2, after " in end
     assert line.endswith("attempt 1 ended with 503")
-    assert " INFO requests_smithy_retry: retry 1 of GET https://api.example.com:443/things in " in line
+    assert f" {os.getpid()} INFO requests_smithy_retry: retry 1 of GET https://api.example.com:443/things in " in line
     monkeypatch.setattr(logging.getLogger(), "handlers", [logging.StreamHandler(io.StringIO())])
     assert "" == shown_by(logger)
 
