@@ -135,7 +135,8 @@ def run_tox(python, arguments):
             sys.stdout.flush()
             if CLOSING_LINE.search(line):
                 closing.append(line)
-    sys.stdout.write("\nEach test run's closing line:\n" + "".join(closing))
+    if closing:
+        sys.stdout.write("\nEach test run's closing line:\n" + "".join(closing))
     return tox.returncode
 
 

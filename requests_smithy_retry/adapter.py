@@ -16,6 +16,7 @@ from .config.max_retries import (
     UNSET,
     ChangedOr,
     ShownRetry,
+    check_patience,
     translate,
     with_changes,
     with_translated,
@@ -141,6 +142,8 @@ class RetryAdapter(SendLoop):
         base = with_translated(base, translated).replace(**options)
         # A given strategy has its own policy; the environment only sets the adapter's own options.
         self.retry_config: RetryConfig = resolve(base, names=OPTIONS if strategy is None else ADAPTER_OPTIONS)
+        if translated:
+            check_patience(self.retry_config, max_retries)
         self._use(strategy_for(self.retry_config, self.clock) if strategy is None else strategy)
         if translated:
             self._show(ShownRetry.of(max_retries, translated) or self._options_as_shown())

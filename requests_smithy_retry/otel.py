@@ -19,7 +19,7 @@ except ImportError as _error:
     _missing = "OpenTelemetryListener needs opentelemetry-api: pip install 'requests-smithy-retry[otel]'"
     raise ImportError(_missing, name=_error.name) from _error
 
-from .observing.events import AfterAttempt, BeforeAttempt, GaveUp, RetryListener, RetryScheduled, Throttled
+from .observing.events import AfterAttempt, BeforeAttempt, GaveUp, RetryListener, RetryScheduled, Succeeded, Throttled
 from .observing.metric_labels import KNOWN_METHODS, MAX_VALUES, Labels, QuotaLevels
 from .observing.observed_operation import ObservedOperation
 from .urls import DEFAULT_PORTS
@@ -65,6 +65,9 @@ class OpenTelemetryListener(RetryListener):
         self._line_wait = meter.create_histogram(f"{NAME}.line.wait", "s", "Wait for a service to be back, in vain too")
         self._throttled = meter.create_counter(f"{NAME}.throttled", "{attempt}", "Attempts that a server throttled")
         self._give_ups = meter.create_counter(f"{NAME}.give_ups", "{operation}", "Operations given up, by reason")
+        self._recovered = meter.create_counter(
+            f"{NAME}.recovered", "{operation}", "Operations that succeeded after a retry"
+        )
         meter.create_observable_gauge(f"{NAME}.quota", [self._read_levels], "{token}", "Tokens in the retry quota")
         said = "Operations that wait for a service now"
         meter.create_observable_gauge(f"{NAME}.waiting", [self._read_waiting], "{operation}", said)
@@ -135,6 +138,10 @@ class OpenTelemetryListener(RetryListener):
         if event.history.line_wait:
             self._line_wait.record(event.history.line_wait, labels)
         trace.get_current_span().add_event("gave up", {"reason": reason, "sentence": event.history.sentence})
+
+    def succeeded(self, event: Succeeded, /) -> None:
+        if not self.is_muted:
+            self._recovered.add(1, self._common(event.operation))
 
     def _common(self, operation: ObservedOperation) -> dict[str, str]:
         return {"http.request.method": self._labels.method(operation), "scope": self._labels.scope(operation)}

@@ -17,7 +17,7 @@ except ImportError as _error:
     _missing = "PrometheusListener needs prometheus-client: pip install 'requests-smithy-retry[prometheus]'"
     raise ImportError(_missing, name=_error.name) from _error
 
-from .observing.events import AfterAttempt, GaveUp, RetryListener, RetryScheduled, Throttled
+from .observing.events import AfterAttempt, GaveUp, RetryListener, RetryScheduled, Succeeded, Throttled
 from .observing.metric_labels import MAX_VALUES, Labels, QuotaLevels
 
 PREFIX = "requests_smithy_retry"
@@ -27,7 +27,7 @@ COMMON = ("method", "scope")
 
 
 class PrometheusListener(RetryListener):
-    """Counts attempts, retries, waits, throttling and giving up, and shows the retry quota and the waiting operations.
+    """Counts attempts, retries, waits, throttling, rescues and giving up; shows the quota and the waiting operations.
 
     Each label has few values, whatever servers answer: known methods, statuses of three digits, and the first
     ``max_scopes`` scopes and exception types. The rest is ``_OTHER``.
@@ -52,6 +52,9 @@ class PrometheusListener(RetryListener):
         self._give_ups = Counter(
             f"{PREFIX}_give_ups", "Operations given up, by reason", (*COMMON, "reason"), registry=registry
         )
+        self._recovered = Counter(
+            f"{PREFIX}_recovered", "Operations that succeeded after a retry", COMMON, registry=registry
+        )
         registry.register(_Gauges(self._levels))
 
     def after_attempt(self, event: AfterAttempt, /) -> None:
@@ -75,6 +78,9 @@ class PrometheusListener(RetryListener):
         self._give_ups.labels(method, scope, event.history.stop_reason.name.lower()).inc()
         if event.history.line_wait:
             self._line_wait.labels(method, scope).observe(event.history.line_wait)
+
+    def succeeded(self, event: Succeeded, /) -> None:
+        self._recovered.labels(self._labels.method(event.operation), self._labels.scope(event.operation)).inc()
 
 
 class _Gauges(Collector):

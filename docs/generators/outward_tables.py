@@ -23,15 +23,16 @@ class _Records(logging.Handler):
 
 
 def log_records() -> str:
-    """List the log records of an operation that waits for its service and gives up, on a clock that does not run."""
+    """List the log records of an operation that waits for its service and gives up, and of one that is saved."""
     handler, logger = _Records(), logging.getLogger("requests_smithy_retry")
     level = logger.level
     logger.setLevel(logging.DEBUG)
     logger.addHandler(handler)
     try:
-        session = requests.Session()
-        session.mount("https://", scripted(*[503] * 9))
-        session.get("https://api.example.com/things?secret=1")
+        for statuses in ([503] * 9, [503, 200]):
+            session = requests.Session()
+            session.mount("https://", scripted(*statuses))
+            session.get("https://api.example.com/things?secret=1")
     finally:
         logger.removeHandler(handler)
         logger.setLevel(level)
@@ -102,7 +103,8 @@ def commands() -> str:
         options = [param for param in command.params if isinstance(param, click.Option)]
         rows = [(f"`{', '.join(param.opts)}`", cell(param.help or "")) for param in options]
         usage = f"`requests-smithy-retry {name} [OPTIONS] {shown}".rstrip() + "`"
-        parts.append(f"### {name}\n\n{usage}\n\n{text}\n\n{table(('option', 'what it does'), rows)}")
+        listed = f"\n\n{table(('option', 'what it does'), rows)}" if rows else ""
+        parts.append(f"### {name}\n\n{usage}\n\n{text}{listed}")
     return "\n\n".join(parts)
 
 

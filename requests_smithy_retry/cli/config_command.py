@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Iterable
 
 import click
 
 from ..config.report import WorstCase, as_table, is_set, waits_for_service
-from ..config.retry_config import RetryConfig
-from ..config.sources import VARIABLES
+from ..config.retry_config import COMMAND_LINE, OPTIONS, RetryConfig, unknown_option
+from ..config.sources import VARIABLES, resolve
 from ..config.text_values import parse_text
 from ..errors import RetryConfigError
 from ..quotas.line import Terms
@@ -18,12 +19,12 @@ LINES = {
     "attempts": "most attempts",
     "backoff": "longest backoff in all, without a server's hints",
     "sleep": "longest sleep in all, with a server's hints",
-    "wall_time": "longest wall time",
+    "wall_time": "longest time from the call to its end",
 }
 """The labels of the worst case."""
 
 LINE = "longest wait for a service that is down"
-IN_VAIN = "most retries in vain, per scope of a process"
+IN_VAIN = "most failed retries of all operations on a service"
 
 
 @click.command()
@@ -39,7 +40,7 @@ def config(show_all: bool, as_json: bool, aws_config: str | None, options: tuple
     if aws_config is not None:
         options = (*options, f"aws_config={aws_config}")
     try:
-        resolved = RetryConfig.from_environment(**dict(map(option_of, options)))
+        resolved = config_of(options)
     except RetryConfigError as refusal:
         raise click.UsageError(str(refusal)) from None
     click.echo(as_json_text(resolved) if as_json else as_text(resolved, show_all=show_all))
@@ -78,23 +79,44 @@ def longest_line_wait(resolved: RetryConfig) -> float:
 def _line_text(resolved: RetryConfig) -> str:
     seconds = longest_line_wait(resolved)
     if resolved.operation_timeout is not None or not seconds:
-        return f"{seconds:g} s"
-    return f"{seconds:g} s; none once it has been down for {resolved.patience:g} s"
+        return _seconds(seconds)
+    return f"{_seconds(seconds)}; none once it has been down for {resolved.patience:g} s"
 
 
 def _in_vain_text(worst: WorstCase) -> str:
     if worst.in_vain is None:
         return "no bound; a quota sets one"
     at_first, per_success, per_second = worst.in_vain
-    passing = f" + {per_second:g} a second" if per_second else ""
-    return f"{at_first:g} + {per_success:g} for each success{passing}"
+    words = [_rounded(at_first), f"{_rounded(per_success)} more for each success" if per_success else ""]
+    if per_second >= 1:
+        words.append(f"{_rounded(per_second)} more a second")
+    elif per_second:
+        words.append(f"1 more every {_seconds(1 / per_second)}")
+    return ", and ".join(filter(None, words))
 
 
 def _amount(worst: WorstCase, name: str) -> str:
     value = getattr(worst, name)
     if value is None:
         return f"no bound; {'patience=0' if name == 'attempts' else 'operation_timeout'} sets one"
-    return str(value) if name == "attempts" else f"{value:g} s"
+    return str(value) if name == "attempts" else _seconds(value)
+
+
+def _seconds(seconds: float) -> str:
+    return f"{_rounded(seconds)} s"
+
+
+def _rounded(number: float) -> str:
+    return f"{round(number, 2):g}"
+
+
+def config_of(options: Iterable[str]) -> RetryConfig:
+    """Return the config of an adapter made here with these options, each as ``OPTION=VALUE``.
+
+    :raises RetryConfigError: for a bad value, wherever it came from.
+    """
+    given = dict(map(option_of, options))
+    return resolve(RetryConfig().replace_from(dict.fromkeys(given, COMMAND_LINE), **given))
 
 
 def option_of(text: str) -> tuple[str, object]:
@@ -102,6 +124,10 @@ def option_of(text: str) -> tuple[str, object]:
     name, equals, value = text.partition("=")
     name = name.strip().lower()
     variable = f"SMITHY_RETRY_{name.upper()}"
-    if equals == "" or (variable not in VARIABLES and name != "trust_env"):
+    if equals == "":
         raise click.BadParameter(f"{text!r}: OPTION=VALUE is allowed, with one of {', '.join(VARIABLES.values())}")
-    return name, parse_text(name, value, "the command line")
+    if name not in OPTIONS:
+        raise click.BadParameter(unknown_option(name))
+    if variable not in VARIABLES and name != "trust_env":
+        raise click.BadParameter(f"the option {name!r} can only be set in code")
+    return name, parse_text(name, value, COMMAND_LINE)

@@ -24,7 +24,7 @@ from ..errors import RetryConfigError, StopReason
 from ..observing.history import AttemptRecord, RetryHistory, retry_history
 from ..testing.scripted import ScriptedReply, scripted
 from ..wire import this_thread
-from .config_command import option_of
+from .config_command import config_of
 
 URL = "https://example.invalid/"
 
@@ -173,13 +173,22 @@ def explain(
         outcome = (
             ScriptedReply(status or 0, dict(headers), content) if error is None else failing(error, unwritten=unwritten)
         )
-        answer = explain_outcome(outcome, request, RetryConfig.from_environment(**dict(map(option_of, options))))
+        config = config_of(options)
+        answer = explain_outcome(outcome, request, config)
+        saved = error is not None and not answer["is_retried"] and _is_retried_unwritten(error, request, config)
     except (LookupError, RetryConfigError) as refusal:
         raise click.UsageError(str(refusal)) from None
     if as_json:
         click.echo(json.dumps(answer, indent=2))
     else:
         show(answer, Console())
+        if saved:
+            click.echo("if no byte of the request was written, as with a refused connection: sent again (--unwritten)")
+
+
+def _is_retried_unwritten(error: str, request: PreparedRequest, config: RetryConfig) -> bool:
+    answer = explain_outcome(failing(error, unwritten=True), request, config)
+    return bool(answer["is_retried"])
 
 
 def show(answer: dict[str, Any], console: Console) -> None:

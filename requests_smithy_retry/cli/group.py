@@ -28,6 +28,9 @@ UNWRITABLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 
 EPILOG = f"To run an unchanged program with retries: {PROGRAM} run app.py"
 
+RUN = click.Command("run", help="Run an unchanged program with retries.", params=[click.Argument(["program"])])
+"""The line of the help on ``run``, which needs no extra, so that ``main`` carries it out itself."""
+
 
 class LazyGroup(click.Group):
     """A group that imports a command on use."""
@@ -37,9 +40,11 @@ class LazyGroup(click.Group):
         self.places = places
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        return sorted(self.places)
+        return sorted([*self.places, "run"])
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name == "run":
+            return RUN
         if cmd_name not in self.places:
             return None
         module, _, name = self.places[cmd_name].partition(":")

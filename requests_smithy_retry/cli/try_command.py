@@ -16,7 +16,7 @@ from ..mounting import mount
 from ..observing.events import AfterAttempt, RetryListener, RetryScheduled
 from ..observing.history import RetryHistory, retry_history, verdict_text, wait_text
 from ..observing.log import QUIET_ENDINGS
-from .config_command import option_of
+from .config_command import config_of
 from .explain_command import header_of
 
 
@@ -69,9 +69,11 @@ def try_url(
 
     Each OPTION=VALUE stands for an option given in code, for instance max_attempts=5. Redirects are not followed. The
     exit status is 0 on success, 1 after giving up, 3 if a retry would not help, 2 for bad usage.
+
+    The client is alone. In a service under load, waiting requests also hear from the others that the server is back.
     """
     try:
-        config = RetryConfig.from_environment(**dict(map(option_of, options))).replace(listeners=(Teller(),))
+        config = config_of(options).replace(listeners=(Teller(),))
     except RetryConfigError as refusal:
         raise click.UsageError(str(refusal)) from None
     with requests.Session() as session:
@@ -82,7 +84,7 @@ def try_url(
             outcome = error
     history = retry_history(outcome)
     if history is None:
-        click.echo(_ending(outcome))
+        click.echo(_ending(outcome, config))
     else:
         click.echo(f"\n{history.plot()}" if plot else history.sentence)
     context.exit(exit_of(history, outcome))
@@ -97,7 +99,8 @@ def exit_of(history: RetryHistory | None, outcome: Any) -> Exit:
     return Exit.NOT_RETRYABLE if history.stop_reason in QUIET_ENDINGS else Exit.GAVE_UP
 
 
-def _ending(outcome: Any) -> str:
+def _ending(outcome: Any, config: RetryConfig) -> str:
     if isinstance(outcome, requests.Response):
         return f"ended with {outcome.status_code}; retries are switched off"
-    return f"ended with {type(outcome).__name__}; nothing was sent, or retries are switched off"
+    name = type(outcome).__name__
+    return f"nothing was sent: {name}: {outcome}" if config.enabled else f"ended with {name}; retries are switched off"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from urllib3.util.retry import Retry
 
 from ..errors import RetryConfigError
+from .retry_config import HAS_NO_LINE
 from .urllib3_retry import SOURCE, UNLIMITED, changed_options, translate_retry
 
 if TYPE_CHECKING:
@@ -87,6 +88,13 @@ def with_translated(config: RetryConfig, translated: dict[str, Any]) -> RetryCon
     if not translated:
         return config
     return config.without(SOURCE).replace_from(dict.fromkeys(translated, SOURCE), **translated)
+
+
+def check_patience(config: RetryConfig, max_retries: Any) -> None:
+    """Raise ``RetryConfigError`` for a ``patience`` given beside a ``Retry``, whose bound is a quota of tokens."""
+    if config.source("patience") == "code" and HAS_NO_LINE.applies(config.patience, config.effective_quota):
+        allowed = f"only one of patience and {SOURCE}={max_retries!r} is allowed, unless quota='payoff' is given, too"
+        raise RetryConfigError("patience", config.patience, "code", f"{allowed}: {HAS_NO_LINE.why}")
 
 
 def with_changes(config: RetryConfig, before: dict[str, Any], after: dict[str, Any]) -> RetryConfig:

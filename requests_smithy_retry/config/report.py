@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..pacing.server_hints import AMZ_MAX_EXTRA
 from ..quotas.bucket import RetryQuota
 from ..quotas.payoff import PayoffTokenBucket
+from ..quotas.url import QuotaUrl
 from .in_vain import InVain, in_vain
 from .retry_config import OPTIONS
 from .urllib3_rules import heeds_hints
@@ -41,7 +42,7 @@ class Setting:
         value = self.value
         if isinstance(value, frozenset):
             return ", ".join(str(item) for item in sorted(value)) or "(none)"
-        return value if isinstance(value, str) else repr(value)
+        return str(value) if isinstance(value, str | QuotaUrl) else repr(value)
 
     @property
     def plain(self) -> Any:

@@ -117,7 +117,11 @@ class RetryConfig:
     )
     throttling_backoff: float | None = option(None, number(none=True), "backoff base after throttling, s", by_spec=True)
     max_backoff: float = option(20.0, number(), "no computed backoff is longer, s")
-    jitter: str | Jitter = option("full", types.one_of(*(kind.value for kind in Jitter)), "how delays are spread")
+    jitter: str | Jitter = option(
+        "full",
+        types.one_of(*(kind.value for kind in Jitter)),
+        "how delays are spread: from 0 to the computed one, over its upper half, not at all, or by the delay before",
+    )
     quota: float | str | RetryQuota | None = option(
         "payoff",
         types.quota,
@@ -325,13 +329,18 @@ class RetryConfig:
         Published numbers, options that only a bucket of numbers has, and a urllib3 ``Retry``, whose bound on attempts
         is one, ask for it.
         """
-        asks_for_numbers = any(
-            name in ("retry_spec", "refill_rate", "on_empty", "success_reward")
-            or is_aws(source)
-            or (source == "max_retries" and name != "max_attempts")
-            for name, source in self._sources.items()
-        )
-        return PUBLISHED_CAPACITY if asks_for_numbers and not self.is_given("quota") else self.quota
+        return self.quota if self._asks_for_numbers() is None else PUBLISHED_CAPACITY
+
+    def _asks_for_numbers(self) -> str | None:
+        """Return the source of the published bucket; None: no other option asks for it, or ``quota`` was set."""
+        if self.is_given("quota"):
+            return None
+        for name, source in self._sources.items():
+            if is_aws(source) or (source == "max_retries" and name != "max_attempts"):
+                return source
+            if name in ("retry_spec", "refill_rate", "on_empty", "success_reward"):
+                return f"from retry_spec {self.retry_spec}" if name == "retry_spec" else f"default with {name}"
+        return None
 
     def replace(self, **options: Any) -> RetryConfig:
         """Return a config with some options changed.
@@ -376,13 +385,16 @@ class RetryConfig:
         """Return the source of an option's value.
 
         ``"code"``, ``"environment variable SMITHY_RETRY_MAX_ATTEMPTS"``, ``"environment variable AWS_MAX_ATTEMPTS"``,
-        ``"profile 'x' in ~/.aws/config"``, ``"max_retries"``, ``"from retry_spec 2.1"`` or ``"default"``.
+        ``"profile 'x' in ~/.aws/config"``, ``"max_retries"``, ``"the command line"``, ``"from retry_spec 2.1"``,
+        ``"default"``, or ``"default with refill_rate"`` for a quota that another option asks for.
 
         :raises TypeError: for an unknown option.
         """
         check_names({name: None})
         if OPTIONS[name].by_spec and getattr(self, name) is None:
             return f"from retry_spec {self.retry_spec}"
+        if name == "quota":
+            return self._sources.get(name) or self._asks_for_numbers() or "default"
         return self._sources.get(name, "default")
 
     def is_given(self, name: str) -> bool:
@@ -395,11 +407,15 @@ class RetryConfig:
 
         return settings_of(self)
 
-    def explain(self) -> str:
-        """Return the policy in force as a table: option, value, source."""
-        from .report import as_table
+    def explain(self, *, all: bool = False) -> str:  # noqa: A002
+        """Return the options that were set as a table: option, value, source.
 
-        return as_table(self.settings())
+        :param all: every option, the defaults too.
+        """
+        from .report import as_table, is_set
+
+        settings = [item for item in self.settings() if all or is_set(item)]
+        return as_table(settings) if settings else "every option has its default (all=True shows them)"
 
     def worst_case(self) -> WorstCase:
         """Return the most attempts, the longest sleep and the longest wall time of one operation, in closed form.
@@ -487,9 +503,21 @@ def check_names(options: dict[str, Any]) -> dict[str, Any]:
     return options
 
 
+NAMES_ELSEWHERE = {
+    **dict.fromkeys(("deadline", "max_time", "total_timeout"), "operation_timeout"),
+    **dict.fromkeys(("max_retries", "retries", "total"), "max_attempts"),
+    "backoff_factor": "initial_backoff",
+    "status_forcelist": "retry_status_codes",
+}
+"""The options by the names that other libraries give them."""
+
+
 def unknown_option(name: str) -> str:
     """Return the sentence for an unknown option, with the nearest name."""
-    return f"there is no option {name!r}: {suggestion(name, OPTIONS, repr)}"
+    meant = NAMES_ELSEWHERE.get(name)
+    return f"there is no option {name!r}: " + (
+        suggestion(name, OPTIONS, repr) if meant is None else f"did you mean {meant!r}?"
+    )
 
 
 def contradictions(config: RetryConfig) -> Iterator[tuple[str, str, str]]:
@@ -505,7 +533,10 @@ def contradictions(config: RetryConfig) -> Iterator[tuple[str, str, str]]:
                 yield name, other, why
 
 
-IN_THE_PROGRAM = frozenset({"code", "max_retries"})
+COMMAND_LINE = "the command line"
+"""The source of the values that our own command is given."""
+
+IN_THE_PROGRAM = frozenset({"code", COMMAND_LINE, "max_retries"})
 """The sources of the values that the program itself gives."""
 
 

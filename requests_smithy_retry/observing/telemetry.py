@@ -99,6 +99,6 @@ def show_log() -> None:
         logger.setLevel(logging.INFO)
     if not any(WITHOUT_ANOTHER in item.filters for item in logger.handlers):
         handler = logging.StreamHandler(sys.stderr)
-        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+        handler.setFormatter(logging.Formatter("%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s"))
         handler.addFilter(WITHOUT_ANOTHER)
         logger.addHandler(handler)

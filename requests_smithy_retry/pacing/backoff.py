@@ -45,7 +45,7 @@ class Jitter(enum.Enum):
     NONE = "none"
     """The computed delay."""
     DECORRELATED = "decorrelated"
-    """A random delay between the scale value and that value plus three times the previous delay."""
+    """A random delay from the scale value to the scale value plus three times the previous delay, up to the maximum."""
 
 
 @runtime_checkable

@@ -193,6 +193,7 @@ def test_waits_for_a_service_are_told(telemetry: Telemetry) -> None:
     assert {(SCOPE,): 0} == telemetry.points("waiting")
     clock.advance(10)
     send(adapter)
+    assert {("GET", SCOPE): 1} == telemetry.points("recovered")
     assert {("GET", "patience", SCOPE): 1} == telemetry.points("give_ups")
     assert 2 < telemetry.points("line.wait")["GET", SCOPE] < 6
 

@@ -44,6 +44,14 @@ def test_metrics_count_what_happened(registry: CollectorRegistry) -> None:
     assert value(registry, "quota_tokens", scope=SCOPE) == 500 - 5 - 14 + 1
 
 
+def test_operations_that_a_retry_saved_are_counted(registry: CollectorRegistry) -> None:
+    """A success at the second attempt or later counts; a first-try success and a failure do not."""
+    adapter = scripted(200, 503, 200, 503, 404, listeners=[PrometheusListener(registry=registry)])
+    for _ in range(3):
+        send(adapter)
+    assert 1 == value(registry, "recovered_total", method="GET", scope=SCOPE)
+
+
 def test_the_gauge_is_read_when_it_is_scraped(registry: CollectorRegistry) -> None:
     """The gauge shows the tokens of a bucket as they are now, not as they were at the last event."""
     adapter = scripted(503, 200, listeners=[PrometheusListener(registry=registry)], max_attempts=2)
@@ -95,7 +103,15 @@ def test_it_can_be_scraped(registry: CollectorRegistry) -> None:
     """The text format has help and type of each metric, also before the first event."""
     PrometheusListener(registry=registry)
     text = generate_latest(registry).decode()
-    for name in ("attempts_total", "retries_total", "throttled_total", "give_ups_total", "quota_tokens", "waiting"):
+    for name in (
+        "attempts_total",
+        "retries_total",
+        "throttled_total",
+        "give_ups_total",
+        "recovered_total",
+        "quota_tokens",
+        "waiting",
+    ):
         assert f"# HELP requests_smithy_retry_{name}" in text
 
 

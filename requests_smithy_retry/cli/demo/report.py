@@ -103,11 +103,16 @@ def scene_rows(turnouts: Sequence[Turnout]) -> list[Row]:
     return [
         ("done, begun meanwhile", [f"{each.in_trouble_done}/{each.in_trouble}" for each in turnouts]),
         ("done, before and after", [f"{each.otherwise_done}/{each.otherwise}" for each in turnouts]),
+        ("done, in all", [f"{each.in_trouble_done + each.otherwise_done}/{_both(each)}" for each in turnouts]),
         ("last failure afterwards", [f"{each.well_after:.1f} s" for each in turnouts]),
         ("slowest operation", [f"{each.slowest:.1f} s" for each in turnouts]),
         ("requests per operation", [f"{each.requests_per_operation:.2f}" for each in turnouts]),
         ("most requests in a second", [str(each.peak) for each in turnouts]),
     ]
+
+
+def _both(turnout: Turnout) -> int:
+    return turnout.in_trouble + turnout.otherwise
 
 
 def _say(console: Console, sentence: str) -> None:

@@ -24,7 +24,9 @@ def test_it_is_one_of_the_commands():
 def test_only_what_was_set_is_shown_unless_all_is_asked_for():
     """Without --all, an option with its default has no row; with nothing set, a sentence stands for the table."""
     shown = run("timeout=3").output.splitlines()
-    assert [["option", "value", "source"], ["timeout", "3", "code"], []] == [line.split() for line in shown[:3]]
+    assert [["option", "value", "source"], ["timeout", "3", "the", "command", "line"], []] == [
+        line.split() for line in shown[:3]
+    ]
     assert run().output.startswith("every option has its default (--all shows them)\n\nworst case of one operation\n")
     assert max(map(len, run().output.splitlines())) <= 110
 
@@ -35,12 +37,14 @@ def test_a_table_shows_every_source_and_the_worst_case():
     assert 0 == done.exit_code
     rows = [line.split() for line in done.output.splitlines() if line]
     assert ["max_attempts", "5", "environment", "variable", "SMITHY_RETRY_MAX_ATTEMPTS"] in rows
-    assert ["timeout", "3", "code"] in rows
+    assert ["timeout", "3", "the", "command", "line"] in rows
     assert ["quota", "payoff", "default"] in rows
     assert ["patience", "5.0", "default"] in rows
     assert ["most", "attempts", "no", "bound;", "patience=0", "sets", "one"] in rows
     assert "no bound; operation_timeout sets one" in done.output
-    assert "longest wait for a service that is down           10 s; none once it has been down for 5 s" in done.output
+    lines = [line.split("  ") for line in done.output.splitlines() if line]
+    told = {parts[0]: parts[-1].strip() for parts in lines}
+    assert "10 s; none once it has been down for 5 s" == told["longest wait for a service that is down"]
 
 
 @pytest.mark.parametrize(
@@ -61,10 +65,18 @@ def test_it_says_how_long_a_service_is_waited_for(arguments, attempts, line):
     assert (attempts, line) == (told["most attempts"], told["longest wait for a service that is down"])
 
 
+def test_a_url_of_a_quota_is_shown_without_its_secrets():
+    """Scheme, host and path, as the user wrote them."""
+    assert ["quota_url", "shm://app", "the", "command", "line"] == run("quota_url=shm://app").output.splitlines()[
+        1
+    ].split()
+    assert "hunter2" not in run("quota_url=redis://:hunter2@cache/0").output
+
+
 def test_json_has_the_same():
     """Values as JSON holds them; null for no bound."""
     shown = json.loads(run("--json", "operation_timeout=30").output)
-    assert {"value": 30, "source": "code"} == shown["options"]["operation_timeout"]
+    assert {"value": 30, "source": "the command line"} == shown["options"]["operation_timeout"]
     statuses = [408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529]
     assert statuses == shown["options"]["retry_status_codes"]["value"]
     in_vain = {"at_first": 2.0, "per_success": 4.0, "per_second": 2.0}
@@ -80,8 +92,10 @@ def test_json_has_the_same():
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        ([], "2 + 4 for each success + 2 a second"),
-        (["retry_spec=2.1"], "100 + 0.2 for each success"),
+        ([], "2, and 4 more for each success, and 2 more a second"),
+        (["retry_spec=2.1"], "100, and 0.2 more for each success"),
+        (["patience=0"], "2, and 4 more for each success, and 1 more every 150 s"),
+        (["max_attempts=1"], "0"),
         (["quota=none"], "no bound; a quota sets one"),
     ],
 )
@@ -89,7 +103,7 @@ def test_it_says_how_many_retries_can_be_in_vain(arguments, expected):
     """The report has the bound of a scope: what it may lose at first, for each success, and by the clock."""
     lines = [line.split("  ") for line in run(*arguments).output.splitlines() if line]
     told = {parts[0]: parts[-1].strip() for parts in lines}
-    assert expected == told["most retries in vain, per scope of a process"]
+    assert expected == told["most failed retries of all operations on a service"]
 
 
 def test_aws_settings_on_request():
@@ -105,7 +119,10 @@ def test_aws_settings_on_request():
         (["max_attempts=many"], {}, "max_attempts='many' (from the command line): a whole number"),
         ([], {"SMITHY_RETRY_MODE": "x"}, "from environment variable SMITHY_RETRY_MODE"),
         (["max_attempts"], {}, "OPTION=VALUE is allowed"),
-        (["scope=x"], {}, "OPTION=VALUE is allowed"),
+        (["scope=x"], {}, "the option 'scope' can only be set in code"),
+        (["operation_timout=11"], {}, "did you mean 'operation_timeout'?"),
+        (["total_timeout=11"], {}, "did you mean 'operation_timeout'?"),
+        (["quota=500", "patience=7"], {}, "patience=7 (from the command line)"),
     ],
 )
 def test_a_bad_value_is_told_in_one_line(arguments, environ, message):

@@ -163,3 +163,20 @@ def test_exceptions_have_names_without_modules_too() -> None:
     """Requests' own come before urllib3's and Python's of the same name."""
     assert type(exception_named("ConnectionError")).__module__ == "requests.exceptions"
     assert type(exception_named("BrokenPipeError")) is BrokenPipeError
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--error", "ConnectionError", "--method", "POST"], True),
+        (["--error", "ConnectionError"], False),
+        (["--error", "InvalidURL", "--method", "POST"], False),
+        (["--status", "503", "--method", "POST"], False),
+    ],
+)
+def test_a_post_that_was_not_written_is_told_of(arguments: list[str], expected: bool) -> None:
+    """Where only the bytes that were written forbid the retry, a line says so and names ``--unwritten``."""
+    last = run(*arguments).output.splitlines()[-1]
+    assert expected == (
+        last == "if no byte of the request was written, as with a refused connection: sent again (--unwritten)"
+    )

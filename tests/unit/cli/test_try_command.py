@@ -12,7 +12,7 @@ pytest.importorskip("click")
 from click.testing import CliRunner
 
 from requests_smithy_retry.cli.try_command import try_url
-from requests_smithy_retry.testing import FaultServer, Reply, skipped_waits
+from requests_smithy_retry.testing import CloseAfterRequest, FaultServer, Reply, skipped_waits
 
 
 def run(*arguments: str) -> Any:
@@ -99,7 +99,21 @@ def test_it_sends_what_it_is_told(server: FaultServer) -> None:
 def test_a_url_that_is_none_cannot_be_retried() -> None:
     """A text that is not a URL fails before any attempt."""
     result = run("nonsense")
-    assert (result.exit_code, "MissingSchema" in result.output) == (3, True), result.output
+    assert 3 == result.exit_code
+    assert result.output.startswith("nothing was sent: MissingSchema: Invalid URL 'nonsense': No scheme supplied")
+
+
+def test_a_url_without_its_scheme_gets_the_message_of_requests() -> None:
+    """The message names what is wrong, and says nothing of switched-off retries."""
+    told = run("127.0.0.1:80").output
+    assert told.startswith("nothing was sent: InvalidSchema: No connection adapters were found for '127.0.0.1:80'")
+    assert "switched off" not in told
+
+
+def test_a_failure_without_retries_says_that_they_are_off(server: FaultServer) -> None:
+    """With enabled=false an exception is told by its name."""
+    server.script([CloseAfterRequest()])
+    assert "ended with ConnectionError; retries are switched off\n" == run(server.url, "enabled=false").output
 
 
 @pytest.mark.parametrize("arguments", [("--method", "BAD METHOD"), ("--header", "X-Mine: \u65e5")])

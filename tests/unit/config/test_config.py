@@ -2,13 +2,16 @@
 
 import copy
 import dataclasses
+import os
 import pickle
 
 import pytest
+from urllib3.util.retry import Retry
 
-from requests_smithy_retry import RetryConfig, RetryConfigError
+from requests_smithy_retry import RetryAdapter, RetryConfig, RetryConfigError
 from requests_smithy_retry.config.report import Setting
 from requests_smithy_retry.config.retry_config import OPTIONS, RetryOptions
+from requests_smithy_retry.config.sources import resolve
 
 
 def test_the_fields_and_the_keywords_agree():
@@ -121,9 +124,40 @@ def test_repr_shows_what_was_set_and_where():
     )
 
 
-def test_explain_is_a_table_of_everything():
-    """The table has one line per option: name, effective value, source."""
-    lines = RetryConfig(retry_spec="2.0", allowed_methods=()).explain().splitlines()
+def test_explain_shows_what_was_set():
+    """The table has one line per option that was set; without any there is a sentence."""
+    assert "every option has its default (all=True shows them)" == RetryConfig().explain()
+    assert ["option", "timeout"] == [line.split()[0] for line in RetryConfig(timeout=3).explain().splitlines()]
+
+
+NO_FILE = {"AWS_CONFIG_FILE": os.devnull}
+
+
+@pytest.mark.parametrize(
+    ("make", "expected"),
+    [
+        (lambda: RetryConfig(), "default"),
+        (lambda: RetryConfig(quota=500), "code"),
+        (lambda: RetryConfig(retry_spec="2.1"), "from retry_spec 2.1"),
+        (lambda: RetryConfig(success_reward=2), "default with success_reward"),
+        (lambda: RetryAdapter(max_retries=Retry(5)).retry_config, "max_retries"),
+        (lambda: RetryAdapter(max_retries=5).retry_config, "default"),
+        (
+            lambda: resolve(
+                RetryConfig(aws_config=True), {"AWS_RETRY_MODE": "adaptive", "AWS_CONFIG_FILE": os.devnull}
+            ),
+            "environment variable AWS_RETRY_MODE",
+        ),
+    ],
+)
+def test_the_quota_has_the_source_that_asks_for_it(make, expected):
+    """The published bucket comes from whatever option asks for it, and is no default."""
+    assert expected == make().source("quota")
+
+
+def test_explain_of_all_is_a_table_of_everything():
+    """With all=True the table has one line per option: name, effective value, source."""
+    lines = RetryConfig(retry_spec="2.0", allowed_methods=()).explain(all=True).splitlines()
     assert ["option", *OPTIONS] == [line.split()[0] for line in lines]
     rows = {line.split()[0]: line.split(None, 1)[1] for line in lines}
     assert ["1.0", "from retry_spec 2.0"] == [part.strip() for part in rows["initial_backoff"].split("  ") if part]

@@ -163,7 +163,8 @@ TEXTS = [(variable, text) for variable, name in VARIABLES.items() for text in ma
 def test_no_variable_stops_a_program_that_says_the_opposite(code, monkeypatch):
     """For each option in code and each variable, the option keeps its value, and a void variable does nothing."""
     asked_for = RetryAdapter(**code).retry_config
-    names = [name for name in OPTIONS if asked_for.source(name) in ("code", "max_retries")]
+    given = filter(asked_for.is_given, OPTIONS)
+    names = [name for name in given if asked_for.source(name) in ("code", "max_retries")]
     for variable, text in TEXTS:
         monkeypatch.setenv(variable, text)
         config = RetryAdapter(**code).retry_config
@@ -199,7 +200,8 @@ def test_a_variable_that_does_nothing_is_not_shown(code, variables, void):
     """The option set in code holds, the other one has its default in spite of its variable, and the rest holds."""
     environ = {f"SMITHY_RETRY_{name}": text for name, text in variables.items()}
     config = resolve(RetryConfig(**code), environ)
-    assert (RetryConfig.__dataclass_fields__[void].default, "default") == (getattr(config, void), config.source(void))
+    assert RetryConfig.__dataclass_fields__[void].default == getattr(config, void)
+    assert config.source(void) in ("default", "default with refill_rate")
     assert all(config.is_given(name.lower()) for name in variables if name.lower() != void)
 
 
@@ -207,7 +209,7 @@ def test_code_that_comes_later_voids_a_variable():
     """Options given beside a config that the environment has filled in beat it, too."""
     config = resolve(RetryConfig(), {"SMITHY_RETRY_QUOTA": "payoff"})
     later = config.replace(refill_rate=3)
-    assert (500, "default", 3) == (later.effective_quota, later.source("quota"), later.refill_rate)
+    assert (500, "default with refill_rate", 3) == (later.effective_quota, later.source("quota"), later.refill_rate)
 
 
 def test_two_variables_that_contradict_each_other_are_refused():
@@ -217,3 +219,20 @@ def test_two_variables_that_contradict_each_other_are_refused():
         resolve(RetryConfig(), environ)
     said = "patience=9 (from environment variable SMITHY_RETRY_PATIENCE): only one of patience and "
     assert said + "quota=100 (from environment variable SMITHY_RETRY_QUOTA)" in str(caught.value)
+
+
+def test_patience_beside_a_retry_is_refused():
+    """The bound of a urllib3 Retry is a quota of tokens, where nobody waits; a quota that waits may be given, too."""
+    retry = Retry(5, status_forcelist=[503])
+    message = r"^patience=10 \(from code\): only one of patience and max_retries=Retry.* only the quota 'payoff' waits"
+    with pytest.raises(RetryConfigError, match=message):
+        RetryAdapter(max_retries=retry, patience=10)
+    assert 10 == RetryAdapter(max_retries=retry, patience=10, quota="payoff").retry_config.patience
+    assert 10 == RetryAdapter(max_retries=3, patience=10).retry_config.patience
+
+
+def test_a_retry_that_is_assigned_later_voids_patience():
+    """Assigning ``max_retries`` raises nothing, because code that knows nothing of us does it."""
+    adapter = RetryAdapter(patience=10)
+    adapter.max_retries = Retry(5, status_forcelist=[503])
+    assert (10, 500) == (adapter.retry_config.patience, adapter.retry_config.effective_quota)

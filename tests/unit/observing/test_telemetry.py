@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import logging
+import os
 import sys
 from collections.abc import Iterator
 from importlib.metadata import entry_points
@@ -175,11 +176,12 @@ def test_an_instrumented_adapter_falls_silent_when_that_is_undone() -> None:
     providers = {"tracer_provider": spans.tracer_provider, "meter_provider": spans.meter_provider}
     before = scripted(200)
     instrumentor.instrument(**providers)
-    adapter = scripted(200, *[429] * 6)
+    adapter = scripted(200, *[429] * 6, 429, 200)
     send(adapter)
     instrumentor.uninstrument()
     told = len(spans.attributes), spans.counted
-    send(adapter)
+    for _ in range(3):
+        send(adapter)
     send(scripted(200))
     assert told == (len(spans.attributes), spans.counted)
     instrumentor.instrument(**providers)
@@ -219,9 +221,10 @@ def test_the_log_is_shown_where_the_program_shows_none(logger: logging.Logger, m
     monkeypatch.setattr(logging.getLogger(), "handlers", [])
     monkeypatch.setenv("SMITHY_RETRY_TELEMETRY", "log")
     testing.scripted(200)
-    (line,) = shown_by(logger).splitlines()
+    line, end = shown_by(logger).splitlines()
+    assert "succeeded at attempt 2, after " in end
     assert line.endswith("attempt 1 ended with 503")
-    assert " INFO requests_smithy_retry: retry 1 of GET https://api.example.com:443/things in " in line
+    assert f" {os.getpid()} INFO requests_smithy_retry: retry 1 of GET https://api.example.com:443/things in " in line
     monkeypatch.setattr(logging.getLogger(), "handlers", [logging.StreamHandler(io.StringIO())])
     assert "" == shown_by(logger)
 

@@ -115,6 +115,7 @@ def test_a_scene_shows_the_outcome_and_the_load():
     assert [
         ("done, begun meanwhile", ["1/72", "11/72", "72/72"]),
         ("done, before and after", ["95/96", "96/96", "96/96"]),
+        ("done, in all", ["96/168", "107/168", "168/168"]),
         ("last failure afterwards", ["0.0 s", "0.0 s", "0.0 s"]),
         ("slowest operation", ["0.1 s", "0.6 s", "6.8 s"]),
         ("requests per operation", ["1.00", "1.87", "1.55"]),
