@@ -407,15 +407,15 @@ class RetryConfig:
 
         return settings_of(self)
 
-    def explain(self, *, all: bool = False) -> str:  # noqa: A002
-        """Return the options that were set as a table: option, value, source.
+    def explain(self, *, all: bool = True) -> str:  # noqa: A002
+        """Return the policy in force as a table: option, value, source.
 
-        :param all: every option, the defaults too.
+        :param all: False: only the options that do not have their default.
         """
         from .report import as_table, is_set
 
         settings = [item for item in self.settings() if all or is_set(item)]
-        return as_table(settings) if settings else "every option has its default (all=True shows them)"
+        return as_table(settings) if settings else "every option has its default"
 
     def worst_case(self) -> WorstCase:
         """Return the most attempts, the longest sleep and the longest wall time of one operation, in closed form.

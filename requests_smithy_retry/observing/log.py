@@ -1,4 +1,4 @@
-"""The log (contract 12): DEBUG per attempt, INFO per retry, wait and rescue, WARNING on giving up.
+"""The log (contract 12): DEBUG per attempt, INFO per retry, wait and adapter left alone, WARNING on giving up.
 
 Of the operations that give up in one outage, the first is at WARNING; the end of the outage is, too (quotas/outage.py).
 
@@ -108,17 +108,6 @@ def log_end(method: str | None, url: str | None, history: RetryHistory, number: 
             service = display_scope(history.scope or "")
             message, said, extra["retry_scope"] = DOWN, (service, *said), service
         logger.log(level, message, *said, extra=extra)
-
-
-def log_rescue(method: str | None, url: str | None, last: AttemptRecord, seconds: float) -> None:
-    """Log an operation that succeeded after a retry, at INFO.
-
-    :param seconds: from the start of the first attempt to now.
-    """
-    if logger.isEnabledFor(logging.INFO):
-        said = method, safe_url(url), last.number, seconds
-        extra = {**_extra(method, url, last), "retry_elapsed": seconds}
-        logger.info("%s %s succeeded at attempt %d, after %.1f s", *said, extra=extra)
 
 
 def log_end_of_tape(method: str | None, url: str | None, why: str) -> None:

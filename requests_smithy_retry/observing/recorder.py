@@ -14,7 +14,7 @@ from ..config.max_retries import ShownRetry
 from ..errors import StopReason
 from ..strategies.protocol import LoopToken
 from .history import MAX_KEPT, AttemptRecord, RetryHistory
-from .log import QUIET_ENDINGS, log_attempt, log_end, log_rescue, log_retry, log_waiting, may_log
+from .log import QUIET_ENDINGS, log_attempt, log_end, log_retry, log_waiting, may_log
 from .observed_operation import ObservedOperation
 
 OUTAGES = frozenset({StopReason.PATIENCE, StopReason.LINE_FULL})
@@ -66,8 +66,6 @@ class Recorder:
     _waiting: tuple[AttemptRecord, float] | None = None
     """The last attempt, which is noted already, and the moment at which its operation began to wait for the service."""
     _vain_wait: float = 0.0
-    _began: float = 0.0
-    """The start of the first attempt on the clock."""
     in_doubt: int | None = None
     """The first failed attempt on which the server may have acted; set by the operation."""
 
@@ -132,8 +130,6 @@ class Recorder:
         next_token: LoopToken | None,
     ) -> AttemptRecord:
         response, error, duration = made.response, made.error, self.clock.now() - made.started
-        if self.number == 0:
-            self._began = made.started
         self.number += 1
         status = response.status_code if response is not None and error is None else None
         record = AttemptRecord(
@@ -184,8 +180,6 @@ class Recorder:
         if stop_reason not in QUIET_ENDINGS:
             number = gave_up(self.scope, is_outage=bool(waited) or stop_reason in OUTAGES)
         log_end(self.request.method, self.request.url, history, number)
-        if stop_reason is StopReason.SUCCESS and self.number > 1:
-            log_rescue(self.request.method, self.request.url, attempts[-1], self.clock.now() - self._began)
         if self.observed is not None:
             self.observed.ended(history)
         return history

@@ -176,12 +176,11 @@ def test_an_instrumented_adapter_falls_silent_when_that_is_undone() -> None:
     providers = {"tracer_provider": spans.tracer_provider, "meter_provider": spans.meter_provider}
     before = scripted(200)
     instrumentor.instrument(**providers)
-    adapter = scripted(200, *[429] * 6, 429, 200)
+    adapter = scripted(200, *[429] * 6)
     send(adapter)
     instrumentor.uninstrument()
     told = len(spans.attributes), spans.counted
-    for _ in range(3):
-        send(adapter)
+    send(adapter)
     send(scripted(200))
     assert told == (len(spans.attributes), spans.counted)
     instrumentor.instrument(**providers)
@@ -221,8 +220,7 @@ def test_the_log_is_shown_where_the_program_shows_none(logger: logging.Logger, m
     monkeypatch.setattr(logging.getLogger(), "handlers", [])
     monkeypatch.setenv("SMITHY_RETRY_TELEMETRY", "log")
     testing.scripted(200)
-    line, end = shown_by(logger).splitlines()
-    assert "succeeded at attempt 2, after " in end
+    (line,) = shown_by(logger).splitlines()
     assert line.endswith("attempt 1 ended with 503")
     assert f" {os.getpid()} INFO requests_smithy_retry: retry 1 of GET https://api.example.com:443/things in " in line
     monkeypatch.setattr(logging.getLogger(), "handlers", [logging.StreamHandler(io.StringIO())])
