@@ -431,12 +431,14 @@ class Line:
         return self._last + self._gap
 
     def _due_for(self, waiter: Waiter) -> float:
-        """Return the moment at which the next in line asks: sooner if that would be too late for its own deadline."""
+        """Return the moment at which the next in line asks: sooner if that would be too late for one that is alone."""
         due, deadline = self._due(), waiter.terms.deadline
-        if deadline is None or self._gap is None:
+        # Among others it is told by their success. If each of them asked at its end, a thousand clients would feel it.
+        is_alone = len(self.waiters) == 1 and self._last <= waiter.joined
+        if deadline is None or self._gap is None or not is_alone:
             return due
         last = deadline - min(LAST_CHANCE, 0.1 * waiter.terms.span(waiter.standing.began))
-        # Not if the line asked not long ago: then the questions of a client are as few as without this one.
+        # Not if it asked not long ago: then the questions of a client are as few as without this one.
         return last if self._last + 0.5 * self._gap <= last < due else due
 
     def _first_gap(self, waiter: Waiter, now: float) -> float:

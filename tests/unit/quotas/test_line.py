@@ -322,6 +322,17 @@ def test_the_first_gap(usual, terms, gap):
     assert pytest.approx(min(100.0 + gap, waiter.leaves_at(100.0))) == until(scene.look(waiter))
 
 
+@pytest.mark.parametrize(("others", "sent_at", "asks"), [(0, 100.0, 129.0), (1, 100.0, 130.0), (0, 101.0, 130.0)])
+def test_only_one_that_is_alone_asks_just_before_its_deadline(others, sent_at, asks):
+    """Where others wait or send, their success tells it that the service is back."""
+    scene = Scene(age=100.0, firsts=1)
+    waiter = scene.join(Terms(deadline=130.0))
+    for _ in range(others):
+        scene.join(Terms(deadline=130.0))
+    scene.line.sent(sent_at)
+    assert asks == until(scene.look(waiter))
+
+
 def test_the_gap_doubles_with_each_question_in_vain_and_starts_anew_with_a_success():
     """The gaps are 0.5, 1 and 2 seconds, and each request that is sent puts the next question off."""
     scene = Scene(age=100.0, firsts=10_000)
