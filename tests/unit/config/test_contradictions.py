@@ -221,16 +221,6 @@ def test_two_variables_that_contradict_each_other_are_refused():
     assert said + "quota=100 (from environment variable SMITHY_RETRY_QUOTA)" in str(caught.value)
 
 
-def test_patience_beside_a_retry_is_refused():
-    """The bound of a urllib3 Retry is a quota of tokens, where nobody waits; a quota that waits may be given, too."""
-    retry = Retry(5, status_forcelist=[503])
-    message = r"^patience=10 \(from code\): only one of patience and max_retries=Retry.* only the quota 'payoff' waits"
-    with pytest.raises(RetryConfigError, match=message):
-        RetryAdapter(max_retries=retry, patience=10)
-    assert 10 == RetryAdapter(max_retries=retry, patience=10, quota="payoff").retry_config.patience
-    assert 10 == RetryAdapter(max_retries=3, patience=10).retry_config.patience
-
-
 def test_a_retry_that_is_assigned_later_voids_patience():
     """Assigning ``max_retries`` raises nothing, because code that knows nothing of us does it."""
     adapter = RetryAdapter(patience=10)
