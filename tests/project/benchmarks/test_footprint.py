@@ -30,20 +30,29 @@ def test_an_adaptive_scope_costs_at_most_three_kibibytes(scope_cost, successes, 
     assert scope_cost.scope_bytes(100, {"mode": "adaptive"}, successes, retried=retried) <= 3072
 
 
+def in_a_fresh_process(expression: str):
+    """Return what an expression about `scope_cost` gives where no other test has run, and nothing is traced."""
+    program = f"import json, scope_cost; print(json.dumps({expression}))"
+    untraced = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}
+    return json.loads(subprocess.check_output([sys.executable, "-c", program], cwd=BENCHMARKS, env=untraced))
+
+
 @pytest.mark.once
 @pytest.mark.parametrize("retried", [False, True])
-def test_a_standard_scope_costs_at_most_one_and_a_half_kibibytes(scope_cost, retried):
-    """The figure has the bucket, the line after a failure, and what requests itself remembers of 300 URLs."""
-    assert scope_cost.scope_bytes(300, {}, 5, retried=retried) <= (1664 if retried else 1408)
+def test_a_standard_scope_costs_at_most_one_and_a_half_kibibytes(retried):
+    """The figure has the bucket, the line after a failure, and what requests itself remembers of 300 URLs.
+
+    The least of three: a table that another module happens to enlarge meanwhile is not the scope's.
+    """
+    measure = f"scope_cost.scope_bytes(300, {{}}, 5, retried={retried})"
+    assert min(in_a_fresh_process(measure) for _ in range(3)) <= (1664 if retried else 1408)
 
 
 @pytest.mark.once
 def test_in_standard_mode_newcomers_cost_the_same():
     """A known origin costs about the 99 bytecodes of any first-try success; a new one, its bucket as well."""
     # In Python 3.13, coverage's tracer hides instructions from another one: they are counted in a process without it.
-    counting = "import json, scope_cost; print(json.dumps(scope_cost.added_counts({})))"
-    untraced = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}
-    found = json.loads(subprocess.check_output([sys.executable, "-c", counting], cwd=BENCHMARKS, env=untraced))
+    found = in_a_fresh_process("scope_cost.added_counts({})")
     assert found["known"] <= 130
     assert found["new"] <= 1200
     assert found["full"] == found["full_most"] <= 1400
