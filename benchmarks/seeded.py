@@ -74,11 +74,11 @@ RUNS: dict[str, tuple[tuple[str, ...], ...]] = {
 }
 """By check, in the order in which they are tried: what it runs."""
 TOLD = re.compile(r"violates: (.*)|BROKEN by (.*)|^FAILED (tests/.*)|(Timeout \([0-9].*)", re.MULTILINE)
-"""What a check says of the violation that it found."""
+"""The line in which a check tells of the violation that it found."""
 
 
 class Found(NamedTuple):
-    """What became of one bug.
+    """The outcome of one bug.
 
     :param by: the checks that found it.
     :param how: what the first of them said.

@@ -12,11 +12,11 @@ MAIN = "default"
 """The row of `RetryAdapter()`, and the beginning of the names of its other rows."""
 PRESETS = ("AWS", "patient")
 OWN = (MAIN, *PRESETS, "standard", "adaptive", "shared", OURS)
-"""How the names of our own rows begin."""
+"""The beginnings of the names of our own rows."""
 
 
 class Line(NamedTuple):
-    """What was measured, the better client's figure, and ours."""
+    """A row: the thing measured, the better client's figure, and ours."""
 
     what: str
     better: str
@@ -84,7 +84,7 @@ def _fetched() -> Iterator[Line]:
 
 
 def _limited() -> Iterator[Line]:
-    """What a crowd gets of a rate limit, and its worst-served process."""
+    """The part of a rate limit that a crowd gets, and that of its worst-served process."""
     crowd = next(iter((result("rate-limits") or {}).get("cells", {}).values()), {})
     for key, words in (("used", "let through"), ("least share", "share of the worst-served process")):
         behind = [

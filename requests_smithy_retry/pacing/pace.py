@@ -30,7 +30,7 @@ MOVES = 0.25
 IN_HAND = 0.02
 """The part of a steadily refilled limit that is kept in hand."""
 GAIN = 40.0
-"""How much faster a process goes, times its share and the part of the limit that is left above that. With more it would
+"""The gain in speed of a process, times its share and the part of the limit that is left above that. With more it would
 overshoot: it hears what the others did only with its own sends."""
 FASTEST, SLOWEST = 2.0, 0.5
 """The most and the least, as parts of the usual rate, that go where more or less than that is left."""

@@ -35,12 +35,10 @@ LEAST_GAP = 0.5
 """The shortest silence in seconds after which the next in line asks."""
 LATE = 0.6
 """The part of its patience after which an operation makes its last retry, if its client has few others."""
+LAST_CHANCE = 1.0
+"""Seconds before its deadline at which an operation asks for the last time; a tenth of its time, if that is less."""
 WAITERS = 1000
 """The most operations that wait on one scope, by default."""
-
-
-LAST_CHANCE = 1.0
-"""Seconds before its deadline at which an operation asks for the last time; for short deadlines a tenth of them."""
 
 
 class Refusal(enum.Enum):

@@ -202,7 +202,7 @@ def test_an_outage_in_which_another_policy_succeeds_more_often_is_listed(results
 
 
 def test_an_outage_that_a_preset_does_not_ride_out_is_one_click_away(results):
-    """What concerns `RetryAdapter()` is shown; the presets are folded."""
+    """The results of `RetryAdapter()` are shown; those of the presets are folded."""
 
     def row(success):
         return outage_row(success=at(success), success_after=at(99.0))
