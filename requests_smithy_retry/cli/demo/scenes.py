@@ -49,10 +49,7 @@ SCENES = (RESTART, OVERLOAD)
 
 
 class SceneScript:
-    """A script for one :class:`FaultServer`: one queue, served in order. Any number of threads may call it.
-
-    A client that hung up is served all the same, as most servers do.
-    """
+    """A script for one :class:`FaultServer`: one queue, served in order, whether the client hung up or not."""
 
     def __init__(self, scene: Scene, clock: Clock = SYSTEM_CLOCK) -> None:
         self._scene = scene
