@@ -303,10 +303,7 @@ class RetryConfig:
         return base
 
     def effective(self, name: str) -> Any:
-        """Return the value of an option that is in force: its own, or that of the published numbers.
-
-        :param name: of a known option.
-        """
+        """Return the value of an option that is in force: its own, or that of the published numbers."""
         if name == "quota":
             return self.effective_quota
         value = getattr(self, name)
@@ -354,8 +351,6 @@ class RetryConfig:
         """Return a config with some options changed whose values do not come from code.
 
         An option from outside the program that contradicts the program is left out.
-
-        :param sources: the source of each of the options.
         """
         if not options:
             return self

@@ -111,7 +111,6 @@ class Stall(Behaviour):
 
     On a TLS server, ``"accept"`` is before the handshake.
 
-    :param at: the point.
     :param seconds: the length of the silence, 0 or more; by default until the server closes.
     :param reply: the reply around the silence. A point within the reply needs a :class:`Reply`.
     """
@@ -158,9 +157,7 @@ class Stall(Behaviour):
 class Drip(Behaviour):
     """Sends the head or the body one byte at a time, so that no single read of the client times out.
 
-    :param part: the part that is sent slowly.
     :param interval: seconds before each byte.
-    :param reply: the reply.
     """
 
     part: Literal["head", "body"] = "body"
@@ -179,7 +176,6 @@ class Drip(Behaviour):
 class CloseAfterReply(Behaviour):
     """Answers correctly, and then closes the connection without a ``Connection: close``.
 
-    :param reply: the answer.
     :param reset: True for a TCP reset, False for an orderly close.
     :param after: seconds between the answer and the close.
     """
@@ -217,7 +213,6 @@ class StopReading(Behaviour):
 class AnswerBeforeUpload(Behaviour):
     """Answers after the head, without reading the upload, and ends the connection.
 
-    :param reply: the answer.
     :param polite: True to discard the upload until the client closes, so that the client gets the answer; False to
         reset at once, as for a closed socket with unread bytes, so that the answer may be lost.
     """
