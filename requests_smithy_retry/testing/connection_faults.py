@@ -14,7 +14,7 @@ from .wire import Wire
 StallPoint = Literal["accept", "status", "status-line", "header", "body-start", "body"]
 """Before reading; before the status; within the status line; within a header; before the body; within the body."""
 
-_SMALL_BUFFER = 4096
+
 _TOO_LARGE = Reply(413, {"Connection": "close"})
 
 
@@ -204,7 +204,7 @@ class StopReading(Behaviour):
     begins_after = ReadSoFar.HEAD
 
     def act(self, wire: Wire, request: RecordedRequest) -> None:  # noqa: ARG002
-        wire.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _SMALL_BUFFER)
+        wire.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         wire.stall(self.seconds)
         wire.reset()
 
