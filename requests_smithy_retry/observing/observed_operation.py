@@ -59,6 +59,8 @@ class ObservedOperation:
     """The number of the latest attempt, from 1."""
     own_max_attempts: int | None = None
     """The limit in the operation's own options, or None."""
+    is_over: bool = False
+    """Listeners were told of the end of its first attempt, which was a success."""
     _base: PreparedRequest | None = None
     _copy: PreparedRequest | None = None
 
@@ -141,7 +143,7 @@ class ObservedOperation:
 
     def succeeded_at_once(self, response: Response, started: float) -> None:
         """Emit ``after_attempt`` of a first-try success."""
-        response.request = self.request
+        response.request, self.is_over = self.request, True
         adapter = self.adapter
         try:
             duration = adapter.clock.now() - started
