@@ -25,7 +25,7 @@ from .config.retry_config import ADAPTER_OPTIONS, OPTIONS, RetryConfig, RetryOpt
 from .config.sources import resolve
 from .config.urllib3_retry import SOURCE, TRANSLATED, UNLIMITED, OptionsRetry
 from .errors import RetryConfigError
-from .observing.events import SDK_HEADERS, Listeners
+from .observing.listeners import SDK_HEADERS, Listeners
 from .observing.telemetry import TELEMETRY
 from .sending.credentials import Credentials
 from .sending.nested_retries import refuse_own_max_retries

@@ -19,23 +19,25 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import requests.exceptions
 from requests import PreparedRequest, Response
 
 from ..classifiers.actions import NO_ACTION, RetryIndicated
+from ..classifiers.context import RetryContext, carrier_of, take_off
 from ..classifiers.fold import Classification, classification_of
-from ..classifiers.outcome import Outcome, RetryContext, carrier_of, take_off
+from ..classifiers.outcome import Outcome
 from ..classifiers.protocol import sees_successes
 from ..classifiers.resend import may_be_applied
 from ..classifiers.transport_faults import forget_frames, is_end_of_tape, is_played, is_request_fault
 from ..config.retry_options import NOTHING, OperationOptions
 from ..errors import RetryError, StopReason, without_text_of
 from ..interruptions import is_interruption
+from ..observing import events
+from ..observing.events import ObservedOperation
 from ..observing.history import attach
 from ..observing.log import log_end_of_tape
-from ..observing.observed_operation import ObservedOperation
 from ..observing.recorder import Recorder
 from ..strategies.foreign import StrategyPort
 from ..strategies.protocol import LoopToken, StandardRetryToken, delay_of
@@ -49,9 +51,9 @@ from .time_limits import TimeLimits
 
 if TYPE_CHECKING:
     from ..clock import Clock
+    from ..config.max_retries import ShownRetry
     from ..config.retry_config import RetryConfig
     from .attempt import Attempt
-    from .send_loop import SendLoop
 
 
 END_OF_TAPE = (
@@ -91,6 +93,13 @@ class Stop(NamedTuple):
     classification: Classification | None = None
 
 
+class Sender(events.Sender, Protocol):
+    """The part of the sending adapter that an operation uses."""
+
+    retry_config: RetryConfig
+    _shown: ShownRetry | None
+
+
 class Operation:
     """One call of ``send``.
 
@@ -104,14 +113,14 @@ class Operation:
 
     def __init__(
         self,
-        adapter: SendLoop,
+        adapter: Sender,
         request: PreparedRequest,
         stream: bool,
         options: OperationOptions | None,
         observed: ObservedOperation | None = None,
         limits: TimeLimits | None = None,
     ) -> None:
-        self.adapter: SendLoop = adapter
+        self.adapter: Sender = adapter
         self.config: RetryConfig = adapter.retry_config
         self.clock: Clock = adapter.clock
         self.port: StrategyPort = adapter.port

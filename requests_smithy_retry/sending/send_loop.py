@@ -15,8 +15,8 @@ from ..config.max_retries import ChangedOr, ShownRetry
 from ..config.retry_config import RetryConfig
 from ..config.retry_options import NOTHING, OperationOptions, current_options, options_in_force
 from ..errors import RetryError
+from ..observing.events import ObservedOperation
 from ..observing.log import log_first_try, log_gate, may_log
-from ..observing.observed_operation import ObservedOperation
 from ..strategies.first_tries import ORIGIN, BusyBesides, FirstTryHook
 from ..strategies.foreign import StrategyPort
 from ..strategies.protocol import RetryStrategy, rest_until_permitted

@@ -9,8 +9,9 @@ from types import MappingProxyType
 from typing import Any
 
 from ..classifiers.actions import ErrorKind, RetryReason
+from ..classifiers.context import RetryContext, context_of
 from ..classifiers.fold import Classification
-from ..classifiers.outcome import Outcome, RetryContext, context_of
+from ..classifiers.outcome import Outcome
 from ..config.retry_options import NOTHING
 from ..errors import RetryError, StopReason, is_unresolved
 from ..pacing.board import Board
