@@ -79,7 +79,6 @@ class Terms(NamedTuple):
     def gives_up_at(self, began: float, down_since: float | None) -> float:
         """Return the moment at which an operation that began at ``began`` gives up, as far as is known.
 
-        :param began: when the operation began.
         :param down_since: since when no operation got an answer; None: one did.
         """
         leave = self.in_all(began)
@@ -163,9 +162,6 @@ class Wait:
 class Waiter:
     """One operation in the line.
 
-    :param standing: the operation's, with the attempt that failed counted in.
-    :param terms: the operation's limits.
-    :param joined: when it came.
     :param earliest: it is not let go before: what a server asked for.
     :param wake: called when it is worth to look again.
     """
@@ -239,10 +235,7 @@ class Line:
     ) -> Standing | Refused:
         """Take note of an attempt that failed, and count it.
 
-        :param standing: the operation's before.
-        :param terms: the operation's limits.
         :param firsts: first-try successes so far.
-        :param throttled: the server asked for fewer requests.
         :returns: the operation's standing now, or that its attempts are used up.
         """
         if self.is_as_good_as_new(now, firsts):
@@ -335,7 +328,6 @@ class Line:
         """Take note of a success, and let waiters go for it.
 
         :param firsts: first-try successes so far, this one included.
-        :param is_first: it is one of them.
         :param latency: seconds that the attempt took.
         :param timeout: seconds that it was allowed; None: as long as it took.
         :param patience: the seconds for which its operation would have waited.

@@ -66,8 +66,6 @@ class Outage:
 def log_back(scope: str | None, seconds: float, operations: int) -> None:
     """Log that a service is back, at WARNING if its outage hid the end of an operation from that level.
 
-    :param scope: the service's; None: it has no name here.
-    :param seconds: from the first failure to the success.
     :param operations: the operations that gave up meanwhile, of which the first was logged at WARNING.
     """
     service = "the service" if scope is None else display_scope(scope)

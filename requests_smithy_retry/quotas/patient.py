@@ -108,9 +108,6 @@ class PatientQuota:
     0.05
 
     :param bucket: the bucket that pays for retries while nobody waits.
-    :param clock: tells the time, and waits.
-    :param room: the most operations that may wait.
-    :param name: the scope's.
     :param timeout_of: the seconds that a time-out of the shapes that requests takes allows one read.
     :param lines: the names of the scopes on which operations wait, kept up to date here: first attempts that begin
         while it names theirs are to :meth:`begin` here.
@@ -165,9 +162,6 @@ class PatientQuota:
     ) -> Go | Refused:
         """Decide about an operation whose attempt failed. It may take a while: until its deadline or its patience ends.
 
-        :param standing: the operation's.
-        :param terms: the operation's limits.
-        :param failure: the facts about the attempt.
         :param before_waiting: lets go of what the failed attempt holds, before the operation waits; False: it cannot.
         """
         changed = threading.Condition(self._lock)

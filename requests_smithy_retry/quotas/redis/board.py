@@ -25,10 +25,7 @@ LONGEST = 86_400.0
 
 
 class Listener:
-    """The part of a board that its thread holds.
-
-    :param link: the link of this process to the server.
-    """
+    """The part of a board that its thread holds."""
 
     def __init__(self, link: RedisLink) -> None:
         self.link = link
@@ -115,10 +112,7 @@ class Listener:
 
 
 class RedisBoard:
-    """A reader's board.
-
-    :param link: the link of this process to the server.
-    """
+    """A reader's board."""
 
     def __init__(self, link: RedisLink) -> None:
         self._listener = listener = Listener(link)
