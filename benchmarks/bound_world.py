@@ -157,8 +157,8 @@ class _Operation:
             may = quota.counts_attempts or self.attempts < terms.max_attempts
             decision = quota.failed(self.standing, terms, failure) if may else None
             if not isinstance(decision, Go):
-                if isinstance(quota, PricedQuota):
-                    quota.abandon(self.standing)
+                if self.standing.loan is not None:
+                    self.standing.loan.write_off()
                 return
             self.standing = decision.standing
             self.questions.asked += decision.why == ASKED

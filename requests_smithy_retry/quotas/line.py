@@ -159,6 +159,7 @@ class Wait:
     until: float
 
 
+@dataclass(eq=False, slots=True)
 class Waiter:
     """One operation in the line.
 
@@ -166,17 +167,12 @@ class Waiter:
     :param wake: called when it is worth to look again.
     """
 
-    __slots__ = ("earliest", "joined", "released", "standing", "terms", "wake")
-
-    def __init__(
-        self, standing: Standing, terms: Terms, joined: float, earliest: float, wake: Callable[[], object]
-    ) -> None:
-        self.standing: Standing = standing
-        self.terms: Terms = terms
-        self.joined: float = joined
-        self.earliest: float = earliest
-        self.wake: Callable[[], object] = wake
-        self.released: Go | None = None
+    standing: Standing
+    terms: Terms
+    joined: float
+    earliest: float
+    wake: Callable[[], object]
+    released: Go | None = None
 
     def leaves_at(self, down_since: float | None) -> float:
         """Return the moment at which it gives up, as far as is known now."""
@@ -280,9 +276,11 @@ class Line:
         if refusal is None:
             if not self.waiters:
                 self._credit = 0.0
-            insort_right(self.waiters, waiter, key=_began)
+            insort_right(self.waiters, waiter, key=lambda each: each.standing.began)
             if self._gap is None:
-                self._gap = self._base = self._first_gap(waiter, now)
+                usual, span = self.usual(now), waiter.terms.span(waiter.standing.began)
+                least = LEAST_GAP if self.successes and not waiter.terms.is_patient else 1.0
+                self._gap = self._base = max(least, usual, min(3 * usual, 0.9 * span))
         return refusal
 
     def look(self, waiter: Waiter, now: float, *, firsts: int) -> Go | Wait | Refused:
@@ -431,17 +429,8 @@ class Line:
         # Not if it asked not long ago: then the questions of a client are as few as without this one.
         return last if self._last + 0.5 * self._gap <= last < due else due
 
-    def _first_gap(self, waiter: Waiter, now: float) -> float:
-        usual, span = self.usual(now), waiter.terms.span(waiter.standing.began)
-        least = LEAST_GAP if self.successes and not waiter.terms.is_patient else 1.0
-        return max(least, usual, min(3 * usual, 0.9 * span))
-
     def _begin_anew(self, now: float) -> None:
         self._born = self._touched = now
         self._firsts_at_birth = self._firsts
         self.down_since = self._gap = None
         self.given_up = 0
-
-
-def _began(waiter: Waiter) -> float:
-    return waiter.standing.began

@@ -162,7 +162,7 @@ class AddressMemory:
                 self.faults.pop(origin, None)
 
     def watch(self, pool: Any) -> None:
-        """Have a pool check the connections that it keeps, from the first failure on; keep no strong reference to it."""
+        """Have a pool check the connections that it keeps, from the first failure on. The reference is weak."""
         self._pools.add(weakref.ref(pool, self._pools.discard))
         if self.faults:
             pool.check_kept_connections(self)
