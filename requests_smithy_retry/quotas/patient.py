@@ -7,6 +7,7 @@ to look again.
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -16,11 +17,13 @@ from typing import Any
 
 from ..clock import SYSTEM_CLOCK, Clock, wait_on
 from ..forksafe import renew_lock_after_fork
+from ..urls import display_scope
 from .bucket import RetryQuota, TokenBucketSnapshot, is_full
 from .line import WAITERS, Failure, Go, Line, Refusal, Refused, Standing, Terms, Wait, Waiter
-from .outage import log_back
 from .payoff import PayoffTokenBucket
 from .scope_quota import FirstTry, ScopeQuota
+
+logger: logging.Logger = logging.getLogger("requests_smithy_retry")
 
 FIRST_TRY = Terms(patience=0.0)
 """The terms of a first-try success: it waited for nobody, so the recovery lasts no longer for its patience."""
@@ -303,3 +306,15 @@ class PatientQuota(ScopeQuota):
             self.lines.add(self._name)
         else:
             self.lines.discard(self._name)
+
+
+def log_back(scope: str | None, seconds: float, operations: int) -> None:
+    """Log that a service is back, at WARNING if its outage hid the end of an operation from that level.
+
+    :param operations: the operations that gave up meanwhile, of which the first was logged at WARNING.
+    """
+    service = "the service" if scope is None else display_scope(scope)
+    level = logging.WARNING if operations > 1 else logging.INFO
+    extra = {"retry_scope": service, "retry_down_for": seconds, "retry_gave_up": operations}
+    count = f"{operations} operations" if operations > 1 else "1 operation"
+    logger.log(level, "%s is back after %.1f s, in which %s gave up", service, seconds, count, extra=extra)

@@ -14,7 +14,7 @@ from typing import Any
 from ...checks import Refused
 from ...clock import SYSTEM_CLOCK, Clock
 from ..settings import RedisSettings, names_of, settings_from
-from ..shared_bucket import SharedTokenBucket
+from ..shared import SharedTokenBucket
 from ..url import REDIS_SCHEMES, QuotaUrl
 from .board import RedisBoard
 from .link import Account, LinkHandle, RedisLink

@@ -14,7 +14,7 @@ from typing import Any
 
 from ...forksafe import renew_lock_after_fork
 from ...pacing.board import Notice, Notices
-from ..outage import logger
+from ..shared import logger
 from .link import RedisLink, reason_of
 
 ASK = "?"

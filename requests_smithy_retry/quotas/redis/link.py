@@ -22,8 +22,8 @@ from typing import NamedTuple
 
 from ...clock import Clock
 from ...forksafe import renew_lock_after_fork
-from ..outage import SLICES, Outage
 from ..settings import RedisSettings
+from ..shared import SLICES, Outage
 from .server import (
     SCRIPT,
     TELL,
