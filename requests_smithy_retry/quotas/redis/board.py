@@ -82,11 +82,8 @@ class Listener:
             except Exception as error:  # whatever it is, this process is on its own until the next try
                 if not self._is_logged:
                     self._is_logged = True
-                    logger.warning(
-                        "closed gates are not shared with others over %s (%s)",
-                        self.link.outage.place,
-                        reason_of(error),
-                    )
+                    place, why = self.link.outage.place, reason_of(error)
+                    logger.warning("closed gates are not shared with others over %s (%s)", place, why)
             closed.wait(self.link.settings.retry_interval)
 
     def _listen(self, closed: threading.Event) -> None:
