@@ -18,10 +18,11 @@ if TYPE_CHECKING:
         RetryReason,
     )
     from .classifiers.aws import AwsErrorCodeClassifier
+    from .classifiers.context import ResponseError, RetryContext
     from .classifiers.fold import Classification, Vote, classify
     from .classifiers.in_body import ErrorInBodyClassifier
     from .classifiers.modeled import ModeledAsRetryableClassifier
-    from .classifiers.outcome import ErrorRetryInfo, HasFault, Outcome, ResponseError, RetryContext
+    from .classifiers.outcome import ErrorRetryInfo, HasFault, Outcome
     from .classifiers.protocol import RetryClassifier, RetryClassifierPriority, classifier, with_priority
     from .classifiers.statuses import HttpStatusCodeClassifier, IdempotencyKeyClassifier
     from .classifiers.transport_faults import TransientErrorClassifier
@@ -35,13 +36,13 @@ if TYPE_CHECKING:
         BeforeAttempt,
         BodyProgress,
         GaveUp,
-        RetryListener,
+        ObservedOperation,
         RetryScheduled,
         Succeeded,
         Throttled,
     )
     from .observing.history import AttemptRecord, RetryHistory, retry_history
-    from .observing.observed_operation import ObservedOperation
+    from .observing.listeners import RetryListener
     from .pacing.announced import RateLimitDialect
     from .pacing.backoff import ExponentialRetryBackoffStrategy, Jitter, RetryBackoffStrategy
     from .pacing.limiter_settings import RateLimiterSettings
@@ -148,7 +149,8 @@ _HOMES = {
     "classifiers.fold": ("Classification", "Vote", "classify"),
     "classifiers.in_body": ("ErrorInBodyClassifier",),
     "classifiers.modeled": ("ModeledAsRetryableClassifier",),
-    "classifiers.outcome": ("ErrorRetryInfo", "HasFault", "Outcome", "ResponseError", "RetryContext"),
+    "classifiers.context": ("ResponseError", "RetryContext"),
+    "classifiers.outcome": ("ErrorRetryInfo", "HasFault", "Outcome"),
     "classifiers.protocol": ("RetryClassifier", "RetryClassifierPriority", "classifier", "with_priority"),
     "classifiers.statuses": ("HttpStatusCodeClassifier", "IdempotencyKeyClassifier"),
     "classifiers.transport_faults": ("TransientErrorClassifier",),
@@ -162,13 +164,13 @@ _HOMES = {
         "BeforeAttempt",
         "BodyProgress",
         "GaveUp",
-        "RetryListener",
+        "ObservedOperation",
         "RetryScheduled",
         "Succeeded",
         "Throttled",
     ),
     "observing.history": ("AttemptRecord", "RetryHistory", "retry_history"),
-    "observing.observed_operation": ("ObservedOperation",),
+    "observing.listeners": ("RetryListener",),
     "pacing.backoff": (
         "ExponentialRetryBackoffStrategy",
         "Jitter",

@@ -13,9 +13,9 @@ from ..clock import Clock
 from ..config.max_retries import ShownRetry
 from ..errors import StopReason
 from ..strategies.protocol import LoopToken
+from .events import ObservedOperation
 from .history import MAX_KEPT, AttemptRecord, RetryHistory
 from .log import QUIET_ENDINGS, log_attempt, log_end, log_retry, log_waiting, may_log
-from .observed_operation import ObservedOperation
 
 OUTAGES = frozenset({StopReason.PATIENCE, StopReason.LINE_FULL})
 """The reasons for giving up on a service that is down."""

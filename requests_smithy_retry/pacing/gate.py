@@ -116,24 +116,30 @@ class Gate:
         # A scope goes on speaking as it does, until its window is over.
         rows = self._rows or speaks(headers, self._dialects)
         said = [(row, limit) for row in rows for limit in announced_in(headers, wall=wall, dialects=(row,))]
-        limits = [limit for _, limit in said]
         with self._lock:
             now = self.clock.now()
             heard, self._heard = self._heard + heard, 0
+            limits = [limit for _, limit in said]
             self._pace.hear(limits, now, max(heard, 1), refused=refused or hint is not None)
             if hint is not None:
                 hint = _exact(hint, limits)
                 self._pace.throttled(hint.seconds, now, hint.source)
-            looks = [(row, *self._pace.next_look(limit, at)) for at, (row, limit) in enumerate(said)]
-            self._glances = tuple((row.remaining, enough) for row, enough, _ in looks)
-            self._until = min((until for _, _, until in looks), default=0.0)
-            self._rows = rows if now < self._until or self._pace.is_spaced else ()
+            self._plan_looks(said, rows, now)
             self._follow(now)
             closed_until, told = self._pace.shut_until(now), self._known
             if closed_until > told:
                 self._known = closed_until
         if self._board is not None and closed_until > max(told, now) + SHORTEST:
             self._board.post(self._scope, closed_until - now, self._pace.source)
+
+    def _plan_looks(
+        self, said: list[tuple[RateLimitDialect, Announced]], rows: tuple[RateLimitDialect, ...], now: float
+    ) -> None:
+        """Remember how much must be left in the next headers for them to be passed over, and until when."""
+        looks = [(row, *self._pace.next_look(limit, at)) for at, (row, limit) in enumerate(said)]
+        self._glances = tuple((row.remaining, enough) for row, enough, _ in looks)
+        self._until = min((until for _, _, until in looks), default=0.0)
+        self._rows = rows if now < self._until or self._pace.is_spaced else ()
 
     def heed(self) -> None:
         """Close it if another process has."""

@@ -131,6 +131,11 @@ class Attempt:
             del error, response  # an error's traceback refers to this frame
 
     @property
+    def answer(self) -> Response | None:
+        """The response; None beside an error."""
+        return self.response if self.error is None else None
+
+    @property
     def prefix(self) -> bytes | None:
         """The beginning of a body that was not read whole."""
         return None if self.peeked is None or self.error is not None else self.peeked.prefix

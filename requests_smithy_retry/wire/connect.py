@@ -50,7 +50,7 @@ class Connect:
         self._memory = memory
         self._send: Sending | None = None
         self._made: Any = None
-        """A socket that is not the connection's yet."""
+        """A socket that is not the connection's yet, or the race that opens it."""
         self.peer: Peer | None = None
         """The far end; None if it is not connected yet, or not by us."""
 
@@ -105,7 +105,8 @@ class Connect:
         opener = type(connection)._new_conn
         if opener is not HTTPConnection._new_conn or urllib3_connection.create_connection is not _create_connection:
             # A SOCKS proxy, or a patched way to connect: it gets one timeout, not one per address.
-            return open_otherwise(connection, opener)
+            self._made = open_otherwise(connection, opener)
+            return self._made
         timeout: Any = connection.timeout
         if timeout.__class__ is object:  # that of the socket module, before a tunnel in urllib3 1.26
             timeout = socket.getdefaulttimeout()
@@ -140,10 +141,9 @@ class Connect:
         if memory.faults or this_thread.tried:
             ahead = [ahead[names.index(name)] for name in memory.in_order(origin, names, this_thread.tried)]
             memory.begin_probe(origin, ahead[0].name)
-        race = Race(ahead, how)
+        race = self._made = Race(ahead, how)
         try:
-            self._made, (name, *_) = race.run()
-            sock = self._made
+            sock, (name, *_) = race.run()
             self.peer = _peer(Peer, (memory, origin, name, names, memory.clock.now()))
         finally:
             if race.failed:

@@ -97,11 +97,11 @@ class CheckedGet:
                 pool.__dict__.pop("_get_conn", None)
                 if not self._memory.is_empty:  # another thread's failure, just now
                     pool.check_kept_connections(self._memory)
+            return connection
         except BaseException:
             if connection is not None:
                 connection.close()  # after an interruption urllib3 does not know of it
             raise
-        return connection
 
 
 class NewPool:

@@ -128,6 +128,7 @@ class Race:
         self._how = how
         self._staggers = can_stagger(how.source_address)
         self._pending: dict[Any, _Pending] = {}
+        self._socks: list[Any] = []
         self.failed: dict[str, str] = {}
         """Each address that failed or was outrun, and the name of its exception. Complete once the race is over."""
 
@@ -136,23 +137,36 @@ class Race:
 
         :raises OSError: the last failure, where every address failed; ``TimeoutError`` once the deadline has passed.
         """
+        won = None
         try:
-            while self._ahead and not self._pending:
-                # Until one connects, or one does not answer soon.
-                candidate = self._ahead.pop(0)
-                most = this_thread.seconds(self._how.timeout)
-                sock = self._begin(candidate, self._patience(most), most)
-                if sock is not None:
-                    return sock, candidate
-            return self._side_by_side()
+            won = self._one_by_one() or self._side_by_side()
         except OSError:
             self._outrun(began_by=_now() - FIRST_DELAY)
             raise
         finally:
-            for sock in self._pending:
-                sock.close()
+            self.close(won and won[0])
             if self.failed:
                 self._error = None  # its traceback refers to this race
+        return won
+
+    def close(self, but: Any = None) -> None:
+        """Close all sockets.
+
+        :param but: the winner, unless an interruption came before somebody had it.
+        """
+        for sock in self._socks:
+            if sock is not but:
+                sock.close()
+
+    def _one_by_one(self) -> tuple[Any, Candidate] | None:
+        """Try until an address connects; return None if one does not answer soon."""
+        while self._ahead and not self._pending:
+            candidate = self._ahead.pop(0)
+            most = this_thread.seconds(self._how.timeout)
+            sock = self._begin(candidate, self._patience(most), most)
+            if sock is not None:
+                return sock, candidate
+        return None
 
     def _patience(self, most: float | None) -> float | None:
         """Return the time after which the next address is tried, in seconds."""
@@ -229,7 +243,8 @@ class Race:
         """
         began, sock = _now(), None
         try:
-            sock = socket.socket(candidate.family, socket.SOCK_STREAM, candidate.proto)
+            self._socks.append(socket.socket(candidate.family, socket.SOCK_STREAM, candidate.proto))
+            sock = self._socks[-1]
             _connect(sock, candidate.sockaddr, seconds, self._how)
         except OSError as error:
             if sock is not None and self._is_under_way(error, seconds, most):
@@ -241,10 +256,6 @@ class Race:
                 raise
             self._fail(candidate, error)
             return None
-        except BaseException:
-            if sock is not None:
-                sock.close()
-            raise
         return sock
 
     def _is_under_way(self, error: OSError, seconds: float | None, most: float | None) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from radon.complexity import cc_visit
 
 import requests_smithy_retry
 
@@ -41,6 +42,9 @@ earlier ones, for type checkers as well."""
 
 NO_HTTP = {"requests", "urllib3", "http", "socket", "ssl"}
 """Modules that the strategy layer may not import (contract 1)."""
+
+
+MOST_COMPLEX = 12
 
 
 def modules() -> list[Path]:
@@ -270,3 +274,9 @@ def test_nothing_is_copied_from_a_machine():
     for path in modules():
         importlib.import_module("requests_smithy_retry")
         assert not re.search(r"/(home|root|tmp)/", path.read_text()), name_of(path)
+
+
+def test_no_function_is_too_complex() -> None:
+    """Radon, which counts each ``and`` and ``or``, sees no function of the package above 12."""
+    blocks = [(block, path) for path in modules() for block in cc_visit(path.read_text(encoding="utf-8"))]
+    assert [] == [f"{name_of(path)}: {block.name}" for block, path in blocks if block.complexity > MOST_COMPLEX]

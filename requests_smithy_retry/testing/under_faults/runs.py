@@ -43,6 +43,11 @@ class Sent:
     answer: Response | None = None
 
     @property
+    def is_unsafe(self) -> bool:
+        """True if the service may not act on it twice."""
+        return self.method in ("POST", "PATCH") and not self.keyed
+
+    @property
     def path(self) -> str:
         """The URL without its query."""
         return self.url.partition("?")[0]

@@ -8,8 +8,6 @@ from .faults import SendFault
 from .runs import Run, Sent
 from .virtual_wire import Endless, RunEnded
 
-UNSAFE_METHODS = frozenset({"POST", "PATCH"})
-
 TWICE = "sent twice: the service acted on a request that is not idempotent, and got it again"
 SWALLOWED = "error swallowed: the client got no answer, and told nobody"
 WRONG_DATA = "wrong data accepted: a part of the answer came, and the client told nobody"
@@ -20,6 +18,10 @@ STUCK = "hang: the test came to no end"
 
 class Stuck(RunEnded):
     """The run took too long on a real clock."""
+
+
+ENDINGS: dict[type[RunEnded], str] = {Endless: HANG, Stuck: STUCK}
+"""The finding for each way in which the virtual clock ends a run; any other one has no bound."""
 
 
 @dataclass(frozen=True)
@@ -58,12 +60,10 @@ def judge(test: str, plain: Run, run: Run) -> Finding | None:
 
 def _what(plain: Run, run: Run, sent: Sent, fault: SendFault, before: Sent) -> str | None:
     """Compare two runs, in which the same request may have different URLs: ``before`` is what ``sent`` was."""
-    ending = run.clock.ending
-    is_unsafe = sent.method in UNSAFE_METHODS and not sent.keyed
-    if is_unsafe and sent.is_well and run.asked(sent) > plain.asked(before):
+    if sent.is_unsafe and sent.is_well and run.asked(sent) > plain.asked(before):
         return TWICE
-    if ending is not None:
-        return HANG if isinstance(ending, Endless) else STUCK if isinstance(ending, Stuck) else NO_BOUND
+    if run.clock.ending is not None:
+        return ENDINGS.get(type(run.clock.ending), NO_BOUND)
     if run.has_raised or run.was_ridden_out(sent) or run.answered(sent) >= plain.answered(before):
         return None
     if fault.kind == "error":

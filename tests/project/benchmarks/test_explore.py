@@ -46,6 +46,17 @@ def test_a_plan_is_run_in_another_process() -> None:
     assert [] == replay(Plan(ops=(Op(tries=(Try(status=503),)),)))
 
 
+def test_an_operation_is_not_cancelled_before_it_begins() -> None:
+    """Both may be due at the same moment; the simulation would look for the outcome of an operation that has none."""
+    assert [] == replay(Plan(seed=1, ops=(Op(start=1.0, cancel=0.0),)))
+
+
+def test_an_interrupted_race_to_connect_leaves_no_socket() -> None:
+    """The winner may not be anybody's yet; every statement is one that the sweep interrupts, too."""
+    race = {"addresses": (4, 1, 1), "dead": ((0, 0), (0, 1)), "refusing": ((0, 2),)}
+    assert [] == replay(*(Plan(ops=(Op(interrupt=(step, "stop")),), **race) for step in range(1, 400)))
+
+
 def test_a_plan_is_shrunk_to_what_matters() -> None:
     """Of many operations that is the one which violates the rule, with the fault that it takes."""
 

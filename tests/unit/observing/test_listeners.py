@@ -11,7 +11,7 @@ import requests
 
 from requests_smithy_retry import RetryAdapter, RetryConfig, RetryConfigError, RetryListener
 from requests_smithy_retry.config.parsers import EVENTS, is_listener
-from requests_smithy_retry.observing.events import Listeners, ignore
+from requests_smithy_retry.observing.listeners import Listeners, ignore
 from tests.support import Reply, reset_error, scripted, send, session_with
 
 
