@@ -47,7 +47,7 @@ PROGRAMS = {
     "quotas/patient.py": "line",
     "quotas/scope_quota.py": "hook",
     "quotas/scopes.py": "scope",
-    "quotas/outage.py": "shared",
+    "quotas/shared.py": "shared",
     "quotas/shared_memory/__init__.py": "shared",
     "quotas/shared_memory/file.py": "shared",
     "pacing/gate.py": "gate",

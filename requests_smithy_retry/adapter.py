@@ -35,8 +35,8 @@ from .strategies.foreign import StrategyPort, adapt, check_beside_strategy, stra
 from .strategies.protocol import RetryStrategy
 from .strategies.simple import SimpleRetryStrategy, is_built_in
 from .urls import scope_of
-from .wire import use_our_pools
 from .wire.addresses import AddressFault, AddressMemory
+from .wire.pools import use_our_pools
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -359,8 +359,6 @@ def check_amount(amount: float) -> None:
     """Refuse an amount that a bucket can neither take nor give.
 
     Taking -1 would overfill a bucket, and giving back nan would spoil it for good.
-
-    :raises ValueError: for anything but a finite number of 0 or more.
     """
     if not is_finite(amount) or amount < 0:
         raise ValueError(f"amount={safe_repr(amount)}: a finite number of tokens, 0 or more, is allowed")

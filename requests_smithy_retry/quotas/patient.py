@@ -7,6 +7,7 @@ to look again.
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -16,12 +17,16 @@ from typing import Any
 
 from ..clock import SYSTEM_CLOCK, Clock, wait_on
 from ..forksafe import renew_lock_after_fork
+from ..urls import display_scope
 from .bucket import RetryQuota, TokenBucketSnapshot, is_full
 from .line import WAITERS, Failure, Go, Line, Refusal, Refused, Standing, Terms, Wait, Waiter
-from .outage import log_back
 from .payoff import PayoffTokenBucket
-from .scope_quota import FirstTry
+from .scope_quota import FirstTry, ScopeQuota
 
+logger: logging.Logger = logging.getLogger("requests_smithy_retry")
+
+FIRST_TRY = Terms(patience=0.0)
+"""The terms of a first-try success: it waited for nobody, so the recovery lasts no longer for its patience."""
 NAME_PATIENCE = 2.0
 """Seconds after which a name that never resolved is given up without a deadline: it is misspelt."""
 
@@ -98,7 +103,7 @@ def line_before(bucket: PayoffTokenBucket, clock: Clock, timeout_of: Callable[[A
 _making = threading.Lock()
 
 
-class PatientQuota:
+class PatientQuota(ScopeQuota):
     """One scope's bucket and line. Safe to use from several threads; a child of a fork begins anew.
 
     >>> from requests_smithy_retry.testing import FakeClock
@@ -108,17 +113,14 @@ class PatientQuota:
     0.05
 
     :param bucket: the bucket that pays for retries while nobody waits.
-    :param clock: tells the time, and waits.
-    :param room: the most operations that may wait.
-    :param name: the scope's.
     :param timeout_of: the seconds that a time-out of the shapes that requests takes allows one read.
     :param lines: the names of the scopes on which operations wait, kept up to date here: first attempts that begin
         while it names theirs are to :meth:`begin` here.
     """
 
     __slots__ = (
-        *("__weakref__", "_born", "_count", "_line", "_lock", "_name", "_room", "_timeout_of"),
-        *("bucket", "clock", "first_try", "lines", "plain", "retired"),
+        *("_born", "_count", "_line", "_lock", "_name", "_room", "_timeout_of"),
+        *("bucket", "clock", "lines"),
     )
 
     counts_attempts = True
@@ -134,21 +136,17 @@ class PatientQuota:
         lines: set[Any] | None = None,
     ) -> None:
         self.bucket: LineBucket = PayoffTokenBucket() if bucket is None else bucket
-        self.plain: RetryQuota = self.bucket.plain
-        """The bucket without the line."""
+        super().__init__(self.bucket.plain)
         self.clock = clock
         self._room = room
         self._name = name
         self._timeout_of = timeout_of
         self.lines: set[Any] = set() if lines is None else lines
         self._count: FirstTry = partial(next, self.bucket.first_tries)
-        self.retired: bool = False
-        self.first_try: FirstTry
         self.renew_lock()
         renew_lock_after_fork(self)
 
     def begin(self) -> Standing:
-        """Return the standing of an operation that begins now, for :meth:`failed` and :meth:`succeeded`."""
         now = self.clock.now()
         if self._line is not None and self._line.waiters:
             with self._lock:
@@ -163,13 +161,6 @@ class PatientQuota:
         *,
         before_waiting: Callable[[], bool] | None = None,
     ) -> Go | Refused:
-        """Decide about an operation whose attempt failed. It may take a while: until its deadline or its patience ends.
-
-        :param standing: the operation's.
-        :param terms: the operation's limits.
-        :param failure: the facts about the attempt.
-        :param before_waiting: lets go of what the failed attempt holds, before the operation waits; False: it cannot.
-        """
         changed = threading.Condition(self._lock)
         if failure.unresolved and self._never_answered():
             terms = terms._replace(patience=min(NAME_PATIENCE, terms.patience))
@@ -183,9 +174,9 @@ class PatientQuota:
     def judge(
         self, standing: Standing, terms: Terms, failure: Failure, *, wake: Callable[[], object]
     ) -> Go | Refused | Waiter:
-        """Decide as :meth:`failed` does, but without the waiting: a waiter is to :meth:`enter` the line.
+        """Decide as :meth:`failed` does, but without the waiting: a waiter may enter the line.
 
-        :param wake: called when the waiter is to :meth:`look` again, with the lock held.
+        :param wake: called when it is to look again, with the lock held.
         """
         with self._lock:
             now, firsts = self.clock.now(), self.bucket.settle()
@@ -211,44 +202,34 @@ class PatientQuota:
             refusal = self._made_line().may_join(waiter, now)
         return waiter if refusal is None else Refused(refusal)
 
-    def enter(self, waiter: Waiter) -> Go | Wait | Refused:
-        """Join the line, and look at once."""
-        with self._lock:
-            refusal = self._made_line().join(waiter, self.clock.now())
-            return self._look(waiter) if refusal is None else Refused(refusal)
-
-    def look(self, waiter: Waiter) -> Go | Wait | Refused:
-        """Return the decision about a waiter."""
-        with self._lock:
-            return self._look(waiter)
-
-    def leave(self, waiter: Waiter) -> None:
-        """Give up waiting, before the line decides."""
-        with self._lock:
-            self._made_line().leave(waiter, self.clock.now())
-            self._follow()
-
     def succeeded(
         self, standing: Standing, terms: Terms, *, latency: float = 0.0, timeout: float | None = None
     ) -> None:
-        """Take note that an operation succeeded."""
-        is_first = standing.successes is None
-        span = terms.span(standing.began)
-        is_alone = self._note_success(is_first=is_first, latency=latency, timeout=timeout, patience=span)
+        is_first, is_alone, outage = standing.successes is None, True, None
+        with self._lock:
+            if is_first:
+                next(self.bucket.first_tries)
+            if self._line is not None:
+                is_alone = self._line.succeeded(
+                    self.clock.now(),
+                    firsts=self.bucket.settle(),
+                    is_first=is_first,
+                    latency=latency,
+                    timeout=timeout,
+                    patience=terms.span(standing.began),
+                )
+                outage, self._line.outage = self._line.outage, None
+                self._follow()
+        if outage is not None:
+            log_back(self._name, *outage)  # without the lock: a handler may send requests
         if standing.spent:
             self.bucket.succeeded(standing.spent, somebody_waits=not is_alone)
 
-    def answered(self, standing: Standing) -> Standing:
-        """Do nothing: polling once more is neither a failure nor the end of an operation."""
-        return standing
-
     def gave_up(self, *, is_outage: bool) -> int:
-        """Count an operation that gave up in an outage that is known, and return its number; 0: none is known."""
         with self._lock:
             return 0 if self._line is None else self._line.gave_up(is_outage=is_outage)
 
     def unsent(self, standing: Standing) -> None:
-        """Give back the price of a retry that was not made."""
         if standing.acquired:
             self.bucket.release(standing.acquired)
 
@@ -274,10 +255,6 @@ class PatientQuota:
         with self._lock:
             return not (self.bucket.settle() or (self._line is not None and self._line.successes))
 
-    def retire(self) -> None:
-        """Take note that the scope was given up, so that no adapter goes on remembering it."""
-        self.retired = True
-
     def renew_lock(self) -> None:
         """Begin anew, lock and line, after a fork: the waiting threads do not exist in the child."""
         self._lock = threading.Lock()
@@ -296,50 +273,30 @@ class PatientQuota:
         with self._lock:
             line, done = self._made_line(), False
             try:
-                refusal = line.join(waiter, self.clock.now())
-                if refusal is not None:
-                    done = True
-                    return Refused(refusal)
-                while True:
-                    seen = self._look(waiter)
-                    if not isinstance(seen, Wait):
-                        done = True
-                        return seen
+                seen = self._enter(waiter)
+                while isinstance(seen, Wait):
                     wait_on(self.clock, changed, max(0.0, seen.until - self.clock.now()))
+                    seen = self._look(waiter)
+                done = True
+                return seen
             finally:
                 if not done:
                     line.leave(waiter, self.clock.now())
                 self._follow()
+
+    def _enter(self, waiter: Waiter) -> Go | Wait | Refused:
+        refusal = self._made_line().join(waiter, self.clock.now())
+        return self._look(waiter) if refusal is None else Refused(refusal)
 
     def _look(self, waiter: Waiter) -> Go | Wait | Refused:
         seen = self._made_line().look(waiter, self.clock.now(), firsts=self.bucket.settle())
         self._follow()
         return seen
 
-    def _note_success(self, *, is_first: bool, latency: float, timeout: float | None, patience: float) -> bool:
-        with self._lock:
-            if is_first:
-                next(self.bucket.first_tries)
-            if self._line is None:
-                return True
-            is_alone = self._line.succeeded(
-                self.clock.now(),
-                firsts=self.bucket.settle(),
-                is_first=is_first,
-                latency=latency,
-                timeout=timeout,
-                patience=patience,
-            )
-            outage, self._line.outage = self._line.outage, None
-            self._follow()
-        if outage is not None:
-            log_back(self._name, *outage)  # without the lock: a handler may send requests
-        return is_alone
-
     def _first_try_in_trouble(self, attempt: tuple[float, Any]) -> None:
         started, timeout = attempt
         latency = self.clock.now() - started
-        self._note_success(is_first=True, latency=latency, timeout=self._timeout_of(timeout), patience=0.0)
+        self.succeeded(Standing(started), FIRST_TRY, latency=latency, timeout=self._timeout_of(timeout))
 
     def _follow(self) -> None:
         """Have first-try successes take the slow path while operations wait or one failed, and note who waits."""
@@ -349,3 +306,15 @@ class PatientQuota:
             self.lines.add(self._name)
         else:
             self.lines.discard(self._name)
+
+
+def log_back(scope: str | None, seconds: float, operations: int) -> None:
+    """Log that a service is back, at WARNING if its outage hid the end of an operation from that level.
+
+    :param operations: the operations that gave up meanwhile, of which the first was logged at WARNING.
+    """
+    service = "the service" if scope is None else display_scope(scope)
+    level = logging.WARNING if operations > 1 else logging.INFO
+    extra = {"retry_scope": service, "retry_down_for": seconds, "retry_gave_up": operations}
+    count = f"{operations} operations" if operations > 1 else "1 operation"
+    logger.log(level, "%s is back after %.1f s, in which %s gave up", service, seconds, count, extra=extra)

@@ -78,7 +78,12 @@ class PayoffTokenBucket:
         :param price: one token, for whatever reason the attempt failed.
         :param spare: tokens that must be left after it.
         """
-        return self._take(price, spare)
+        with self._lock:
+            self._settle()
+            if self._tokens < price + spare:
+                return False
+            self._tokens -= price
+            return True
 
     def succeeded(self, spent: float, *, somebody_waits: bool = False) -> None:
         """Take note of a success after retries that were paid for here.
@@ -88,7 +93,7 @@ class PayoffTokenBucket:
         """
         _check(spent)
         if not somebody_waits:
-            self._add(spent + ROOM)
+            self.release(spent + ROOM)
 
     def renew(self) -> None:
         """Refill it: it then holds what a new one holds, or more."""
@@ -103,7 +108,7 @@ class PayoffTokenBucket:
         :raises ValueError: for a negative amount, or none at all.
         """
         _check(amount)
-        return self._take(amount, 0.0)
+        return self.take(amount)
 
     def release(self, amount: float) -> None:
         """Give ``amount`` tokens back; what exceeds ``MOST`` is dropped.
@@ -111,7 +116,9 @@ class PayoffTokenBucket:
         :raises ValueError: for a negative amount, or none at all.
         """
         _check(amount)
-        self._add(amount)
+        with self._lock:
+            self._settle()
+            self._tokens = min(MOST, self._tokens + amount)
 
     def snapshot(self) -> TokenBucketSnapshot:
         """An immutable view of the bucket now; ``available`` may be above ``capacity``."""
@@ -130,19 +137,6 @@ class PayoffTokenBucket:
         if new:
             self._firsts += new
             self._tokens = ROOM + max(0.0, self._tokens - ROOM) * float(MEMORY**new)
-
-    def _take(self, amount: float, spare: float) -> bool:
-        with self._lock:
-            self._settle()
-            if self._tokens < amount + spare:
-                return False
-            self._tokens -= amount
-            return True
-
-    def _add(self, amount: float) -> None:
-        with self._lock:
-            self._settle()
-            self._tokens = min(MOST, self._tokens + amount)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A copy begins anew, with a lock of its own (contract 11.1).

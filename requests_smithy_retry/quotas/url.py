@@ -37,10 +37,6 @@ class QuotaUrl:
 
     __slots__ = ("_text", "place", "scheme", "settings")
 
-    place: str
-    scheme: str
-    settings: dict[str, str]
-
     def __init__(self, text: str) -> None:
         parts = _split(text)
         if parts is None:
@@ -97,19 +93,14 @@ def _split(text: str) -> tuple[str, str, dict[str, str]] | None:
         parts = urlsplit(text)
         scheme = parts.scheme
         # An @ behind the host, or a fragment: an unquoted character of a password ended the host too early.
-        if (
-            scheme not in SCHEMES
-            or not text.startswith(f"{scheme}://")
-            or "#" in text
-            or "@" in parts.path + parts.query
-        ):
+        is_odd = "#" in text or "@" in parts.path + parts.query
+        if is_odd or scheme not in SCHEMES or not text.startswith(f"{scheme}://"):
             return None
         place = _sentinels(parts) if scheme in SENTINEL_SCHEMES else _place(parts)
     except ValueError:
         return None
-    return (
-        None if place is None else (scheme, f"{scheme}://{place}", dict(parse_qsl(parts.query, keep_blank_values=True)))
-    )
+    settings = dict(parse_qsl(parts.query, keep_blank_values=True))
+    return None if place is None else (scheme, f"{scheme}://{place}", settings)
 
 
 def _place(parts: SplitResult) -> str | None:
@@ -122,14 +113,13 @@ def _place(parts: SplitResult) -> str | None:
         return unquote(parts.path) if parts.path and host is None else None
     if host is None or not re.fullmatch(r"/?|/\d+", parts.path):
         return None
-    return _host_and_port(host, port, 6379) + parts.path.rstrip("/")
+    return _host_and_port(host, 6379 if port is None else port) + parts.path.rstrip("/")
 
 
 def _sentinels(parts: SplitResult) -> str | None:
     if not re.fullmatch(rf"/{NAME}(/\d*)?", parts.path):
         return None
-    found = sentinels_of(parts)
-    return ",".join(_host_and_port(host, port, 0) for host, port in found) + parts.path.rstrip("/")
+    return ",".join(_host_and_port(*each) for each in sentinels_of(parts)) + parts.path.rstrip("/")
 
 
 def sentinels_of(parts: SplitResult) -> list[tuple[str, int]]:
@@ -140,9 +130,8 @@ def sentinels_of(parts: SplitResult) -> list[tuple[str, int]]:
     return [(str(each.hostname), 26379 if each.port is None else each.port) for each in hosts]
 
 
-def _host_and_port(host: str, port: int | None, default: int) -> str:
-    shown = f"[{host}]" if ":" in host else host
-    return f"{shown}:{default if port is None else port}"
+def _host_and_port(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 QuotaFactory = Callable[[str], RetryQuota]

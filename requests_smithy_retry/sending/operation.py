@@ -41,7 +41,7 @@ from ..observing.log import log_end_of_tape
 from ..observing.recorder import Recorder
 from ..strategies.foreign import StrategyPort
 from ..strategies.protocol import LoopToken, StandardRetryToken, delay_of
-from ..wire.timeouts import read_part
+from ..wire.state import read_part
 from .caller_errors import is_raised, not_sent_error, status_error
 from .continuing import InHand, Rest, rest_of
 from .credentials import UNAUTHORIZED, Credentials

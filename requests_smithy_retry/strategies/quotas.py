@@ -65,7 +65,7 @@ Quotas = OneQuota | QuotaTable
 
 
 def _read_part(timeout: Any) -> float | None:
-    from ..wire.timeouts import read_part  # imported here: it knows HTTP libraries, which the strategies do without
+    from ..wire.state import read_part  # imported here: it knows HTTP libraries, which the strategies do without
 
     return read_part(timeout)
 

@@ -41,9 +41,6 @@ class Connect:
     body. A tunnel's head is no byte of the request, so ``send`` is prepared once the tunnel is established.
 
     The reference to the connection is weak: a cycle would keep sockets open until the next garbage collection.
-
-    :param connection: the connection.
-    :param memory: remembers which addresses failed.
     """
 
     __slots__ = ("_connection", "_made", "_memory", "_send", "peer")

@@ -36,9 +36,6 @@ def verify_whole(response: Response) -> None:
 def decoded(response: Response, body: bytes, most: int) -> tuple[bytes, bool]:
     """Decode a coded body that was not read yet, or the beginning of one.
 
-    :param response: names the coding.
-    :param body: the coded bytes.
-    :param most: the most decoded bytes to return.
     :returns: the beginning of the decoded body, and True if the body is complete, valid and no longer than ``most``.
     """
     coding = response.headers["content-encoding"]

@@ -96,10 +96,7 @@ class Expected(NamedTuple):
 
 
 class Checks:
-    """The running check of one body.
-
-    :param expected: the digests that were sent with it.
-    """
+    """The running check of one body."""
 
     __slots__ = ("_expected", "_hashers", "_updates")
 
@@ -126,7 +123,6 @@ class Checks:
 def expected_digests(headers: Mapping[str, str], status: int) -> list[Expected]:
     """Return the digests that cover the encoded bytes of one response's body.
 
-    :param headers: of the response, which ignore case.
     :param status: of the response. A part (206) is covered by Content-Digest alone: the others are of the whole.
     """
     found = _standard(headers, CONTENT_DIGEST)

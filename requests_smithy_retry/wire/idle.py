@@ -24,10 +24,8 @@ class KeptConnections:
 
     It stands in for the last-in, first-out queue of urllib3, and takes less time: each request passes through it twice.
 
-    :param maxsize: the most connections.
     :param max_idle: a connection that lay this long, in seconds, is closed when it is taken out. urllib3 then connects
         it anew, as it does with a connection that the server closed.
-    :param now: tells the time, in seconds.
     """
 
     def __init__(self, maxsize: int, max_idle: float, now: Callable[[], float]) -> None:
@@ -81,7 +79,6 @@ class KeptConnections:
     def get(self, block: bool = True, timeout: float | None = None) -> Any:
         """Take out the connection that was used last, closed if it lay too long.
 
-        :param block: wait for one.
         :param timeout: how long, in seconds; None: until there is one.
         :raises queue.Empty: if there is none, or none in time.
         """

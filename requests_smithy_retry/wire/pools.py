@@ -30,12 +30,7 @@ KNOWN_CONNECTS = frozenset({HTTPConnection.connect, HTTPSConnection.connect})
 
 
 def prepare(connection: Any, memory: AddressMemory | None = None, *, probes: bool = False) -> Any:
-    """Prepare a new connection, unless its class has a ``connect`` of its own.
-
-    :param connection: urllib3's, not connected yet.
-    :param memory: remembers which addresses failed; None: a memory of its own.
-    :param probes: switch TCP keep-alive on.
-    """
+    """Prepare a new connection of urllib3, unless its class has a ``connect`` of its own."""
     if getattr(type(connection), "connect", None) in KNOWN_CONNECTS:
         connection.connect = Connect(connection, memory or AddressMemory(SYSTEM_CLOCK))
         connection.response_class = RESPONSE_CLASS
@@ -113,9 +108,6 @@ class NewPool:
     """The ``_new_pool`` of a pool manager, which gives each pool the memory of addresses.
 
     The reference to the manager is weak: a cycle would keep its pools alive.
-
-    :param manager: the pool manager.
-    :param addresses: remembers which addresses failed.
     """
 
     __slots__ = ("_manager", "addresses")
@@ -160,10 +152,7 @@ def preparing(
 ) -> type[HTTPConnectionPool]:
     """Return a subclass of a pool class whose connections are prepared.
 
-    :param pool_class: of urllib3, or of a program.
-    :param waits: its pools wait for a free connection.
     :param max_idle: the age from which on an idle connection is not used, in seconds; None: no age.
-    :param clock: measures the age.
     """
     if issubclass(pool_class, PreparingPool):
         return pool_class
@@ -185,8 +174,6 @@ _kept_class = functools.lru_cache(256)(_class)
 def use_our_pools(manager: Any, addresses: AddressMemory, max_idle: float | None = None) -> None:
     """Have a pool manager of urllib3 (direct, proxy or SOCKS) make preparing pools from now on. Idempotent.
 
-    :param manager: the pool manager; one of another kind is left alone.
-    :param addresses: remembers which addresses failed, and tells the time.
     :param max_idle: the age from which on an idle connection is not used, in seconds; None: no age.
     """
     if state.IS_FUTURE or not hasattr(manager, "pool_classes_by_scheme"):

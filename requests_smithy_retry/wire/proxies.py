@@ -69,11 +69,7 @@ def bounded(socket_class: Any) -> Any:
 
 
 def bound_handshake(connection: Any, sock: Any) -> None:
-    """Have TLS begin its handshake with the time that is left then, rather than now.
-
-    :param connection: that the socket is for.
-    :param sock: connected.
-    """
+    """Have TLS begin its handshake with the time that is left then, rather than now."""
     if isinstance(connection, HTTPSConnection) and not isinstance(sock, Bounded):
         kind: Any = type(sock)
         with contextlib.suppress(TypeError):  # a class of sockets that cannot be changed
@@ -84,8 +80,6 @@ class TlsToProxy:
     """The ``_connect_tls_proxy`` of one connection: TLS to the proxy, within which there will be TLS to the server.
 
     The reference to the connection is weak: a cycle would keep sockets open until the next garbage collection.
-
-    :param connection: of urllib3.
     """
 
     __slots__ = ("_connection",)
@@ -112,7 +106,6 @@ def prepare_tunnel(connection: Any) -> None:
 def open_otherwise(connection: Any, opener: Callable[[Any], Any]) -> Any:
     """Open the socket of a connection that does not go straight to an address.
 
-    :param connection: of urllib3.
     :param opener: the ``_new_conn`` of its class. That of a SOCKS connection is replaced by one that ends in time; any
         other is called, with one timeout for all that it does.
     """

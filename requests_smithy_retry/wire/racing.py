@@ -32,13 +32,7 @@ _candidate: Any = tuple.__new__
 
 
 class Candidate(NamedTuple):
-    """An address to connect to.
-
-    :param name: the address as text.
-    :param family: the address family.
-    :param proto: the protocol.
-    :param sockaddr: the address for ``connect``.
-    """
+    """An address to connect to."""
 
     name: str
     family: int
@@ -50,8 +44,6 @@ class How(NamedTuple):
     """The parameters of the sockets.
 
     :param timeout: each address's time to connect, in seconds; None for no limit.
-    :param source_address: the address to bind to, or None.
-    :param options: the arguments of ``setsockopt``.
     """
 
     timeout: float | None
@@ -68,10 +60,7 @@ class _Pending(NamedTuple):
 
 
 def candidates(found: Iterable[Any]) -> list[Candidate]:
-    """Return the resolver's addresses in its order, families alternating (RFC 8305 section 4), each once.
-
-    :param found: the result of ``getaddrinfo``.
-    """
+    """Return the resolver's addresses in its order, families alternating (RFC 8305 section 4), each once."""
     named: dict[str, Candidate] = {}
     for family, _, proto, _, sockaddr in found:
         name = sockaddr[0] if len(sockaddr) == 2 else address_text(sockaddr)
@@ -94,10 +83,7 @@ def address_text(sockaddr: Sequence[Any]) -> str:
 
 
 def open_socket(family: int, proto: int, sockaddr: Any, seconds: float | None, how: How) -> Any:
-    """Return a connected socket.
-
-    :param seconds: how long to wait for the connection; None for no limit.
-    """
+    """Return a connected socket."""
     sock: Any = None
     try:
         sock = socket.socket(family, socket.SOCK_STREAM, proto)
@@ -133,11 +119,7 @@ def can_stagger(source_address: Any) -> bool:
 
 
 class Race:
-    """One connection to be made to one of several addresses.
-
-    :param addresses: in the order in which to try them; at least one.
-    :param how: how to make sockets.
-    """
+    """One connection to be made to one of several addresses, which are tried in their order."""
 
     _error: OSError | None = None
 
@@ -187,10 +169,7 @@ class Race:
         return None
 
     def _patience(self, most: float | None) -> float | None:
-        """Return the time after which the next address is tried, in seconds.
-
-        :param most: the time that this address has, in seconds; None for no limit.
-        """
+        """Return the time after which the next address is tried, in seconds."""
         if not self._ahead:
             return most
         left = None if this_thread.deadline is None else this_thread.seconds(None)

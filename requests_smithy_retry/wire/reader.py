@@ -1,21 +1,34 @@
-"""Reading a response from its socket: by the deadline, and noticing an early end (contract 14.1).
+"""Reading a response from its socket: by the deadline, and ahead of ``http.client`` (contract 13, 14.1).
 
-The reader is below the buffer through which ``http.client`` reads, so each call is one ``recv``.
+A reader is below the buffer through which ``http.client`` reads, so each call is one ``recv``. What is fetched ahead is
+read later, so a caller who gets the response loses nothing.
 """
 
 from __future__ import annotations
 
 import socket
 from io import BufferedReader
-from typing import Any
+from typing import Any, NamedTuple
 
-from ..clock import Deadline, after, earliest
+from requests import Response
+
+from ..clock import SYSTEM_CLOCK, Deadline, after, earliest
 from ..interruptions import is_interruption
 from . import state
+from .decoding import decoded
 from .state import this_thread, timeout_of
 
-_recv_into = socket.SocketIO.readinto
+PEEK_BYTES = 65_536
+"""The most of a failed response's body that is peeked at, coded or not."""
+PEEK_SECONDS = 1.0
+"""The longest wait for it in seconds; the caller's read timeout bounds each part of it."""
+UNREAD_BYTES = 1_048_576
+"""The longest body, coded or not, that response hooks may find unread."""
+MOST_LINE = 1024
+"""The longest line of a chunk that is parsed here, in bytes; a longer one is left to urllib3."""
 PREFETCH_PART = 16_384
+
+_recv_into = socket.SocketIO.readinto
 
 
 class Reader(socket.SocketIO):
@@ -35,7 +48,13 @@ class Reader(socket.SocketIO):
         elif this_thread.deadline is None:
             count = _recv_into(self, buffer)
         else:
-            count = self._read_in_time(buffer)
+            sock: Any = self._sock  # type: ignore[attr-defined]
+            usual = this_thread.bound(sock)
+            try:
+                count = _recv_into(self, buffer)
+            finally:
+                # While a tunnel is being made, the socket's timeout bounds the handshake that follows.
+                sock.settimeout(this_thread.rest(usual) if this_thread.connecting is True else usual)
         if not count:
             self.ended = count is not None
         return count
@@ -54,15 +73,6 @@ class Reader(socket.SocketIO):
         if count and not ahead and self.failure is None:
             self.ahead = None
         return count or None
-
-    def _read_in_time(self, buffer: Any) -> int | None:
-        sock: Any = self._sock  # type: ignore[attr-defined]
-        usual = this_thread.bound(sock)
-        try:
-            return _recv_into(self, buffer)
-        finally:
-            # While a tunnel is being made, the socket's timeout bounds the handshake that follows.
-            sock.settimeout(this_thread.rest(usual) if this_thread.connecting is True else usual)
 
     @property
     def held_ahead(self) -> bytearray:
@@ -106,10 +116,6 @@ class Reader(socket.SocketIO):
             self.ahead += part
         return bool(part)
 
-    def set_timeout(self, seconds: float | None) -> None:
-        """Set the timeout of each later ``recv``."""
-        self._sock.settimeout(seconds)  # type: ignore[attr-defined]
-
 
 class BoundedReader(Reader):
     """A reader that bounds the time from the first read of the body to its end, in seconds."""
@@ -137,24 +143,139 @@ def reader_of(raw: Any) -> Reader | None:
         below = raw._original_response.fp.raw
     except AttributeError:
         return None
-    if below.__class__ is Reader:
-        return below
     if type(below) is socket.SocketIO:
         below.__class__ = Reader
     return below if isinstance(below, Reader) else None
 
 
 def set_read_timeout(raw: Any, seconds: float | None, in_all: float | None = None) -> None:
-    """Give an unread response the read timeout that its caller asked for.
+    """Give an unread urllib3 response the read timeout that its caller asked for.
 
-    :param raw: the urllib3 response.
-    :param seconds: the longest wait for bytes; None for no limit.
-    :param in_all: the time that reading all of it may take; None for no limit.
+    :param in_all: the seconds that reading all of it may take; None for no limit.
     """
     reader = reader_of(raw)
     if reader is None:
         return
-    reader.set_timeout(seconds)
+    reader._sock.settimeout(seconds)  # type: ignore[attr-defined]
     if in_all is not None:
         reader.__class__ = BoundedReader
         reader.seconds = in_all  # type: ignore[attr-defined]
+
+
+class Peeked(NamedTuple):
+    """The beginning of a body.
+
+    :param whole: True if the body is complete, valid and small: reading it takes no time and cannot fail.
+    :param prefix: its first 64 KiB at most, decoded.
+    """
+
+    whole: bool
+    prefix: bytes = b""
+
+
+def peek(response: Response, most: int = PEEK_BYTES, seconds: float | None = PEEK_SECONDS) -> Peeked | None:
+    """Peek at a body of which nothing was read yet; return None if it is not read from a socket.
+
+    Of a body that is whole, by its length, its chunks or its connection, urllib3 needs no further byte from the socket.
+    Where it might read on, or object, the body is not whole.
+
+    :param most: the limit in bytes, before and after decoding.
+    :param seconds: the longest wait; None: as long as the attempt's deadline and the socket's timeout allow.
+    """
+    raw: Any = response.raw
+    reader = reader_of(raw)
+    if reader is None:
+        return None
+    framing, before = framing_of(raw), reader.in_buffer(raw._original_response.fp)
+    until = earliest(after(seconds, SYSTEM_CLOCK), this_thread.deadline)
+    while True:
+        available = before + reader.held_ahead
+        left = None if until is None else until.left()
+        if framing.take(available) or len(available) > most or (left is not None and left <= 0):
+            break
+        if not reader.fetch_ahead(left):
+            break
+    complete, body = framing.is_whole(ended=reader.ended), framing.body
+    if not body or not response.headers.get("content-encoding"):
+        return Peeked(complete and len(body) <= most, body[:PEEK_BYTES])
+    prefix, sound = decoded(response, body, most)
+    return Peeked(complete and sound, prefix[:PEEK_BYTES])
+
+
+class Sized:
+    """A body that ends at its length or, without one, with the connection."""
+
+    def __init__(self, length: int | None) -> None:
+        self.body: bytes = b""
+        self._length = length
+
+    def take(self, data: bytes) -> bool:
+        """Inspect all bytes so far; return True if more would change nothing."""
+        self.body = data[: self._length]
+        return self._length is not None and len(data) >= self._length
+
+    def is_whole(self, *, ended: bool) -> bool:
+        """Return True if the body is complete, given whether the connection ended after these bytes."""
+        return ended if self._length is None else len(self.body) == self._length
+
+
+class Chunks:
+    """A chunked body with its trailers, parsed as urllib3 does."""
+
+    def __init__(self) -> None:
+        self._at = self._trailers_at = 0
+        self._taken = bytearray()
+        self._begun = b""
+        self._whole = self._within_line = False
+
+    @property
+    def body(self) -> bytes:
+        """The contents of the chunks so far."""
+        return bytes(self._taken) + self._begun
+
+    def take(self, data: bytes) -> bool:
+        """Inspect all bytes so far; return True if more would change nothing."""
+        while not self._trailers_at:
+            after = data.find(b"\n", self._at) + 1
+            if not after:
+                return len(data) - self._at > MOST_LINE
+            size = _size_in(data[self._at : after])
+            if size is None:
+                return True
+            if size == 0:
+                self._trailers_at = after
+                break
+            self._begun = data[after : after + size]
+            if len(data) < after + size + 2:
+                return False
+            self._taken += self._begun
+            self._begun = b""
+            self._at = after + size + 2
+        while not self._whole:
+            after = data.find(b"\n", self._trailers_at) + 1
+            self._within_line = not after and len(data) > self._trailers_at
+            if not after:
+                return False
+            self._whole = data[self._trailers_at : after] == b"\r\n"
+            self._trailers_at = after
+        return True
+
+    def is_whole(self, *, ended: bool) -> bool:
+        """Return True if the body is complete; the last line feed may be missing where the connection ended."""
+        return self._whole or (ended and self._trailers_at > 0 and not self._within_line)
+
+
+def framing_of(raw: Any) -> Sized | Chunks:
+    """Return the framing of a body of which nothing was read yet."""
+    length = raw._original_response.length
+    # For a response to HEAD, http.client has a length of 0, whatever the head says.
+    return Chunks() if getattr(raw, "chunked", False) and length != 0 else Sized(length)
+
+
+def _size_in(line: bytes) -> int | None:
+    """Return the size in a chunk's line, or None if urllib3 would reject it."""
+    try:
+        size = int(line.split(b";", 1)[0], 16)
+    except ValueError:
+        return None
+    return size if size >= 0 and len(line) <= MOST_LINE else None

@@ -161,11 +161,7 @@ RESPONSE_CLASS = CheckedResponse if hasattr(urllib3, "BaseHTTPResponse") else _R
 
 
 class _ProbeResponse(RESPONSE_CLASS):  # type: ignore[misc, valid-type]
-    """A response from an address that failed lately: a status below 500 clears it.
-
-    :param peer: the address.
-    :param sock: as in ``http.client``; so are the others.
-    """
+    """A response from an address that failed lately: a status below 500 clears it."""
 
     def __init__(self, peer: Peer, sock: Any, *others: Any, **named: Any) -> None:
         super().__init__(sock, *others, **named)

@@ -12,8 +12,8 @@ from requests_smithy_retry import RetryAdapter, RetryListener, StopReason, retry
 from requests_smithy_retry.clock import Deadline
 from requests_smithy_retry.testing import FaultServer, ResetAfterRequest, refusing_port
 from requests_smithy_retry.testing.clock import FakeClock
-from requests_smithy_retry.wire import this_thread
 from requests_smithy_retry.wire.connect import PIECE, sending
+from requests_smithy_retry.wire.state import this_thread
 
 from .support import session
 
