@@ -110,11 +110,9 @@ class Reader(socket.SocketIO):
             return False
         finally:
             sock.settimeout(usual)
-        self.ended = not part
-        if part:
-            self.ahead = self.held_ahead
-            self.ahead += part
-        return bool(part)
+        self.ended, self.ahead = not part, self.held_ahead
+        self.ahead += part
+        return not self.ended
 
 
 class BoundedReader(Reader):
