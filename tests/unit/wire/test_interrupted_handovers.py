@@ -157,7 +157,7 @@ def test_a_connection_is_closed_until_it_is_handed_over(monkeypatch: pytest.Monk
         connection: Any = Closable()
         monkeypatch.setattr(type(pool), "_get_conn", lambda *_, kept=connection: kept)
         pool.check_kept_connections(AddressMemory(FakeClock()))
-        if not interrupted_at_line(number, frozenset({"__call__"}), pool._get_conn):
+        if not interrupted_at_line(number, frozenset({"checked_get"}), pool._get_conn):
             break
         assert connection.is_closed or number < 5, f"interrupted at line {number}"
     assert (False, True) == (connection.is_closed, number > 5)
