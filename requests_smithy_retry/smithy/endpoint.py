@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
+from ..urls import DEFAULT_PORTS
 from .operations import ModeledOperation
 from .request_parts import path_segments
 
 if TYPE_CHECKING:
     from .model import SmithyModel
 
-_PORTS = {"http": 80, "https": 443}
 _NOT_IN_A_URL = re.compile(r"[\x00-\x20\x7f\\]")
 _AUTHORITY_END = re.compile(r"[/?#]")
 _HOST = re.compile(r"[a-z0-9._-]+")
@@ -38,26 +38,15 @@ def _locate(url: str) -> _Place | None:
         return None
     try:
         parts = urlsplit(url)
-        host = _plain_host(parts.hostname or "")
-        port = parts.port
+        host, port = parts.hostname or "", parts.port
+        is_ipv6 = ":" in host
+        host = ipaddress.ip_address(host).compressed if is_ipv6 else host
     except ValueError:
         return None
     segments = path_segments(parts.path)
-    if parts.scheme not in _PORTS or host is None or segments is None:
+    if parts.scheme not in DEFAULT_PORTS or segments is None or not (is_ipv6 or _HOST.fullmatch(host)):
         return None
-    return _Place(parts.scheme, host, _PORTS[parts.scheme] if port is None else port, segments, parts.query)
-
-
-def _without_userinfo(url: str) -> str:
-    scheme, mark, rest = url.partition("://")
-    authority = _AUTHORITY_END.split(rest, maxsplit=1)[0]
-    return scheme + mark + authority.rpartition("@")[2] + rest[len(authority) :]
-
-
-def _plain_host(host: str) -> str | None:
-    if ":" in host:
-        return ipaddress.ip_address(host).compressed
-    return host if _HOST.fullmatch(host) is not None else None
+    return _Place(parts.scheme, host, DEFAULT_PORTS[parts.scheme] if port is None else port, segments, parts.query)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +67,9 @@ class SmithyEndpoint:
     _prefixes: Mapping[str, str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "url", _without_userinfo(self.url))
+        scheme, mark, rest = self.url.partition("://")
+        authority = _AUTHORITY_END.split(rest, maxsplit=1)[0]
+        object.__setattr__(self, "url", scheme + mark + authority.rpartition("@")[2] + rest[len(authority) :])
         place = _locate(self.url)
         if place is None or "?" in self.url or "#" in self.url:
             shown = self.url.rpartition("@")[2]  # even an invalid URL may hold userinfo
@@ -118,10 +109,7 @@ class SmithyEndpoint:
         return operation is not None and operation.resendable_with(url, headers, body)
 
     def _within(self, url: str) -> _Place | None:
-        there = _locate(url)
-        here = self._place
-        if there is None or there.host not in self._prefixes:
-            return None
-        if (there.scheme, there.port) != (here.scheme, here.port):
+        there, here = _locate(url), self._place
+        if there is None or there.host not in self._prefixes or (there.scheme, there.port) != (here.scheme, here.port):
             return None
         return there if there.segments[: len(here.segments)] == here.segments else None

@@ -20,8 +20,6 @@ from .protocols import Protocol, protocols_of
 from .request_parts import body_text, header, parameters, path_segments, split_target
 from .uri_pattern import UriTable
 
-_FORM_PROTOCOLS = (Protocol.QUERY, Protocol.EC2_QUERY)
-
 
 class SmithyModel:
     """A Smithy model. Make one with :meth:`load`; give it to requests with :meth:`for_endpoint`."""
@@ -145,13 +143,11 @@ class SmithyModel:
 
 def _service_of(ast: Ast, wanted: str | None) -> str | None:
     services = ast.by_type.get("service", [])
-    if wanted is not None:
-        if wanted not in services:
-            raise ast.root.error(f"a model with the service {wanted!r}")
-        return wanted
-    if len(services) > 1:
+    if wanted is not None and wanted not in services:
+        raise ast.root.error(f"a model with the service {wanted!r}")
+    if wanted is None and len(services) > 1:
         raise ast.root.error(f"one service, or service= with one of {', '.join(sorted(services))}")
-    return services[0] if services else None
+    return wanted or (services[0] if services else None)
 
 
 class OperationMatcher:
@@ -162,9 +158,10 @@ class OperationMatcher:
 
     def __init__(self, service_name: str, operations: Mapping[Protocol, Iterable[ModeledOperation]]) -> None:
         self._service = service_name
-        self._targets = _by_name(operations.get(Protocol.JSON_TARGET, ()))
-        self._rpc = _by_name(operations.get(Protocol.RPC_V2, ()))
-        self._forms = _by_name(each for protocol in _FORM_PROTOCOLS for each in operations.get(protocol, ()))
+        self._targets, self._rpc, self._forms = (
+            {each.name: each for protocol in protocols for each in operations.get(protocol, ())}
+            for protocols in ((Protocol.JSON_TARGET,), (Protocol.RPC_V2,), (Protocol.QUERY, Protocol.EC2_QUERY))
+        )
         rest = operations.get(Protocol.REST_JSON, operations.get(Protocol.REST_XML, ()))
         self._uris = UriTable(
             (each.http_method, each.uri_pattern, each)
@@ -202,7 +199,3 @@ class OperationMatcher:
         actions = set(parameters(query).get("Action", ()))
         actions.update(parameters(body_text(body) or "").get("Action", ()))
         return self._forms.get(actions.pop()) if len(actions) == 1 else None
-
-
-def _by_name(operations: Iterable[ModeledOperation]) -> dict[str, ModeledOperation]:
-    return {operation.name: operation for operation in operations}

@@ -60,10 +60,8 @@ class ModeledOperation:
         :param url: the URL, or the path with the query.
         :param body: bytes or text; in anything else no token is found.
         """
-        if self.resendable:
-            return True
         token = self.idempotency_token
-        return token is not None and token.present_in(url, headers, body)
+        return self.resendable or (token is not None and token.present_in(url, headers, body))
 
 
 def bound_operations(ast: Ast, service: str) -> list[str]:
@@ -101,6 +99,7 @@ def read_operation(ast: Ast, shape_id: str, protocol: Protocol) -> ModeledOperat
         if name in traits:
             traits[name].annotation()
     method, pattern = _read_http(traits[HTTP]) if HTTP in traits else (None, None)
+    prefix = traits[ENDPOINT].needed("hostPrefix").string().lower() if ENDPOINT in traits else ""
     return ModeledOperation(
         name=shape_name(shape_id),
         shape_id=shape_id,
@@ -110,7 +109,7 @@ def read_operation(ast: Ast, shape_id: str, protocol: Protocol) -> ModeledOperat
         long_poll=any(name in traits for name in LONG_POLL),
         http_method=method,
         uri_pattern=pattern,
-        host_prefix=_read_host_prefix(traits[ENDPOINT]) if ENDPOINT in traits else "",
+        host_prefix="" if "{" in prefix else prefix,
     )
 
 
@@ -134,11 +133,6 @@ def _read_token(ast: Ast, shape_id: str, protocol: Protocol) -> IdempotencyToken
     return None
 
 
-def _read_host_prefix(trait: Node) -> str:
-    text = trait.needed("hostPrefix").string().lower()
-    return "" if "{" in text else text
-
-
 @dataclass(frozen=True, slots=True)
 class ModeledError:
     """One error shape of a model."""
@@ -158,12 +152,7 @@ class ModeledError:
 
 
 def read_errors(ast: Ast) -> dict[str, tuple[ModeledError, ...]]:
-    """Return the errors of the model by code.
-
-    Several errors can share a code: from two namespaces, or through ``@awsQueryError``.
-
-    :raises SmithyModelError: if a trait has an invalid value.
-    """
+    """Return the errors of the model by code, which several can share: two namespaces, or ``@awsQueryError``."""
     found: dict[str, tuple[ModeledError, ...]] = {}
     for shape_id in ast.by_type.get("structure", ()):
         traits = ast.traits(shape_id)
