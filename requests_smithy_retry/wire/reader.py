@@ -91,8 +91,8 @@ class Reader(socket.SocketIO):
     def fetch_ahead(self, seconds: float | None) -> bool:
         """Do one ``recv`` and keep its bytes for later reads; return False if no byte came in time, or none will.
 
-        :param seconds: the longest wait, in vain if not above 0; None: the socket's own timeout, which is the maximum in
-            any case. When that one expires, it is kept as a failure.
+        :param seconds: the longest wait, in vain if not above 0; None: the socket's own timeout, which is the maximum
+            in any case. When that one expires, it is kept as a failure.
         """
         if self.ended or self.failure is not None or (seconds is not None and seconds <= 0):
             return False
