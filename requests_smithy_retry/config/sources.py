@@ -111,10 +111,9 @@ _MOUNTED = Option("mounted", "none", one_of("none", "plain", "all"), "which adap
 
 
 def mounted_of(value: Any, environ: Mapping[str, str], source: str = "code", *, default: str = "none") -> str:
-    """Return which of the adapters that a program mounts are made to retry: ``"none"``, ``"plain"`` or ``"all"``.
+    """Return which of the adapters that a program mounts are made to retry: the value, the environment's, the default.
 
-    :param value: the value that was given; None: that of the environment, or the default.
-    :param source: where the value came from, for the ``RetryConfigError`` on any other value.
+    :raises RetryConfigError: for a value other than ``"none"``, ``"plain"`` and ``"all"``.
     """
     if value is None:
         value, source = environ.get(MOUNTED, "").strip() or default, source_of(MOUNTED)
@@ -128,11 +127,8 @@ AWS_OPTIONS = frozenset({"max_attempts", "mode", "retry_spec"})
 
 
 def resolve(config: C, environ: Mapping[str, str] | None = None, names: Collection[str] = OPTIONS) -> C:
-    """Return a config with the environment's values filled in for options that are not set yet.
+    """Return a config with the environment's values filled in for those of the options that are not set yet.
 
-    :param config: the config that code gave. With ``trust_env=False`` it is returned as it is.
-    :param environ: the environment variables; None: those of the process, now.
-    :param names: the options to fill in.
     :raises RetryConfigError: for a bad variable, or AWS settings that cannot be read.
     """
     if not config.trust_env:

@@ -17,13 +17,10 @@ if TYPE_CHECKING:
 
 
 class ModelFacts(NamedTuple):
-    """The models' facts about a request.
-
-    :param resendable: True if the operation is readonly or idempotent, or its idempotency token is in the request.
-    :param long_poll: True if the operation is a long poll.
-    """
+    """The models' facts about a request."""
 
     resendable: bool = False
+    """The operation is readonly or idempotent, or its idempotency token is in the request."""
     long_poll: bool = False
 
 
