@@ -107,10 +107,10 @@ class Reader(socket.SocketIO):
     def fetch_ahead(self, seconds: float | None) -> bool:
         """Do one ``recv`` and keep its bytes for later reads; return False if no byte came in time, or none will.
 
-        :param seconds: the longest wait, in vain if not above 0; None: the socket's own timeout, which is the maximum in
-            any case. When that one expires, it is kept as a failure.
+        :param seconds: the longest wait, above 0; None: the socket's own timeout, which is the maximum in any case.
+            When that one expires, it is kept as a failure.
         """
-        if self.ended or self.failure is not None or (seconds is not None and seconds <= 0):
+        if self.ended or self.failure is not None:
             return False
         sock: Any = self._sock  # type: ignore[attr-defined]
         usual = timeout_of(sock)
@@ -336,18 +336,25 @@ def peek(response: Response, most: int = PEEK_BYTES, seconds: float | None = PEE
     reader = reader_of(raw)
     if reader is None:
         return None
-    framing, before = framing_of(raw), reader.in_buffer(raw._original_response.fp)
-    until = earliest(after(seconds, SYSTEM_CLOCK), this_thread.deadline)
-    while True:
-        available = before + reader.held_ahead
-        left = None if until is None else until.left()
-        if framing.take(available) or len(available) > most or not reader.fetch_ahead(left):
-            break
+    framing = framing_of(raw)
+    _fetch(reader, reader.in_buffer(raw._original_response.fp), framing, most, seconds)
     complete, body = framing.is_whole(ended=reader.ended), framing.body
     if not body or not response.headers.get("content-encoding"):
         return Peeked(complete and len(body) <= most, body[:PEEK_BYTES])
     prefix, sound = decoded(response, body, most)
     return Peeked(complete and sound, prefix[:PEEK_BYTES])
+
+
+def _fetch(reader: Reader, before: bytes, framing: Sized | Chunks, most: int, seconds: float | None) -> None:
+    """Fetch ahead until the body is complete, enough of it is there, or the time is up."""
+    until = earliest(after(seconds, SYSTEM_CLOCK), this_thread.deadline)
+    while True:
+        available = before + reader.held_ahead
+        if framing.take(available) or len(available) > most:
+            return
+        left = None if until is None else until.left()
+        if (left is not None and left <= 0) or not reader.fetch_ahead(left):
+            return
 
 
 class Sized:

@@ -50,7 +50,7 @@ def test_a_standard_scope_costs_at_most_one_and_a_half_kibibytes(retried):
 
 @pytest.mark.once
 def test_in_standard_mode_newcomers_cost_the_same():
-    """A known origin costs the 148 bytecodes of any first-try success, before our pools save 100 of them; a new one, its
+    """A known origin costs the 148 bytecodes of any first-try success (our pools save 100 of them); a new one, its
     bucket as well.
     """
     # In Python 3.13, coverage's tracer hides instructions from another one: they are counted in a process without it.
