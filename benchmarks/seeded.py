@@ -44,7 +44,6 @@ PROGRAMS = {
     "quotas/payoff.py": "spent,payoff,line",
     "quotas/bucket.py": "bucket,hook",
     "quotas/line.py": "line",
-    "quotas/patient.py": "line",
     "quotas/scope_quota.py": "hook",
     "quotas/scopes.py": "scope",
     "quotas/shared.py": "shared",

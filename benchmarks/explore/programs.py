@@ -17,8 +17,7 @@ from requests_smithy_retry.clock import SYSTEM_CLOCK
 from requests_smithy_retry.pacing.rate_limiter import ClientRateLimiter
 from requests_smithy_retry.quotas.bucket import TokenBucket
 from requests_smithy_retry.quotas.line import Failure, Go, Terms
-from requests_smithy_retry.quotas.patient import PatientQuota
-from requests_smithy_retry.quotas.payoff import MOST, ROOM, PayoffTokenBucket
+from requests_smithy_retry.quotas.payoff import MOST, ROOM, PatientQuota, PayoffTokenBucket
 from requests_smithy_retry.quotas.scope_quota import DO_NOTHING, PricedQuota
 from requests_smithy_retry.quotas.scopes import ScopeTable
 from requests_smithy_retry.quotas.shared_memory import SharedMemoryTokenBucket

@@ -9,7 +9,7 @@ from requests import PreparedRequest, Response
 
 from ..classifiers.transport_faults import forget_frames, is_timeout, is_transient, never_left
 from ..wire.body import WatchedBody, watched_body
-from ..wire.reader import Peeked, peek
+from ..wire.response import Peeked, peek
 from ..wire.state import this_thread
 from .held_response import complete, hold, is_read, let_go
 from .replay import BodyChanged

@@ -12,8 +12,7 @@ from ..clock import Clock
 from ..config.retry_config import PUBLISHED_CAPACITY, RetryConfig
 from ..pacing.board import Board
 from ..quotas.bucket import RetryQuota, TokenBucket
-from ..quotas.patient import CountedQuota, PatientQuota, line_before
-from ..quotas.payoff import PayoffTokenBucket
+from ..quotas.payoff import CountedQuota, PatientQuota, PayoffTokenBucket, line_before
 from ..quotas.scope_quota import PricedQuota, ScopeQuota
 from ..quotas.scopes import NO_SCOPE, ScopeTable
 
