@@ -142,7 +142,7 @@ def resolve(config: C, environ: Mapping[str, str] | None = None, names: Collecti
     # Beside a strategy AWS settings do not apply: they were read, if at all, when the strategy was made.
     if not AWS_OPTIONS.isdisjoint(names):
         found = {**_asked_of_aws(config, environ, names, found), **found}
-    wanted = {name: found[name] for name in names if name in found and not config.is_given(name)}
+    wanted = {name: value for name, value in found.items() if not config.is_given(name)}
     sources = {name: source for name, (_, source) in wanted.items()}
     return config.replace_from(sources, **{name: value for name, (value, _) in wanted.items()})
 
