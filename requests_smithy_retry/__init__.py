@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         RetryReason as RetryReason,
     )
     from .classifiers.aws import AwsErrorCodeClassifier as AwsErrorCodeClassifier
+    from .classifiers.context import ResponseError as ResponseError, RetryContext as RetryContext
     from .classifiers.fold import Classification as Classification, Vote as Vote, classify as classify
     from .classifiers.in_body import ErrorInBodyClassifier as ErrorInBodyClassifier
     from .classifiers.modeled import ModeledAsRetryableClassifier as ModeledAsRetryableClassifier
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
         ErrorRetryInfo as ErrorRetryInfo,
         HasFault as HasFault,
         Outcome as Outcome,
-        ResponseError as ResponseError,
-        RetryContext as RetryContext,
     )
     from .classifiers.protocol import (
         RetryClassifier as RetryClassifier,
@@ -56,7 +55,7 @@ if TYPE_CHECKING:
         BeforeAttempt as BeforeAttempt,
         BodyProgress as BodyProgress,
         GaveUp as GaveUp,
-        RetryListener as RetryListener,
+        ObservedOperation as ObservedOperation,
         RetryScheduled as RetryScheduled,
         Succeeded as Succeeded,
         Throttled as Throttled,
@@ -66,7 +65,7 @@ if TYPE_CHECKING:
         RetryHistory as RetryHistory,
         retry_history as retry_history,
     )
-    from .observing.observed_operation import ObservedOperation as ObservedOperation
+    from .observing.listeners import RetryListener as RetryListener
     from .pacing.announced import RateLimitDialect as RateLimitDialect
     from .pacing.backoff import (
         ExponentialRetryBackoffStrategy as ExponentialRetryBackoffStrategy,
@@ -106,10 +105,11 @@ else:  # pragma: no branch - a type checker would accept any name
         "adapter": "RetryAdapter",
         "classifiers.actions": "ErrorKind NoActionIndicated RetryAction RetryForbidden RetryIndicated RetryReason",
         "classifiers.aws": "AwsErrorCodeClassifier",
+        "classifiers.context": "ResponseError RetryContext",
         "classifiers.fold": "Classification Vote classify",
         "classifiers.in_body": "ErrorInBodyClassifier",
         "classifiers.modeled": "ModeledAsRetryableClassifier",
-        "classifiers.outcome": "ErrorRetryInfo HasFault Outcome ResponseError RetryContext",
+        "classifiers.outcome": "ErrorRetryInfo HasFault Outcome",
         "classifiers.protocol": "RetryClassifier RetryClassifierPriority classifier with_priority",
         "classifiers.statuses": "HttpStatusCodeClassifier IdempotencyKeyClassifier",
         "classifiers.transport_faults": "TransientErrorClassifier",
@@ -118,10 +118,10 @@ else:  # pragma: no branch - a type checker would accept any name
         "config.retry_options": "retry_options",
         "errors": "RetryConfigError RetryConfigWarning RetryError StopReason TokenError",
         "mounting": "install mount uninstall",
-        "observing.events": "AfterAttempt BeforeAttempt BodyProgress GaveUp RetryListener"
+        "observing.events": "AfterAttempt BeforeAttempt BodyProgress GaveUp ObservedOperation"
         " RetryScheduled Succeeded Throttled",
         "observing.history": "AttemptRecord RetryHistory retry_history",
-        "observing.observed_operation": "ObservedOperation",
+        "observing.listeners": "RetryListener",
         "pacing.announced": "RateLimitDialect",
         "pacing.backoff": "ExponentialRetryBackoffStrategy Jitter RetryBackoffStrategy",
         "pacing.limiter_settings": "RateLimiterSettings",

@@ -25,7 +25,7 @@ from .config.retry_config import ADAPTER_OPTIONS, OPTIONS, RetryConfig, RetryOpt
 from .config.sources import resolve
 from .config.urllib3_retry import SOURCE, TRANSLATED, UNLIMITED, OptionsRetry
 from .errors import RetryConfigError
-from .observing.events import SDK_HEADERS, Listeners
+from .observing.listeners import SDK_HEADERS, Listeners
 from .observing.telemetry import TELEMETRY
 from .sending.credentials import Credentials
 from .sending.nested_retries import refuse_own_max_retries
@@ -35,8 +35,8 @@ from .strategies.foreign import StrategyPort, adapt, check_beside_strategy, stra
 from .strategies.protocol import RetryStrategy
 from .strategies.simple import SimpleRetryStrategy, is_built_in
 from .urls import scope_of
-from .wire import use_our_pools
 from .wire.addresses import AddressFault, AddressMemory
+from .wire.pools import use_our_pools
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -123,12 +123,10 @@ class RetryAdapter(SendLoop):
         max_retries: Any,
     ) -> None:
         translated = translate(max_retries)
-        if translated and "max_attempts" in options:
-            raise RetryConfigError(SOURCE, max_retries, "code", "only one of max_retries and max_attempts is allowed")
+        if translated:
+            _refuse_beside_max_retries(max_retries, strategy, options)
         if strategy is not None:
             check_beside_strategy(strategy, config, options)
-            if translated:
-                raise _owned_by(strategy, max_retries)
         if not isinstance(config, RetryConfig | None):
             raise RetryConfigError("config", config, "code", "a RetryConfig is allowed")
         refuse_own_max_retries(type(self), RetryAdapter)
@@ -187,7 +185,7 @@ class RetryAdapter(SendLoop):
         bounds = config.operation_timeout, config.operation_attempt_timeout, config.stall_timeout
         self._has_limits = bounds != (None, None, None)
         # Each has the first attempt made by a longer way, though not by way of an operation.
-        is_special = config.timeout is not None or self._hears_attempts or not config.preload_content
+        is_special = config.timeout is not None or self._watches_bodies or not config.preload_content
         in_full: Collection[Any] | ChangedOr | bool = self._has_limits or is_special or self._unusual
         if shown is None:
             self.__dict__.pop("_shown", None)
@@ -406,6 +404,13 @@ def _check_picklable(name: str, value: Any, protocol: int) -> None:
         pickle.dumps(value, protocol)
     except Exception as error:  # an object's own pickling may raise anything
         raise pickle.PicklingError(f"{name}={value!r} cannot be pickled: {error}") from error
+
+
+def _refuse_beside_max_retries(value: Any, strategy: RetryStrategy | None, options: dict[str, Any]) -> None:
+    if "max_attempts" in options:
+        raise RetryConfigError(SOURCE, value, "code", "only one of max_retries and max_attempts is allowed")
+    if strategy is not None:
+        raise _owned_by(strategy, value)
 
 
 def _owned_by(strategy: RetryStrategy, value: Any) -> RetryConfigError:

@@ -19,9 +19,17 @@ except ImportError as _error:
     _missing = "OpenTelemetryListener needs opentelemetry-api: pip install 'requests-smithy-retry[otel]'"
     raise ImportError(_missing, name=_error.name) from _error
 
-from .observing.events import AfterAttempt, BeforeAttempt, GaveUp, RetryListener, RetryScheduled, Succeeded, Throttled
+from .observing.events import (
+    AfterAttempt,
+    BeforeAttempt,
+    GaveUp,
+    ObservedOperation,
+    RetryScheduled,
+    Succeeded,
+    Throttled,
+)
+from .observing.listeners import RetryListener
 from .observing.metric_labels import KNOWN_METHODS, MAX_VALUES, Labels, QuotaLevels
-from .observing.observed_operation import ObservedOperation
 from .urls import DEFAULT_PORTS
 from .version import __version__
 

@@ -10,8 +10,9 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from .checks import is_finite, safe_repr
 from .classifiers.actions import ErrorKind, NoActionIndicated, RetryAction, RetryIndicated, RetryReason
+from .classifiers.context import RetryContext, context_of
 from .classifiers.fold import classify
-from .classifiers.outcome import Fault, Outcome, RetryContext, context_of, floor_of
+from .classifiers.outcome import Fault, Outcome, floor_of
 from .classifiers.protocol import FunctionClassifier, RetryClassifier, in_order
 from .clock import SYSTEM_CLOCK, Clock
 from .config.retry_options import NOTHING, current_options

@@ -17,7 +17,8 @@ except ImportError as _error:
     _missing = "PrometheusListener needs prometheus-client: pip install 'requests-smithy-retry[prometheus]'"
     raise ImportError(_missing, name=_error.name) from _error
 
-from .observing.events import AfterAttempt, GaveUp, RetryListener, RetryScheduled, Succeeded, Throttled
+from .observing.events import AfterAttempt, GaveUp, RetryScheduled, Succeeded, Throttled
+from .observing.listeners import RetryListener
 from .observing.metric_labels import MAX_VALUES, Labels, QuotaLevels
 
 PREFIX = "requests_smithy_retry"

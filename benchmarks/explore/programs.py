@@ -17,8 +17,7 @@ from requests_smithy_retry.clock import SYSTEM_CLOCK
 from requests_smithy_retry.pacing.rate_limiter import ClientRateLimiter
 from requests_smithy_retry.quotas.bucket import TokenBucket
 from requests_smithy_retry.quotas.line import Failure, Go, Terms
-from requests_smithy_retry.quotas.patient import PatientQuota
-from requests_smithy_retry.quotas.payoff import MOST, ROOM, PayoffTokenBucket
+from requests_smithy_retry.quotas.payoff import MOST, ROOM, PatientQuota, PayoffTokenBucket
 from requests_smithy_retry.quotas.scope_quota import DO_NOTHING, PricedQuota
 from requests_smithy_retry.quotas.scopes import ScopeTable
 from requests_smithy_retry.quotas.shared_memory import SharedMemoryTokenBucket
@@ -379,7 +378,7 @@ class Names(Program):
     def __init__(self) -> None:
         super().__init__()
         self.lookups, self.asked = Lookups(1), 0
-        self.threads = [lambda: self.find("one"), lambda: self.find("one"), lambda: self.find("two")]
+        self.threads = [self.find_one, self.find_one, self.find_two]
 
     def ask(self, host: str) -> str:
         self.asked += 1
@@ -388,6 +387,12 @@ class Names(Program):
         tasks.wait(0.1)
         self.asked -= 1
         return host
+
+    def find_one(self) -> None:
+        self.find("one")
+
+    def find_two(self) -> None:
+        self.find("two")
 
     def find(self, host: str) -> None:
         found = self.lookups.find(Question(self.ask, host, ()), lambda: 60.0)

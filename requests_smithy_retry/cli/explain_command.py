@@ -23,7 +23,7 @@ from ..config.retry_config import RetryConfig
 from ..errors import RetryConfigError, StopReason
 from ..observing.history import AttemptRecord, RetryHistory, retry_history
 from ..testing.scripted import ScriptedReply, scripted
-from ..wire import this_thread
+from ..wire.state import this_thread
 from .config_command import config_of
 
 URL = "https://example.invalid/"

@@ -12,8 +12,9 @@ import requests.exceptions
 from ..classifiers.actions import NoActionIndicated
 from ..errors import RetryConfigError, StopReason
 from ..mounting import mount
-from ..observing.events import AfterAttempt, RetryListener, RetryScheduled
+from ..observing.events import AfterAttempt, RetryScheduled
 from ..observing.history import RetryHistory, retry_history, verdict_text, wait_text
+from ..observing.listeners import RetryListener
 from ..observing.log import QUIET_ENDINGS
 from .config_command import config_of
 from .explain_command import header_of

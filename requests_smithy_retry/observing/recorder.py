@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from logging import DEBUG, INFO
 from typing import Protocol
 
@@ -13,9 +14,9 @@ from ..clock import Clock
 from ..config.max_retries import ShownRetry
 from ..errors import StopReason
 from ..strategies.protocol import LoopToken
+from .events import ObservedOperation
 from .history import MAX_KEPT, AttemptRecord, RetryHistory
 from .log import QUIET_ENDINGS, log_attempt, log_end, log_retry, log_waiting, may_log
-from .observed_operation import ObservedOperation
 
 OUTAGES = frozenset({StopReason.PATIENCE, StopReason.LINE_FULL})
 """The reasons for giving up on a service that is down."""
@@ -110,6 +111,9 @@ class Recorder:
             record = self._note_attempt(made, waited, classification, next_token)
         elif next_token is None:
             self._vain_wait = self.clock.now() - began
+        elif next_token.quota_before is not None:  # it waited for tokens
+            paid = {name: getattr(next_token, name) for name in ("quota_before", "quota_after", "quota_source")}
+            record = self.attempts[-1] = replace(record, **paid)
         self._waiting = None
         if next_token is not None:
             self._note_retry(record, next_token, next_wait)

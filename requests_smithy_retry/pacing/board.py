@@ -37,12 +37,7 @@ class Board(Protocol):
         ...
 
     def post(self, scope: str, seconds: float, source: str) -> None:
-        """Tell the others that the gate of a scope is closed.
-
-        :param scope: the scope.
-        :param seconds: for how long.
-        :param source: the header behind it.
-        """
+        """Tell the others that the gate of a scope is closed."""
         ...
 
 
@@ -64,10 +59,7 @@ class Notices(dict[Hashable, Notice]):
 
 
 class Lookout(set[Any]):
-    """A live set that is true while it has items, or while a board has news.
-
-    :param board: the board.
-    """
+    """A live set that is true while it has items, or while a board has news."""
 
     __slots__ = ("board",)
 

@@ -36,11 +36,8 @@ _left_in = re.compile(r"(?:^|;[ \t]*r=|remaining=)([0-9]{1,15})").findall
 class Gate:
     """The gate of one scope. Safe to use from several threads; in the child of a fork nobody waits.
 
-    :param clock: tells the time, and waits.
-    :param dialects: how limits may be announced.
     :param shut: a live set: has this gate in it while sends must ask it.
     :param busy: likewise, beside others.
-    :param scope: whose gate it is.
     :param board: where other processes read of closed gates; None: there are no others.
     """
 
@@ -90,7 +87,6 @@ class Gate:
     def look(self, headers: Mapping[str, str], wall: float | None = None) -> None:
         """Take in the headers of a success. Where plenty is left, that is seen at a glance.
 
-        :param headers: the response's, as requests keeps them.
         :param wall: the time since the epoch; None: ask the clock where it is needed.
         """
         self._heard += 1
@@ -114,33 +110,36 @@ class Gate:
     ) -> None:
         """Take in the headers of a response.
 
-        :param headers: the response's.
-        :param wall: the time since the epoch.
         :param hint: for a refused request, the wait that its response asks for.
-        :param refused: it was refused because there were too many.
         :param heard: 0: it was counted already.
         """
         # A scope goes on speaking as it does, until its window is over.
         rows = self._rows or speaks(headers, self._dialects)
         said = [(row, limit) for row in rows for limit in announced_in(headers, wall=wall, dialects=(row,))]
-        limits = [limit for _, limit in said]
         with self._lock:
             now = self.clock.now()
             heard, self._heard = self._heard + heard, 0
+            limits = [limit for _, limit in said]
             self._pace.hear(limits, now, max(heard, 1), refused=refused or hint is not None)
             if hint is not None:
                 hint = _exact(hint, limits)
                 self._pace.throttled(hint.seconds, now, hint.source)
-            looks = [(row, *self._pace.next_look(limit, at)) for at, (row, limit) in enumerate(said)]
-            self._glances = tuple((row.remaining, enough) for row, enough, _ in looks)
-            self._until = min((until for _, _, until in looks), default=0.0)
-            self._rows = rows if now < self._until or self._pace.is_spaced else ()
+            self._plan_looks(said, rows, now)
             self._follow(now)
             closed_until, told = self._pace.shut_until(now), self._known
             if closed_until > told:
                 self._known = closed_until
         if self._board is not None and closed_until > max(told, now) + SHORTEST:
             self._board.post(self._scope, closed_until - now, self._pace.source)
+
+    def _plan_looks(
+        self, said: list[tuple[RateLimitDialect, Announced]], rows: tuple[RateLimitDialect, ...], now: float
+    ) -> None:
+        """Remember how much must be left in the next headers for them to be passed over, and until when."""
+        looks = [(row, *self._pace.next_look(limit, at)) for at, (row, limit) in enumerate(said)]
+        self._glances = tuple((row.remaining, enough) for row, enough, _ in looks)
+        self._until = min((until for _, _, until in looks), default=0.0)
+        self._rows = rows if now < self._until or self._pace.is_spaced else ()
 
     def heed(self) -> None:
         """Close it if another process has."""
@@ -177,8 +176,6 @@ class Gate:
     def enter(self, deadline: float | None, longest: float) -> tuple[float, str]:
         """Wait for the turn of a send. Its response is to be heard, or :meth:`lost` called.
 
-        :param deadline: the wait ends before it, on the clock; None: no deadline.
-        :param longest: the longest wait in seconds.
         :returns: the seconds that it took, and the header behind it.
         """
         began = self.clock.now()
@@ -237,11 +234,7 @@ def _exact(hint: Hint, limits: Collection[Announced]) -> Hint:
 class Gates:
     """The gates of a strategy's scopes. A scope has one once its server has announced something.
 
-    :param clock: tells the time.
-    :param dialects: how limits may be announced.
-    :param busy: a live set: has each gate in it, beside others, while sends must ask it.
     :param hooks: the remembered hooks of origins, whose successes are not looked at.
-    :param board: where processes that share a quota read of each other's closed gates; None: nobody shares it.
     """
 
     def __init__(
@@ -294,8 +287,6 @@ class Gates:
     def first_look(self, scope: str, headers: Mapping[str, str], *, once: bool = True) -> Gate | None:
         """Take in a success of a scope; return its gate if its server announces limits.
 
-        :param scope: the scope.
-        :param headers: the response's.
         :param once: a silent scope is not looked at again; False: who asks remembers it.
         """
         gate = self._gates.get(scope)
@@ -318,9 +309,6 @@ class Gates:
     ) -> None:
         """Take in a response that is no success.
 
-        :param scope: the scope.
-        :param headers: the response's.
-        :param throttled: the server refused the request because there were too many.
         :param floor: the wait that the classifiers found, in seconds, or None.
         :param longest: a longer wait is not made, so it closes nothing.
         """

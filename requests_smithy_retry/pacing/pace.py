@@ -52,11 +52,7 @@ ALWAYS = float("inf"), 0.0
 
 
 class Window:
-    """One announced limit of a scope.
-
-    :param limit: as announced.
-    :param now: the time.
-    """
+    """One announced limit of a scope."""
 
     __slots__ = (
         *("_at", "_began", "_furthest", "_moved", "_named", "_own", "_reset", "_seen", "_spent", "_top"),
@@ -77,8 +73,6 @@ class Window:
     def hear(self, limit: Announced, now: float, heard: int = 1) -> None:
         """Take in what a response announced.
 
-        :param limit: has what remains and a reset.
-        :param now: the time.
         :param heard: responses of this process since the last one that was taken in, this one included; no refusals.
         """
         remaining, reset = limit.remaining or 0.0, limit.reset or 0.0
@@ -91,11 +85,7 @@ class Window:
         self.remaining, self.ends = remaining, now + reset
 
     def contradicts(self, limit: Announced, now: float) -> bool:
-        """Return True if an announcement is of another limit in the same header: each route may have its own.
-
-        :param limit: as announced.
-        :param now: the time.
-        """
+        """Return True if an announcement is of another limit in the same header: each route may have its own."""
         if now >= self.ends:
             return False
         seconds, part = BACK
@@ -161,8 +151,6 @@ class Window:
     def due(self, now: float, last: float, on_their_way: int, place: int = 1) -> float:
         """Return the moment for a send of this process, so that its share lasts until the reset.
 
-        :param now: the time.
-        :param last: the moment for the last one.
         :param on_their_way: sends of this process that are not answered yet.
         :param place: 1 for the next send, 2 for the one after it.
         """
@@ -177,10 +165,7 @@ class Window:
 
 
 class Pace:
-    """The announcements of one scope's responses, and the moment of the next send.
-
-    :param now: the time.
-    """
+    """The announcements of one scope's responses, and the moment of the next send."""
 
     __slots__ = (
         *("_closed_at", "_last", "_on_their_way", "_several_until", "_spaced", "_windows"),
@@ -204,8 +189,6 @@ class Pace:
     def hear(self, limits: Collection[Announced], now: float, heard: int = 1, *, refused: bool = False) -> None:
         """Take in what a response announced.
 
-        :param limits: as read from its headers.
-        :param now: the time.
         :param heard: responses since the last one that was taken in, this one included.
         :param refused: this one is a refusal, which uses up nothing.
         """
@@ -230,11 +213,7 @@ class Pace:
         self._look(now)
 
     def next_look(self, limit: Announced, at: int) -> tuple[float, float]:
-        """Return what must be left of a limit, and the moment until when, for a response to need no closer look.
-
-        :param limit: as it was just heard.
-        :param at: its place among those of its response.
-        """
+        """Return what must be left of a limit, and the moment until when, for a response to need no closer look."""
         if self._spaced or limit.remaining is None:
             return ALWAYS
         if not limit.counts_requests:
@@ -243,12 +222,7 @@ class Pace:
         return ALWAYS if window is None else (window.next_look, window.ends)
 
     def throttled(self, hint: float, now: float, source: str) -> None:
-        """Take in that the server refused a request, and when it will not.
-
-        :param hint: seconds.
-        :param now: the time.
-        :param source: the header that said so.
-        """
+        """Take in that the server refused a request, and when it will not."""
         for window in self._windows.values():
             # A bucket is full again later than it has one: the hint knows better.
             window.remaining, window.ends = 0.0, min(window.ends, now + hint)
@@ -266,7 +240,6 @@ class Pace:
     def sent(self, now: float, due: float | None = None) -> None:
         """Take note of a send that was let go.
 
-        :param now: the time.
         :param due: the moment that was its turn; None: it did not wait for that, so the others keep theirs.
         """
         if due is not None:
@@ -281,7 +254,6 @@ class Pace:
     def due(self, now: float, waiting: int, place: int = 1) -> float:
         """Return the moment for a send, as far as it is known; not later than now: the next one may go.
 
-        :param now: the time.
         :param waiting: those who wait for their turn.
         :param place: its place among those.
         """

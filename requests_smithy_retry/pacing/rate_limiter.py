@@ -18,7 +18,6 @@ def rate_after_throttling(rate: float, *, beta: float = BETA) -> float:
     """Return the rate to go on with after throttling.
 
     :param rate: the rate at which the server throttled, per second.
-    :param beta: the part that is left.
     """
     return beta * rate
 
@@ -30,8 +29,6 @@ def recovery_time(last_max_rate: float, *, beta: float = BETA, scale: float = SC
     1.957434
 
     :param last_max_rate: the rate at which the server throttled, 0 or more.
-    :param beta: the part that was left.
-    :param scale: the steepness of the curve.
     """
     return float((last_max_rate * (1 - beta) / scale) ** (1 / 3))
 
@@ -44,11 +41,8 @@ def rate_after_success(
     >>> [round(rate_after_success(now, last_max_rate=10, last_throttle=5), 3) for now in (5, 6, 7, 8, 9)]
     [7.0, 9.649, 10.0, 10.453, 13.409]
 
-    :param now: the moment, in seconds.
     :param last_max_rate: the rate at which the server throttled, 0 or more.
     :param last_throttle: when it did.
-    :param beta: the part that was left.
-    :param scale: the steepness of the curve.
     """
     since = now - last_throttle - recovery_time(last_max_rate, beta=beta, scale=scale)
     return scale * since**3 + last_max_rate
@@ -71,7 +65,6 @@ class RateClocker:
     >>> round(clocker.record(0.5), 9)
     9.6
 
-    :param now: when counting begins, in seconds.
     :param smoothing: the weight of the newest interval, above 0 and up to 1.
     :param interval: the least length of an interval in seconds, above 0; one below a microsecond counts as one.
     """
@@ -90,7 +83,6 @@ class RateClocker:
     def record(self, now: float) -> float:
         """Count one response.
 
-        :param now: when it came, in seconds.
         :returns: the smoothed rate, in responses per second.
         """
         number = self.count()

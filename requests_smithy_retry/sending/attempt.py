@@ -9,7 +9,7 @@ from requests import PreparedRequest, Response
 
 from ..classifiers.transport_faults import forget_frames, is_timeout, is_transient, never_left
 from ..wire.body import WatchedBody, watched_body
-from ..wire.peek import Peeked, peek
+from ..wire.response import Peeked, peek
 from ..wire.state import this_thread
 from .held_response import complete, hold, is_read, let_go
 from .replay import BodyChanged
@@ -129,6 +129,11 @@ class Attempt:
                 peer.failed(str(response.status_code), answers=True)
         finally:
             del error, response  # an error's traceback refers to this frame
+
+    @property
+    def answer(self) -> Response | None:
+        """The response; None beside an error."""
+        return self.response if self.error is None else None
 
     @property
     def prefix(self) -> bytes | None:

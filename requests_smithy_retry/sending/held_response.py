@@ -10,8 +10,7 @@ from requests import PreparedRequest, Response
 from ..clock import Deadline, after, earliest
 from ..interruptions import is_interruption
 from ..wire.decoding import verify_whole
-from ..wire.peek import UNREAD_BYTES, peek
-from ..wire.reader import reader_of
+from ..wire.response import UNREAD_BYTES, peek, reader_of
 from ..wire.state import this_thread, timeout_of
 
 DRAIN_BYTES = 65_536

@@ -17,9 +17,8 @@ from ..config.retry_options import OperationOptions
 from ..errors import RetryConfigWarning
 from ..interruptions import causes, is_foreign, is_interruption
 from ..wire import state
-from ..wire.reader import set_read_timeout
-from ..wire.state import this_thread
-from ..wire.timeouts import read_part, shrunk
+from ..wire.response import set_read_timeout
+from ..wire.state import read_part, shrunk, this_thread
 
 # Each operation with a timeout makes one: `tuple.__new__` skips the frame that a named tuple's constructor takes.
 _deadline: Any = tuple.__new__

@@ -44,7 +44,6 @@ class WatchedBody:
 
     :param raw: the urllib3 response, which reads from this object. The reference to it is weak: a cycle would keep
         sockets open until the next garbage collection.
-    :param checks: of the digests that were sent with it, or None.
     """
 
     def __init__(self, raw: Any, checks: Checks | None) -> None:
@@ -171,7 +170,6 @@ class WatchedBody:
 
         :param other: its urllib3 response, which is good for nothing afterwards.
         :param until: the position after its last byte.
-        :param total: the length of this body.
         """
         raw = self._raw()
         assert raw is not None  # the response is being read
@@ -199,10 +197,7 @@ class WatchedBody:
             raw.release_conn()
 
     def prove(self) -> None:
-        """Receive the first bytes of a continuation, to be read later.
-
-        :raises Exception: if none comes.
-        """
+        """Receive the first bytes of a continuation, to be read later."""
         self._ahead += self._from_wire(PART)
 
     def _receive(self, most: int) -> bytes:
@@ -305,10 +300,7 @@ class WatchedBody:
 
 
 class _ChunkLines:
-    """The lines between the chunks of a body, for urllib3.
-
-    :param body: the watched body.
-    """
+    """The lines between the chunks of a body, for urllib3."""
 
     __slots__ = ("_body",)
 

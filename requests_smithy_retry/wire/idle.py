@@ -24,10 +24,8 @@ class KeptConnections:
 
     It stands in for the last-in, first-out queue of urllib3, and takes less time: each request passes through it twice.
 
-    :param maxsize: the most connections.
     :param max_idle: a connection that lay this long, in seconds, is closed when it is taken out. urllib3 then connects
         it anew, as it does with a connection that the server closed.
-    :param now: tells the time, in seconds.
     """
 
     def __init__(self, maxsize: int, max_idle: float, now: Callable[[], float]) -> None:
@@ -47,19 +45,15 @@ class KeptConnections:
         return [connection for _, connection in self._kept]
 
     def empty(self) -> bool:
-        """Return True if there is no connection."""
         return not self._kept
 
     def full(self) -> bool:
-        """Return True if there is no room."""
         return 0 < self.maxsize <= len(self._kept)
 
     def put_nowait(self, connection: Any) -> None:
-        """Put a connection back."""
         self.put(connection, block=False)
 
     def get_nowait(self) -> Any:
-        """Take a connection out without waiting."""
         return self.get(block=False)
 
     def put(self, connection: Any, block: bool = True, timeout: float | None = None) -> None:  # noqa: ARG002
@@ -81,7 +75,6 @@ class KeptConnections:
     def get(self, block: bool = True, timeout: float | None = None) -> Any:
         """Take out the connection that was used last, closed if it lay too long.
 
-        :param block: wait for one.
         :param timeout: how long, in seconds; None: until there is one.
         :raises queue.Empty: if there is none, or none in time.
         """
@@ -94,7 +87,6 @@ class KeptConnections:
         return connection
 
     def _wait(self, timeout: float | None) -> bool:
-        """Wait for a connection; return False if there is none in time."""
         self._waiters += 1
         try:
             return self._put_back.wait_for(lambda: self._kept, timeout)  # type: ignore[return-value]

@@ -14,7 +14,7 @@ from typing import Any
 
 from ...forksafe import renew_lock_after_fork
 from ...pacing.board import Notice, Notices
-from ..outage import logger
+from ..shared import logger
 from .link import RedisLink, reason_of
 
 ASK = "?"
@@ -25,10 +25,7 @@ LONGEST = 86_400.0
 
 
 class Listener:
-    """The part of a board that its thread holds.
-
-    :param link: the link of this process to the server.
-    """
+    """The part of a board that its thread holds."""
 
     def __init__(self, link: RedisLink) -> None:
         self.link = link
@@ -85,11 +82,8 @@ class Listener:
             except Exception as error:  # whatever it is, this process is on its own until the next try
                 if not self._is_logged:
                     self._is_logged = True
-                    logger.warning(
-                        "closed gates are not shared with others over %s (%s)",
-                        self.link.outage.place,
-                        reason_of(error),
-                    )
+                    place, why = self.link.outage.place, reason_of(error)
+                    logger.warning("closed gates are not shared with others over %s (%s)", place, why)
             closed.wait(self.link.settings.retry_interval)
 
     def _listen(self, closed: threading.Event) -> None:
@@ -115,10 +109,7 @@ class Listener:
 
 
 class RedisBoard:
-    """A reader's board.
-
-    :param link: the link of this process to the server.
-    """
+    """A reader's board."""
 
     def __init__(self, link: RedisLink) -> None:
         self._listener = listener = Listener(link)

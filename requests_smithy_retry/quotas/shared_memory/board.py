@@ -24,10 +24,7 @@ _NOT_READ = object()
 
 
 class MemoryBoard:
-    """The board of the processes that map one memory. Moments are those of the machine's monotonic clock.
-
-    :param memory: the memory.
-    """
+    """The board of the processes that map one memory. Moments are those of the machine's monotonic clock."""
 
     def __init__(self, memory: SharedMemory) -> None:
         self._memory = memory

@@ -83,6 +83,11 @@ class Sent:
     answer: Response | None = None
 
     @property
+    def is_unsafe(self) -> bool:
+        """True if the service may not act on it twice."""
+        return self.method in ("POST", "PATCH") and not self.keyed
+
+    @property
     def path(self) -> str:
         """The URL without its query."""
         return self.url.partition("?")[0]
@@ -188,8 +193,7 @@ def judge(test: str, plain: Run, run: Run) -> Finding | None:
 
 def _what(plain: Run, run: Run, sent: Sent, fault: SendFault, before: Sent) -> str | None:
     """Compare two runs, in which the same request may have different URLs: ``before`` is what ``sent`` was."""
-    is_unsafe = sent.method in ("POST", "PATCH") and not sent.keyed
-    if is_unsafe and sent.is_well and run.asked(sent) > plain.asked(before):
+    if sent.is_unsafe and sent.is_well and run.asked(sent) > plain.asked(before):
         return TWICE
     if run.clock.ending is not None:
         return run.clock.ending.what
