@@ -116,11 +116,7 @@ class RetryAdapter(SendLoop):
         return known, options
 
     def _configure(
-        self,
-        config: RetryConfig | None,
-        strategy: RetryStrategy | None,
-        options: dict[str, Any],
-        max_retries: Any,
+        self, config: RetryConfig | None, strategy: RetryStrategy | None, options: dict[str, Any], max_retries: Any
     ) -> None:
         translated = translate(max_retries)
         if translated:
