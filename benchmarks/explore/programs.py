@@ -379,7 +379,7 @@ class Names(Program):
     def __init__(self) -> None:
         super().__init__()
         self.lookups, self.asked = Lookups(1), 0
-        self.threads = [lambda: self.find("one"), lambda: self.find("one"), lambda: self.find("two")]
+        self.threads = [self.find_one, self.find_one, self.find_two]
 
     def ask(self, host: str) -> str:
         self.asked += 1
@@ -388,6 +388,12 @@ class Names(Program):
         tasks.wait(0.1)
         self.asked -= 1
         return host
+
+    def find_one(self) -> None:
+        self.find("one")
+
+    def find_two(self) -> None:
+        self.find("two")
 
     def find(self, host: str) -> None:
         found = self.lookups.find(Question(self.ask, host, ()), lambda: 60.0)

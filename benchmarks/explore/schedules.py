@@ -18,7 +18,8 @@ import random
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from array import array
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from . import instrument
@@ -44,21 +45,28 @@ class Schedule(NamedTuple):
 
 
 class _Scripted(Turns):
-    """Follows a schedule, and takes note of the other choices."""
+    """Follows a schedule, and takes note of the other choices.
 
-    def __init__(self, schedule: Schedule) -> None:
+    :param notes: what else could happen at each step after the last preemption is taken note of, too.
+    """
+
+    def __init__(self, schedule: Schedule, *, notes: bool = False) -> None:
         self._ahead = [*schedule.preemptions]
+        self._notes = notes
         self._blocks = schedule.blocks
         self._forced: Task | None = None
-        self.seen: list[tuple[int, int, int]] = []
-        """For each choice where one waited or ended: the step, the choice, the number of choices."""
+        self.seen: list[tuple[int, int, tuple[int, ...]]] = []
+        """For each choice where one waited or ended: the step, the choice, the others."""
+        self.noted: list[tuple[int, tuple[int, ...]]] = []
+        """The steps at which something else could have happened, and what."""
         self.is_void = False
         """A preemption could not be made."""
         self.was_interrupted = False
         self.has_leapt = False
         """A time-out expired while others could have gone on, so that moments say nothing."""
-        self.stops_within: tuple[str, ...] = ()
-        self.on_crash: Callable[[Task], None] = lambda _: None
+        self._is_harmed = any(number < 0 for _, number in schedule.preemptions)
+        self.program = Program()
+        """The one that runs."""
 
     def next_of(self, ready: list[Task]) -> Task:
         if self._forced is not None:
@@ -68,19 +76,28 @@ class _Scripted(Turns):
         chosen = self._blocks[number] if number < len(self._blocks) else 0
         if chosen >= len(ready):
             self.is_void, chosen = True, 0
-        self.seen.append((tasks.total, chosen, len(ready)))
-        return sorted(ready, key=tasks.all.index)[chosen]
+        ready = sorted(ready, key=tasks.all.index)
+        others = tuple(other for other, task in enumerate(ready) if other and not _is_like_another(task))
+        self.seen.append((tasks.total, chosen, others))
+        return ready[chosen]
 
     def steps(self) -> int:
-        return max(1, self._ahead[0][0] - tasks.total) if self._ahead else NEVER
+        if self._ahead:
+            return max(1, self._ahead[0][0] - tasks.total)
+        return 1 if self._notes else NEVER
 
     def preempt(self, tasks: Tasks) -> None:
-        if not self._ahead or self._ahead[0][0] > tasks.total:
+        if not self._ahead:
+            others = tuple(self._others())
+            if others:
+                self.noted.append((tasks.total, others))
+            return
+        if self._ahead[0][0] > tasks.total:
             return
         _, number = self._ahead.pop(0)
         if number == CRASH:
             assert tasks.current is not None
-            self.on_crash(tasks.current)
+            self.program.on_crash(tasks.current)
             tasks.crash()
             return
         if number == STOP:
@@ -103,16 +120,46 @@ class _Scripted(Turns):
         self._forced = task
         tasks.give_way()
 
-    def _stop(self, tasks: Tasks) -> None:
-        """Raise in the thread that is running, unless it cleans up after another exception."""
-        frame = sys._getframe(4)
+    def _others(self) -> Iterator[int]:
+        """What else can happen now, as in :attr:`Schedule.preemptions`."""
+        for number, task in enumerate(tasks.all):
+            can_go = (task.is_ready or task.until is not None) and not task.is_over
+            if can_go and task is not tasks.current and not _is_like_another(task):
+                yield number
+        if self._is_harmed:
+            return
+        if self.program.may_crash:
+            yield CRASH
+        if self.program.stops_within and self._may_stop(sys._getframe(4)):
+            yield STOP
+        if self.program.may_be_interrupted:
+            for number, task in enumerate(tasks.all[:3]):
+                if not (task is tasks.current or task.is_ready or task.is_over):
+                    yield INTERRUPT - number
+
+    def _may_stop(self, frame: Any) -> bool:
+        """Return True unless the thread that is running cleans up after another exception, or is elsewhere."""
         names = {frame.f_code.co_name for frame, _ in traceback.walk_stack(frame)}
-        self.is_void = names.isdisjoint(self.stops_within) or is_cleaning_up(frame)
+        return not names.isdisjoint(self.program.stops_within) and not is_cleaning_up(frame)
+
+    def _stop(self, tasks: Tasks) -> None:
+        """Raise in the thread that is running."""
+        self.is_void = not self._may_stop(sys._getframe(4))
         if not self.is_void:
             assert tasks.current is not None
             self.was_interrupted = True
             tasks._arm(tasks.current)
             raise Interrupted
+
+
+def _is_like_another(task: Task) -> bool:
+    """Return True if another thread that does the same comes first, and neither has begun: it stands for both."""
+    if task.greenlet or task.is_over:
+        return False
+    return any(
+        other.function == task.function and not (other.greenlet or other.is_over)
+        for other in tasks.all[: tasks.all.index(task)]
+    )
 
 
 class Program:
@@ -151,22 +198,26 @@ class Program:
 
 
 class Ran(NamedTuple):
-    """One schedule that was run."""
+    """One schedule that was run.
+
+    :param wrong: what its program says.
+    :param seen: for each choice where a thread waited or ended: the step, the choice, the others.
+    :param noted: if asked for, each step after the last preemption at which something else could happen, and what.
+    """
 
     wrong: list[str]
-    steps: int
-    seen: list[tuple[int, int, int]]
-    threads: int
+    seen: list[tuple[int, int, tuple[int, ...]]]
+    noted: list[tuple[int, tuple[int, ...]]]
     is_void: bool
 
 
-def run(make: Callable[[], Program], schedule: Schedule) -> Ran:
+def run(make: Callable[[], Program], schedule: Schedule, *, notes: bool = False) -> Ran:
     """Run a program under a schedule."""
-    turns = _Scripted(schedule)
+    turns = _Scripted(schedule, notes=notes)
     tasks.begin(turns)
     random.seed(7)
-    program, before = make(), held[0]
-    turns.on_crash, turns.stops_within = program.on_crash, program.stops_within
+    known, before = len(tasks.locals), held[0]
+    program = turns.program = make()
     made = [tasks.spawn(thread, str(number)) for number, thread in enumerate(program.threads)]
     try:
         tasks.run()
@@ -190,7 +241,8 @@ def run(make: Callable[[], Program], schedule: Schedule) -> Ran:
                 task.is_over = True
                 task.greenlet.throw()
         program.close()
-    return Ran(program.wrong, tasks.total, turns.seen, len(tasks.all), turns.is_void)
+        del tasks.locals[known:]
+    return Ran(program.wrong, turns.seen, turns.noted, turns.is_void)
 
 
 class Searched(NamedTuple):
@@ -206,55 +258,73 @@ class Searched(NamedTuple):
     failure: tuple[Schedule, list[str]] | None
 
 
+class _Ahead:
+    """The schedules that have one more preemption than one that was run, each in a few bytes: there are millions."""
+
+    def __init__(self, rng: random.Random | None) -> None:
+        self._rng = rng
+        self._parents: list[tuple[Schedule, Ran]] = []
+        self._preemptions = array("Q")
+        """The number of the parent, the step, and who goes on there."""
+
+    def __len__(self) -> int:
+        return len(self._preemptions)
+
+    def add(self, schedule: Schedule, ran: Ran) -> None:
+        """Add those that differ from one in a preemption behind all of its choices."""
+        parent, first = len(self._parents), ran.seen[len(schedule.blocks) - 1][0] if schedule.blocks else 0
+        self._parents.append((schedule, ran._replace(noted=[])))
+        for step, others in ran.noted:
+            if step > first:
+                self._preemptions.extend(parent << 32 | step << 8 | other - STOP for other in others)
+
+    def pop(self) -> Schedule:
+        """Take the last one, or any."""
+        ahead = self._preemptions
+        if self._rng is not None:
+            at = self._rng.randrange(len(ahead))
+            ahead[at], ahead[-1] = ahead[-1], ahead[at]
+        packed = ahead.pop()
+        (preemptions, _), ran = self._parents[packed >> 32]
+        step, other = packed >> 8 & 0xFFFFFF, (packed & 0xFF) + STOP
+        return Schedule((*preemptions, (step, other)), tuple(choice for at, choice, _ in ran.seen if at < step))
+
+
 def search(make: Callable[[], Program], bound: int, seconds: float, rng: random.Random | None = None) -> Searched:
     """Run every schedule of a program within a bound, those with fewer preemptions first.
 
     :param make: makes the program.
     :param bound: the most preemptions.
     :param seconds: the longest search.
-    :param rng: takes the schedules of each number of preemptions in a random order, for a search that is cut off.
+    :param rng: takes the preemptions in a random order, for a search that is cut off.
     """
     until, count = time.process_time() + seconds, 0
-    levels: list[list[Schedule]] = [[Schedule()], *([] for _ in range(bound))]
-    for level, ahead in enumerate(levels):
-        while ahead:
-            if rng is not None and len(ahead) > 1:
-                at = rng.randrange(len(ahead))
-                ahead[at], ahead[-1] = ahead[-1], ahead[at]
-            schedule = ahead.pop()
-            ran = run(make, schedule)
+    levels = [_Ahead(rng) for _ in range(bound + 2)]
+    same = [Schedule()]
+    for level in range(bound + 1):
+        while same or levels[level]:
+            schedule = same.pop() if same else levels[level].pop()
+            ran = run(make, schedule, notes=level < bound)
             count += 1
             if ran.wrong:
                 return Searched(count, False, (schedule, ran.wrong))
-            if not ran.is_void:
-                _branch(schedule, ran, ahead, levels[level + 1] if level < bound else None, make)
+            same.extend(_siblings(schedule, ran))
+            levels[level + 1].add(schedule, ran)
             if count % 500 == 0:
                 gc.collect()
             if time.process_time() > until:
                 return Searched(count, False, None)
+        levels[level] = _Ahead(rng)
     return Searched(count, True, None)
 
 
-def _branch(
-    schedule: Schedule, ran: Ran, same: list[Schedule], next_: list[Schedule] | None, make: Callable[[], Program]
-) -> None:
-    """Add the schedules that differ from one in one later choice."""
+def _siblings(schedule: Schedule, ran: Ran) -> Iterator[Schedule]:
+    """Return the schedules that differ from one in a later choice where a thread waited or ended."""
     last = schedule.preemptions[-1][0] if schedule.preemptions else 0
-    chosen = tuple(choice for _, choice, _ in ran.seen)
-    for number in range(len(schedule.blocks), len(ran.seen)):
-        step, _, choices = ran.seen[number]
-        if step >= last:
-            same.extend(Schedule(schedule.preemptions, (*chosen[:number], other)) for other in range(1, choices))
-    if next_ is None:
-        return
-    first = max(last, ran.seen[len(schedule.blocks) - 1][0] if schedule.blocks else 0)
-    others = [*range(ran.threads)]
-    if all(number >= 0 for _, number in schedule.preemptions):
-        others += [CRASH] * getattr(make, "may_crash", False) + [STOP] * bool(getattr(make, "stops_within", ()))
-        others += [INTERRUPT - number for number in range(3) if getattr(make, "may_be_interrupted", False)]
-    for step in range(first + 1, ran.steps + 1):
-        before = tuple(choice for at, choice, _ in ran.seen if at < step)
-        next_.extend(Schedule((*schedule.preemptions, (step, other)), before) for other in others)
+    for number, (step, _, others) in enumerate(ran.seen):
+        if number >= len(schedule.blocks) and step >= last:
+            chosen = tuple(choice for _, choice, _ in ran.seen[:number])
+            yield from (Schedule(schedule.preemptions, (*chosen, other)) for other in others)
 
 
 def main() -> int:
@@ -269,13 +339,16 @@ def main() -> int:
     logging.getLogger(instrument.PACKAGE).addHandler(logging.NullHandler())
     from .programs import PROGRAMS
 
+    gc.freeze()
     failed, total, began = False, 0, time.monotonic()
     for name, make in PROGRAMS.items():
         if arguments.only is not None and not any(part in name for part in arguments.only.split(",")):
             continue
+        started = time.process_time()
         found = search(make, arguments.bound, arguments.seconds, random.Random(7))
         total += found.schedules
-        print(f"{name}: {found.schedules:,} schedules{'' if found.is_whole else ', not all'}", flush=True)
+        how = f"{time.process_time() - started:,.0f} s{'' if found.is_whole else ', not all'}"
+        print(f"{name}: {found.schedules:,} schedules, {how}", flush=True)
         if found.failure is not None:
             failed = True
             schedule, wrong = found.failure

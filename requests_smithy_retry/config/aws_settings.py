@@ -12,8 +12,7 @@ from collections.abc import Container, Mapping
 from typing import Any
 
 from ..errors import RetryConfigError, RetryConfigWarning
-from .sources import source_of
-from .text_values import BOOLEANS, parse_text
+from .sources import BOOLEANS, Found, parse_text, source_of
 
 DEFAULT_FILE = "~/.aws/config"
 
@@ -33,8 +32,8 @@ LEGACY = "legacy"
 
 def from_aws_settings(
     environ: Mapping[str, str], aws_config: bool | str, *, source: str, settled: Container[str]
-) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return the options that the AWS settings set, and the source of each.
+) -> Found:
+    """Return the options that the AWS settings set.
 
     :param environ: the environment variables.
     :param aws_config: True, or the name of the profile to read.
@@ -49,8 +48,7 @@ def from_aws_settings(
     winners = {
         option: (text.strip(), where) for option, text, where in found if text.strip() != "" and option not in settled
     }
-    values = {option: _parse(option, text, where) for option, (text, where) in winners.items()}
-    return values, {option: where for option, (_, where) in winners.items()}
+    return {option: (_parse(option, text, where), where) for option, (text, where) in winners.items()}
 
 
 def _parse(option: str, text: str, source: str) -> Any:
@@ -96,22 +94,18 @@ def _read(shown: str, *, required: bool) -> dict[str, Mapping[str, str]]:
     parser = configparser.RawConfigParser(
         strict=False, default_section="\0", inline_comment_prefixes=("#", ";"), allow_no_value=True
     )
-    problem: Exception
     try:
         with open(path, encoding="utf-8-sig") as file:
             parser.read_file(file, shown)
-    except FileNotFoundError as error:
-        if not required:
+    except (OSError, UnicodeDecodeError, configparser.Error, AttributeError) as error:
+        if isinstance(error, FileNotFoundError) and not required:
             return {}
-        problem = error
-    except (OSError, UnicodeDecodeError, configparser.Error) as error:
-        problem = error
-    except AttributeError:  # from Python 3.13 on the parser has an error of its own for it
-        problem = ValueError("an indented line stands below a key that has no value")
+        # From Python 3.13 on the parser has an error of its own for it.
+        indented = "an indented line stands below a key that has no value"
+        why = indented if isinstance(error, AttributeError) else str(error).replace("\n", " ")
     else:
         return _profiles(parser)
     option, source = ("AWS_CONFIG_FILE", source_of("AWS_CONFIG_FILE")) if required else ("aws_config", "its default")
-    why = str(problem).replace("\n", " ")
     raise RetryConfigError(option, shown, source, f"a readable file of profiles is allowed ({why})")
 
 
@@ -120,12 +114,9 @@ def _profiles(parser: configparser.RawConfigParser) -> dict[str, Mapping[str, st
     profiles: dict[str, Mapping[str, str]] = {}
     for title in parser.sections():
         words = title.split(None, 1)
+        settings = {key: value or "" for key, value in parser.items(title)}
         if title.strip() == "default":
-            profiles.setdefault("default", _settings(parser, title))
+            profiles.setdefault("default", settings)
         elif len(words) == 2 and words[0] == "profile":
-            profiles[words[1].strip().strip("\"'")] = _settings(parser, title)
+            profiles[words[1].strip().strip("\"'")] = settings
     return profiles
-
-
-def _settings(parser: configparser.RawConfigParser, title: str) -> dict[str, str]:
-    return {key: value or "" for key, value in parser.items(title)}

@@ -25,12 +25,7 @@ ALWAYS_SHOWN = frozenset({"mode", "max_attempts"})
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One option as it is in force.
-
-    :param name: of the option.
-    :param value: in force.
-    :param source: where it came from.
-    """
+    """One option: its name, the value in force, and where that came from."""
 
     name: str
     value: Any
@@ -124,20 +119,12 @@ def _longest_sleep(config: RetryConfig) -> float | None:
     # Either a hint takes the place of the backoff, or x-amz-retry-after adds to it.
     slept = _longest(config, config.max_retry_after if heeds_anybody else 0.0, AMZ_MAX_EXTRA if heeds_server else 0.0)
     # A first attempt may meet a limit that was announced to others; a retry waits no longer for it than for a hint.
-    return slept if slept is None or not heeds_limits(config) else slept + config.max_retry_after
-
-
-def heeds_limits(config: RetryConfig) -> bool:
-    """Return True if sends wait for the limits that servers announce."""
-    return config.pacing != "off" and heeds_hints(config.urllib3_rules)
+    heeds_limits = config.pacing != "off" and heeds_server
+    return slept if slept is None or not heeds_limits else slept + config.max_retry_after
 
 
 def _longest(config: RetryConfig, hint: float, extra: float) -> float | None:
-    """Return the bound of sleeping, permits included.
-
-    :param hint: the longest wait that takes the place of a backoff, in seconds.
-    :param extra: the most that is added to a backoff, in seconds.
-    """
+    """Return the bound of sleeping, permits included, where a hint replaces a backoff and ``extra`` is added to it."""
     quota = config.effective_quota
     # A bucket has its own rule; the quotas that have a name never wait.
     on_empty = getattr(quota, "on_empty", None) if isinstance(quota, RetryQuota | str) else config.on_empty
@@ -151,10 +138,8 @@ def _longest(config: RetryConfig, hint: float, extra: float) -> float | None:
 
 
 def _sum_of_delays(config: RetryConfig, hint: float, extra: float) -> float:
-    """Sum over all retries max(hint, longest backoff of that retry + extra).
-
-    The longest backoff never falls from retry to retry, so once it is that of the last retry it stays so.
-    """
+    """Sum over all retries max(hint, longest backoff of that retry + extra)."""
+    # The longest backoff never falls from retry to retry, so once it is that of the last retry it stays so.
     longest = config.backoff(max(config.transient_base, config.throttling_base)).longest_delay
     retries, seconds = config.max_attempts - 1, 0.0
     last = longest(retries)
@@ -175,6 +160,4 @@ def _in_floats(work_out: Callable[[], float | None]) -> float | None:
 
 
 def _bounded(seconds: float | None, limit: float | None) -> float | None:
-    if seconds is None or limit is None:
-        return seconds if limit is None else limit
-    return min(seconds, limit)
+    return min((bound for bound in (seconds, limit) if bound is not None), default=None)

@@ -45,19 +45,15 @@ class KeptConnections:
         return [connection for _, connection in self._kept]
 
     def empty(self) -> bool:
-        """Return True if there is no connection."""
         return not self._kept
 
     def full(self) -> bool:
-        """Return True if there is no room."""
         return 0 < self.maxsize <= len(self._kept)
 
     def put_nowait(self, connection: Any) -> None:
-        """Put a connection back."""
         self.put(connection, block=False)
 
     def get_nowait(self) -> Any:
-        """Take a connection out without waiting."""
         return self.get(block=False)
 
     def put(self, connection: Any, block: bool = True, timeout: float | None = None) -> None:  # noqa: ARG002
@@ -91,7 +87,6 @@ class KeptConnections:
         return connection
 
     def _wait(self, timeout: float | None) -> bool:
-        """Wait for a connection; return False if there is none in time."""
         self._waiters += 1
         try:
             return self._put_back.wait_for(lambda: self._kept, timeout)  # type: ignore[return-value]

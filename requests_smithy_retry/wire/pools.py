@@ -68,62 +68,44 @@ class PreparingPool(HTTPConnectionPool):
 
         While there is none, a request takes its connection without a check.
         """
-        self._get_conn = CheckedGet(self, memory)  # type: ignore[method-assign]
+        self._get_conn = functools.partial(checked_get, weakref.ref(self), memory)  # type: ignore[method-assign]
 
 
-class CheckedGet:
-    """The ``_get_conn`` of a pool that closes a connection to an address that is to be avoided.
+def checked_get(reference: weakref.ref[Any], memory: AddressMemory, timeout: float | None = None) -> Any:
+    """The ``_get_conn`` of a pool that closes a connection to an address that is to be avoided; it connects again.
 
     The reference to the pool is weak: a cycle would keep its connections open.
     """
-
-    __slots__ = ("_memory", "_pool")
-
-    def __init__(self, pool: PreparingPool, memory: AddressMemory) -> None:
-        self._pool = weakref.ref(pool)
-        self._memory = memory
-
-    def __call__(self, timeout: float | None = None) -> Any:
-        """Return a connection, which connects again if it was closed."""
-        pool: Any = self._pool()
-        connection = None
-        try:
-            connection = type(pool)._get_conn(pool, timeout)
-            if is_in_disgrace(connection):
-                connection.close()
-                if not connection.auto_open:  # one through a proxy's tunnel, in urllib3 1.26
-                    connection = pool._new_conn()
-            if self._memory.is_empty:
-                pool.__dict__.pop("_get_conn", None)
-                if not self._memory.is_empty:  # another thread's failure, just now
-                    pool.check_kept_connections(self._memory)
-            return connection
-        except BaseException:
-            if connection is not None:
-                connection.close()  # after an interruption urllib3 does not know of it
-            raise
+    pool: Any = reference()
+    connection = None
+    try:
+        connection = type(pool)._get_conn(pool, timeout)
+        if is_in_disgrace(connection):
+            connection.close()
+            if not connection.auto_open:  # one through a proxy's tunnel, in urllib3 1.26
+                connection = pool._new_conn()
+        if memory.is_empty:
+            pool.__dict__.pop("_get_conn", None)
+            if not memory.is_empty:  # another thread's failure, just now
+                pool.check_kept_connections(memory)
+        return connection
+    except BaseException:
+        if connection is not None:
+            connection.close()  # after an interruption urllib3 does not know of it
+        raise
 
 
-class NewPool:
+def _new_pool(reference: weakref.ref[Any], addresses: AddressMemory, *args: Any, **kwargs: Any) -> Any:
     """The ``_new_pool`` of a pool manager, which gives each pool the memory of addresses.
 
     The reference to the manager is weak: a cycle would keep its pools alive.
     """
-
-    __slots__ = ("_manager", "addresses")
-
-    def __init__(self, manager: Any, addresses: AddressMemory) -> None:
-        self._manager = weakref.ref(manager)
-        self.addresses: AddressMemory = addresses
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Make a pool."""
-        manager: Any = self._manager()
-        pool = type(manager)._new_pool(manager, *args, **kwargs)
-        if isinstance(pool, PreparingPool):
-            pool.addresses = self.addresses
-            self.addresses.watch(pool)
-        return pool
+    manager: Any = reference()
+    pool = type(manager)._new_pool(manager, *args, **kwargs)
+    if isinstance(pool, PreparingPool):
+        pool.addresses = addresses
+        addresses.watch(pool)
+    return pool
 
 
 class WaitingPool(PreparingPool):
@@ -184,8 +166,8 @@ def use_our_pools(manager: Any, addresses: AddressMemory, max_idle: float | None
     manager.pool_classes_by_scheme = {
         scheme: preparing(pool, waits, max_idle, addresses.clock) for scheme, pool in classes.items()
     }
-    if hasattr(type(manager), "_new_pool") and getattr(manager._new_pool, "addresses", None) is not addresses:
-        manager._new_pool = NewPool(manager, addresses)
+    if hasattr(type(manager), "_new_pool") and getattr(manager._new_pool, "args", ())[1:] != (addresses,):
+        manager._new_pool = functools.partial(_new_pool, weakref.ref(manager), addresses)
 
 
 # A connection that was kept alive before a fork is one socket in two processes: each would read the other's responses.

@@ -87,7 +87,7 @@ def open_socket(family: int, proto: int, sockaddr: Any, seconds: float | None, h
     sock: Any = None
     try:
         sock = socket.socket(family, socket.SOCK_STREAM, proto)
-        _connect(sock, sockaddr, seconds, how)
+        connect_socket(sock, sockaddr, seconds, how)
         return sock
     except BaseException:
         if sock is not None:
@@ -95,7 +95,8 @@ def open_socket(family: int, proto: int, sockaddr: Any, seconds: float | None, h
         raise
 
 
-def _connect(sock: Any, sockaddr: Any, seconds: float | None, how: How) -> None:
+def connect_socket(sock: Any, sockaddr: Any, seconds: float | None, how: How) -> None:
+    """Connect a socket, with everything that is to be said to it before."""
     for option in how.options:
         sock.setsockopt(*option)
     sock.settimeout(seconds)
@@ -245,7 +246,7 @@ class Race:
         try:
             self._socks.append(socket.socket(candidate.family, socket.SOCK_STREAM, candidate.proto))
             sock = self._socks[-1]
-            _connect(sock, candidate.sockaddr, seconds, self._how)
+            connect_socket(sock, candidate.sockaddr, seconds, self._how)
         except OSError as error:
             if sock is not None and self._is_under_way(error, seconds, most):
                 self._pending[sock] = _Pending(candidate, began, None if most is None else began + most)

@@ -91,10 +91,10 @@ class Reader(socket.SocketIO):
     def fetch_ahead(self, seconds: float | None) -> bool:
         """Do one ``recv`` and keep its bytes for later reads; return False if no byte came in time, or none will.
 
-        :param seconds: the longest wait, above 0; None: the socket's own timeout, which is the maximum in any case.
-            When that one expires, it is kept as a failure.
+        :param seconds: the longest wait, in vain if not above 0; None: the socket's own timeout, which is the maximum
+            in any case. When that one expires, it is kept as a failure.
         """
-        if self.ended or self.failure is not None:
+        if self.ended or self.failure is not None or (seconds is not None and seconds <= 0):
             return False
         sock: Any = self._sock  # type: ignore[attr-defined]
         usual = timeout_of(sock)
@@ -110,11 +110,9 @@ class Reader(socket.SocketIO):
             return False
         finally:
             sock.settimeout(usual)
-        self.ended = not part
-        if part:
-            self.ahead = self.held_ahead
-            self.ahead += part
-        return bool(part)
+        self.ended, self.ahead = not part, self.held_ahead
+        self.ahead += part
+        return not self.ended
 
 
 class BoundedReader(Reader):
@@ -191,9 +189,7 @@ def peek(response: Response, most: int = PEEK_BYTES, seconds: float | None = PEE
     while True:
         available = before + reader.held_ahead
         left = None if until is None else until.left()
-        if framing.take(available) or len(available) > most or (left is not None and left <= 0):
-            break
-        if not reader.fetch_ahead(left):
+        if framing.take(available) or len(available) > most or not reader.fetch_ahead(left):
             break
     complete, body = framing.is_whole(ended=reader.ended), framing.body
     if not body or not response.headers.get("content-encoding"):

@@ -10,6 +10,7 @@ import contextvars
 import socket
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import urllib3.exceptions as uex
@@ -41,21 +42,15 @@ class Question(NamedTuple):
     host: str
     rest: tuple[Any, ...]
 
-    def ask(self) -> Any:
-        """Return the resolver's answer."""
-        return self.resolver(self.host, *self.rest)
 
-
+@dataclass(eq=False, slots=True)
 class Lookup:
     """One question, while a thread asks it."""
 
-    __slots__ = ("answer", "done", "error", "waiters")
-
-    def __init__(self) -> None:
-        self.done: threading.Event = threading.Event()
-        self.waiters: int = 0
-        self.answer: Any = None
-        self.error: BaseException | None = None
+    done: threading.Event = field(default_factory=lambda: threading.Event())
+    waiters: int = 0
+    answer: Any = None
+    error: BaseException | None = None
 
 
 class Lookups:
@@ -138,7 +133,7 @@ class Lookups:
 
     def _ask(self, question: Question, lookup: Lookup) -> None:
         try:
-            lookup.answer = question.ask()
+            lookup.answer = question.resolver(question.host, *question.rest)
         except BaseException as error:
             lookup.error = error.with_traceback(None)
         with self._lock:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import http.client
 from io import BufferedReader
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import urllib3
@@ -23,14 +24,8 @@ MOST_INTERIM = 16
 """The most 1xx responses that are skipped."""
 
 
-class _NoFile:
-    """A stand-in for the socket, of which ``http.client`` would make a file."""
-
-    def makefile(self, mode: str) -> None:
-        """Do nothing."""
-
-
-_NO_FILE: Any = _NoFile()
+_NO_FILE: Any = SimpleNamespace(makefile=lambda mode: None)  # noqa: ARG005
+"""A stand-in for the socket, of which ``http.client`` would make a file."""
 
 
 class _Buffer(BufferedReader):
@@ -41,12 +36,8 @@ class _ChunkBuffer(_Buffer):
     """The buffer of a chunked body, which rejects a cut last chunk."""
 
     def readline(self, size: int | None = -1, /) -> bytes:
-        """Read a line.
-
-        :raises http.client.IncompleteRead: if the connection ends within a line that begins with ``0``: it may have
-            been the beginning of a padded size, such as ``00ff``.
-        """
         line = super().readline(size)
+        # The connection ended within a line that may have been the beginning of a padded size, such as ``00ff``.
         if line.startswith(b"0") and not line.endswith(b"\n") and self.raw.ended:  # type: ignore[attr-defined]
             raise http.client.IncompleteRead(line)
         return line
@@ -120,7 +111,8 @@ class CheckedResponse(http.client.HTTPResponse):
             return
         if self.chunked:
             raise InvalidHeader(f"Content-Length ({text[:100]}) beside Transfer-Encoding")
-        if len(values) != 1 or not _is_length(value := values.pop()):
+        value = values.pop()
+        if values or not (value.isascii() and value.isdigit() and len(value) < 20):
             raise InvalidHeader(f"Content-Length is invalid: {text[:100]}")
         self.length = int(value)  # the same value, repeated
 
@@ -134,10 +126,6 @@ class CheckedResponse(http.client.HTTPResponse):
         return data
 
 
-def _is_length(value: str) -> bool:
-    return value.isascii() and value.isdigit() and len(value) < 20
-
-
 def _is_interim(status: int) -> bool:
     return status < 200 and status != 101
 
@@ -146,10 +134,6 @@ class _ReadsToLength(CheckedResponse):
     """For urllib3 1.26, which does not check that a length was reached."""
 
     def read(self, amt: int | None = None) -> bytes:
-        """Read as ``http.client`` does.
-
-        :raises http.client.IncompleteRead: if the body ends before its length.
-        """
         data = super().read(amt)
         if not data and amt and self.length and not self.plain:
             raise http.client.IncompleteRead(b"", self.length)
@@ -168,7 +152,6 @@ class _ProbeResponse(RESPONSE_CLASS):  # type: ignore[misc, valid-type]
         self._peer = peer
 
     def begin(self) -> None:
-        """Read the head."""
         super().begin()
         if self.status < 500:
             self._peer.memory.succeeded(self._peer.origin, self._peer.address)

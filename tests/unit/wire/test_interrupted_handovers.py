@@ -109,14 +109,14 @@ CONNECTING = frozenset(
 def test_an_interruption_at_any_line_of_a_race_leaves_no_socket(monkeypatch: pytest.MonkeyPatch, first: Any) -> None:
     """Until the connection has the winner, an interruption closes every socket that was opened."""
     made: list[Any] = []
-    real = racing._connect
+    real = racing.connect_socket
 
     def recorded(sock: Any, *rest: Any) -> None:
         made.append(sock)
         real(sock, *rest)
 
     monkeypatch.setattr(racing, "FIRST_DELAY", 0.001)
-    monkeypatch.setattr(racing, "_connect", recorded)
+    monkeypatch.setattr(racing, "connect_socket", recorded)
     with first("127.0.0.2") as failing, FaultServer() as server:
         found = [(socket.AF_INET, 1, 6, "", at) for at in (("127.0.0.2", failing), ("127.0.0.1", server.port))]
         monkeypatch.setattr(connect, "resolve", lambda *_: found)
@@ -157,7 +157,7 @@ def test_a_connection_is_closed_until_it_is_handed_over(monkeypatch: pytest.Monk
         connection: Any = Closable()
         monkeypatch.setattr(type(pool), "_get_conn", lambda *_, kept=connection: kept)
         pool.check_kept_connections(AddressMemory(FakeClock()))
-        if not interrupted_at_line(number, frozenset({"__call__"}), pool._get_conn):
+        if not interrupted_at_line(number, frozenset({"checked_get"}), pool._get_conn):
             break
         assert connection.is_closed or number < 5, f"interrupted at line {number}"
     assert (False, True) == (connection.is_closed, number > 5)

@@ -50,10 +50,10 @@ class Connection:
 
 def send(connection: Any, data: Any, within: float | None) -> None:
     if within is None:
-        sending(connection)(data)
+        sending(connection)[0](data)
         return
     with this_thread.under(Deadline(connection.clock.now() + within, connection.clock)):
-        sending(connection)(data)
+        sending(connection)[0](data)
 
 
 def test_without_a_deadline_all_is_sent_at_once() -> None:
