@@ -114,15 +114,11 @@ class WaitingLine:
         now = bucket.clock.now()
         left = float("inf") if waiter.deadline is None else waiter.deadline - now
         if bucket.refill_rate:
-            due = self._wanted_up_to(waiter) - bucket._available
-            seconds = due / bucket.refill_rate
+            wanted = sum(other.amount for other in islice(self._line, self._line.index(waiter) + 1))
+            seconds = (wanted - bucket._available) / bucket.refill_rate
             # The end of a steady refill is known: too late is too late (contract 6.3).
             return None if seconds > left else max(0.0, seconds)
         return None if left <= 0 else min(left, LOOK_AGAIN)
-
-    def _wanted_up_to(self, waiter: Waiter) -> float:
-        place = self._line.index(waiter)
-        return sum(other.amount for other in islice(self._line, place + 1))
 
     def _write_off_lost(self) -> None:
         while self._lost:
@@ -187,24 +183,19 @@ class RetryQuota(Protocol):
     @property
     def capacity(self) -> float:
         """The most it holds."""
-        ...
 
     @property
     def available(self) -> float:
         """The tokens that it holds now."""
-        ...
 
     def acquire(self, amount: float, *, deadline: float | None = None) -> bool:
         """Take all of ``amount``, or nothing."""
-        ...
 
     def release(self, amount: float) -> None:
         """Give back; what exceeds the capacity is dropped."""
-        ...
 
     def snapshot(self) -> TokenBucketSnapshot:
         """An immutable view."""
-        ...
 
 
 def is_full(bucket: RetryQuota) -> bool:
