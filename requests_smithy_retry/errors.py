@@ -26,11 +26,7 @@ def safe_error(error: BaseException | None) -> str:
 
 
 def without_text_of(error: BaseException | None, text: str) -> str:
-    """Return a text in which the quoted text of an exception is replaced by its type.
-
-    :param error: the exception that the text may quote.
-    :param text: for instance the reason why a strategy refused a retry.
-    """
+    """Return a text, such as a strategy's reason for refusing, with the quoted text of an exception as its type."""
     for cause in causes_of(error):
         for quote in (repr, str):
             with contextlib.suppress(Exception):  # the exception's own __str__ may raise
@@ -166,11 +162,8 @@ URL_SCHEMES = ("http", "https", "redis", "rediss", "unix", "shm", "memory")
 
 
 def _without_secrets(option: str, value: object) -> object:
-    """Return the value as it may be shown. A URL may hold a password, and an invalid one anywhere in it.
-
-    An object may provide its own text in an attribute ``without_secrets``.
-    """
-    own = getattr(value, "without_secrets", None)
+    """Return the value as it may be shown. A URL may hold a password, and an invalid one anywhere in it."""
+    own = getattr(value, "without_secrets", None)  # an object may provide its own text
     if isinstance(own, str):
         return own
     if not isinstance(value, str):

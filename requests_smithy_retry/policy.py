@@ -347,15 +347,11 @@ def _until(deadline: float | None, clock: Clock) -> float | None:
 
 
 def _check_block(tries: int, strategy: RetryStrategy) -> None:
-    """Apply the surrounding ``retry_options`` block, which a foreign strategy does not know.
-
-    A built-in strategy reads ``max_attempts`` itself: it knows which tries count (contract 6.2).
-
-    :raises RetryError: if the block allows no further try.
-    """
+    """Raise ``RetryError`` if the surrounding ``retry_options`` block, which a foreign strategy ignores, has it so."""
     around = current_options.get() or NOTHING
     if around.enabled is False:
         raise RetryError(stop_reason=StopReason.DISABLED)
+    # A built-in strategy reads it itself: it knows which tries count (contract 6.2).
     most = None if isinstance(strategy, SimpleRetryStrategy) else around.max_attempts
     if most is not None and tries >= most:
         raise RetryError(stop_reason=StopReason.MAX_ATTEMPTS)

@@ -110,10 +110,7 @@ def _rounded(number: float) -> str:
 
 
 def config_of(options: Iterable[str]) -> RetryConfig:
-    """Return the config of an adapter made here with these options, each as ``OPTION=VALUE``.
-
-    :raises RetryConfigError: for a bad value, wherever it came from.
-    """
+    """Return the config of an adapter made here with these options, each as ``OPTION=VALUE``."""
     given = dict(map(option_of, options))
     return resolve(RetryConfig().replace_from(dict.fromkeys(given, COMMAND_LINE), **given))
 

@@ -33,12 +33,9 @@ LEGACY = "legacy"
 def from_aws_settings(
     environ: Mapping[str, str], aws_config: bool | str, *, source: str, settled: Container[str]
 ) -> Found:
-    """Return the options that the AWS settings set.
+    """Return the options that the AWS settings set, but for those that a source with precedence has settled.
 
-    :param environ: the environment variables.
-    :param aws_config: True, or the name of the profile to read.
-    :param source: the source of ``aws_config`` itself, for errors.
-    :param settled: options that a source with precedence has set; their AWS settings are ignored.
+    :param aws_config: True, or the name of the profile to read; it came from ``source``.
     :raises RetryConfigError: for a bad value, a named profile or file that is not there, or a file that is broken.
     """
     section, profile = _profile(environ, aws_config, source)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from logging import DEBUG, INFO
 from typing import Protocol
 
@@ -110,6 +111,9 @@ class Recorder:
             record = self._note_attempt(made, waited, classification, next_token)
         elif next_token is None:
             self._vain_wait = self.clock.now() - began
+        elif next_token.quota_before is not None:  # it waited for tokens
+            paid = {name: getattr(next_token, name) for name in ("quota_before", "quota_after", "quota_source")}
+            record = self.attempts[-1] = replace(record, **paid)
         self._waiting = None
         if next_token is not None:
             self._note_retry(record, next_token, next_wait)

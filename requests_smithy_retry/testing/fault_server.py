@@ -13,7 +13,6 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from types import TracebackType
 
 from .behaviour import WELL, Behaviour, ReadSoFar
 from .recorded_request import RecordedRequest, has_upload, read_body, read_head
@@ -148,9 +147,7 @@ class FaultServer:
     def __enter__(self) -> FaultServer:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         self.close()
         if error is None and self._errors:
             raise self._errors[0]
@@ -239,12 +236,9 @@ class Script:
 
     def rewind(self) -> None:
         with self._lock:
-            if isinstance(self._steps, Mapping):
-                self._by_path = {path: _Turns(turns) for path, turns in self._steps.items()}
-                self._common = _Turns(())
-            else:
-                self._by_path = {}
-                self._common = _Turns(self._steps)
+            by_path, common = (self._steps, ()) if isinstance(self._steps, Mapping) else ({}, self._steps)
+            self._by_path = {path: _Turns(turns) for path, turns in by_path.items()}
+            self._common = _Turns(common)
 
     def take_early(self, read: ReadSoFar) -> Behaviour | None:
         """Take the next step if it begins at ``read`` or earlier."""

@@ -52,9 +52,8 @@ class RecordedRequest:
 
 
 def read_head(wire: Wire) -> tuple[str, str, tuple[tuple[str, str], ...]] | None:
-    """Read up to the blank line.
+    """Return method, target and headers, up to the blank line; None if the client closed instead.
 
-    :returns: method, target and headers; None if the client closed instead.
     :raises HangUp: for a head that is cut, larger than 1 MiB, or not HTTP.
     """
     data = b""
@@ -84,10 +83,7 @@ def is_chunked(request: RecordedRequest) -> bool:
 
 
 def read_body(wire: Wire, request: RecordedRequest) -> tuple[bytes, bool]:
-    """Read the upload that the head announced.
-
-    :returns: the bytes that came, and True if they are all.
-    """
+    """Read the upload that the head announced: the bytes that came, and True if they are all."""
     if not has_upload(request):
         return b"", True
     reader = _BodyReader(wire)

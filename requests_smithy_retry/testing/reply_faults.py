@@ -21,13 +21,16 @@ class _Distorted(Behaviour):
         reply: Reply = getattr(self, "reply")  # noqa: B009 - each class below has one, at a place of its own
         wire.stall(reply.delay)
         wire.send(self._bytes(reply, request))
-        self._end(wire, reply, request)
+        if self._may_stay:
+            reply.finish(wire, request)
+        else:
+            wire.end(getattr(self, "then", "close"))
+
+    _may_stay = False
+    """The connection is left as after a good reply."""
 
     def _bytes(self, reply: Reply, request: RecordedRequest) -> bytes:
         raise NotImplementedError  # pragma: no cover - each class below has it
-
-    def _end(self, wire: Wire, reply: Reply, request: RecordedRequest) -> None:  # noqa: ARG002
-        wire.end(getattr(self, "then", "close"))
 
 
 @dataclass(frozen=True)
@@ -72,13 +75,11 @@ class HugeHeader(_Distorted):
 
     size: int = 10_000_000
     reply: Reply = WELL
+    _may_stay = True
 
     def _bytes(self, reply: Reply, request: RecordedRequest) -> bytes:
         huge = b"X-Huge: " + b"x" * self.size + b"\r\n"
         return reply.status_line() + huge + reply.header_lines(request) + b"\r\n" + reply.framed_body(request)
-
-    def _end(self, wire: Wire, reply: Reply, request: RecordedRequest) -> None:
-        reply.finish(wire, request)
 
 
 @dataclass(frozen=True)
@@ -252,12 +253,10 @@ class GarbageAfterReply(_Distorted):
 
     garbage: bytes = b"\x00garbage\r\n"
     reply: Reply = WELL
+    _may_stay = True
 
     def _bytes(self, reply: Reply, request: RecordedRequest) -> bytes:
         return reply.head(request) + reply.framed_body(request) + self.garbage
-
-    def _end(self, wire: Wire, reply: Reply, request: RecordedRequest) -> None:
-        reply.finish(wire, request)
 
 
 @dataclass(frozen=True)

@@ -198,7 +198,7 @@ def checked_get(reference: weakref.ref[Any], memory: AddressMemory, timeout: flo
     connection = None
     try:
         connection = type(pool)._get_conn(pool, timeout)
-        if is_in_disgrace(connection):
+        if is_in_disgrace(connection, this_thread.tried):
             connection.close()
             if not connection.auto_open:  # one through a proxy's tunnel, in urllib3 1.26
                 connection = pool._new_conn()
