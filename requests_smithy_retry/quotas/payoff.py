@@ -190,7 +190,9 @@ class CountedQuota:
 
     def take(self, price: float = 1.0, *, spare: float = 0.0) -> bool:
         """Pay for a retry, or take nothing and return False."""
-        self._pay_in()
+        new, self._rewarded = self._firsts - self._rewarded, self._firsts
+        if new > 0 and self._reward:
+            self.plain.release(new * self._reward)
         return (not spare or self.plain.available >= price + spare) and self.plain.acquire(price)
 
     def succeeded(self, spent: float, *, somebody_waits: bool = False) -> None:  # noqa: ARG002
@@ -199,11 +201,6 @@ class CountedQuota:
 
     def release(self, amount: float) -> None:
         self.plain.release(amount)
-
-    def _pay_in(self) -> None:
-        new, self._rewarded = self._firsts - self._rewarded, self._firsts
-        if new > 0 and self._reward:
-            self.plain.release(new * self._reward)
 
     def renew(self) -> None:
         """Do nothing: other processes may have spent the missing tokens."""
