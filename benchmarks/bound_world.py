@@ -15,7 +15,7 @@ from greenlet import greenlet
 
 from benchmarks.simulation.engine import VirtualClock
 from requests_smithy_retry.quotas.line import IDLE, LEAST_GAP, Failure, Go, Standing
-from requests_smithy_retry.quotas.patient import CountedQuota, PatientQuota
+from requests_smithy_retry.quotas.payoff import CountedQuota, PatientQuota
 from requests_smithy_retry.quotas.scope_quota import DO_NOTHING, PricedQuota
 from requests_smithy_retry.quotas.shared import SharedTokenBucket
 

@@ -53,11 +53,7 @@ POLICY = ("clock", "retry_config", "strategy", "_given", "_is_shared", "_shown")
 
 
 class AdapterSnapshot(NamedTuple):
-    """An immutable view of what an adapter holds.
-
-    :param strategy: the strategy's own snapshot; None if it gives none.
-    :param addresses: the addresses that failed lately.
-    """
+    """An immutable view of what an adapter holds: its strategy's own, if any, and the addresses that failed lately."""
 
     strategy: Any
     addresses: tuple[AddressFault, ...]
@@ -114,12 +110,10 @@ class RetryAdapter(SendLoop):
 
     def _own_options(self, options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """Separate our options from those of a mix-in behind us (contract 11.4)."""
-        known = {name: value for name, value in options.items() if name in OPTIONS}
-        others = {name: value for name, value in options.items() if name not in OPTIONS}
-        following = getattr(super().__init__, "__func__", None)
-        if others and following is HTTPAdapter.__init__:
-            raise TypeError(unknown_option(next(iter(others))))
-        return known, others
+        known = {name: options.pop(name) for name in tuple(options) if name in OPTIONS}
+        if options and getattr(super().__init__, "__func__", None) is HTTPAdapter.__init__:
+            raise TypeError(unknown_option(next(iter(options))))
+        return known, options
 
     def _configure(
         self,
@@ -198,7 +192,7 @@ class RetryAdapter(SendLoop):
         else:
             self._shown = shown
             if in_full is not True:
-                in_full = ChangedOr(shown, in_full if isinstance(in_full, Collection) else ())
+                in_full = ChangedOr(vars(shown.retry), shown.seen, in_full if isinstance(in_full, Collection) else ())
         self._in_full = in_full
 
     def _adopt(self, config: RetryConfig) -> None:

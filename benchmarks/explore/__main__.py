@@ -77,6 +77,7 @@ SETTINGS: tuple[tuple[tuple[str, object], ...], ...] = (
     (),
     (("operation_timeout", 10.0), ("pool_block", True), ("pool_maxsize", 1)),
     (("mode", "adaptive"), ("listeners", "heard"), ("quota", "bucket")),
+    (("quota", "waiting"),),
 )
 
 

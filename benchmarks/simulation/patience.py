@@ -11,7 +11,7 @@ from requests_smithy_retry import ExponentialRetryBackoffStrategy
 from requests_smithy_retry.pacing.gate import AT_ONCE
 from requests_smithy_retry.pacing.pace import Pace
 from requests_smithy_retry.quotas.line import Failure, Go, Refused, Terms, Wait, Waiter
-from requests_smithy_retry.quotas.patient import PatientQuota
+from requests_smithy_retry.quotas.payoff import PatientQuota
 
 from .policies import CLIENT_TIMEOUT, MOST_ATTEMPTS, Parked, Policy
 

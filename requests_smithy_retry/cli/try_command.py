@@ -10,7 +10,6 @@ import requests
 import requests.exceptions
 
 from ..classifiers.actions import NoActionIndicated
-from ..config.retry_config import RetryConfig
 from ..errors import RetryConfigError, StopReason
 from ..mounting import mount
 from ..observing.events import AfterAttempt, RetryScheduled
@@ -84,10 +83,14 @@ def try_url(
         except (requests.exceptions.RequestException, ValueError) as error:  # http.client: a method with a blank
             outcome = error
     history = retry_history(outcome)
-    if history is None:
-        click.echo(_ending(outcome, config))
-    else:
+    if history is not None:
         click.echo(f"\n{history.plot()}" if plot else history.sentence)
+    elif isinstance(outcome, requests.Response):
+        click.echo(f"ended with {outcome.status_code}; retries are switched off")
+    elif config.enabled:
+        click.echo(f"nothing was sent: {type(outcome).__name__}: {outcome}")
+    else:
+        click.echo(f"ended with {type(outcome).__name__}; retries are switched off")
     context.exit(exit_of(history, outcome))
 
 
@@ -98,10 +101,3 @@ def exit_of(history: RetryHistory | None, outcome: Any) -> Exit:
     if history.stop_reason is StopReason.SUCCESS:
         return Exit.SUCCEEDED
     return Exit.NOT_RETRYABLE if history.stop_reason in QUIET_ENDINGS else Exit.GAVE_UP
-
-
-def _ending(outcome: Any, config: RetryConfig) -> str:
-    if isinstance(outcome, requests.Response):
-        return f"ended with {outcome.status_code}; retries are switched off"
-    name = type(outcome).__name__
-    return f"nothing was sent: {name}: {outcome}" if config.enabled else f"ended with {name}; retries are switched off"

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..quotas.bucket import RetryQuota, TokenBucket
-from ..quotas.line import IDLE, LEAST_GAP, MOST_CREDIT
-from ..quotas.payoff import ROOM, PayoffTokenBucket
+from ..quotas.line import IDLE, LEAST_GAP, MOST_CREDIT, ROOM
+from ..quotas.payoff import PayoffTokenBucket
 from ..quotas.settings import RedisSettings, SharedQuotaSettings, settings_from
 from ..quotas.url import REDIS_SCHEMES, QuotaUrl, quota_url
 from .retry_config import PUBLISHED_CAPACITY

@@ -111,10 +111,9 @@ _MOUNTED = Option("mounted", "none", one_of("none", "plain", "all"), "which adap
 
 
 def mounted_of(value: Any, environ: Mapping[str, str], source: str = "code", *, default: str = "none") -> str:
-    """Return which of the adapters that a program mounts are made to retry: ``"none"``, ``"plain"`` or ``"all"``.
+    """Return which of the adapters that a program mounts are made to retry: the value, the environment's, the default.
 
-    :param value: the value that was given; None: that of the environment, or the default.
-    :param source: where the value came from, for the ``RetryConfigError`` on any other value.
+    :raises RetryConfigError: for a value other than ``"none"``, ``"plain"`` and ``"all"``.
     """
     if value is None:
         value, source = environ.get(MOUNTED, "").strip() or default, source_of(MOUNTED)
@@ -128,32 +127,30 @@ AWS_OPTIONS = frozenset({"max_attempts", "mode", "retry_spec"})
 
 
 def resolve(config: C, environ: Mapping[str, str] | None = None, names: Collection[str] = OPTIONS) -> C:
-    """Return a config with the environment's values filled in for options that are not set yet.
+    """Return a config with the environment's values filled in for those of the options that are not set yet.
 
-    :param config: the config that code gave. With ``trust_env=False`` it is returned as it is.
-    :param environ: the environment variables; None: those of the process, now.
-    :param names: the options to fill in.
     :raises RetryConfigError: for a bad variable, or AWS settings that cannot be read.
     """
     if not config.trust_env:
         return config
     environ = os.environ if environ is None else environ
     warn_of_typos(environ)
-    texts = {name: (environ.get(variable, "").strip(), source_of(variable)) for variable, name in VARIABLES.items()}
-    text, source = texts["enabled"]
-    if text != "" and parse_text("enabled", text, source) is False:  # it beats code, and nothing else is looked at
-        return config.replace_from({"enabled": source}, enabled=False)
-    found = {
-        name: (parse_text(name, text, source), source)
-        for name, (text, source) in texts.items()
-        if text != "" and name in names
-    }
+    said = _variables_in(environ)
+    if "enabled" in said and parse_text("enabled", *said["enabled"]) is False:
+        return config.replace_from({"enabled": said["enabled"][1]}, enabled=False)  # it beats code and all else
+    found = {name: (parse_text(name, *text), text[1]) for name, text in said.items() if name in names}
     # Beside a strategy AWS settings do not apply: they were read, if at all, when the strategy was made.
     if not AWS_OPTIONS.isdisjoint(names):
         found = {**_asked_of_aws(config, environ, names, found), **found}
-    wanted = {name: found[name] for name in names if name in found and not config.is_given(name)}
+    wanted = {name: value for name, value in found.items() if not config.is_given(name)}
     sources = {name: source for name, (_, source) in wanted.items()}
     return config.replace_from(sources, **{name: value for name, (value, _) in wanted.items()})
+
+
+def _variables_in(environ: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    """Return the text and the source of each option that a variable sets; a blank variable sets nothing."""
+    texts = ((name, environ.get(variable, "").strip(), variable) for variable, name in VARIABLES.items())
+    return {name: (text, source_of(variable)) for name, text, variable in texts if text}
 
 
 def _asked_of_aws(config: RetryConfig, environ: Mapping[str, str], names: Collection[str], found: Found) -> Found:

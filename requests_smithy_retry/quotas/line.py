@@ -23,8 +23,9 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from .bucket import Loan
-from .payoff import ROOM
 
+ROOM = 2.0
+"""The two retries of one operation of three attempts: the least that rides out one failure in ten."""
 SHARE = 0.4
 """The credit that a success adds while the service recovers. One credit lets one waiter go."""
 MOST_CREDIT = 2.0

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from .bucket import RetryQuota, TokenBucketSnapshot, is_full, loan_of
+from .bucket import RetryQuota, TokenBucket, TokenBucketSnapshot, is_full, loan_of
 from .line import Failure, Go, Refusal, Refused, Standing, Terms
 
 FirstTry = Callable[[tuple[float, Any]], object]
@@ -110,17 +110,22 @@ class PricedQuota(ScopeQuota):
         terms: Terms,
         failure: Failure,
         *,
-        before_waiting: Callable[[], bool] | None = None,  # noqa: ARG002
+        before_waiting: Callable[[], bool] | None = None,
     ) -> Go | Refused:
-        """Take the price of a retry. A bucket on which others wait may take until the deadline."""
+        """Take the price of a retry. A bucket on which others wait may take until the deadline.
+
+        :param before_waiting: lets go of what the failed attempt holds; False: it cannot, so it does not wait.
+        """
         if standing.loan is not None:
             standing.loan.write_off()
         # An operation that waits for tokens still has its backoff to wait.
         until = None if terms.deadline is None else terms.deadline - failure.delay
         price = failure.price
-        granted = self.plain.acquire(price, deadline=until)
+        granted = self._take(price, until, before_waiting)
         # The hook is set after a refusal, too: other processes may have spent a bucket that they share with this one.
         self.first_try = self._give_reward
+        if granted is None:
+            return Refused(Refusal.HELD)
         if not granted:
             return Refused(Refusal.EMPTY, why=self._refusal(price))
         loan = loan_of(self.plain, price)
@@ -151,6 +156,19 @@ class PricedQuota(ScopeQuota):
         elif standing.acquired:
             self.plain.release(standing.acquired)
         self._look()
+
+    def _take(self, price: float, until: float | None, before_waiting: Callable[[], bool] | None) -> bool | None:
+        """Take a price, now or after a wait; None: it would wait, but cannot let go of what it holds."""
+        bucket = self.plain
+        if isinstance(bucket, TokenBucket) and bucket.on_empty == "wait" and before_waiting is not None:
+            # Those who have the tokens may wait for the connection: one that waits keeps nothing.
+            if bucket.acquire(price, deadline=bucket.clock.now()):
+                return True
+            if not bucket.may_come(price, until):
+                return False
+            if not before_waiting():
+                return None
+        return bucket.acquire(price, deadline=until)
 
     def _give_reward(self, _: object = None) -> None:
         getattr(self.plain, "reward", self.plain.release)(self._reward)

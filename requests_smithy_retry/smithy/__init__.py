@@ -5,21 +5,21 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ..classifiers.aws import bare_error_code as bare_error_code
-    from .endpoint import SmithyEndpoint as SmithyEndpoint
     from .json_ast import SmithyModelError as SmithyModelError
-    from .model import SmithyModel as SmithyModel
-    from .model_classifier import verdict_for as verdict_for
-    from .operations import ModeledError as ModeledError, ModeledOperation as ModeledOperation
+    from .model import SmithyEndpoint as SmithyEndpoint, SmithyModel as SmithyModel
+    from .operations import (
+        ModeledError as ModeledError,
+        ModeledOperation as ModeledOperation,
+        verdict_for as verdict_for,
+    )
     from .protocols import IdempotencyToken as IdempotencyToken, Protocol as Protocol, TokenLocation as TokenLocation
     from .uri_pattern import UriPattern as UriPattern
 else:  # pragma: no branch - a type checker would accept any name
     _HOMES = {
         "..classifiers.aws": "bare_error_code",
-        ".endpoint": "SmithyEndpoint",
         ".json_ast": "SmithyModelError",
-        ".model": "SmithyModel",
-        ".model_classifier": "verdict_for",
-        ".operations": "ModeledError ModeledOperation",
+        ".model": "SmithyEndpoint SmithyModel",
+        ".operations": "ModeledError ModeledOperation verdict_for",
         ".protocols": "IdempotencyToken Protocol TokenLocation",
         ".uri_pattern": "UriPattern",
     }

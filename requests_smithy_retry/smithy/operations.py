@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from ..classifiers.actions import NO_ACTION, ErrorKind, RetryAction, RetryReason
+from ..classifiers.aws import bare_error_code
 from .json_ast import PRELUDE, Ast, Node, shape_name
 from .protocols import IdempotencyToken, Protocol, bind_token
 from .uri_pattern import UriPattern
@@ -183,3 +185,32 @@ def _read_error(shape_id: str, traits: dict[str, Node], query_error: Node | None
         flag = None if retryable.value is True else retryable.child("throttling")
         throttling = flag is not None and flag.boolean()
     return ModeledError(shape_name(shape_id), shape_id, fault, status, retryable is not None, throttling)
+
+
+_TRANSIENT = RetryAction.retry_indicated(RetryReason(ErrorKind.TRANSIENT, not_applied=True))
+_THROTTLING = RetryAction.retry_indicated(RetryReason(ErrorKind.THROTTLING, not_applied=True))
+
+
+def verdict_for(
+    errors: Mapping[str, tuple[ModeledError, ...]], error_code: str | None, status: int | None
+) -> RetryAction:
+    """Return a model's verdict on an error code.
+
+    Without a code there is no opinion. If several errors share a code, those with another ``@httpError`` than the
+    status are left out; if the rest disagree, there is no opinion.
+
+    :param errors: by name or code, each with all errors that share it; for a loaded model use
+        :meth:`.SmithyModel.verdict_for`.
+    :param error_code: the code or shape name in the response, decorated or not, or None.
+    :param status: the status of the response, or None.
+    """
+    if error_code is None:
+        return NO_ACTION
+    named = errors.get(bare_error_code(error_code), ())
+    namesakes = tuple(error for error in named if error.http_status == status) or named
+    opinions = {(error.retryable, error.throttling) for error in namesakes}
+    if opinions == {(True, False)}:
+        return _TRANSIENT
+    if opinions == {(True, True)}:
+        return _THROTTLING
+    return NO_ACTION

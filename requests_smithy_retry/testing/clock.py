@@ -111,11 +111,9 @@ class RetryClock(_Skipping):
     """
 
     def now(self) -> float:
-        """Return seconds on the clock that never goes back."""
         return time.monotonic() + super().now()
 
     def wall(self) -> float:
-        """Return seconds since the epoch."""
         return time.time() + super().wall()
 
 

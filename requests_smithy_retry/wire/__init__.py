@@ -1,7 +1,7 @@
 """The layer below ``super().send`` (contract 14): bytes written, deadlines, heads and bodies.
 
 :mod:`pools` prepares connections, :mod:`connect` bounds how they are made and how they send, :mod:`racing` connects to
-one of several addresses and :mod:`addresses` remembers those that failed, :mod:`response` reads heads, :mod:`reader`
-reads sockets and looks ahead to where a body ends, :mod:`decoding` decodes it, :mod:`body` and :mod:`digests` watch
+one of several addresses and :mod:`addresses` remembers those that failed, :mod:`response` reads heads and
+bodies and looks ahead to where one ends, :mod:`decoding` decodes it, :mod:`body` and :mod:`digests` watch
 bodies. They meet the adapter in :mod:`state`.
 """

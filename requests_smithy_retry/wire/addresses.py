@@ -15,7 +15,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..clock import Clock
-from .state import this_thread
 
 FIRST_PERIOD = 30.0
 """The period in seconds for which an address is avoided after its first failure."""
@@ -220,7 +219,7 @@ class Peer(NamedTuple):
             self.memory.failed(self.origin, self.address, why, answers=answers)
 
 
-def is_in_disgrace(connection: Any) -> bool:
+def is_in_disgrace(connection: Any, tried: Collection[tuple[str, str]] = ()) -> bool:
     """Return True if a kept connection is not to be used: another address is better, or not tried by the operation."""
     peer: Peer | None = getattr(getattr(connection, "connect", None), "peer", None)
-    return peer is not None and peer.memory.is_avoided(peer.origin, peer.address, peer.addresses, this_thread.tried)
+    return peer is not None and peer.memory.is_avoided(peer.origin, peer.address, peer.addresses, tried)

@@ -57,6 +57,24 @@ def test_an_interrupted_race_to_connect_leaves_no_socket() -> None:
     assert [] == replay(*(Plan(ops=(Op(interrupt=(step, "stop")),), **race) for step in range(1, 400)))
 
 
+def test_one_that_waits_for_tokens_keeps_no_connection_from_the_one_that_has_them() -> None:
+    """Without a deadline both would wait for ever."""
+    ops = (Op(tries=(Try(status=503),)), Op(tries=(Try(status=503),)))
+    options = (("pool_block", True), ("pool_maxsize", 1), ("quota", "waiting"))
+    assert [] == replay(*(Plan(seed=seed, ops=ops, options=options) for seed in range(3)))
+
+
+def test_who_is_interrupted_while_it_joins_the_line_for_tokens_leaves_it() -> None:
+    """Whoever comes next would wait behind a thread that is gone."""
+    first, tries, waiting = Op(tries=(Try(status=503),)), (Try(status=503),), (("quota", "waiting"),)
+    plans = (
+        Plan(ops=(*ahead, Op(start=0.003, tries=tries, interrupt=(step, "stop"))), options=waiting, shallow=True)
+        for ahead in ((), (first,))
+        for step in range(300, 700)
+    )
+    assert [] == replay(*plans)
+
+
 def test_a_plan_is_shrunk_to_what_matters() -> None:
     """Of many operations that is the one which violates the rule, with the fault that it takes."""
 

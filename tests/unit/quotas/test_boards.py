@@ -20,7 +20,7 @@ import pytest
 
 from requests_smithy_retry import RetryAdapter
 from requests_smithy_retry.clock import SYSTEM_CLOCK
-from requests_smithy_retry.pacing.board import Lookout, Notice
+from requests_smithy_retry.pacing.gate import Lookout, Notice
 from requests_smithy_retry.quotas.redis import RedisTokenBucket
 from requests_smithy_retry.quotas.redis import board as redis_board
 from requests_smithy_retry.quotas.shared_memory import SharedMemoryTokenBucket

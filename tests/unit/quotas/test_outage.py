@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from requests_smithy_retry.quotas.line import Failure, Terms
-from requests_smithy_retry.quotas.patient import PatientQuota, log_back
+from requests_smithy_retry.quotas.payoff import PatientQuota, log_back
 from requests_smithy_retry.quotas.settings import SharedQuotaSettings
 from requests_smithy_retry.quotas.shared import FAILURES_IN_A_ROW, Outage
 from requests_smithy_retry.testing import FakeClock

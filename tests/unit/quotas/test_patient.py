@@ -17,8 +17,7 @@ import pytest
 
 from requests_smithy_retry import TokenBucket
 from requests_smithy_retry.quotas.line import Failure, Go, Refusal, Refused, Standing, Terms, Wait, Waiter
-from requests_smithy_retry.quotas.patient import CountedQuota, LineSnapshot, PatientQuota
-from requests_smithy_retry.quotas.payoff import PayoffTokenBucket
+from requests_smithy_retry.quotas.payoff import CountedQuota, LineSnapshot, PatientQuota, PayoffTokenBucket
 from requests_smithy_retry.testing import FakeClock
 from tests.unit.quotas.test_waiting import Director
 

@@ -29,7 +29,7 @@ from requests_smithy_retry.sending.time_limits import TimeLimits, as_body_failur
 from requests_smithy_retry.strategies.protocol import StandardRetryToken
 from requests_smithy_retry.testing.clock import FakeClock
 from requests_smithy_retry.wire import state
-from requests_smithy_retry.wire.reader import Reader
+from requests_smithy_retry.wire.response import Reader
 from requests_smithy_retry.wire.state import this_thread
 from tests.support import prepare, scripted, send
 

@@ -20,8 +20,7 @@ from requests_smithy_retry.testing import FaultServer, Reply, hanging_port, refu
 from requests_smithy_retry.testing.clock import FakeClock
 from requests_smithy_retry.wire import connect, pools, racing
 from requests_smithy_retry.wire.addresses import AddressMemory
-from requests_smithy_retry.wire.idle import KeptConnections
-from requests_smithy_retry.wire.pools import preparing
+from requests_smithy_retry.wire.pools import KeptConnections, preparing
 from requests_smithy_retry.wire.racing import How, open_socket
 from requests_smithy_retry.wire.resolving import Lookups, Question
 from tests.behaviour.test_interruptions import Limit, interrupted_at

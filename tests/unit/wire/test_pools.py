@@ -21,7 +21,7 @@ from requests_smithy_retry.wire import state
 from requests_smithy_retry.wire.addresses import AddressMemory
 from requests_smithy_retry.wire.connect import Connect
 from requests_smithy_retry.wire.pools import PreparingPool, WaitingPool, preparing, use_our_pools
-from requests_smithy_retry.wire.reader import reader_of
+from requests_smithy_retry.wire.response import reader_of
 from requests_smithy_retry.wire.state import this_thread
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from requests_smithy_retry.clock import Deadline
 from requests_smithy_retry.testing.clock import FakeClock
-from requests_smithy_retry.wire.reader import Reader, reader_of, set_read_timeout
+from requests_smithy_retry.wire.response import Reader, reader_of, set_read_timeout
 from requests_smithy_retry.wire.state import this_thread
 
 
