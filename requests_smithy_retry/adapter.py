@@ -192,7 +192,7 @@ class RetryAdapter(SendLoop):
         else:
             self._shown = shown
             if in_full is not True:
-                in_full = ChangedOr(shown, in_full if isinstance(in_full, Collection) else ())
+                in_full = ChangedOr(vars(shown.retry), shown.seen, in_full if isinstance(in_full, Collection) else ())
         self._in_full = in_full
 
     def _adopt(self, config: RetryConfig) -> None:

@@ -44,7 +44,6 @@ def mount(
     >>> model = SmithyModel.from_dict({"smithy": "2.0", "shapes": {}})
     >>> session = mount(requests.Session(), at="https://api.example.com/", models=[model])
 
-    :param session: any ``requests`` session.
     :param at: the URL to mount at, in place of ``http://`` and ``https://``. Models in ``models`` without an endpoint
         of their own get this one. (requests compares it with the URL as a prefix; a model takes it as an endpoint, and
         so never speaks for ``https://api.example.com.elsewhere.net``.)

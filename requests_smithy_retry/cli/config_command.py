@@ -22,9 +22,6 @@ LINES = {
 }
 """The labels of the worst case."""
 
-LINE = "longest wait for a service that is down"
-IN_VAIN = "most failed retries of all operations on a service"
-
 
 @click.command()
 @click.option("--all", "show_all", is_flag=True, help="Show every option, not only those that were set.")
@@ -52,8 +49,8 @@ def as_text(resolved: RetryConfig, *, show_all: bool) -> str:
     worst = resolved.worst_case()
     rows = [
         *((words, _amount(worst, name)) for name, words in LINES.items()),
-        (LINE, _line_text(resolved)),
-        (IN_VAIN, _in_vain_text(worst)),
+        ("longest wait for a service that is down", _line_text(resolved)),
+        ("most failed retries of all operations on a service", _in_vain_text(worst)),
     ]
     width = max(len(words) for words, _ in rows)
     lines = [f"{words:<{width}}  {value}" for words, value in rows]

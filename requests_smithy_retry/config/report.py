@@ -19,10 +19,6 @@ if TYPE_CHECKING:
     from .retry_config import RetryConfig
 
 
-ALWAYS_SHOWN = frozenset({"mode", "max_attempts"})
-"""The options that the short form shows even where they have their default."""
-
-
 @dataclass(frozen=True, slots=True)
 class Setting:
     """One option: its name, the value in force, and where that came from."""
@@ -68,7 +64,7 @@ def is_set(setting: Setting) -> bool:
 
 def summary(settings: Iterable[Setting]) -> str:
     """Return one line: the options that were set, each with its source, and the most important defaults."""
-    shown = (item for item in settings if item.name in ALWAYS_SHOWN or is_set(item))
+    shown = (item for item in settings if item.name in ("mode", "max_attempts") or is_set(item))
     return ", ".join(f"{item.name}={item.value!r} [{item.source}]" for item in shown)
 
 

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from ..clock import SYSTEM_CLOCK, Clock, wait_on
-from ..copying import FreshCopies
-from ..forksafe import renew_lock_after_fork
+from ..forksafe import FreshCopies, renew_lock_after_fork
 from .limiter_settings import BETA, DEFAULT_SETTINGS, SCALE, RateLimiterSettings
 
 

@@ -10,8 +10,7 @@ from typing import ClassVar, Protocol, runtime_checkable
 
 from ..checks import is_finite, safe_repr
 from ..clock import SYSTEM_CLOCK, Clock, wait_on
-from ..copying import FreshCopies
-from ..forksafe import renew_lock_after_fork
+from ..forksafe import FreshCopies, renew_lock_after_fork
 
 LOOK_AGAIN = 1.0
 """Seconds after which a waiter whose turn has no known time looks whether tokens were lost without notice."""

@@ -336,6 +336,7 @@ class Service(BaseHTTPRequestHandler):
         """Say nothing."""
 
 
+@pytest.mark.once
 @pytest.mark.real_time
 def test_one_refusal_silences_all_processes(quota_url: str, request: pytest.FixtureRequest) -> None:
     """One of three processes is refused; first attempts of the others are held back, too."""
