@@ -14,6 +14,8 @@ from typing import Any
 from requests.structures import CaseInsensitiveDict
 
 from requests_smithy_retry.clock import SYSTEM_CLOCK
+from requests_smithy_retry.pacing.announced import DIALECTS
+from requests_smithy_retry.pacing.gate import Gate
 from requests_smithy_retry.pacing.rate_limiter import ClientRateLimiter
 from requests_smithy_retry.quotas.bucket import TokenBucket
 from requests_smithy_retry.quotas.line import Failure, Go, Terms
@@ -22,9 +24,8 @@ from requests_smithy_retry.quotas.scope_quota import DO_NOTHING, PricedQuota
 from requests_smithy_retry.quotas.scopes import ScopeTable
 from requests_smithy_retry.quotas.shared_memory import SharedMemoryTokenBucket
 from requests_smithy_retry.sending.credentials import Credentials
-from requests_smithy_retry.strategies.standard import StandardRetryStrategy
 from requests_smithy_retry.wire.addresses import LONGEST_PERIOD, AddressMemory
-from requests_smithy_retry.wire.idle import KeptConnections
+from requests_smithy_retry.wire.pools import KeptConnections
 from requests_smithy_retry.wire.resolving import Late, Lookups, Question, Stuck
 
 from .schedules import Program
@@ -231,8 +232,7 @@ class Announced(Program):
 
     def __init__(self) -> None:
         super().__init__()
-        gates: Any = StandardRetryStrategy().gates
-        self.gate = gates._made("scope")
+        self.gate = Gate(SYSTEM_CLOCK, DIALECTS, set(), set())
         self.threads = [self.send, self.send, self.hear]
         self.waited: list[float] = []
         self.hear()
@@ -370,7 +370,7 @@ class KeptTwo(Program):
 
 
 class Names(Program):
-    """A question is asked by one thread at a time, its answer reaches all, and the next gets the thread."""
+    """A question is asked by one thread at a time, and its answer reaches all."""
 
     may_be_interrupted = True
     late = (Late, Stuck)
@@ -378,7 +378,7 @@ class Names(Program):
     def __init__(self) -> None:
         super().__init__()
         self.lookups, self.asked = Lookups(1), 0
-        self.threads = [self.find_one, self.find_one, self.find_two]
+        self.threads = [self.find_one, self.find_one]
 
     def ask(self, host: str) -> str:
         self.asked += 1
@@ -401,6 +401,22 @@ class Names(Program):
 
     def check(self) -> None:
         self.expect(expected=({}, []), actual=(self.lookups._running, self.lookups._line), what="left")
+
+
+class NamesInLine(Names):
+    """The next question gets the thread."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.threads = [self.find_one, self.find_two]
+
+
+class NamesOfThree(Names):
+    """Two ask the same, and a third one is next."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.threads = [self.find_one, self.find_one, self.find_two]
 
 
 class Renewed(Program):
@@ -539,6 +555,8 @@ PROGRAMS: dict[str, Callable[[], Program]] = {
     "kept connections": Kept,
     "kept connections, two": KeptTwo,
     "names": Names,
+    "names in line": NamesInLine,
+    "names of three": NamesOfThree,
     "credentials": Renewed,
     "shared record": SharedRecord,
     "shared lock": SharedLock,

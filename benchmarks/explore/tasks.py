@@ -75,6 +75,8 @@ class Task:
         self.token = 0
         self.error: BaseException | None = None
         self.thrown: BaseException | None = None
+        self.wants: Lock | None = None
+        """The lock that it takes before it does anything else, while it waits."""
         self.result: Any = None
         self.locals: list[dict[str, Any]] = [{} for _ in tasks.locals]
         self.interrupt: tuple[int, type[BaseException]] | None = None
@@ -113,7 +115,9 @@ class Tasks:
         """Begin a run."""
         self.hub = greenlet.getcurrent()
         self.turns = turns
-        self.now = 1000.0
+        self._now = 1000.0
+        self.stirred = 0
+        """Changes as a thread is woken or another one goes on, a lock is taken or let go, or the clock is read."""
         self.all: list[Task] = []
         self.ready: list[Task] = []
         self.current: Task | None = None
@@ -125,6 +129,16 @@ class Tasks:
         """Steps of all tasks."""
         self._spun = 0
         self._horizon = LONGEST / 10
+
+    @property
+    def now(self) -> float:
+        """The moment, in seconds."""
+        self.stirred += 1
+        return self._now
+
+    @now.setter
+    def now(self, moment: float) -> None:
+        self._now = moment
 
     def spawn(self, function: Callable[[], Any], name: str) -> Task:
         """Make a task that runs as soon as it is chosen."""
@@ -152,6 +166,7 @@ class Tasks:
 
     def _switch(self, task: Task) -> None:
         self.current = task
+        self.stirred += 1
         self._spun = 0
         for mine, shared in zip(task.locals, self.locals, strict=False):
             there = vars(shared)
@@ -248,6 +263,7 @@ class Tasks:
 
     def wake(self, task: Task) -> None:
         """End the wait of a task."""
+        self.stirred += 1
         if not (task.is_ready or task.is_over):
             task.is_ready = True
             task.token += 1
@@ -319,6 +335,7 @@ class Lock:
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
         me = tasks.current or tasks
+        tasks.stirred += 1
         if self.owner is None:
             self.owner = me
             held[0] += 1
@@ -327,6 +344,7 @@ class Lock:
             return False
         until = None if timeout < 0 else tasks.now + timeout
         self._waiters.append(me)
+        me.wants = self if until is None else None
         try:
             while self.owner is not None:
                 left = None if until is None else until - tasks.now
@@ -338,6 +356,7 @@ class Lock:
                 tasks.wake(next(other for other in self._waiters if other is not me))
             raise
         finally:
+            me.wants = None
             self._waiters.remove(me)
         self.owner = me
         held[0] += 1
@@ -347,6 +366,7 @@ class Lock:
         if self.owner is None:
             raise RuntimeError("release unlocked lock")
         self.owner = None
+        tasks.stirred += 1
         held[0] -= 1
         if self._waiters:
             tasks.wake(self._waiters[0])
@@ -357,6 +377,7 @@ class Lock:
     def __enter__(self) -> bool:
         if self.owner is None:
             self.owner = tasks.current or tasks
+            tasks.stirred += 1
             held[0] += 1
             return True
         return self.acquire()
@@ -407,6 +428,7 @@ class Condition:
             raise RuntimeError("cannot wait on un-acquired lock")
         self._waiters.append(me)
         self._lock.release()
+        tasks.current.wants = self._lock
         try:
             if not me[1]:
                 until = None if timeout is None else tasks.now + timeout
@@ -415,6 +437,7 @@ class Condition:
                     if (left is not None and left <= 0) or not tasks.wait(left):
                         break
         finally:
+            me[0].wants = None
             self._take_back()
             if not me[1]:
                 self._waiters.remove(me)

@@ -9,7 +9,7 @@ import socket
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 from unittest import mock
@@ -152,7 +152,11 @@ class VirtualSocket:
     def _ignore(self, *_: object) -> None:
         """Do nothing: what is sent is ignored, and there is no descriptor to close."""
 
-    setsockopt = sendall = _decref_socketios = close = shutdown = _ignore
+    setsockopt: Callable[..., None] = _ignore
+    sendall: Callable[..., None] = _ignore
+    shutdown: Callable[..., None] = _ignore
+    close: Callable[..., None] = _ignore
+    _decref_socketios = _ignore
 
     def recv(self, size: int) -> bytes:
         room = bytearray(size)
