@@ -18,12 +18,11 @@ from .config.max_retries import (
     ShownRetry,
     check_patience,
     translate,
-    with_changes,
     with_translated,
 )
 from .config.retry_config import ADAPTER_OPTIONS, OPTIONS, RetryConfig, RetryOptions, unknown_option, with_options
 from .config.sources import resolve
-from .config.urllib3_retry import SOURCE, TRANSLATED, UNLIMITED, OptionsRetry
+from .config.urllib3_retry import SOURCE, TRANSLATED, UNLIMITED, OptionsRetry, changed_options
 from .errors import RetryConfigError
 from .observing.listeners import SDK_HEADERS, Listeners
 from .observing.telemetry import TELEMETRY
@@ -210,7 +209,8 @@ class RetryAdapter(SendLoop):
         if self._given:
             raise _owned_by(self.strategy, shown.retry)
         now = shown.translated_anew()
-        self._adopt(with_changes(self.retry_config, shown.options, now.options))
+        changes = changed_options(shown.options, now.options)
+        self._adopt(self.retry_config.replace_from(dict.fromkeys(changes, SOURCE), **changes))
         self._show(now)  # only now: until then other threads translate it themselves
         return True
 

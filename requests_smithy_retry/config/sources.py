@@ -97,9 +97,8 @@ def _numbers(text: str, seconds: bool) -> Iterator[float]:
 def warn_of_typos(environ: Mapping[str, str]) -> None:
     """Warn about variables with our prefix that set nothing: once per process and variable, with the nearest name."""
     for variable in environ:
-        if not variable.startswith(PREFIX) or variable in VARIABLES or variable in INSTALLING:
-            continue
-        if is_first(_warned, variable):
+        sets_nothing = variable.startswith(PREFIX) and variable not in VARIABLES and variable not in INSTALLING
+        if sets_nothing and is_first(_warned, variable):
             name = variable[len(PREFIX) :].lower()
             why = suggestion(variable.upper(), (*VARIABLES, *INSTALLING))
             if name in OPTIONS and OPTIONS[name].not_from_environment:
