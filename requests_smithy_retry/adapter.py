@@ -43,10 +43,8 @@ if TYPE_CHECKING:
 
 PLAIN_SEND = getattr(HTTPAdapter.send, "__code__", None)
 """The code that passes ``max_retries`` to urllib3."""
-
 POOL_DEFAULTS: dict[str, int] = {"pool_connections": 10, "pool_maxsize": 10, "pool_block": False}
 """The defaults of ``HTTPAdapter``."""
-
 POLICY = ("clock", "retry_config", "strategy", "_given", "_is_shared", "_shown")
 """The attributes of an adapter that make up its policy."""
 

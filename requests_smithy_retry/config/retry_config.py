@@ -420,10 +420,8 @@ class RetryConfig:
 
 OPTIONS = options_of(RetryConfig)
 """Every option by name, in the order of the documentation."""
-
 ADAPTER_OPTIONS = frozenset(name for name, item in OPTIONS.items() if item.adapter_only)
 """The options that the adapter itself goes by. All others are the strategy's."""
-
 CLASSIFIER_OPTIONS = frozenset(name for name, item in OPTIONS.items() if item.classifiers_only)
 """The options that the classifiers go by. Beside a foreign strategy, the adapter asks them about the resend rule."""
 
@@ -520,7 +518,6 @@ def contradictions(config: RetryConfig) -> Iterator[tuple[str, str, str]]:
 
 COMMAND_LINE = "the command line"
 """The source of the values that our own command is given."""
-
 IN_THE_PROGRAM = frozenset({"code", COMMAND_LINE, "max_retries"})
 """The sources of the values that the program itself gives."""
 
