@@ -52,7 +52,7 @@ PROGRAMS = {
     "pacing/gate.py": "gate",
     "pacing/pace.py": "gate",
     "pacing/rate_limiter.py": "limiter",
-    "wire/idle.py": "kept",
+    "wire/pools.py": "kept",
     "wire/addresses.py": "address",
     "wire/resolving.py": "names",
     "sending/credentials.py": "credentials",

@@ -108,7 +108,6 @@ class StopReason(enum.Enum):
 class RetryError(Exception):
     """Raised by a strategy that refuses another attempt (contract 1).
 
-    :param message: one sentence.
     :param stop_reason: the rule that refused.
     :param delay: for long polling, the seconds to wait before the outcome is returned; else None.
     :param classification: the verdict behind the refusal, or None.
@@ -135,9 +134,6 @@ class TokenError(ValueError):
 class RetryConfigError(ValueError):
     """A bad option. The message names the option, its value, the value's source, and what is allowed.
 
-    :param option: the option's name.
-    :param value: the value given.
-    :param source: where the value came from.
     :param allowed: the values that are allowed instead, as a phrase.
     """
 

@@ -42,7 +42,6 @@ def _check_reason(reason: object) -> None:
 class Result(Generic[R_co]):
     """The result of a block of code: a value, or an exception.
 
-    :param value: the returned value.
     :param error: the raised exception; None if the block returned.
     """
 
@@ -71,10 +70,7 @@ class RetryDirective:
 
     @staticmethod
     def RetryError(reason: RetryErrorType) -> RetryOnError:
-        """Run the block again, if the strategy allows it.
-
-        :param reason: the sort of error.
-        """
+        """Run the block again, if the strategy allows it."""
         _check_reason(reason)
         return RetryOnError(reason)
 
@@ -161,11 +157,7 @@ R = TypeVar("R")
 
 
 class RetryFailure(RetryError):
-    """Raised at the end of the retries if the last try returned a value.
-
-    :param value: the value that the block returned last.
-    :param refusal: the reason why there is no further try.
-    """
+    """Raised at the end of the retries if the last try returned a value."""
 
     def __init__(self, value: object, refusal: RetryError) -> None:
         super().__init__(str(refusal), stop_reason=refusal.stop_reason, classification=refusal.classification)
@@ -197,11 +189,7 @@ class DirectedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class PolicyToken:
-    """The token of one try. Call exactly one of its three methods, once.
-
-    :param strategy: the strategy that issued the token.
-    :param token: the strategy's own token.
-    """
+    """The token of one try. Call exactly one of its three methods, once."""
 
     strategy: RetryStrategy = field(repr=False)
     token: RetryToken
@@ -235,7 +223,6 @@ class PolicyToken:
     ) -> PolicyToken:
         """Return a token for another try; its ``retry_delay`` comes first.
 
-        :param reason: the sort of error.
         :param error: the exception, whose ``retry_after`` is a floor for the delay.
         :param deadline: the moment, on the strategy's clock, by which the wait must end. The deadline of a surrounding
             ``retry_options`` block holds as well.

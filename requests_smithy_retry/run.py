@@ -302,13 +302,9 @@ def _beyond_ours(trace: TracebackType | None) -> TracebackType | None:
     while begin is not None and begin.tb_frame.f_code.co_filename != __file__:
         begin = begin.tb_next
     trace = begin or trace
-    while trace is not None and _is_ours(trace.tb_frame.f_code.co_filename):
-        trace = trace.tb_next
-    return trace
-
-
-def _is_ours(filename: str) -> bool:
     import runpy
 
-    here = os.path.dirname(__file__)
-    return filename in (os.path.join(here, "__main__.py"), __file__, "<frozen runpy>", runpy.__file__)
+    ours = (os.path.join(os.path.dirname(__file__), "__main__.py"), __file__, "<frozen runpy>", runpy.__file__)
+    while trace is not None and trace.tb_frame.f_code.co_filename in ours:
+        trace = trace.tb_next
+    return trace

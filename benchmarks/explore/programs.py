@@ -25,7 +25,7 @@ from requests_smithy_retry.quotas.scopes import ScopeTable
 from requests_smithy_retry.quotas.shared_memory import SharedMemoryTokenBucket
 from requests_smithy_retry.sending.credentials import Credentials
 from requests_smithy_retry.wire.addresses import LONGEST_PERIOD, AddressMemory
-from requests_smithy_retry.wire.idle import KeptConnections
+from requests_smithy_retry.wire.pools import KeptConnections
 from requests_smithy_retry.wire.resolving import Late, Lookups, Question, Stuck
 
 from .schedules import Program

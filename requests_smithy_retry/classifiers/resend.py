@@ -38,7 +38,6 @@ def resend_ruling(facts: ResendFacts, status: int | None, verdict: RetryAction) 
 def may_be_applied(outcome: Outcome, verdict: RetryAction) -> bool:
     """Return True unless the server is known not to have acted on an attempt that failed.
 
-    :param outcome: the outcome of the attempt.
     :param verdict: the classifiers' verdict.
     """
     unwritten = outcome.resend is not None and outcome.resend.unwritten

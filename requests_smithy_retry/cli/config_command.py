@@ -22,9 +22,6 @@ LINES = {
 }
 """The labels of the worst case."""
 
-LINE = "longest wait for a service that is down"
-IN_VAIN = "most failed retries of all operations on a service"
-
 
 @click.command()
 @click.option("--all", "show_all", is_flag=True, help="Show every option, not only those that were set.")
@@ -38,10 +35,7 @@ def config(show_all: bool, as_json: bool, aws_config: str | None, options: tuple
     """
     if aws_config is not None:
         options = (*options, f"aws_config={aws_config}")
-    try:
-        resolved = config_of(options)
-    except RetryConfigError as refusal:
-        raise click.UsageError(str(refusal)) from None
+    resolved = config_of(options)
     click.echo(as_json_text(resolved) if as_json else as_text(resolved, show_all=show_all))
 
 
@@ -52,8 +46,8 @@ def as_text(resolved: RetryConfig, *, show_all: bool) -> str:
     worst = resolved.worst_case()
     rows = [
         *((words, _amount(worst, name)) for name, words in LINES.items()),
-        (LINE, _line_text(resolved)),
-        (IN_VAIN, _in_vain_text(worst)),
+        ("longest wait for a service that is down", _line_text(resolved)),
+        ("most failed retries of all operations on a service", _in_vain_text(worst)),
     ]
     width = max(len(words) for words, _ in rows)
     lines = [f"{words:<{width}}  {value}" for words, value in rows]
@@ -111,8 +105,11 @@ def _rounded(number: float) -> str:
 
 def config_of(options: Iterable[str]) -> RetryConfig:
     """Return the config of an adapter made here with these options, each as ``OPTION=VALUE``."""
-    given = dict(map(option_of, options))
-    return resolve(RetryConfig().replace_from(dict.fromkeys(given, COMMAND_LINE), **given))
+    try:
+        given = dict(map(option_of, options))
+        return resolve(RetryConfig().replace_from(dict.fromkeys(given, COMMAND_LINE), **given))
+    except RetryConfigError as refusal:
+        raise click.UsageError(str(refusal)) from None
 
 
 def option_of(text: str) -> tuple[str, object]:

@@ -34,10 +34,6 @@ NEVER_WRITTEN = frozenset(
 """The exceptions raised before a connection is made. On a real connection, the adapter sees what was written."""
 
 
-MOST_UNCOUNTED = 100
-"""More attempts than an operation makes that count for none, because nobody succeeds."""
-
-
 def explain_outcome(outcome: Any, request: PreparedRequest, config: RetryConfig) -> dict[str, Any]:
     """Explain the decision if every attempt ends with this step of a script, as plain values for JSON.
 
@@ -103,7 +99,8 @@ def _history(step: Any, request: PreparedRequest, config: RetryConfig, random: f
     """Run the operation with a constant random number: 0 gives the shortest delays, 1 the longest."""
     quota_url = None if config.quota_url is None else "memory://"
     own = config.replace(quota_url=quota_url, timeout=None, raise_on_status=False, listeners=())
-    adapter = scripted(*[step] * (own.max_attempts + MOST_UNCOUNTED), config=own, trust_env=False)
+    # While nobody succeeds, attempts count for none; there are never a hundred of them.
+    adapter = scripted(*[step] * (own.max_attempts + 100), config=own, trust_env=False)
     strategy: Any = adapter.strategy
     for backoff in (strategy.backoff_strategy, strategy.throttling_backoff_strategy):
         backoff.random = lambda: random

@@ -14,8 +14,6 @@ from typing import Any
 from ..errors import RetryConfigError, RetryConfigWarning
 from .sources import BOOLEANS, Found, parse_text, source_of
 
-DEFAULT_FILE = "~/.aws/config"
-
 VARIABLES = {
     "AWS_MAX_ATTEMPTS": "max_attempts",
     "AWS_RETRY_MODE": "mode",
@@ -25,9 +23,6 @@ VARIABLES = {
 
 KEYS = {"max_attempts": "max_attempts", "retry_mode": "mode"}
 """Each setting of a profile and the option that it sets."""
-
-LEGACY = "legacy"
-"""The mode from before the standard one. This library does not have it: standard takes its place."""
 
 
 def from_aws_settings(
@@ -49,7 +44,7 @@ def from_aws_settings(
 
 
 def _parse(option: str, text: str, source: str) -> Any:
-    if option == "mode" and text.lower() == LEGACY:
+    if option == "mode" and text.lower() == "legacy":  # the mode from before the standard one
         warnings.warn(
             f"retry mode 'legacy' (from {source}) is not one of ours: 'standard' is used",
             RetryConfigWarning,
@@ -72,7 +67,7 @@ def _profile(environ: Mapping[str, str], aws_config: bool | str, asked_by: str) 
         asked, asked_by = environ.get("AWS_PROFILE", "").strip(), source_of("AWS_PROFILE")
     profile = asked or "default"
     named_file = environ.get("AWS_CONFIG_FILE", "").strip()
-    shown = named_file or DEFAULT_FILE
+    shown = named_file or "~/.aws/config"
     source = f"profile {profile!r} in {shown}"
     sections = _read(shown, required=named_file != "")
     if profile in sections:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from urllib3.util.retry import Retry
@@ -144,15 +145,13 @@ class ShownRetry:
         return ShownRetry(copy.copy(self.retry), self.options)
 
 
+@dataclass(eq=False, slots=True)
 class ChangedOr:
     """True if a ``Retry`` was changed in place, or while a collection is not empty. Looked at on each send."""
 
-    __slots__ = ("collection", "now", "seen")
-
-    def __init__(self, shown: ShownRetry, collection: Collection[Any]) -> None:
-        self.now: dict[str, Any] = vars(shown.retry)
-        self.seen: dict[str, Any] = shown.seen
-        self.collection: Collection[Any] = collection
+    now: dict[str, Any]
+    seen: dict[str, Any]
+    collection: Collection[Any]
 
     def __bool__(self) -> bool:
         return self.now != self.seen or bool(self.collection)

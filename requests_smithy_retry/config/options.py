@@ -26,7 +26,6 @@ class Contradiction(NamedTuple):
 class Option(NamedTuple):
     """One option.
 
-    :param name: the keyword.
     :param default: the value where nobody sets one. None with ``by_spec``: the number of the specification.
     :param parse: accepts or refuses a value.
     :param meaning: one line for the table of the documentation.

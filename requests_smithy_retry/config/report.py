@@ -12,15 +12,10 @@ from ..quotas.bucket import RetryQuota
 from ..quotas.payoff import PayoffTokenBucket
 from ..quotas.url import QuotaUrl
 from .in_vain import InVain, in_vain
-from .retry_config import OPTIONS
 from .urllib3_rules import heeds_hints
 
 if TYPE_CHECKING:
     from .retry_config import RetryConfig
-
-
-ALWAYS_SHOWN = frozenset({"mode", "max_attempts"})
-"""The options that the short form shows even where they have their default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +45,6 @@ class Setting:
         return [] if value == () else self.text
 
 
-def settings_of(config: RetryConfig) -> tuple[Setting, ...]:
-    return tuple(Setting(name, config.effective(name), config.source(name)) for name in OPTIONS)
-
-
 def as_table(settings: Iterable[Setting]) -> str:
     """Return a table of three columns: option, value, source."""
     rows = [("option", "value", "source"), *((item.name, item.text, item.source) for item in settings)]
@@ -68,7 +59,7 @@ def is_set(setting: Setting) -> bool:
 
 def summary(settings: Iterable[Setting]) -> str:
     """Return one line: the options that were set, each with its source, and the most important defaults."""
-    shown = (item for item in settings if item.name in ALWAYS_SHOWN or is_set(item))
+    shown = (item for item in settings if item.name in ("mode", "max_attempts") or is_set(item))
     return ", ".join(f"{item.name}={item.value!r} [{item.source}]" for item in shown)
 
 

@@ -277,8 +277,9 @@ def retry_options(*, clock: Clock = SYSTEM_CLOCK, **options: Unpack[OperationKey
 
 
 _ANNOTATIONS = {name: item.__forward_arg__ for name, item in OperationKeywords.__annotations__.items()}
-_SIGNATURE = signature_with(OPERATION_OPTIONS, _ANNOTATIONS, retry_options)
-retry_options.__signature__ = _SIGNATURE  # type: ignore[attr-defined]
+retry_options.__signature__ = signature_with(  # type: ignore[attr-defined]
+    OPERATION_OPTIONS, _ANNOTATIONS, retry_options
+)
 
 
 def _not_taken(name: str) -> str:

@@ -148,9 +148,6 @@ TRANSLATED = (
 """The options that a ``Retry`` can ask for."""
 
 
-_KNOWN = frozenset(vars(Retry(0)))  # an older urllib3 has fewer
-
-
 class OptionsRetry(Retry):
     """The ``Retry`` of an adapter that was given none: its options in urllib3's terms.
 
@@ -174,7 +171,8 @@ class OptionsRetry(Retry):
             "respect_retry_after_header": rules.respect_retry_after,
             "retry_after_max": options["max_retry_after"],
         }
-        self = cls(**{name: value for name, value in said.items() if name in _KNOWN})
+        known = vars(Retry(0))  # an older urllib3 has fewer
+        self = cls(**{name: value for name, value in said.items() if name in known})
         self.allowed_methods = options["allowed_methods"]  # the constructor would warn of an empty one
         self._said = {**options, "transient_base": transient_base}
         return self
@@ -193,9 +191,11 @@ class OptionsRetry(Retry):
         if "allowed_methods" in changes:
             changes["strict_methods"] = True  # methods named to urllib3 mean here what they mean there
         if "urllib3_rules" in changes:
-            changes["urllib3_rules"] = _changed_rules(
-                said["urllib3_rules"], before["urllib3_rules"], after["urllib3_rules"]
-            )
+            rules, old, new = said["urllib3_rules"], before["urllib3_rules"], after["urllib3_rules"]
+            # Without rules, a hint makes no status retryable.
+            names = [field.name for field in fields(Urllib3Rules) if rules or field.name != "hinted_status_codes"]
+            parts = {name: getattr(new, name) for name in names if getattr(new, name) != getattr(old, name)}
+            changes["urllib3_rules"] = replace(rules or Urllib3Rules(), **parts) if parts else rules
         return {**said, **changes}
 
 
@@ -204,13 +204,6 @@ def changed_options(before: dict[str, Any], after: dict[str, Any]) -> dict[str, 
     changes = {name: getattr(RetryConfig, name) for name in before.keys() - after.keys()}
     changes.update((name, value) for name, value in after.items() if name not in before or before[name] != value)
     return changes
-
-
-def _changed_rules(said: Urllib3Rules | None, before: Urllib3Rules, after: Urllib3Rules) -> Urllib3Rules | None:
-    """Return rules with each part that differs between two others. Without rules, a hint makes no status retryable."""
-    names = [field.name for field in fields(Urllib3Rules) if said or field.name != "hinted_status_codes"]
-    parts = {name: getattr(after, name) for name in names if getattr(after, name) != getattr(before, name)}
-    return replace(said or Urllib3Rules(), **parts) if parts else said
 
 
 def _outside_of_package() -> int:

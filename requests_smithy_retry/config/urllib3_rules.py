@@ -82,17 +82,15 @@ def heeds_hints(rules: Urllib3Rules | None) -> bool:
 def with_jitter(
     backoff: ExponentialRetryBackoffStrategy, rules: Urllib3Rules | None
 ) -> ExponentialRetryBackoffStrategy | JitteredBackoff:
-    if rules is None or rules.backoff_jitter == 0:
-        return backoff
-    return JitteredBackoff(backoff, jitter=rules.backoff_jitter)
+    return JitteredBackoff(backoff, rules.backoff_jitter) if rules and rules.backoff_jitter else backoff
 
 
+@dataclass(eq=False)
 class JitteredBackoff:
     """Another backoff with a random amount on top, as urllib3's ``backoff_jitter`` asks, within its longest delay."""
 
-    def __init__(self, inner: ExponentialRetryBackoffStrategy, *, jitter: float) -> None:
-        self.inner: ExponentialRetryBackoffStrategy = inner
-        self.jitter: float = jitter
+    inner: ExponentialRetryBackoffStrategy
+    jitter: float
 
     def compute_next_backoff_delay(self, retry_attempt: int, previous_delay: float | None = None) -> float:
         if retry_attempt <= 0:

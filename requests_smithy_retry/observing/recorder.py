@@ -48,9 +48,7 @@ class GaveUpInOutage(Protocol):
 class Recorder:
     """The attempts of one operation so far; of more than :data:`MAX_KEPT`, the first and the last ones.
 
-    :param request: the caller's request.
     :param scope: the scope whose quota the operation spends.
-    :param clock: tells the time.
     :param observed: emits the events to the listeners, or None.
     """
 
@@ -100,9 +98,7 @@ class Recorder:
     ) -> None:
         """Record an attempt, if :meth:`begin_waiting` did not, and the retry that follows.
 
-        :param made: the attempt.
         :param waited: the wait before the attempt in seconds, and its source.
-        :param classification: the verdict, or None.
         :param next_token: the token of the retry that follows, or None.
         :param next_wait: the wait before that retry in seconds.
         """

@@ -2,7 +2,8 @@
 
 The decisions are made in :mod:`.pace`; here are a lock, a clock and the waiting. A waiting send holds no connection.
 Sends go in the order in which they came, each no later than its bounds; then it is sent even if the gate is closed.
-Where processes share a quota, a gate that one of them closes is closed in all of them.
+Where processes share a quota, a gate that one of them closes is closed in all of them: each place in which quotas are
+shared has a board of its own kind. Each send looks at it, so that costs next to nothing.
 """
 
 from __future__ import annotations
@@ -10,14 +11,13 @@ from __future__ import annotations
 import re
 import threading
 from collections import deque
-from collections.abc import Collection, Mapping
-from typing import Any
+from collections.abc import Collection, Hashable, Mapping
+from typing import Any, NamedTuple, Protocol
 
 from ..clock import Clock, wait_on
 from ..forksafe import renew_lock_after_fork
 from .announced import Announced, RateLimitDialect, announced_in, limit_hint, probe_for, speaks
 from .backoff import random_part
-from .board import SHORTEST, Board, Lookout
 from .pace import Pace
 from .server_hints import AMZ_HEADER, Hint, read_hint
 
@@ -25,12 +25,70 @@ MOST_GATES = 1024
 """The most scopes that have a gate."""
 AT_ONCE = 1e-6
 """A wait shorter than this, in seconds, is not made."""
+MOST_NOTICES = 1024
+"""The notices that are kept; others are passed over."""
+SHORTEST = 0.05
+"""A gate that is closed for less time, in seconds, is not worth a notice."""
 ROUNDING = 1.0
 """A ``Retry-After`` in whole seconds is up to so much later than the reset that it means."""
 
 # The remaining number, in each shape of a header: a number, "r=5" of a structured field, or "remaining=5". Python
 # refuses to convert thousands of digits.
 _left_in = re.compile(r"(?:^|;[ \t]*r=|remaining=)([0-9]{1,15})").findall
+
+
+class Notice(NamedTuple):
+    """A closed gate.
+
+    :param until: when it opens, on the clock of the reader.
+    :param source: the header behind it.
+    """
+
+    until: float
+    source: str
+
+
+class Board(Protocol):
+    """The closed gates of all processes that share a quota. No method raises anything, or waits for long."""
+
+    def has_news(self) -> bool:
+        """Return True while a gate may be closed. Called before each send."""
+
+    def closed(self, scope: str) -> Notice | None:
+        """Return the notice of a scope; None if nobody has closed its gate."""
+
+    def post(self, scope: str, seconds: float, source: str) -> None:
+        """Tell the others that the gate of a scope is closed."""
+
+
+class Notices(dict[Hashable, Notice]):
+    """The notices that a process has read."""
+
+    def note(self, key: Hashable, notice: Notice) -> None:
+        """Keep a notice, unless a later one is kept."""
+        kept = self.get(key)
+        if (len(self) < MOST_NOTICES) if kept is None else notice.until > kept.until:
+            self[key] = notice
+
+    def are_current(self, now: float) -> bool:
+        """Forget what is over; return True if anything is left."""
+        for key, notice in tuple(self.items()):
+            if notice.until <= now and self.get(key) is notice:
+                self.pop(key, None)
+        return len(self) > 0
+
+
+class Lookout(set[Any]):
+    """A live set that is true while it has items, or while a board has news."""
+
+    __slots__ = ("board",)
+
+    def __init__(self, board: Board) -> None:
+        super().__init__()
+        self.board: Board = board
+
+    def __bool__(self) -> bool:
+        return self.board.has_news() or len(self) > 0
 
 
 class Gate:
@@ -84,11 +142,8 @@ class Gate:
         """Sends are held back or spaced."""
         return self in self.shut
 
-    def look(self, headers: Mapping[str, str], wall: float | None = None) -> None:
-        """Take in the headers of a success. Where plenty is left, that is seen at a glance.
-
-        :param wall: the time since the epoch; None: ask the clock where it is needed.
-        """
+    def look(self, headers: Mapping[str, str]) -> None:
+        """Take in the headers of a success. Where plenty is left, that is seen at a glance."""
         self._heard += 1
         if self.clock.now() < self._until:
             told = headers._store  # type: ignore[attr-defined]  # its own look-up by name costs as much as the rest
@@ -97,7 +152,7 @@ class Gate:
                     break
             else:
                 return
-        self.hear(headers, self.clock.wall() if wall is None else wall, heard=0)
+        self.hear(headers, self.clock.wall(), heard=0)
 
     def hear(
         self,

@@ -168,8 +168,8 @@ class Pace:
     """The announcements of one scope's responses, and the moment of the next send."""
 
     __slots__ = (
-        *("_closed_at", "_last", "_on_their_way", "_several_until", "_spaced", "_windows"),
-        *("_goes_on", "closed_until", "phase", "source"),
+        *("_closed_at", "_last", "_on_their_way", "_several_until", "_windows"),
+        *("_goes_on", "closed_until", "is_spaced", "phase", "source"),
     )
 
     def __init__(self, now: float) -> None:
@@ -177,7 +177,7 @@ class Pace:
         self._closed_at = now
         self._last = now
         self._on_their_way = 0
-        self._spaced = False
+        self.is_spaced: bool = False
         self._several_until = now
         self._goes_on = False
         """Something succeeded after the last opening: the server refuses some, and not all."""
@@ -214,7 +214,7 @@ class Pace:
 
     def next_look(self, limit: Announced, at: int) -> tuple[float, float]:
         """Return what must be left of a limit, and the moment until when, for a response to need no closer look."""
-        if self._spaced or limit.remaining is None:
+        if self.is_spaced or limit.remaining is None:
             return ALWAYS
         if not limit.counts_requests:
             return 0.0, float("inf")
@@ -270,10 +270,10 @@ class Pace:
             if now >= window.ends:
                 window.roll(now)
                 self._on_their_way = 0
-                if self._spaced and self.phase:
+                if self.is_spaced and self.phase:
                     space = window.due(now, now, 0) - now
                     self._last = max(self._last, now + self.phase * min(space, LATEST) - space)
-            if self._spaced:
+            if self.is_spaced:
                 due = max(due, window.due(now, self._last, self._on_their_way, place))
         return due
 
@@ -293,29 +293,21 @@ class Pace:
         return max(self.closed_until, *ends, now)
 
     def _look(self, now: float) -> None:
-        self._forget(now)
-        if self._spaced:
-            return
-        for (source, _), window in self._windows.items():
-            if window.is_scarce(now):
-                self._spaced, self._last, self.source = True, now, source
-                return
-
-    def _forget(self, now: float) -> None:
         for key, window in tuple(self._windows.items()):
             if now > window.ends + FORGOTTEN * window.length:
                 del self._windows[key]
+        if self.is_spaced:
+            return
+        for (source, _), window in self._windows.items():
+            if window.is_scarce(now):
+                self.is_spaced, self._last, self.source = True, now, source
+                return
 
     def relax(self, now: float) -> bool:
         """Stop spacing if there is plenty; return True if sends need not ask any more. Nobody waits."""
-        if self._spaced and not any(
+        if self.is_spaced and not any(
             window.is_scarce(now) or (now < window.ends and window.remaining <= window.plenty)
             for window in self._windows.values()
         ):
-            self._spaced = False
-        return self._has_several(now) or (not self._spaced and now >= self.closed_until)
-
-    @property
-    def is_spaced(self) -> bool:
-        """Sends are spaced."""
-        return self._spaced
+            self.is_spaced = False
+        return self._has_several(now) or (not self.is_spaced and now >= self.closed_until)

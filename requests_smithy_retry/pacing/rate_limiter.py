@@ -10,16 +10,12 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from ..clock import SYSTEM_CLOCK, Clock, wait_on
-from ..copying import FreshCopies
-from ..forksafe import renew_lock_after_fork
+from ..forksafe import FreshCopies, renew_lock_after_fork
 from .limiter_settings import BETA, DEFAULT_SETTINGS, SCALE, RateLimiterSettings
 
 
 def rate_after_throttling(rate: float, *, beta: float = BETA) -> float:
-    """Return the rate to go on with after throttling.
-
-    :param rate: the rate at which the server throttled, per second.
-    """
+    """Return the rate to go on with after throttling at a rate."""
     return beta * rate
 
 
@@ -82,10 +78,7 @@ class RateClocker:
         self._last_interval = self._interval_of(now)
 
     def record(self, now: float) -> float:
-        """Count one response.
-
-        :returns: the smoothed rate, in responses per second.
-        """
+        """Count one response; return the smoothed rate, in responses per second."""
         number = self.count()
         this_interval = self._interval_of(now)
         if this_interval > self._last_interval:
@@ -169,19 +162,9 @@ class ClientRateLimiter(FreshCopies):
 
     _past: ClassVar[frozenset[str]] = frozenset(
         {
-            *("_now", "_used_at", "_refilled_at", "_last_throttle", "enabled", "retired", "_fill_rate"),
-            *(
-                "_steady_until",
-                "_capacity",
-                "_max_capacity",
-                "_last_max_rate",
-                "_clocker",
-                "_count",
-                "_generation",
-                "_lock",
-                "_changed",
-                "_resting",
-            ),
+            *("_now", "_used_at", "_refilled_at", "_last_throttle", "enabled", "retired", "_fill_rate", "_count"),
+            *("_steady_until", "_capacity", "_max_capacity", "_last_max_rate", "_clocker", "_generation"),
+            *("_lock", "_changed", "_resting"),
         }
     )
     _changed: threading.Condition | None
@@ -311,15 +294,8 @@ class ClientRateLimiter(FreshCopies):
         """An immutable view of the limiter now."""
         with self._lock:
             self._refill(self.clock.now())
-            return RateLimiterSnapshot(
-                self.enabled,
-                self._fill_rate,
-                self._capacity,
-                self._max_capacity,
-                self._clocker.measured_rate,
-                self._last_max_rate,
-                self._last_throttle,
-            )
+            rates = self._fill_rate, self._capacity, self._max_capacity, self._clocker.measured_rate
+            return RateLimiterSnapshot(self.enabled, *rates, self._last_max_rate, self._last_throttle)
 
     def renew_lock(self) -> None:
         """Make the lock anew, after a fork: the waiting threads do not exist in the child."""

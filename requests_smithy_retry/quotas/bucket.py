@@ -10,8 +10,7 @@ from typing import ClassVar, Protocol, runtime_checkable
 
 from ..checks import is_finite, safe_repr
 from ..clock import SYSTEM_CLOCK, Clock, wait_on
-from ..copying import FreshCopies
-from ..forksafe import renew_lock_after_fork
+from ..forksafe import FreshCopies, renew_lock_after_fork
 
 LOOK_AGAIN = 1.0
 """Seconds after which a waiter whose turn has no known time looks whether tokens were lost without notice."""
@@ -23,11 +22,10 @@ ROUNDING = 1e-9
 class Waiter:
     """One waiting thread."""
 
-    __slots__ = ("amount", "changed", "deadline", "granted")
+    __slots__ = ("amount", "changed", "granted")
 
-    def __init__(self, amount: float, deadline: float | None, lock: threading.Lock) -> None:
+    def __init__(self, amount: float, lock: threading.Lock) -> None:
         self.amount: float = amount
-        self.deadline: float | None = deadline
         self.changed: threading.Condition = threading.Condition(lock)
         self.granted: bool | None = None
         """True: served; False: refused; None: still in line."""
@@ -47,13 +45,14 @@ class WaitingLine:
         self._write_off_lost()
         if amount > self._bucket.capacity:
             return False
-        waiter = Waiter(amount, deadline, self._bucket._lock)
+        waiter = Waiter(amount, self._bucket._lock)
         try:
             self._line.append(waiter)
             if len(self._line) == 1:
                 self.serve()
             while waiter.granted is None:
-                seconds = self._seconds_to_wait(self._wanted_up_to(waiter), waiter.deadline)
+                wanted = sum(other.amount for other in islice(self._line, self._line.index(waiter) + 1))
+                seconds = self._seconds_to_wait(wanted, deadline)
                 if seconds is None:
                     return False
                 wait_on(self._bucket.clock, waiter.changed, seconds)
@@ -131,10 +130,6 @@ class WaitingLine:
             return None if seconds > left else max(0.0, seconds)
         return None if left <= 0 else min(left, LOOK_AGAIN)
 
-    def _wanted_up_to(self, waiter: Waiter) -> float:
-        place = self._line.index(waiter)
-        return sum(other.amount for other in islice(self._line, place + 1))
-
     def _write_off_lost(self) -> None:
         while self._lost:
             self.returned(self._lost.popleft())
@@ -198,24 +193,19 @@ class RetryQuota(Protocol):
     @property
     def capacity(self) -> float:
         """The most it holds."""
-        ...
 
     @property
     def available(self) -> float:
         """The tokens that it holds now."""
-        ...
 
     def acquire(self, amount: float, *, deadline: float | None = None) -> bool:
         """Take all of ``amount``, or nothing."""
-        ...
 
     def release(self, amount: float) -> None:
         """Give back; what exceeds the capacity is dropped."""
-        ...
 
     def snapshot(self) -> TokenBucketSnapshot:
         """An immutable view."""
-        ...
 
 
 def is_full(bucket: RetryQuota) -> bool:

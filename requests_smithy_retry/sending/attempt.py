@@ -25,9 +25,7 @@ BROKEN = requests.exceptions.ChunkedEncodingError, requests.exceptions.ContentDe
 class Attempt:
     """One attempt. It owns its response, and so its connection, until it is let go or handed over.
 
-    :param started: when it began.
     :param response: the response, or None; its body is looked at as little as possible.
-    :param error: the exception that was raised, or None.
     """
 
     is_success: bool = False
@@ -153,8 +151,6 @@ class Attempt:
     def discard(self, limits: TimeLimits, *, keep: bool, may_be_refused: bool) -> None:
         """Discard it, because a retry follows.
 
-        :param limits: the operation's.
-        :param keep: keep the connection.
         :param may_be_refused: the strategy may still refuse to send the retry after its wait, so that this response
             would be the last one.
         """

@@ -106,7 +106,6 @@ BODY_PART = 10_240
 def complete(response: Response, request: PreparedRequest | None) -> None:
     """Make sure that a body is whole (contract 14.4), and by the attempt's deadline.
 
-    :param response: the response.
     :param request: where it has hooks, a body that is not long is left unread for them; None: read it.
     :raises Exception: for a body that is not whole, as requests raises it, or ``TimeoutError``.
     """

@@ -103,7 +103,6 @@ class Sender(events.Sender, Protocol):
 class Operation:
     """One call of ``send``.
 
-    :param adapter: whose configuration and strategy hold.
     :param request: the caller's request; it is not changed.
     :param stream: the caller wants the body unread.
     :param options: the options of the ``retry_options`` blocks around it, or None.
@@ -178,8 +177,6 @@ class Operation:
 
         The connection is let go before the program is asked: it may send requests of its own.
 
-        :param credentials: the program's.
-        :param made: the attempt, examined.
         :raises Exception: an exception of the program's function.
         """
         response = made.answer
@@ -199,7 +196,6 @@ class Operation:
     def judge(self, made: Attempt) -> Retry | Stop:
         """Decide what follows an attempt.
 
-        :param made: the attempt, examined.
         :raises Exception: an exception of a classifier or a strategy, which is a bug in it.
         """
         self.number += 1
@@ -208,11 +204,7 @@ class Operation:
         return self._stop_at_once(made) or self._ask(made)
 
     def judge_anew(self, made: Attempt, stop: Stop) -> Retry | Stop:
-        """Decide again about a final response whose body turned out to be cut when its rest was read.
-
-        :param made: the attempt, which has failed now.
-        :param stop: the decision about the response.
-        """
+        """Decide again about a final response whose body turned out to be cut when its rest was read."""
         if stop.reason is not StopReason.NOT_RETRYABLE:
             return stop
         if self.token is not None:
@@ -249,7 +241,7 @@ class Operation:
         )
         carrier = carrier_of(context)
         try:
-            token = self._refresh(carrier)
+            token = self.token = self._refresh(carrier)  # an interruption from now on gives up what was paid for it
         except RetryError as refusal:
             return self._refused(made, refusal)
         except Exception as raised:
@@ -318,11 +310,7 @@ class Operation:
         return Stop(StopReason.SUCCESS, StopReason.SUCCESS.value)
 
     def tell_gate(self, made: Attempt, verdict: Classification | None) -> None:
-        """Tell the gate of the scope once what an attempt's response announced (contract 7.4).
-
-        :param made: the attempt.
-        :param verdict: on it; None: the strategy does not tell.
-        """
+        """Tell the gate of the scope once what an attempt's response announced (contract 7.4)."""
         gates, response = self.port.gates, made.answer
         if gates is None or self._told_gate == self.number:
             return
@@ -346,11 +334,7 @@ class Operation:
             )
 
     def note(self, made: Attempt, decision: Retry | Stop) -> None:
-        """Record an attempt, and go on to the next one if there is one.
-
-        :param made: the attempt.
-        :param decision: the decision about it.
-        """
+        """Record an attempt, and go on to the next one if there is one."""
         token = decision.token if isinstance(decision, Retry) else None
         if token is not None and decision == (token, 0.0, RENEWED, None):
             token = StandardRetryToken(issuer=self, delay_source=RENEWED)  # nothing was paid for this one
@@ -358,7 +342,7 @@ class Operation:
         self._count_received(made)
         self.record.note(made, self.waited, verdict, token, wait)
         if isinstance(decision, Retry):
-            self.token, self.waited = decision.token, (decision.wait, decision.source)
+            self.waited = decision.wait, decision.source
             self.played = made.response if is_played(made.response) else None
             rest = None if made.response is None or made.body is None else rest_of(made.response, made.body)
             self.rest = rest or (None if self.rest is None or self.rest.is_void else self.rest)

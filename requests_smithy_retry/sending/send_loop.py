@@ -364,12 +364,7 @@ class SendLoop(HTTPAdapter):
         options: OperationOptions | None,
         **how: Any,
     ) -> Response:
-        """Ask for the rest of a body that broke off in the caller's hands, as a retry of what brought it so far.
-
-        :param request: asks for the rest.
-        :param rest: takes it.
-        :param error: how the body broke off.
-        """
+        """Ask for the rest of a body that broke off in the caller's hands, as a retry of what brought it so far."""
         made = Attempt(self.clock.now(), None, error)
         operation = self._operation(request, True, options, made)
         operation.rest, operation.record.is_told = rest, True

@@ -117,10 +117,7 @@ class TimeLimits:
             set_read_timeout(response.raw, usual, self._now.left() if is_read_next else None)
 
     def watch_for_stalls(self, response: Response) -> None:
-        """Have a body that brings no byte for ``stall_timeout`` break off.
-
-        :param response: of the attempt under way, unread.
-        """
+        """Have a body that brings no byte for ``stall_timeout`` break off."""
         if self._stall is not None:
             set_read_timeout(response.raw, self._least(read_part(self.allowed)))
 

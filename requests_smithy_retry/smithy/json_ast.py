@@ -6,6 +6,7 @@ Every access is checked, so a broken model can only raise :class:`SmithyModelErr
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 MIXIN = "smithy.api#mixin"
@@ -40,15 +41,13 @@ def pointer(keys: tuple[str, ...]) -> str:
     return "".join("/" + key.replace("~", "~0").replace("/", "~1") for key in keys)
 
 
+@dataclass(frozen=True, slots=True)
 class Node:
     """One JSON value and its place in the file. Each reader checks the value, and names the place in its error."""
 
-    __slots__ = ("keys", "source", "value")
-
-    def __init__(self, value: Any, source: str, keys: tuple[str, ...] = ()) -> None:
-        self.value: Any = value
-        self.source: str = source
-        self.keys: tuple[str, ...] = keys
+    value: Any
+    source: str
+    keys: tuple[str, ...] = ()
 
     def error(self, expected: str) -> SmithyModelError:
         kind = type(self.value)

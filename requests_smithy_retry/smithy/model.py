@@ -54,7 +54,6 @@ class SmithyModel:
     def load(cls, path: str | os.PathLike[str], *, service: str | None = None) -> SmithyModel:
         """Read a model from a file with its JSON AST.
 
-        :param path: the file.
         :param service: the absolute shape ID of the service, for a model that has several.
         :raises SmithyModelError: if the file cannot be read, or is not a model; it names the path and the place.
         """

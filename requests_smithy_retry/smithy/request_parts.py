@@ -11,8 +11,7 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote
 from xml.parsers import expat
 
-MAX_BODY = 16 * 1024 * 1024
-"""The longest body that is parsed, in bytes: the largest request of DynamoDB."""
+MAX_BODY = 16 * 1024 * 1024  # bytes: the largest request of DynamoDB
 
 
 def header(headers: Mapping[str, Any], name: str) -> str | None:

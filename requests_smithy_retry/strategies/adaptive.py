@@ -12,7 +12,7 @@ from ..classifiers.actions import ErrorKind, NoActionIndicated, RetryIndicated, 
 from ..classifiers.context import RetryContext
 from ..classifiers.fold import Classification
 from ..errors import RetryError, StopReason
-from ..pacing.board import Board
+from ..pacing.gate import Board
 from ..pacing.rate_limiter import ClientRateLimiter, PermitWait
 from ..quotas.scopes import ScopeTable
 from ..urls import display_scope

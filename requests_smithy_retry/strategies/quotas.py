@@ -10,7 +10,7 @@ from typing import Any
 from ..classifiers.actions import ErrorKind, RetryReason
 from ..clock import Clock
 from ..config.retry_config import PUBLISHED_CAPACITY, RetryConfig
-from ..pacing.board import Board
+from ..pacing.gate import Board
 from ..quotas.bucket import RetryQuota, TokenBucket
 from ..quotas.payoff import CountedQuota, PatientQuota, PayoffTokenBucket, line_before
 from ..quotas.scope_quota import PricedQuota, ScopeQuota

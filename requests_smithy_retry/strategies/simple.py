@@ -19,8 +19,7 @@ from ..config.urllib3_rules import count_failure, heeds_hints
 from ..errors import RetryConfigError, RetryError, StopReason, TokenError
 from ..pacing.announced import DIALECTS, announced_in, dialects_of, limit_hint
 from ..pacing.backoff import RetryBackoffStrategy, is_backoff, takes_previous_delay
-from ..pacing.board import Board, Lookout
-from ..pacing.gate import Gates
+from ..pacing.gate import Board, Gates, Lookout
 from ..pacing.server_hints import AMZ_HEADER, Hint, delay_for, is_too_long, read_hint, until_text
 from ..quotas.bucket import RetryQuota
 from ..quotas.line import Standing, Terms

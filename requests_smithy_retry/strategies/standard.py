@@ -14,7 +14,7 @@ from ..classifiers.fold import Classification
 from ..classifiers.outcome import Outcome
 from ..config.retry_options import NOTHING
 from ..errors import RetryError, StopReason, is_unresolved
-from ..pacing.board import Board
+from ..pacing.gate import Board
 from ..quotas.bucket import RetryQuota
 from ..quotas.line import Failure, Go, Refusal, Refused, Standing, Terms
 from ..quotas.scope_quota import ScopeQuota

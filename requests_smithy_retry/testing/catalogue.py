@@ -19,8 +19,6 @@ class CataloguedFault:
     """A fault, and its outcome for a client that reads the whole body of a GET.
 
     :param name: a unique name, for test ids.
-    :param behaviour: the server's behaviour.
-    :param outcome: the outcome for the client.
     """
 
     name: str

@@ -27,9 +27,6 @@ Turns = Step | Sequence[Step]
 Steps = Turns | Mapping[str, Turns]
 """Turns for all requests, or by path (the whole target with its query is looked up first)."""
 
-_SETTLE = 0.05
-_MOST_FILLERS = 16
-
 
 class FaultServer:
     """A server that runs from construction to :meth:`close`, with one thread per connection and keep-alive.
@@ -287,11 +284,11 @@ def hanging_port(host: str = "127.0.0.1") -> Iterator[int]:
         listener = stack.enter_context(socket.socket(family))
         listener.bind((host, 0))
         listener.listen(0)
-        for _ in range(_MOST_FILLERS):
+        for _ in range(16):
             filler = stack.enter_context(socket.socket(family))
             filler.setblocking(False)
             filler.connect_ex(listener.getsockname())
-            if not select.select([], [filler], [], _SETTLE)[1]:
+            if not select.select([], [filler], [], 0.05)[1]:
                 break
         else:
             raise RuntimeError("this system accepts connections beyond a full backlog")

@@ -6,8 +6,6 @@ from dataclasses import dataclass, field
 
 from .wire import HangUp, Wire
 
-_LARGEST_HEAD = 1 << 20
-
 
 @dataclass(frozen=True)
 class RecordedRequest:
@@ -62,7 +60,7 @@ def read_head(wire: Wire) -> tuple[str, str, tuple[tuple[str, str], ...]] | None
         if not piece and not data:
             return None
         data += piece
-        if not piece or len(data) > _LARGEST_HEAD:
+        if not piece or len(data) > 1 << 20:
             raise HangUp("the client sent no whole head")
     head, _, rest = data.partition(b"\r\n\r\n")
     wire.put_back(rest)

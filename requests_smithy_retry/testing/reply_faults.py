@@ -37,9 +37,7 @@ class _Distorted(Behaviour):
 class CutHead(_Distorted):
     """Breaks off within the head; by default before the blank line.
 
-    :param reply: the reply to cut.
     :param at: the number of head bytes sent; negative counts from the end.
-    :param then: the end of the connection.
     """
 
     reply: Reply = WELL
@@ -55,7 +53,6 @@ class BadStatusLine(_Distorted):
     """Sends an invalid status line with an otherwise good reply, and closes.
 
     :param line: the line, without its end.
-    :param reply: gives headers and body.
     """
 
     line: bytes = b"HTTP/1.1 well OK"
@@ -70,7 +67,6 @@ class HugeHeader(_Distorted):
     """Sends one huge header line in an otherwise good reply.
 
     :param size: the size of its value in bytes.
-    :param reply: the reply.
     """
 
     size: int = 10_000_000
@@ -87,7 +83,6 @@ class EndlessHeaders(Behaviour):
     """Sends header lines until either side closes.
 
     :param interval: seconds before each line.
-    :param status: the status of the reply.
     """
 
     interval: float = 0.0
@@ -107,7 +102,6 @@ class Interim(Behaviour):
     :param statuses: the interim statuses, in turn.
     :param count: the number of repetitions.
     :param interval: seconds before each interim response.
-    :param reply: the final response.
     """
 
     statuses: tuple[int, ...] = (103,)
@@ -124,10 +118,7 @@ class Interim(Behaviour):
 
 @dataclass(frozen=True)
 class SwitchProtocols(Behaviour):
-    """Answers 101 to a client that did not ask for another protocol.
-
-    :param then: the end of the connection.
-    """
+    """Answers 101 to a client that did not ask for another protocol."""
 
     then: Ending = "close"
 
@@ -142,9 +133,7 @@ class CutBody(_Distorted):
 
     With the framing ``"close"`` no client can notice, unless the body is coded.
 
-    :param reply: the reply to cut.
     :param at: the number of body bytes sent, chunk framing included; negative counts from the end; None is half.
-    :param then: the end of the connection.
     """
 
     reply: Reply = WELL
@@ -161,7 +150,6 @@ class MissingLastChunk(_Distorted):
     """Sends all chunks of a body, but not the last chunk of size 0.
 
     :param reply: its body is sent in chunks, whatever its framing.
-    :param then: the end of the connection.
     """
 
     reply: Reply = _CHUNKED
@@ -208,10 +196,8 @@ class MisstatedLength(_Distorted):
 class TwoLengths(_Distorted):
     """Sends two contradictory Content-Lengths, the right one first.
 
-    :param other: the second value.
     :param joined: True for one header line, with a comma between the values.
     :param reply: its whole body is sent.
-    :param then: the end of the connection.
     """
 
     other: str = "3"
@@ -231,7 +217,6 @@ class LengthAndChunks(_Distorted):
 
     :param stated: the Content-Length.
     :param reply: its body is sent in chunks.
-    :param then: the end of the connection.
     """
 
     stated: str = "3"
@@ -245,11 +230,7 @@ class LengthAndChunks(_Distorted):
 
 @dataclass(frozen=True)
 class GarbageAfterReply(_Distorted):
-    """Answers correctly, and sends stray bytes on the open connection, in the same segment.
-
-    :param garbage: the bytes.
-    :param reply: the answer.
-    """
+    """Answers correctly, and sends stray bytes on the open connection, in the same segment."""
 
     garbage: bytes = b"\x00garbage\r\n"
     reply: Reply = WELL
@@ -263,8 +244,6 @@ class GarbageAfterReply(_Distorted):
 class EndlessBody(Behaviour):
     """Sends an endless body, fast or with an interval, until either side closes.
 
-    :param status: the status of the reply.
-    :param piece: the bytes that are repeated.
     :param interval: seconds before each piece.
     :param framing: ``"length"`` announces 1 TiB.
     :param pieces: the number of pieces before it closes; by default until either side closes.

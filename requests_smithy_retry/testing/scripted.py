@@ -23,9 +23,6 @@ from .clock import FakeClock
 class ScriptedReply:
     """A scripted response.
 
-    :param status: the status.
-    :param headers: the headers.
-    :param body: the body.
     :param cut: True if the connection breaks after the body.
     """
 
@@ -39,12 +36,9 @@ class ScriptedReply:
 class SentRequest:
     """The request that the transport got for one attempt.
 
-    :param method: the method.
-    :param url: the URL.
     :param headers: a copy of the headers.
     :param body: all bytes that would have been sent; None without a body.
     :param options: the other arguments of ``send``.
-    :param request: the request itself.
     """
 
     method: str | None

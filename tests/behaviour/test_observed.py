@@ -182,12 +182,13 @@ def _quick(method: str, number: int) -> Any:
     )
 
 
+@pytest.mark.parametrize("timeout", [None, 5])
 @pytest.mark.parametrize("script", [(KeyboardInterrupt(),), (503, KeyboardInterrupt())])
-def test_an_attempt_that_is_interrupted_is_told_to_its_end(script: tuple[Any, ...]) -> None:
+def test_an_attempt_that_is_interrupted_is_told_to_its_end(script: tuple[Any, ...], timeout: int | None) -> None:
     """After Ctrl-C every before has its after, with the interruption as its error."""
     log = Remembering()
     with pytest.raises(KeyboardInterrupt):
-        send(scripted(*script, listeners=[log]))
+        send(scripted(*script, listeners=[log], timeout=timeout))
     assert len(log.events["BeforeAttempt"]) == len(log.events["AfterAttempt"])
     last = log.events["AfterAttempt"][-1]
     assert (len(script), "KeyboardInterrupt") == (last.number, last.record.error)

@@ -28,8 +28,6 @@ from .scenes import SCENES, Call, Scene, SceneScript, Turnout, turnout_of
 PROGRAM = f"{__package__}.clients"
 START = 10.0
 """Seconds that the child of a scene may take to start."""
-NOISE_KEPT = 20
-_POLL = 0.05
 
 
 @dataclass(frozen=True)
@@ -94,7 +92,7 @@ class Watched(ABC):
 
     def __init__(self, client: Client, script: Callable[..., Any], spawn: Spawn) -> None:
         self.client = client
-        self.noise: deque[str] = deque(maxlen=NOISE_KEPT)
+        self.noise: deque[str] = deque(maxlen=20)
         self.is_running: bool = True
         self._spawn = spawn
         self._server = FaultServer(script)
@@ -152,7 +150,7 @@ def _event_in(line: str) -> dict[str, Any]:
 def watch(watched: Sequence[Watched], clock: Clock = SYSTEM_CLOCK, draw: Callable[[], None] = lambda: None) -> None:
     """Watch several side by side until all are done."""
     while any(each.is_running for each in watched):
-        clock.sleep(_POLL)
+        clock.sleep(0.05)
         for each in watched:
             each.turn()
         draw()

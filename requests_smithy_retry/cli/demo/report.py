@@ -90,13 +90,13 @@ def show(
             _say(console, f"The process of {summary.client.name} printed: " + " | ".join(summary.noise))
 
 
-def _show_scene(console: Console, scene: Scene, turnouts: Sequence[Turnout]) -> None:
+def _show_scene(console: Console, scene: Scene, columns: Sequence[Turnout]) -> None:
     usual = f"{scene.users} clients make {scene.rate:g} operations a second; the server can do {scene.capacity:g}."
     _say(console, f"{scene.label}. {usual}")
-    _print_table(console, [turnout.client.removeprefix("urllib3 ") for turnout in turnouts], scene_rows(turnouts))
-    for turnout in turnouts:
-        if not turnout.requests_per_operation:
-            _say(console, f"No request of {turnout.client} came; its process printed: " + " | ".join(turnout.noise))
+    _print_table(console, [each.client.removeprefix("urllib3 ") for each in columns], scene_rows(columns))
+    for each in columns:
+        if not each.requests_per_operation:
+            _say(console, f"No request of {each.client} came; its process printed: " + " | ".join(each.noise))
 
 
 def scene_rows(turnouts: Sequence[Turnout]) -> list[Row]:

@@ -13,7 +13,7 @@ from contextlib import closing, suppress
 from typing import Any
 
 from ...forksafe import renew_lock_after_fork
-from ...pacing.board import Notice, Notices
+from ...pacing.gate import Notice, Notices
 from ..shared import logger
 from .link import RedisLink, reason_of
 
@@ -43,7 +43,6 @@ class Listener:
         self._is_logged = False
 
     def start(self) -> None:
-        """Begin to listen."""
         self.thread = threading.Thread(target=self._run, name="requests-smithy-retry-gates", daemon=True)
         with suppress(RuntimeError):  # at exit there are no new threads
             self.thread.start()
@@ -116,18 +115,15 @@ class RedisBoard:
         weakref.finalize(self, listener.close).atexit = False
 
     def has_news(self) -> bool:
-        """Return True while a gate may be closed."""
         listener = self._listener
         if listener.thread is None:
             listener.start()
         return len(listener.notices) > 0 and listener.notices.are_current(listener.link.clock.now())
 
     def closed(self, scope: str) -> Notice | None:
-        """Return the notice of a scope."""
         return self._listener.notices.get(scope)
 
     def post(self, scope: str, seconds: float, source: str) -> None:
-        """Tell those that listen."""
         listener = self._listener
         notice = Notice(listener.link.clock.now() + seconds, source)
         listener.own.note(scope, notice)

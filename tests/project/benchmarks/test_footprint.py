@@ -43,7 +43,7 @@ def in_a_fresh_process(expression: str):
 def test_a_standard_scope_costs_at_most_one_and_a_half_kibibytes(retried):
     """The figure has the bucket, the line after a failure, and what requests itself remembers of 300 URLs.
 
-    The best of up to three: a table that another module happens to enlarge meanwhile is not the scope's.
+    The least of up to three: a table that another module happens to enlarge meanwhile is not the scope's.
     """
     measure, limit = f"scope_cost.scope_bytes(300, {{}}, 5, retried={retried})", 1664 if retried else 1408
     found: list[float] = []
@@ -54,9 +54,8 @@ def test_a_standard_scope_costs_at_most_one_and_a_half_kibibytes(retried):
 
 @pytest.mark.once
 def test_in_standard_mode_newcomers_cost_the_same():
-    """A known origin costs the 148 bytecodes of any first-try success, before our pools save 100 of them.
-
-    A new one costs its bucket as well.
+    """A known origin costs the 148 bytecodes of any first-try success (our pools save 100 of them); a new one, its
+    bucket as well.
     """
     # In Python 3.13, coverage's tracer hides instructions from another one: they are counted in a process without it.
     found = in_a_fresh_process("scope_cost.added_counts({})")

@@ -660,7 +660,7 @@ def test_one_who_was_not_told_of_its_tokens_is_not_granted_them_again() -> None:
     bucket = TokenBucket(20, on_empty="wait", clock=FakeClock())
     line: Any = bucket._line
     with bucket._lock:
-        waiter = Waiter(10, None, bucket._lock)
+        waiter = Waiter(10, bucket._lock)
         waiter.granted = True
         line._line.append(waiter)
         line.serve()
