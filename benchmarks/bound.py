@@ -36,7 +36,7 @@ from benchmarks.simulation.shared import ModelLink, ModelServer
 from requests_smithy_retry import RetryConfig
 from requests_smithy_retry.classifiers.actions import ErrorKind, RetryReason
 from requests_smithy_retry.quotas.line import Terms
-from requests_smithy_retry.quotas.patient import CountedQuota, PatientQuota
+from requests_smithy_retry.quotas.payoff import CountedQuota, PatientQuota
 from requests_smithy_retry.quotas.redis import RedisTokenBucket
 from requests_smithy_retry.quotas.redis.link import LinkHandle
 from requests_smithy_retry.quotas.scope_quota import PricedQuota, ScopeQuota

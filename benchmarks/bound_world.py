@@ -15,9 +15,9 @@ from greenlet import greenlet
 
 from benchmarks.simulation.engine import VirtualClock
 from requests_smithy_retry.quotas.line import IDLE, LEAST_GAP, Failure, Go, Standing
-from requests_smithy_retry.quotas.patient import CountedQuota, PatientQuota
+from requests_smithy_retry.quotas.payoff import CountedQuota, PatientQuota
 from requests_smithy_retry.quotas.scope_quota import DO_NOTHING, PricedQuota
-from requests_smithy_retry.quotas.shared_bucket import SharedTokenBucket
+from requests_smithy_retry.quotas.shared import SharedTokenBucket
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
@@ -157,8 +157,8 @@ class _Operation:
             may = quota.counts_attempts or self.attempts < terms.max_attempts
             decision = quota.failed(self.standing, terms, failure) if may else None
             if not isinstance(decision, Go):
-                if isinstance(quota, PricedQuota):
-                    quota.abandon(self.standing)
+                if self.standing.loan is not None:
+                    self.standing.loan.write_off()
                 return
             self.standing = decision.standing
             self.questions.asked += decision.why == ASKED

@@ -116,7 +116,9 @@ def added_counts(options: dict[str, Any]) -> dict[str, int]:
     base_c = count(plain.send, new).c_calls
     known = new()
     ours.send(*known)
-    result = {"known": count(ours.send, lambda: known).bytecodes - base, "new": count(ours.send, new).bytecodes - base}
+    # The least of some: in adaptive mode the send that begins a new half second works out the rate, too.
+    again = min(count(ours.send, lambda: known).bytecodes for _ in range(5))
+    result = {"known": again - base, "new": count(ours.send, new).bytecodes - base}
     while next(numbers) < 2 * MAX_SCOPES:
         ours.send(*new())
     newcomers = [count(ours.send, new) for _ in range(80)]

@@ -25,7 +25,7 @@ from .config.retry_config import ADAPTER_OPTIONS, OPTIONS, RetryConfig, RetryOpt
 from .config.sources import resolve
 from .config.urllib3_retry import SOURCE, TRANSLATED, UNLIMITED, OptionsRetry
 from .errors import RetryConfigError
-from .observing.events import SDK_HEADERS, Listeners
+from .observing.listeners import SDK_HEADERS, Listeners
 from .observing.telemetry import TELEMETRY
 from .sending.credentials import Credentials
 from .sending.nested_retries import refuse_own_max_retries
@@ -35,8 +35,8 @@ from .strategies.foreign import StrategyPort, adapt, check_beside_strategy, stra
 from .strategies.protocol import RetryStrategy
 from .strategies.simple import SimpleRetryStrategy, is_built_in
 from .urls import scope_of
-from .wire import use_our_pools
 from .wire.addresses import AddressFault, AddressMemory
+from .wire.pools import use_our_pools
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -53,11 +53,7 @@ POLICY = ("clock", "retry_config", "strategy", "_given", "_is_shared", "_shown")
 
 
 class AdapterSnapshot(NamedTuple):
-    """An immutable view of what an adapter holds.
-
-    :param strategy: the strategy's own snapshot; None if it gives none.
-    :param addresses: the addresses that failed lately.
-    """
+    """An immutable view of what an adapter holds: its strategy's own, if any, and the addresses that failed lately."""
 
     strategy: Any
     addresses: tuple[AddressFault, ...]
@@ -114,12 +110,10 @@ class RetryAdapter(SendLoop):
 
     def _own_options(self, options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """Separate our options from those of a mix-in behind us (contract 11.4)."""
-        known = {name: value for name, value in options.items() if name in OPTIONS}
-        others = {name: value for name, value in options.items() if name not in OPTIONS}
-        following = getattr(super().__init__, "__func__", None)
-        if others and following is HTTPAdapter.__init__:
-            raise TypeError(unknown_option(next(iter(others))))
-        return known, others
+        known = {name: options.pop(name) for name in tuple(options) if name in OPTIONS}
+        if options and getattr(super().__init__, "__func__", None) is HTTPAdapter.__init__:
+            raise TypeError(unknown_option(next(iter(options))))
+        return known, options
 
     def _configure(
         self,
@@ -129,12 +123,10 @@ class RetryAdapter(SendLoop):
         max_retries: Any,
     ) -> None:
         translated = translate(max_retries)
-        if translated and "max_attempts" in options:
-            raise RetryConfigError(SOURCE, max_retries, "code", "only one of max_retries and max_attempts is allowed")
+        if translated:
+            _refuse_beside_max_retries(max_retries, strategy, options)
         if strategy is not None:
             check_beside_strategy(strategy, config, options)
-            if translated:
-                raise _owned_by(strategy, max_retries)
         if not isinstance(config, RetryConfig | None):
             raise RetryConfigError("config", config, "code", "a RetryConfig is allowed")
         refuse_own_max_retries(type(self), RetryAdapter)
@@ -193,14 +185,14 @@ class RetryAdapter(SendLoop):
         bounds = config.operation_timeout, config.operation_attempt_timeout, config.stall_timeout
         self._has_limits = bounds != (None, None, None)
         # Each has the first attempt made by a longer way, though not by way of an operation.
-        is_special = config.timeout is not None or self._hears_attempts or not config.preload_content
+        is_special = config.timeout is not None or self._watches_bodies or not config.preload_content
         in_full: Collection[Any] | ChangedOr | bool = self._has_limits or is_special or self._unusual
         if shown is None:
             self.__dict__.pop("_shown", None)
         else:
             self._shown = shown
             if in_full is not True:
-                in_full = ChangedOr(shown, in_full if isinstance(in_full, Collection) else ())
+                in_full = ChangedOr(vars(shown.retry), shown.seen, in_full if isinstance(in_full, Collection) else ())
         self._in_full = in_full
 
     def _adopt(self, config: RetryConfig) -> None:
@@ -277,8 +269,11 @@ class RetryAdapter(SendLoop):
             return INNER_RETRY
         shown = self._shown
         if shown is None:
-            if "_strategy" not in self.__dict__:
-                return self._set_too_early()
+            if "_strategy" not in self.__dict__:  # a subclass may have set it before it called our constructor
+                if "max_retries" not in self.__dict__:
+                    raise AttributeError(f"{type(self).__name__!r} object has no attribute 'max_retries'")
+                early: Retry = self.__dict__["max_retries"]
+                return early
             # setdefault: threads that read it at the same moment get the same one.
             shown = self.__dict__.setdefault("_shown", self._options_as_shown())
             self._show(shown)
@@ -306,14 +301,6 @@ class RetryAdapter(SendLoop):
             strategy, self.retry_config, shown, self._is_shared = self.__dict__.pop("_original")
             self._use(strategy)
             self._show(shown)
-
-    def _set_too_early(self) -> Retry:
-        """Return what a subclass assigned before it called our constructor, to hand it to that."""
-        try:
-            retry: Retry = self.__dict__["max_retries"]
-        except KeyError:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute 'max_retries'") from None
-        return retry
 
     @property
     def addresses(self) -> AddressMemory:
@@ -412,6 +399,13 @@ def _check_picklable(name: str, value: Any, protocol: int) -> None:
         pickle.dumps(value, protocol)
     except Exception as error:  # an object's own pickling may raise anything
         raise pickle.PicklingError(f"{name}={value!r} cannot be pickled: {error}") from error
+
+
+def _refuse_beside_max_retries(value: Any, strategy: RetryStrategy | None, options: dict[str, Any]) -> None:
+    if "max_attempts" in options:
+        raise RetryConfigError(SOURCE, value, "code", "only one of max_retries and max_attempts is allowed")
+    if strategy is not None:
+        raise _owned_by(strategy, value)
 
 
 def _owned_by(strategy: RetryStrategy, value: Any) -> RetryConfigError:

@@ -50,10 +50,7 @@ def whole_number(lowest: int) -> Parse:
 def number(
     *, above: float | None = None, most: float | None = None, unit: str = "seconds", none: bool = False
 ) -> Parse:
-    """Accept a finite int or float of 0 or more (or strictly above ``above``), and None if ``none``.
-
-    :param most: the greatest that is allowed; None: the greatest float.
-    """
+    """Accept a finite int or float of 0 or more (or strictly above ``above``) up to ``most``, and None if ``none``."""
     span = "(0 or more)" if above is None else f"above {above:g}"
     if most is not None:
         span = f"from 0 to {most:.15g}" if above is None else f"{span} and up to {most:.15g}"
@@ -74,10 +71,6 @@ def suggestion(name: str, known: Iterable[str], show: Callable[[str], str] = str
 
     >>> suggestion("max_atempts", ["max_attempts", "quota"], repr), suggestion("x", ["max_attempts", "quota"])
     ("did you mean 'max_attempts'?", 'there are max_attempts, quota')
-
-    :param name: the unknown name.
-    :param known: the known names.
-    :param show: formats the nearest name.
     """
     from difflib import get_close_matches  # slow to import, and seldom needed
 
@@ -87,21 +80,32 @@ def suggestion(name: str, known: Iterable[str], show: Callable[[str], str] = str
 
 
 def is_first(seen: dict[str, object], key: str) -> bool:
-    """Return True on the first call with this key.
-
-    It needs no lock, which a forked child could inherit held (contract 11.1): ``setdefault`` is atomic.
-
-    :param seen: the record of keys; it is changed.
-    """
-    mine = object()
+    """Return True on the first call with this key, and note it in ``seen``."""
+    mine = object()  # no lock, which a forked child could inherit held (contract 11.1): setdefault is atomic
     return seen.setdefault(key, mine) is mine
+
+
+def items_of(
+    value: Any,
+    allowed: str,
+    is_item: Callable[[Any], object],
+    *,
+    kind: Any = Iterable,
+    whole: str = "",
+    otherwise: str = "is not one",
+) -> tuple[Any, ...]:
+    """Return the items of a collection; refuse a text, an item by itself, and (``otherwise``) a bad item."""
+    if isinstance(value, (str, bytes)) or not isinstance(value, kind) or is_item(value):
+        raise Refused(whole or f"{allowed} is allowed")
+    items: tuple[Any, ...] = tuple(value)
+    for item in items:
+        if not is_item(item):
+            raise Refused(f"{allowed} is allowed, and {item!r} {otherwise}")
+    return items
 
 
 def status_codes(value: Any) -> frozenset[int]:
     """Accept a collection of statuses from 100 to 599; it may be empty."""
-    if isinstance(value, (str, bytes)) or not isinstance(value, Collection):
-        raise Refused("a collection of statuses from 100 to 599 is allowed")
-    for code in value:
-        if not isinstance(code, int) or not 100 <= code <= 599:
-            raise Refused(f"a collection of statuses from 100 to 599 is allowed, and {code!r} is not one")
-    return frozenset(int(code) for code in value)
+    allowed = "a collection of statuses from 100 to 599"
+    codes = items_of(value, allowed, lambda code: isinstance(code, int) and 100 <= code <= 599, kind=Collection)
+    return frozenset(map(int, codes))

@@ -26,11 +26,7 @@ def safe_error(error: BaseException | None) -> str:
 
 
 def without_text_of(error: BaseException | None, text: str) -> str:
-    """Return a text in which the quoted text of an exception is replaced by its type.
-
-    :param error: the exception that the text may quote.
-    :param text: for instance the reason why a strategy refused a retry.
-    """
+    """Return a text, such as a strategy's reason for refusing, with the quoted text of an exception as its type."""
     for cause in causes_of(error):
         for quote in (repr, str):
             with contextlib.suppress(Exception):  # the exception's own __str__ may raise
@@ -112,7 +108,6 @@ class StopReason(enum.Enum):
 class RetryError(Exception):
     """Raised by a strategy that refuses another attempt (contract 1).
 
-    :param message: one sentence.
     :param stop_reason: the rule that refused.
     :param delay: for long polling, the seconds to wait before the outcome is returned; else None.
     :param classification: the verdict behind the refusal, or None.
@@ -139,9 +134,6 @@ class TokenError(ValueError):
 class RetryConfigError(ValueError):
     """A bad option. The message names the option, its value, the value's source, and what is allowed.
 
-    :param option: the option's name.
-    :param value: the value given.
-    :param source: where the value came from.
     :param allowed: the values that are allowed instead, as a phrase.
     """
 
@@ -166,11 +158,8 @@ URL_SCHEMES = ("http", "https", "redis", "rediss", "unix", "shm", "memory")
 
 
 def _without_secrets(option: str, value: object) -> object:
-    """Return the value as it may be shown. A URL may hold a password, and an invalid one anywhere in it.
-
-    An object may provide its own text in an attribute ``without_secrets``.
-    """
-    own = getattr(value, "without_secrets", None)
+    """Return the value as it may be shown. A URL may hold a password, and an invalid one anywhere in it."""
+    own = getattr(value, "without_secrets", None)  # an object may provide its own text
     if isinstance(own, str):
         return own
     if not isinstance(value, str):

@@ -40,13 +40,9 @@ def causes(error: BaseException) -> Iterator[BaseException]:
 def is_foreign(error: BaseException) -> bool:
     """Return True for an exception of a class that neither Python, nor :data:`PACKAGES`, nor a decoder defines."""
     package = type(error).__module__.partition(".")[0]
-    return package not in PACKAGES and not isinstance(error, _decoder_errors())
-
-
-def _decoder_errors() -> tuple[type[BaseException], ...]:
-    """Return the exceptions of urllib3's decoders; none if urllib3 is not imported, since nothing was decoded then."""
-    module: Any = sys.modules.get("urllib3.response")
-    return () if module is None else module.HTTPResponse.DECODER_ERROR_CLASSES
+    decoders: Any = sys.modules.get("urllib3.response")  # where it is not imported, nothing was decoded
+    of_decoders = () if decoders is None else decoders.HTTPResponse.DECODER_ERROR_CLASSES
+    return package not in PACKAGES and not isinstance(error, of_decoders)
 
 
 def is_interruption(error: BaseException) -> bool:

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from .adapter import RetryAdapter
     from .config.retry_config import RetryConfig, RetryOptions
     from .errors import RetryConfigError
-    from .smithy import SmithyEndpoint
     from .strategies.protocol import RetryStrategy
 
 
@@ -44,7 +43,6 @@ def mount(
     >>> model = SmithyModel.from_dict({"smithy": "2.0", "shapes": {}})
     >>> session = mount(requests.Session(), at="https://api.example.com/", models=[model])
 
-    :param session: any ``requests`` session.
     :param at: the URL to mount at, in place of ``http://`` and ``https://``. Models in ``models`` without an endpoint
         of their own get this one. (requests compares it with the URL as a prefix; a model takes it as an endpoint, and
         so never speaks for ``https://api.example.com.elsewhere.net``.)
@@ -57,25 +55,18 @@ def mount(
     from .adapter import RetryAdapter
 
     if at is not None and "models" in options:
-        options["models"] = [_bound(item, at) for item in options["models"]]
+        from .smithy import SmithyModel
+
+        models = options["models"]
+        options["models"] = [each.for_endpoint(at) if isinstance(each, SmithyModel) else each for each in models]
     adapter = RetryAdapter(config=config, strategy=strategy, **options)
     for prefix in ("http://", "https://") if at is None else (at,):
         session.mount(prefix, adapter)
     return session
 
 
-def _bound(model: Any, url: str) -> SmithyEndpoint:
-    from .smithy import SmithyModel
-
-    return model.for_endpoint(url) if isinstance(model, SmithyModel) else model
-
-
 class Installation:
-    """The result of :func:`install`: the policy, and the strategy that all sessions share.
-
-    :param adapter: has the policy.
-    :param mounted: which of the adapters that others mount are made to retry.
-    """
+    """The result of :func:`install`: the policy, and the strategy that all sessions share."""
 
     def __init__(self, adapter: RetryAdapter, mounted: str) -> None:
         adapter.share_strategy()
@@ -148,35 +139,10 @@ def _owner(adapter: BaseAdapter) -> str:
     return "the program" if package == "__main__" else package
 
 
-class _Later:
-    """An installation that reads the environment when the first session is made."""
-
-    def __init__(self, refuse: Callable[[RetryConfigError], None]) -> None:
-        self._refuse = refuse
-
-    def equip(self, session: requests.Session) -> None:
-        from .errors import RetryConfigError
-
-        try:
-            installation = self._settled()
-        except RetryConfigError as refusal:
-            self._refuse(refusal)
-        else:
-            if installation is not None:
-                installation.equip(session)
-
-    def _settled(self) -> Installation | _Later | None:
-        global _current
-        with _lock:
-            if _current is self:
-                _current = _prepare(
-                    None, None, {}, None, default="plain"
-                )  # nobody can mount an adapter in a program as it is
-            return _current  # another thread may have replaced it, or uninstalled it
-
-
 _lock = threading.RLock()
-_current: Installation | _Later | None = None
+_current: Installation | None = None
+_refuse: Callable[[RetryConfigError], None] | None = None
+"""Told of a bad environment, which the first session reads; None: there is nothing to read."""
 _wrapped: dict[str, tuple[Any, Any]] = {}
 """Each method of ``Session`` that is replaced while something is installed: the original one, and ours."""
 
@@ -212,26 +178,42 @@ def install(
     :returns: the installation in force.
     :raises RetryConfigError: for a bad option.
     """
-    global _current
+    global _current, _refuse
     with _lock:
         nothing_given = config is None and strategy is None and mounted is None and not options
-        if isinstance(_current, Installation) and nothing_given:
+        if _current is not None and nothing_given:
             return _current
-        _current = installation = _prepare(config, strategy, dict(options), mounted)
+        _current, _refuse = _prepare(config, strategy, dict(options), mounted), None
         _wrap()
-        return installation
+        return _current
 
 
 def install_later(refuse: Callable[[RetryConfigError], None]) -> None:
-    """Install the environment's policy, but read the environment when the first session is made.
-
-    It can be called while modules of this package are being imported.
-    """
-    global _current
+    """Install the environment's policy, but read the environment, and import the rest, with the first session."""
+    global _refuse
     with _lock:
         if _current is None:
-            _current = _Later(refuse)
+            _refuse = _refuse or refuse
         _wrap()
+
+
+def _in_force() -> Installation | None:
+    """Return what is installed; the first session has it made that waits for one."""
+    global _current, _refuse
+    if _refuse is None:
+        return _current
+    from .errors import RetryConfigError
+
+    with _lock:
+        if _refuse is not None:  # another thread may have been first
+            try:
+                # Nobody can mount an adapter in a program as it is.
+                _current = _prepare(None, None, {}, None, default="plain")
+            except RetryConfigError as refusal:
+                _refuse(refusal)
+            else:
+                _refuse = None
+        return _current
 
 
 def uninstall() -> None:
@@ -239,9 +221,9 @@ def uninstall() -> None:
 
     Sessions made in between keep their adapters.
     """
-    global _current
+    global _current, _refuse
     with _lock:
-        _current = None
+        _current = _refuse = None
         for name in list(_wrapped):
             if is_wrapped(name):
                 setattr(_sessions(), name, _wrapped.pop(name)[0])
@@ -297,7 +279,7 @@ def _init(plain: Any) -> Any:
     @functools.wraps(plain)
     def __init__(self: requests.Session, *args: Any, **kwargs: Any) -> None:
         plain(self, *args, **kwargs)
-        installation = _current
+        installation = _in_force()
         if installation is not None:
             installation.equip(self)
 
@@ -308,7 +290,7 @@ def _mount(plain: Any) -> Any:
     @functools.wraps(plain)
     def mount(self: requests.Session, prefix: str, adapter: BaseAdapter) -> None:
         installation = _current
-        if MARK in vars(self) and isinstance(installation, Installation):
+        if MARK in vars(self) and installation is not None:
             installation.reach(adapter)
         plain(self, prefix, adapter)
 

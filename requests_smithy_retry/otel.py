@@ -7,7 +7,7 @@ Beside opentelemetry-instrumentation-requests, whose span covers the whole call,
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -19,9 +19,17 @@ except ImportError as _error:
     _missing = "OpenTelemetryListener needs opentelemetry-api: pip install 'requests-smithy-retry[otel]'"
     raise ImportError(_missing, name=_error.name) from _error
 
-from .observing.events import AfterAttempt, BeforeAttempt, GaveUp, RetryListener, RetryScheduled, Succeeded, Throttled
+from .observing.events import (
+    AfterAttempt,
+    BeforeAttempt,
+    GaveUp,
+    ObservedOperation,
+    RetryScheduled,
+    Succeeded,
+    Throttled,
+)
+from .observing.listeners import RetryListener
 from .observing.metric_labels import KNOWN_METHODS, MAX_VALUES, Labels, QuotaLevels
-from .observing.observed_operation import ObservedOperation
 from .urls import DEFAULT_PORTS
 from .version import __version__
 
@@ -68,9 +76,15 @@ class OpenTelemetryListener(RetryListener):
         self._recovered = meter.create_counter(
             f"{NAME}.recovered", "{operation}", "Operations that succeeded after a retry"
         )
-        meter.create_observable_gauge(f"{NAME}.quota", [self._read_levels], "{token}", "Tokens in the retry quota")
-        said = "Operations that wait for a service now"
-        meter.create_observable_gauge(f"{NAME}.waiting", [self._read_waiting], "{operation}", said)
+
+        def gauge(name: str, read: Callable[[], Mapping[str, float]], unit: str, text: str) -> None:
+            def observe(_: CallbackOptions) -> list[Observation]:
+                return [Observation(value, {"scope": scope}) for scope, value in read().items()]
+
+            meter.create_observable_gauge(f"{NAME}.{name}", [observe], unit, text)
+
+        gauge("quota", self._levels.read, "{token}", "Tokens in the retry quota")
+        gauge("waiting", self._levels.waiting, "{operation}", "Operations that wait for a service now")
 
     def before_attempt(self, event: BeforeAttempt, /) -> None:
         if self.is_muted or any(context.get_value(key) for key in SUPPRESS):
@@ -145,12 +159,6 @@ class OpenTelemetryListener(RetryListener):
 
     def _common(self, operation: ObservedOperation) -> dict[str, str]:
         return {"http.request.method": self._labels.method(operation), "scope": self._labels.scope(operation)}
-
-    def _read_levels(self, options: CallbackOptions) -> Iterable[Observation]:  # noqa: ARG002
-        return [Observation(level, {"scope": scope}) for scope, level in self._levels.read().items()]
-
-    def _read_waiting(self, options: CallbackOptions) -> Iterable[Observation]:  # noqa: ARG002
-        return [Observation(count, {"scope": scope}) for scope, count in self._levels.waiting().items()]
 
 
 def _attributes(operation: ObservedOperation) -> dict[str, Any]:

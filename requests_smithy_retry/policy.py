@@ -10,8 +10,9 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from .checks import is_finite, safe_repr
 from .classifiers.actions import ErrorKind, NoActionIndicated, RetryAction, RetryIndicated, RetryReason
+from .classifiers.context import RetryContext, context_of
 from .classifiers.fold import classify
-from .classifiers.outcome import Fault, Outcome, RetryContext, context_of, floor_of
+from .classifiers.outcome import Fault, Outcome, floor_of
 from .classifiers.protocol import FunctionClassifier, RetryClassifier, in_order
 from .clock import SYSTEM_CLOCK, Clock
 from .config.retry_options import NOTHING, current_options
@@ -41,7 +42,6 @@ def _check_reason(reason: object) -> None:
 class Result(Generic[R_co]):
     """The result of a block of code: a value, or an exception.
 
-    :param value: the returned value.
     :param error: the raised exception; None if the block returned.
     """
 
@@ -70,10 +70,7 @@ class RetryDirective:
 
     @staticmethod
     def RetryError(reason: RetryErrorType) -> RetryOnError:
-        """Run the block again, if the strategy allows it.
-
-        :param reason: the sort of error.
-        """
+        """Run the block again, if the strategy allows it."""
         _check_reason(reason)
         return RetryOnError(reason)
 
@@ -160,11 +157,7 @@ R = TypeVar("R")
 
 
 class RetryFailure(RetryError):
-    """Raised at the end of the retries if the last try returned a value.
-
-    :param value: the value that the block returned last.
-    :param refusal: the reason why there is no further try.
-    """
+    """Raised at the end of the retries if the last try returned a value."""
 
     def __init__(self, value: object, refusal: RetryError) -> None:
         super().__init__(str(refusal), stop_reason=refusal.stop_reason, classification=refusal.classification)
@@ -196,11 +189,7 @@ class DirectedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class PolicyToken:
-    """The token of one try. Call exactly one of its three methods, once.
-
-    :param strategy: the strategy that issued the token.
-    :param token: the strategy's own token.
-    """
+    """The token of one try. Call exactly one of its three methods, once."""
 
     strategy: RetryStrategy = field(repr=False)
     token: RetryToken
@@ -234,7 +223,6 @@ class PolicyToken:
     ) -> PolicyToken:
         """Return a token for another try; its ``retry_delay`` comes first.
 
-        :param reason: the sort of error.
         :param error: the exception, whose ``retry_after`` is a floor for the delay.
         :param deadline: the moment, on the strategy's clock, by which the wait must end. The deadline of a surrounding
             ``retry_options`` block holds as well.
@@ -346,15 +334,11 @@ def _until(deadline: float | None, clock: Clock) -> float | None:
 
 
 def _check_block(tries: int, strategy: RetryStrategy) -> None:
-    """Apply the surrounding ``retry_options`` block, which a foreign strategy does not know.
-
-    A built-in strategy reads ``max_attempts`` itself: it knows which tries count (contract 6.2).
-
-    :raises RetryError: if the block allows no further try.
-    """
+    """Raise ``RetryError`` if the surrounding ``retry_options`` block, which a foreign strategy ignores, has it so."""
     around = current_options.get() or NOTHING
     if around.enabled is False:
         raise RetryError(stop_reason=StopReason.DISABLED)
+    # A built-in strategy reads it itself: it knows which tries count (contract 6.2).
     most = None if isinstance(strategy, SimpleRetryStrategy) else around.max_attempts
     if most is not None and tries >= most:
         raise RetryError(stop_reason=StopReason.MAX_ATTEMPTS)

@@ -57,10 +57,8 @@ KEPT: list[ModuleType] = []
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Install the adapter and run a program.
+    """Install the adapter and run a program; return 0 after its end, 2 for bad usage or a bad policy.
 
-    :param arguments: ``[--mounted=...] program args...`` or ``[--mounted=...] -m module args...``.
-    :returns: 0 after the program's end, 2 for bad usage or a bad policy.
     :raises BaseException: the program's own exception, ``SystemExit`` included.
     """
     mounted, arguments = _mounted(arguments)
@@ -107,11 +105,7 @@ def install_when_needed() -> None:
 
 
 def after_import(name: str, then: Then) -> None:
-    """Call a function with a module: now if it has been imported, else right after its first import.
-
-    :param name: the module's full name.
-    :param then: called in the importing thread, before the import returns. The import raises what it raises.
-    """
+    """Call a function with a module: now if it has been imported, else within its first import, which it may break."""
     if name in sys.modules:
         then(sys.modules[name])
         return
@@ -123,10 +117,7 @@ def after_import(name: str, then: Then) -> None:
 
 
 class _Finder:
-    """Finds one module by the other finders, and wraps its loader to act after the module was executed.
-
-    It leaves ``sys.meta_path`` once the module is imported.
-    """
+    """Finds one module by the other finders, and acts after it was executed; then it leaves ``sys.meta_path``."""
 
     def __init__(self, name: str, then: Then) -> None:
         self.name = name
@@ -185,10 +176,7 @@ def _mounted(arguments: Sequence[str]) -> tuple[str | None, Sequence[str]]:
 
 
 def _is_good_policy(mounted: str | None = None) -> bool:
-    """Check the environment before the program starts.
-
-    :param mounted: the value of ``--mounted``, which replaces that of the environment, for child processes as well.
-    """
+    """Check the environment before the program starts; ``mounted`` replaces a part of it, for child processes, too."""
     if mounted is None and not any(name.startswith("SMITHY_RETRY_") for name in os.environ):
         return True
 
@@ -227,10 +215,7 @@ def _cover_children(spawning: Any) -> None:
 
 
 class _Begin:
-    """Runs :data:`BEGIN` in a child when it is unpickled; does nothing if the child cannot import this library.
-
-    :param path: the parent's ``sys.path``, which the child itself gets only later.
-    """
+    """Runs :data:`BEGIN` in a child when it is unpickled, with the parent's ``sys.path``, which it gets later."""
 
     def __init__(self, path: list[str]) -> None:
         self._path = path
@@ -317,13 +302,9 @@ def _beyond_ours(trace: TracebackType | None) -> TracebackType | None:
     while begin is not None and begin.tb_frame.f_code.co_filename != __file__:
         begin = begin.tb_next
     trace = begin or trace
-    while trace is not None and _is_ours(trace.tb_frame.f_code.co_filename):
-        trace = trace.tb_next
-    return trace
-
-
-def _is_ours(filename: str) -> bool:
     import runpy
 
-    here = os.path.dirname(__file__)
-    return filename in (os.path.join(here, "__main__.py"), __file__, "<frozen runpy>", runpy.__file__)
+    ours = (os.path.join(os.path.dirname(__file__), "__main__.py"), __file__, "<frozen runpy>", runpy.__file__)
+    while trace is not None and trace.tb_frame.f_code.co_filename in ours:
+        trace = trace.tb_next
+    return trace

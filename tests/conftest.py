@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 import time
 from collections.abc import Iterator
 
@@ -25,6 +26,13 @@ pytest_plugins = ["requests_smithy_retry_pytest"]
 if "PYTEST_XDIST_WORKER" in os.environ:
     # This process is measured; the programs that tests start are not, which would take them long.
     os.environ.pop("COVERAGE_PROCESS_CONFIG", None)
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Measure no coverage in a process that only hands tests to workers."""
+    measured = sys.modules["coverage"].Coverage.current() if "coverage" in sys.modules else None
+    if measured is not None and session.config.getoption("numprocesses", None):
+        measured.stop()
 
 
 def pytest_collection_finish() -> None:

@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from . import loop
 from .plans import Op, Plan, Try, draw
@@ -76,7 +77,16 @@ SETTINGS: tuple[tuple[tuple[str, object], ...], ...] = (
     (),
     (("operation_timeout", 10.0), ("pool_block", True), ("pool_maxsize", 1)),
     (("mode", "adaptive"), ("listeners", "heard"), ("quota", "bucket")),
+    (("quota", "waiting"),),
 )
+
+
+RACES: tuple[dict[str, Any], ...] = (
+    {"addresses": (2, 1, 1)},
+    {"addresses": (2, 1, 1), "refusing": ((0, 0),)},
+    {"addresses": (4, 1, 1), "dead": ((0, 0), (0, 1)), "refusing": ((0, 2),)},
+)
+"""Servers with several addresses, some of which do not answer."""
 
 
 def swept(every: int = 1) -> Iterator[tuple[str, Plan]]:
@@ -100,14 +110,18 @@ def swept(every: int = 1) -> Iterator[tuple[str, Plan]]:
     for number, script in enumerate(SCRIPTS):
         for options in SETTINGS:
             for kind in ("stop", "limit")[: 2 - bool(number)]:
-                step = 0
-                while True:
-                    step += every
-                    plan = Plan(ops=(Op(tries=script, interrupt=(step, kind)),), options=options)
-                    before = loop.done[f"interrupted: {kind}"]
-                    yield f"--sweep: step {step}", plan
-                    if loop.done[f"interrupted: {kind}"] == before:
-                        break  # it has fewer statements
+                yield from _interrupted(Op(tries=script), kind, every, options=options)
+    for race in RACES:
+        for options in SETTINGS[:2]:
+            yield from _interrupted(Op(), "stop", every, options=options, **race)
+
+
+def _interrupted(op: Op, kind: str, every: int, **world: Any) -> Iterator[tuple[str, Plan]]:
+    """Yield plans of one operation, interrupted at each statement."""
+    step, before = 0, -1
+    while loop.done[f"interrupted: {kind}"] > before:  # else it has fewer statements
+        step, before = step + every, loop.done[f"interrupted: {kind}"]
+        yield f"--sweep: step {step}", Plan(ops=(replace(op, interrupt=(step, kind)),), **world)
 
 
 def explore(
@@ -120,6 +134,7 @@ def explore(
             break
         found = loop.run(plan)
         if found:
+            print(f"# {name} violates: {'; '.join(found[:3])}", flush=True)
             failed.append((name, plan, found))
             if len(failed) >= most:
                 break
@@ -138,6 +153,7 @@ def main() -> int:
     parser.add_argument("--replay", action="store_true")
     parser.add_argument("--seconds", type=float, default=math.inf, help="stop after so long")
     parser.add_argument("--first", action="store_true", help="stop at the first violation, and shrink nothing")
+    parser.add_argument("--most", type=int, default=5, help="stop at so many violations")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     if arguments.replay:
@@ -152,7 +168,7 @@ def main() -> int:
     gc.freeze()
     began, spent = time.monotonic(), time.process_time()
     is_bounded = arguments.run is None and not arguments.sweep
-    most, until = (1 if arguments.first else 5), began + arguments.seconds
+    most, until = (1 if arguments.first else arguments.most), began + arguments.seconds
     failed = explore(runs, arguments.operations if is_bounded else sys.maxsize, most, until)
     seconds, spent = time.monotonic() - began, time.process_time() - spent
     count = loop.done["operations"]
@@ -162,11 +178,10 @@ def main() -> int:
     if arguments.json is not None:
         arguments.json.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
     for name, plan, found in failed:
-        print(f"\n# {name} violates: {'; '.join(found[:3])}", flush=True)
         if arguments.first:
             continue
         smaller, why = shrunk(plan, loop.run)
-        print(as_test(smaller, why or found, name))
+        print("", as_test(smaller, why or found, name), sep="\n", flush=True)
     return bool(failed)
 
 

@@ -138,11 +138,7 @@ def install(step: Callable[[], None], *, finely: bool = False) -> None:
 
 NOT_INTERRUPTED = frozenset(
     {
-        *(
-            ("wire/idle.py", "put"),
-            ("wire/idle.py", "get"),
-            ("wire/pools.py", "_put_conn"),
-        ),  # a connection changes hands
+        *(("wire/pools.py", name) for name in ("put", "get", "_put_conn")),  # a connection changes hands
         *(("sending/send_loop.py", "hand_over"), ("config/max_retries.py", "is_retry")),  # a response changes hands
         ("wire/response.py", "__init__"),  # and here a socket
     }

@@ -283,7 +283,7 @@ class World:
         assert call.op.cancel is not None
         assert call.task is not None
         tasks.wait(call.op.start + call.op.cancel)
-        if call.ended is None and not call.task.is_ready:
+        if call.began and call.ended is None and not call.task.is_ready:
             call.was_cancelled = True
             done["cancelled"] += 1
             tasks.throw(call.task, Cancelled())

@@ -19,14 +19,13 @@ from requests_smithy_retry.pacing.gate import Gate
 from requests_smithy_retry.pacing.rate_limiter import ClientRateLimiter
 from requests_smithy_retry.quotas.bucket import TokenBucket
 from requests_smithy_retry.quotas.line import Failure, Go, Terms
-from requests_smithy_retry.quotas.patient import PatientQuota
-from requests_smithy_retry.quotas.payoff import MOST, ROOM, PayoffTokenBucket
+from requests_smithy_retry.quotas.payoff import MOST, ROOM, PatientQuota, PayoffTokenBucket
 from requests_smithy_retry.quotas.scope_quota import DO_NOTHING, PricedQuota
 from requests_smithy_retry.quotas.scopes import ScopeTable
 from requests_smithy_retry.quotas.shared_memory import SharedMemoryTokenBucket
 from requests_smithy_retry.sending.credentials import Credentials
 from requests_smithy_retry.wire.addresses import LONGEST_PERIOD, AddressMemory
-from requests_smithy_retry.wire.idle import KeptConnections
+from requests_smithy_retry.wire.pools import KeptConnections
 from requests_smithy_retry.wire.resolving import Late, Lookups, Question, Stuck
 
 from .schedules import Program

@@ -37,10 +37,12 @@ class Loop:
 
     def at(self, time: float, call: Callable[..., None], *arguments: Any) -> None:
         """Schedule a call."""
-        heapq.heappush(self._events, (max(time, self.clock.time), next(self._number), call, arguments))
+        now = self.clock.time
+        heapq.heappush(self._events, (now if time < now else time, next(self._number), call, arguments))
 
     def run(self) -> None:
         """Until nothing is scheduled any more."""
-        while self._events:
-            self.clock.time, _, call, arguments = heapq.heappop(self._events)
+        events, clock, pop = self._events, self.clock, heapq.heappop
+        while events:
+            clock.time, _, call, arguments = pop(events)
             call(*arguments)

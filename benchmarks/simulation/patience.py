@@ -11,7 +11,7 @@ from requests_smithy_retry import ExponentialRetryBackoffStrategy
 from requests_smithy_retry.pacing.gate import AT_ONCE
 from requests_smithy_retry.pacing.pace import Pace
 from requests_smithy_retry.quotas.line import Failure, Go, Refused, Terms, Wait, Waiter
-from requests_smithy_retry.quotas.patient import PatientQuota
+from requests_smithy_retry.quotas.payoff import PatientQuota
 
 from .policies import CLIENT_TIMEOUT, MOST_ATTEMPTS, Parked, Policy
 
@@ -84,12 +84,12 @@ class Patient(Policy):
         terms = self._terms(standing)
         if terms.deadline is not None and self.clock.now() + delay >= terms.deadline:
             return None
-        parked = Parked(lambda: self._seen(self.quota.look(waiter), retries))
+        parked = Parked(lambda: self._seen(self.quota._look(waiter), retries))
         waiter: Any = self.quota.judge(
             standing, terms, Failure(delay=delay, hint=self.hint, throttled=throttled), wake=lambda: parked.changed()
         )
         if isinstance(waiter, Waiter):
-            entered = self.quota.enter(waiter)
+            entered = self.quota._enter(waiter)
             if isinstance(entered, Wait):
                 return parked
             waiter = entered

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from urllib3 import HTTPResponse
 from urllib3.exceptions import MaxRetryError, ReadTimeoutError
 from urllib3.util.retry import Retry
 
@@ -91,6 +92,7 @@ class Urllib3(Policy):
     """The real ``Retry`` object, with the settings that many programs use."""
 
     NEW = Retry(total=MOST_ATTEMPTS - 1, backoff_factor=0.1, status_forcelist=[429, 500, 502, 503, 504])
+    THROTTLED, ERROR = HTTPResponse(status=429), HTTPResponse(status=503)
 
     def begin(self) -> Retry:
         return self.NEW
@@ -102,16 +104,10 @@ class Urllib3(Policy):
             elif kind == "refused":
                 state = state.increment("GET", "/", error=ConnectionError(kind))
             else:
-                state = state.increment("GET", "/", response=_response(429 if kind == "throttled" else 503))
+                state = state.increment("GET", "/", response=self.THROTTLED if kind == "throttled" else self.ERROR)
         except MaxRetryError:
             return None
         return self.hint or state.get_backoff_time(), state
-
-
-def _response(status: int) -> Any:
-    from urllib3 import HTTPResponse
-
-    return HTTPResponse(status=status)
 
 
 class Smithy(Policy):

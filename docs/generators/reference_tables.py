@@ -18,8 +18,7 @@ from requests_smithy_retry import errors as stop_reason
 from requests_smithy_retry.config import aws_settings
 from requests_smithy_retry.config.options import Option
 from requests_smithy_retry.config.retry_config import OPTIONS
-from requests_smithy_retry.config.sources import VARIABLES
-from requests_smithy_retry.config.text_values import parse_text
+from requests_smithy_retry.config.sources import VARIABLES, parse_text
 from requests_smithy_retry.observing.log import QUIET_ENDINGS
 from requests_smithy_retry.quotas.settings import RedisSettings, SharedQuotaSettings
 from requests_smithy_retry.sending.caller_errors import EXHAUSTED

@@ -1,20 +1,15 @@
-"""The outcome of an attempt as classifiers see it (contract 3), and the exceptions that carry it (contract 1)."""
+"""The outcome of an attempt as classifiers see it (contract 3): the response, the error, what it says of itself."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Number
-from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 from ..errors import safe_error
-from .actions import ErrorKind, RetryAction, RetryForbidden, RetryIndicated
 
 if TYPE_CHECKING:
     from requests import PreparedRequest, Response
-
-    from .protocol import RetryClassifier
-    from .resend import ResendFacts
 
 
 LONGEST = 1e15
@@ -64,6 +59,30 @@ def floor_of(error: object) -> float | None:
         return float(min(seconds, LONGEST)) if 0 <= seconds < float("inf") else None
     except (TypeError, ValueError, ArithmeticError):  # a complex number, a word, a Decimal NaN
         return None
+
+
+class ResendFacts(NamedTuple):
+    """The facts about the request that failed.
+
+    :param method: the request's method.
+    :param idempotent: True if the method may always be sent again (``allowed_methods``).
+    :param keyed: True if the request carries an idempotency key.
+    :param vouched: True if the caller or a model declares the request idempotent; False if the caller declares that it
+        is not, whatever its method and key; None if nobody declares anything.
+    :param unwritten: True if it is known that no byte of the request was written.
+    :param strict: True if a request that is not idempotent may be sent again only if unwritten, as in urllib3.
+    :param replayable: True if the whole body can be sent again.
+    :param is_cut: True if the body of a response below 400 broke: the server has done the work.
+    """
+
+    method: str
+    idempotent: bool = False
+    keyed: bool = False
+    vouched: bool | None = None
+    unwritten: bool = False
+    strict: bool = False
+    replayable: bool = True
+    is_cut: bool = False
 
 
 BODY_PREFIX = 65_536
@@ -126,125 +145,3 @@ class Outcome:
     def is_success(self) -> bool:
         """Return True if there is a response below 400, and no exception."""
         return self.error is None and self.response is not None and self.response.status_code < 400
-
-
-class BlockOptions(Protocol):
-    """The part of an operation's ``retry_options`` that a strategy reads; None: not set.
-
-    ``most_sent`` counts the attempts that do not count, too; the others are as the user gives them.
-    """
-
-    @property
-    def enabled(self) -> bool | None: ...
-    @property
-    def max_attempts(self) -> int | None: ...
-    @property
-    def most_sent(self) -> int | None: ...
-    @property
-    def classifiers(self) -> tuple[RetryClassifier, ...]: ...
-    @property
-    def patience(self) -> float | None: ...
-    @property
-    def default_classifiers(self) -> bool | None: ...
-    @property
-    def long_poll(self) -> bool | None: ...
-
-
-@dataclass(frozen=True, slots=True)
-class RetryContext:
-    """The context that the adapter's errors carry in the attribute ``retry_context``.
-
-    :param outcome: the outcome of the attempt.
-    :param deadline: the moment, on the strategy's clock, by which any wait must end; None for no limit.
-    :param options: the operation's ``retry_options``, or None.
-    :param began: the start of its first attempt, on the strategy's clock; None: when its first token was made.
-    :param before_waiting: called with the verdict before the operation waits for the service: it lets go of the failed
-        attempt's connection and writes the attempt down. It returns False where the connection cannot be let go.
-    """
-
-    outcome: Outcome
-    deadline: float | None = None
-    options: BlockOptions | None = None
-    began: float | None = None
-    before_waiting: Callable[..., bool] | None = None
-
-
-class ResponseError(Exception):
-    """Carries a response to a strategy, which takes exceptions (contract 1). Never raised to a caller.
-
-    It implements :class:`ErrorRetryInfo` and :class:`HasFault` for strategies that know nothing of HTTP. The adapter
-    fills these in from the default classifiers.
-
-    :param response: the response.
-    :param retry_context: the rest of the decision's input.
-    """
-
-    is_retry_safe: bool | None = None
-    retry_after: float | None = None
-    is_throttling_error: bool = False
-    is_timeout_error: bool = False
-
-    def __init__(self, response: Response, retry_context: RetryContext) -> None:
-        super().__init__(f"the server answered {response.status_code}")
-        self.response = response
-        self.request: PreparedRequest = response.request
-        self.retry_context = retry_context
-
-    @property
-    def fault(self) -> Fault:
-        """``"client"`` for a 4xx, ``"server"`` for a 5xx, None for anything else."""
-        status = self.response.status_code
-        return "client" if 400 <= status < 500 else "server" if status >= 500 else None
-
-
-def carrier_of(context: RetryContext) -> Any:
-    """Return the exception that carries a context to a strategy: the one raised, or one made around the response.
-
-    The caller removes the context with :func:`take_off` as soon as the strategy has decided.
-    """
-    outcome = context.outcome
-    if outcome.error is None:
-        assert outcome.response is not None
-        return ResponseError(outcome.response, context)
-    vars(outcome.error)["retry_context"] = context  # not setattr: an exception may be frozen
-    return outcome.error
-
-
-def take_off(carrier: Exception) -> None:
-    """Remove the context from an exception."""
-    vars(carrier).pop("retry_context", None)
-
-
-def context_of(error: Any) -> RetryContext:
-    """Return the context that an error carries, or a new one.
-
-    A new one includes the response that the exception carries, as those of ``raise_for_status`` do.
-    """
-    context = getattr(error, "retry_context", None)
-    if isinstance(context, RetryContext):
-        return context
-    response = getattr(error, "response", None)
-    if not isinstance(getattr(response, "status_code", None), int) or not hasattr(response, "headers"):
-        return RetryContext(Outcome(error=error))
-    # An unread body stays unread: reading it could take long, and the caller may want to stream it.
-    unread = getattr(response, "_content", None) is False
-    return RetryContext(Outcome(error=error, response=response, stream=unread))
-
-
-def describe(error: Exception, action: RetryAction) -> None:
-    """Set the attributes of :class:`ErrorRetryInfo` on an error by the verdict, for strategies that know only those.
-
-    Where no classifier has an opinion, a client error is not retried: None would mean "maybe". Properties of the error
-    stay as they are.
-    """
-    if isinstance(error, ErrorRetryInfo) and not isinstance(error, ResponseError):
-        return
-    reason = action.reason if isinstance(action, RetryIndicated) else None
-    is_forbidden = isinstance(action, RetryForbidden) or getattr(error, "fault", None) == "client"
-    # Not setattr: an exception may be frozen, or have a read-only property.
-    vars(error).update(
-        is_retry_safe=True if reason is not None else False if is_forbidden else None,
-        retry_after=None if reason is None else reason.retry_after,
-        is_throttling_error=reason is not None and reason.kind is ErrorKind.THROTTLING,
-        is_timeout_error=reason is not None and reason.timeout,
-    )

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from ..errors import StopReason
 from .actions import NO_ACTION, ErrorKind, RetryAction, RetryForbidden, RetryIndicated
-from .outcome import Outcome
+from .outcome import Outcome, ResendFacts
 
 IDEMPOTENT_METHODS = frozenset(
     {"GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE", "LIST", "PROPFIND", "REPORT", "SEARCH"}
@@ -15,30 +13,6 @@ IDEMPOTENT_METHODS = frozenset(
 
 NOT_APPLIED_STATUSES = frozenset({408, 425, 429})
 """The statuses of a server that did not act on the request."""
-
-
-class ResendFacts(NamedTuple):
-    """The facts about the request that failed.
-
-    :param method: the request's method.
-    :param idempotent: True if the method may always be sent again (``allowed_methods``).
-    :param keyed: True if the request carries an idempotency key.
-    :param vouched: True if the caller or a model declares the request idempotent; False if the caller declares that it
-        is not, whatever its method and key; None if nobody declares anything.
-    :param unwritten: True if it is known that no byte of the request was written.
-    :param strict: True if a request that is not idempotent may be sent again only if unwritten, as in urllib3.
-    :param replayable: True if the whole body can be sent again.
-    :param is_cut: True if the body of a response below 400 broke: the server has done the work.
-    """
-
-    method: str
-    idempotent: bool = False
-    keyed: bool = False
-    vouched: bool | None = None
-    unwritten: bool = False
-    strict: bool = False
-    replayable: bool = True
-    is_cut: bool = False
 
 
 def resend_ruling(facts: ResendFacts, status: int | None, verdict: RetryAction) -> RetryForbidden | None:
@@ -64,7 +38,6 @@ def resend_ruling(facts: ResendFacts, status: int | None, verdict: RetryAction) 
 def may_be_applied(outcome: Outcome, verdict: RetryAction) -> bool:
     """Return True unless the server is known not to have acted on an attempt that failed.
 
-    :param outcome: the outcome of the attempt.
     :param verdict: the classifiers' verdict.
     """
     unwritten = outcome.resend is not None and outcome.resend.unwritten

@@ -18,9 +18,7 @@ EXTRA = frozenset({"click", "rich"})
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line, as ``requests-smithy-retry`` and ``python -m requests_smithy_retry`` do.
 
-    :param arguments: the arguments without the program's name; by default those of the process.
-    :raises SystemExit: always. Its code is 0 on success, 1 if a command found a problem, 2 for bad usage or if the
-        extra ``cli`` is not installed.
+    :raises SystemExit: always: 0 on success, 1 if a command found a problem, 2 for bad usage or without the extra.
     """
     given = sys.argv[1:] if arguments is None else list(arguments)
     if given[:1] == ["run"]:

@@ -10,8 +10,7 @@ import click
 
 from ..config.report import WorstCase, as_table, is_set, waits_for_service
 from ..config.retry_config import COMMAND_LINE, OPTIONS, RetryConfig, unknown_option
-from ..config.sources import VARIABLES, resolve
-from ..config.text_values import parse_text
+from ..config.sources import VARIABLES, parse_text, resolve
 from ..errors import RetryConfigError
 from ..quotas.line import Terms
 
@@ -22,9 +21,6 @@ LINES = {
     "wall_time": "longest time from the call to its end",
 }
 """The labels of the worst case."""
-
-LINE = "longest wait for a service that is down"
-IN_VAIN = "most failed retries of all operations on a service"
 
 
 @click.command()
@@ -39,10 +35,7 @@ def config(show_all: bool, as_json: bool, aws_config: str | None, options: tuple
     """
     if aws_config is not None:
         options = (*options, f"aws_config={aws_config}")
-    try:
-        resolved = config_of(options)
-    except RetryConfigError as refusal:
-        raise click.UsageError(str(refusal)) from None
+    resolved = config_of(options)
     click.echo(as_json_text(resolved) if as_json else as_text(resolved, show_all=show_all))
 
 
@@ -53,8 +46,8 @@ def as_text(resolved: RetryConfig, *, show_all: bool) -> str:
     worst = resolved.worst_case()
     rows = [
         *((words, _amount(worst, name)) for name, words in LINES.items()),
-        (LINE, _line_text(resolved)),
-        (IN_VAIN, _in_vain_text(worst)),
+        ("longest wait for a service that is down", _line_text(resolved)),
+        ("most failed retries of all operations on a service", _in_vain_text(worst)),
     ]
     width = max(len(words) for words, _ in rows)
     lines = [f"{words:<{width}}  {value}" for words, value in rows]
@@ -111,12 +104,12 @@ def _rounded(number: float) -> str:
 
 
 def config_of(options: Iterable[str]) -> RetryConfig:
-    """Return the config of an adapter made here with these options, each as ``OPTION=VALUE``.
-
-    :raises RetryConfigError: for a bad value, wherever it came from.
-    """
-    given = dict(map(option_of, options))
-    return resolve(RetryConfig().replace_from(dict.fromkeys(given, COMMAND_LINE), **given))
+    """Return the config of an adapter made here with these options, each as ``OPTION=VALUE``."""
+    try:
+        given = dict(map(option_of, options))
+        return resolve(RetryConfig().replace_from(dict.fromkeys(given, COMMAND_LINE), **given))
+    except RetryConfigError as refusal:
+        raise click.UsageError(str(refusal)) from None
 
 
 def option_of(text: str) -> tuple[str, object]:

@@ -23,7 +23,7 @@ from ..config.retry_config import RetryConfig
 from ..errors import RetryConfigError, StopReason
 from ..observing.history import AttemptRecord, RetryHistory, retry_history
 from ..testing.scripted import ScriptedReply, scripted
-from ..wire import this_thread
+from ..wire.state import this_thread
 from .config_command import config_of
 
 URL = "https://example.invalid/"
@@ -34,18 +34,11 @@ NEVER_WRITTEN = frozenset(
 """The exceptions raised before a connection is made. On a real connection, the adapter sees what was written."""
 
 
-MOST_UNCOUNTED = 100
-"""More attempts than an operation makes that count for none, because nobody succeeds."""
-
-
 def explain_outcome(outcome: Any, request: PreparedRequest, config: RetryConfig) -> dict[str, Any]:
-    """Explain the decision if every attempt ends with this outcome, as plain values for JSON.
+    """Explain the decision if every attempt ends with this step of a script, as plain values for JSON.
 
     The delays are the shortest and the longest wait before each retry that the quota pays for, in seconds; ``then`` is
     a sentence on an operation that finds the quota empty, or an empty text.
-
-    :param outcome: a step of the script of a :class:`ScriptedTransport`.
-    :param config: the policy. A shared quota is replaced by a bucket of the same size.
     """
     least, most = (_history(outcome, request, config, random) for random in (0.0, 1.0))
     paid = zip(_paid(least), _paid(most), strict=False)  # with longer delays the outage may be too old for the last
@@ -77,9 +70,8 @@ def _then(history: RetryHistory, config: RetryConfig) -> str:
 
 
 def failing(name: str, *, unwritten: bool) -> Callable[[PreparedRequest], Exception]:
-    """Return the step of an attempt that fails with an exception of this name.
+    """Return the step of an attempt that fails with an exception of this name, before a byte was written or after.
 
-    :param unwritten: the exception came before any byte of the request was written.
     :raises LookupError: if requests, urllib3 and Python have no such exception that can be made.
     """
     exception_named(name)
@@ -107,7 +99,8 @@ def _history(step: Any, request: PreparedRequest, config: RetryConfig, random: f
     """Run the operation with a constant random number: 0 gives the shortest delays, 1 the longest."""
     quota_url = None if config.quota_url is None else "memory://"
     own = config.replace(quota_url=quota_url, timeout=None, raise_on_status=False, listeners=())
-    adapter = scripted(*[step] * (own.max_attempts + MOST_UNCOUNTED), config=own, trust_env=False)
+    # While nobody succeeds, attempts count for none; there are never a hundred of them.
+    adapter = scripted(*[step] * (own.max_attempts + 100), config=own, trust_env=False)
     strategy: Any = adapter.strategy
     for backoff in (strategy.backoff_strategy, strategy.throttling_backoff_strategy):
         backoff.random = lambda: random
@@ -175,7 +168,11 @@ def explain(
         )
         config = config_of(options)
         answer = explain_outcome(outcome, request, config)
-        saved = error is not None and not answer["is_retried"] and _is_retried_unwritten(error, request, config)
+        saved = (
+            error is not None
+            and not answer["is_retried"]
+            and explain_outcome(failing(error, unwritten=True), request, config)["is_retried"]
+        )
     except (LookupError, RetryConfigError) as refusal:
         raise click.UsageError(str(refusal)) from None
     if as_json:
@@ -184,11 +181,6 @@ def explain(
         show(answer, Console())
         if saved:
             click.echo("if no byte of the request was written, as with a refused connection: sent again (--unwritten)")
-
-
-def _is_retried_unwritten(error: str, request: PreparedRequest, config: RetryConfig) -> bool:
-    answer = explain_outcome(failing(error, unwritten=True), request, config)
-    return bool(answer["is_retried"])
 
 
 def show(answer: dict[str, Any], console: Console) -> None:

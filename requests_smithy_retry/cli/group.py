@@ -26,8 +26,6 @@ PROGRAM = "requests-smithy-retry"
 UNWRITABLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 """The errors of writing to a full or broken disk."""
 
-EPILOG = f"To run an unchanged program with retries: {PROGRAM} run app.py"
-
 RUN = click.Command("run", help="Run an unchanged program with retries.", params=[click.Argument(["program"])])
 """The line of the help on ``run``, which needs no extra, so that ``main`` carries it out itself."""
 
@@ -36,7 +34,8 @@ class LazyGroup(click.Group):
     """A group that imports a command on use."""
 
     def __init__(self, places: Mapping[str, str]) -> None:
-        super().__init__(PROGRAM, help="The retry layer for requests.", epilog=EPILOG)
+        epilog = f"To run an unchanged program with retries: {PROGRAM} run app.py"
+        super().__init__(PROGRAM, help="The retry layer for requests.", epilog=epilog)
         self.places = places
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002

@@ -10,11 +10,11 @@ import requests
 import requests.exceptions
 
 from ..classifiers.actions import NoActionIndicated
-from ..config.retry_config import RetryConfig
-from ..errors import RetryConfigError, StopReason
+from ..errors import StopReason
 from ..mounting import mount
-from ..observing.events import AfterAttempt, RetryListener, RetryScheduled
+from ..observing.events import AfterAttempt, RetryScheduled
 from ..observing.history import RetryHistory, retry_history, verdict_text, wait_text
+from ..observing.listeners import RetryListener
 from ..observing.log import QUIET_ENDINGS
 from .config_command import config_of
 from .explain_command import header_of
@@ -72,10 +72,7 @@ def try_url(
 
     The client is alone. In a service under load, waiting requests also hear from the others that the server is back.
     """
-    try:
-        config = config_of(options).replace(listeners=(Teller(),))
-    except RetryConfigError as refusal:
-        raise click.UsageError(str(refusal)) from None
+    config = config_of(options).replace(listeners=(Teller(),))
     with requests.Session() as session:
         mount(session, config=config)
         try:
@@ -83,10 +80,14 @@ def try_url(
         except (requests.exceptions.RequestException, ValueError) as error:  # http.client: a method with a blank
             outcome = error
     history = retry_history(outcome)
-    if history is None:
-        click.echo(_ending(outcome, config))
-    else:
+    if history is not None:
         click.echo(f"\n{history.plot()}" if plot else history.sentence)
+    elif isinstance(outcome, requests.Response):
+        click.echo(f"ended with {outcome.status_code}; retries are switched off")
+    elif config.enabled:
+        click.echo(f"nothing was sent: {type(outcome).__name__}: {outcome}")
+    else:
+        click.echo(f"ended with {type(outcome).__name__}; retries are switched off")
     context.exit(exit_of(history, outcome))
 
 
@@ -97,10 +98,3 @@ def exit_of(history: RetryHistory | None, outcome: Any) -> Exit:
     if history.stop_reason is StopReason.SUCCESS:
         return Exit.SUCCEEDED
     return Exit.NOT_RETRYABLE if history.stop_reason in QUIET_ENDINGS else Exit.GAVE_UP
-
-
-def _ending(outcome: Any, config: RetryConfig) -> str:
-    if isinstance(outcome, requests.Response):
-        return f"ended with {outcome.status_code}; retries are switched off"
-    name = type(outcome).__name__
-    return f"nothing was sent: {name}: {outcome}" if config.enabled else f"ended with {name}; retries are switched off"

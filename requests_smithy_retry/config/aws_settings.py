@@ -12,10 +12,7 @@ from collections.abc import Container, Mapping
 from typing import Any
 
 from ..errors import RetryConfigError, RetryConfigWarning
-from .sources import source_of
-from .text_values import BOOLEANS, parse_text
-
-DEFAULT_FILE = "~/.aws/config"
+from .sources import BOOLEANS, Found, parse_text, source_of
 
 VARIABLES = {
     "AWS_MAX_ATTEMPTS": "max_attempts",
@@ -27,19 +24,13 @@ VARIABLES = {
 KEYS = {"max_attempts": "max_attempts", "retry_mode": "mode"}
 """Each setting of a profile and the option that it sets."""
 
-LEGACY = "legacy"
-"""The mode from before the standard one. This library does not have it: standard takes its place."""
-
 
 def from_aws_settings(
     environ: Mapping[str, str], aws_config: bool | str, *, source: str, settled: Container[str]
-) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return the options that the AWS settings set, and the source of each.
+) -> Found:
+    """Return the options that the AWS settings set, but for those that a source with precedence has settled.
 
-    :param environ: the environment variables.
-    :param aws_config: True, or the name of the profile to read.
-    :param source: the source of ``aws_config`` itself, for errors.
-    :param settled: options that a source with precedence has set; their AWS settings are ignored.
+    :param aws_config: True, or the name of the profile to read; it came from ``source``.
     :raises RetryConfigError: for a bad value, a named profile or file that is not there, or a file that is broken.
     """
     section, profile = _profile(environ, aws_config, source)
@@ -49,12 +40,11 @@ def from_aws_settings(
     winners = {
         option: (text.strip(), where) for option, text, where in found if text.strip() != "" and option not in settled
     }
-    values = {option: _parse(option, text, where) for option, (text, where) in winners.items()}
-    return values, {option: where for option, (_, where) in winners.items()}
+    return {option: (_parse(option, text, where), where) for option, (text, where) in winners.items()}
 
 
 def _parse(option: str, text: str, source: str) -> Any:
-    if option == "mode" and text.lower() == LEGACY:
+    if option == "mode" and text.lower() == "legacy":  # the mode from before the standard one
         warnings.warn(
             f"retry mode 'legacy' (from {source}) is not one of ours: 'standard' is used",
             RetryConfigWarning,
@@ -77,7 +67,7 @@ def _profile(environ: Mapping[str, str], aws_config: bool | str, asked_by: str) 
         asked, asked_by = environ.get("AWS_PROFILE", "").strip(), source_of("AWS_PROFILE")
     profile = asked or "default"
     named_file = environ.get("AWS_CONFIG_FILE", "").strip()
-    shown = named_file or DEFAULT_FILE
+    shown = named_file or "~/.aws/config"
     source = f"profile {profile!r} in {shown}"
     sections = _read(shown, required=named_file != "")
     if profile in sections:
@@ -96,22 +86,18 @@ def _read(shown: str, *, required: bool) -> dict[str, Mapping[str, str]]:
     parser = configparser.RawConfigParser(
         strict=False, default_section="\0", inline_comment_prefixes=("#", ";"), allow_no_value=True
     )
-    problem: Exception
     try:
         with open(path, encoding="utf-8-sig") as file:
             parser.read_file(file, shown)
-    except FileNotFoundError as error:
-        if not required:
+    except (OSError, UnicodeDecodeError, configparser.Error, AttributeError) as error:
+        if isinstance(error, FileNotFoundError) and not required:
             return {}
-        problem = error
-    except (OSError, UnicodeDecodeError, configparser.Error) as error:
-        problem = error
-    except AttributeError:  # from Python 3.13 on the parser has an error of its own for it
-        problem = ValueError("an indented line stands below a key that has no value")
+        # From Python 3.13 on the parser has an error of its own for it.
+        indented = "an indented line stands below a key that has no value"
+        why = indented if isinstance(error, AttributeError) else str(error).replace("\n", " ")
     else:
         return _profiles(parser)
     option, source = ("AWS_CONFIG_FILE", source_of("AWS_CONFIG_FILE")) if required else ("aws_config", "its default")
-    why = str(problem).replace("\n", " ")
     raise RetryConfigError(option, shown, source, f"a readable file of profiles is allowed ({why})")
 
 
@@ -120,12 +106,9 @@ def _profiles(parser: configparser.RawConfigParser) -> dict[str, Mapping[str, st
     profiles: dict[str, Mapping[str, str]] = {}
     for title in parser.sections():
         words = title.split(None, 1)
+        settings = {key: value or "" for key, value in parser.items(title)}
         if title.strip() == "default":
-            profiles.setdefault("default", _settings(parser, title))
+            profiles.setdefault("default", settings)
         elif len(words) == 2 and words[0] == "profile":
-            profiles[words[1].strip().strip("\"'")] = _settings(parser, title)
+            profiles[words[1].strip().strip("\"'")] = settings
     return profiles
-
-
-def _settings(parser: configparser.RawConfigParser, title: str) -> dict[str, str]:
-    return {key: value or "" for key, value in parser.items(title)}

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..quotas.bucket import RetryQuota, TokenBucket
-from ..quotas.line import IDLE, LEAST_GAP, MOST_CREDIT
-from ..quotas.payoff import ROOM, PayoffTokenBucket
+from ..quotas.line import IDLE, LEAST_GAP, MOST_CREDIT, ROOM
+from ..quotas.payoff import PayoffTokenBucket
 from ..quotas.settings import RedisSettings, SharedQuotaSettings, settings_from
 from ..quotas.url import REDIS_SCHEMES, QuotaUrl, quota_url
 from .retry_config import PUBLISHED_CAPACITY
@@ -21,23 +21,18 @@ if TYPE_CHECKING:
 
 
 class InVain(NamedTuple):
-    """The most retries of one scope that fail, whatever the server does.
-
-    :param at_first: retries in vain without any success.
-    :param per_success: further ones for each operation that succeeds.
-    :param per_second: further ones for each second that passes: questions of those that wait, and refills.
-    """
+    """The most retries of one scope that fail, whatever the server does."""
 
     at_first: float
+    """Retries in vain without any success."""
     per_success: float
+    """Further ones for each operation that succeeds."""
     per_second: float
+    """Further ones for each second that passes: questions of those that wait, and refills."""
 
 
 def in_vain(config: RetryConfig, *, waits: bool) -> InVain | None:
-    """Return the bound; None: the quota sets none, so each operation has all of its attempts.
-
-    :param waits: operations wait for a service that is down.
-    """
+    """Return the bound where operations wait for a service, or do not; None: the quota sets none."""
     if not config.enabled or config.max_attempts == 1:
         return InVain(0, 0, 0)
     quota = config.effective_quota
@@ -63,12 +58,10 @@ def _payoff(config: RetryConfig, waits: bool) -> InVain:
 def _priced(
     config: RetryConfig, capacity: float, url: QuotaUrl | None, *, refill_rate: float | None = None, line: bool = False
 ) -> InVain:
-    """Return the bound of a bucket whose retries have prices.
-
-    :param line: operations that find it empty wait, and a success gives back all that its operation's retries cost.
-    """
+    """Return the bound of a bucket whose retries have prices, with or without a line of operations that wait."""
     numbers, reward = config.numbers, config.success_reward
     prices = (numbers.retry_cost, numbers.throttling_cost, numbers.timeout_cost)
+    # Where operations wait, a success gives back all that its operation's retries cost.
     given = (config.max_attempts - 1) * max(prices) if line else 0.0
     tokens, refill = capacity, config.refill_rate if refill_rate is None else refill_rate
     per_success, per_second = max(reward, given), refill

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from urllib3.util.retry import Retry
@@ -58,11 +59,8 @@ UNSET = Unset()
 
 
 def translate(max_retries: Any) -> dict[str, Any]:
-    """Return the options that a ``max_retries`` asks for.
+    """Return the options that a ``max_retries`` asks for: a number of retries, None or a urllib3 ``Retry``.
 
-    :param max_retries: ``0`` or ``False``: one attempt; a whole number, also as a float: as many retries; infinity: no
-        limit; None: urllib3's default, three retries, as in ``HTTPAdapter``; a urllib3 ``Retry``: see
-        :mod:`urllib3_retry`.
     :raises RetryConfigError: for anything else, and for a ``Retry`` that cannot be translated.
     """
     if isinstance(max_retries, Unset):
@@ -137,10 +135,7 @@ class ShownRetry:
         return vars(self.retry) != self.seen
 
     def translated_anew(self) -> ShownRetry:
-        """Return the same ``Retry`` with its settings of now.
-
-        :raises RetryConfigError: if it cannot be translated any more.
-        """
+        """Return the same ``Retry`` with its settings of now; raise ``RetryConfigError`` where that is impossible."""
         seen = ShownRetry(self.retry, {})  # before it is translated: a change made meanwhile is noticed later on
         seen.options = translate_retry(self.retry)
         return seen
@@ -150,15 +145,13 @@ class ShownRetry:
         return ShownRetry(copy.copy(self.retry), self.options)
 
 
+@dataclass(eq=False, slots=True)
 class ChangedOr:
     """True if a ``Retry`` was changed in place, or while a collection is not empty. Looked at on each send."""
 
-    __slots__ = ("collection", "now", "seen")
-
-    def __init__(self, shown: ShownRetry, collection: Collection[Any]) -> None:
-        self.now: dict[str, Any] = vars(shown.retry)
-        self.seen: dict[str, Any] = shown.seen
-        self.collection: Collection[Any] = collection
+    now: dict[str, Any]
+    seen: dict[str, Any]
+    collection: Collection[Any]
 
     def __bool__(self) -> bool:
         return self.now != self.seen or bool(self.collection)

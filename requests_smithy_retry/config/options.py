@@ -16,12 +16,7 @@ from ..errors import RetryConfigError
 
 
 class Contradiction(NamedTuple):
-    """A rule by which an option would do nothing beside another one.
-
-    :param other: the name of the other option.
-    :param applies: tells, given the values of both, whether the rule applies; the other one's value is the second.
-    :param why: the reason, in a few words.
-    """
+    """A rule by which an option would do nothing beside another one: that applies to the values of both, and why."""
 
     other: str
     applies: Callable[[Any, Any], bool]
@@ -31,7 +26,6 @@ class Contradiction(NamedTuple):
 class Option(NamedTuple):
     """One option.
 
-    :param name: the keyword.
     :param default: the value where nobody sets one. None with ``by_spec``: the number of the specification.
     :param parse: accepts or refuses a value.
     :param meaning: one line for the table of the documentation.
@@ -62,12 +56,7 @@ class Option(NamedTuple):
         raise AssertionError(f"{self.name} accepts anything")  # pragma: no cover - each option refuses an object()
 
     def read(self, value: Any, source: str) -> Any:
-        """Return a value in the form in which it is kept.
-
-        :param value: the value that was given.
-        :param source: where it came from, for the error.
-        :raises RetryConfigError: for a value that the option does not allow.
-        """
+        """Return a value in the form in which it is kept; raise ``RetryConfigError`` with its source for a bad one."""
         try:
             return self.parse(value)
         except Refused as refusal:

@@ -7,10 +7,10 @@ value and where it came from.
 from __future__ import annotations
 
 import enum
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection
 from typing import Any
 
-from ..checks import Parse, Refused, is_finite
+from ..checks import Parse, Refused, is_finite, items_of
 from ..classifiers.protocol import RetryClassifier, is_classifier, priority_of
 from ..pacing.announced import RateLimitDialect, dialects_of
 from ..pacing.limiter_settings import RateLimiterSettings
@@ -26,6 +26,39 @@ LONGEST_TIMEOUT = 2_147_483
 """The longest time-out of a socket, in seconds. Beyond 31 bits of milliseconds, Python raises ``OverflowError``."""
 
 
+def only(allowed: str, is_allowed: Callable[[Any], bool]) -> Parse:
+    """Accept the values that pass a test, as they are."""
+
+    def parse(value: Any) -> Any:
+        if not is_allowed(value):
+            raise Refused(f"{allowed} is allowed")
+        return value
+
+    return parse
+
+
+def is_name(value: Any) -> bool:
+    return isinstance(value, str) and value != "" and TOKEN_CHARACTERS.issuperset(value)
+
+
+def is_bool(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+boolean: Parse = only("True or False", is_bool)
+"""0 and 1 are more often a mistake than a wish."""
+header_name: Parse = only("the name of a header", is_name)
+limiter_settings: Parse = only("a RateLimiterSettings", lambda value: isinstance(value, RateLimiterSettings))
+idempotency_key: Parse = only(
+    "True, False, or a function that makes a key", lambda value: is_bool(value) or callable(value)
+)
+aws_config: Parse = only(
+    "True, False, or the name of a profile",
+    lambda value: is_bool(value) or (isinstance(value, str) and value.strip() != ""),
+)
+function: Parse = only("a function or None", lambda value: value is None or callable(value))
+
+
 def one_of(*names: str) -> Parse:
     """Accept one of some words, in any case, or the member of an enum that has it as its value."""
 
@@ -39,13 +72,6 @@ def one_of(*names: str) -> Parse:
     return parse
 
 
-def boolean(value: Any) -> bool:
-    """Accept True and False alone: 0 and 1 are more often a mistake than a wish."""
-    if not isinstance(value, bool):
-        raise Refused("True or False is allowed")
-    return value
-
-
 def pacing(value: Any) -> Any:
     """Accept ``"announced"``, ``"off"``, and the rows of further dialects, which are kept as a tuple."""
     value = value.lower() if isinstance(value, str) else value
@@ -57,39 +83,28 @@ def pacing(value: Any) -> Any:
 
 def timeout(value: Any) -> Any:
     """Accept what ``requests`` accepts: seconds, a (connect, read) pair, a urllib3 ``Timeout``, or None."""
-    span = f"above 0 and up to {LONGEST_TIMEOUT}"
-    allowed = f"seconds {span}, a (connect, read) pair of them, a urllib3 Timeout, or None is allowed"
     parts = value if isinstance(value, tuple) and len(value) == 2 else (value,)
     if all(part is None or (is_finite(part) and 0 < part <= LONGEST_TIMEOUT) for part in parts):
         return value
-    if type(value).__module__ == "builtins":  # text above all: the environment's policy is checked without urllib3
-        raise Refused(allowed)
+    if type(value).__module__ != "builtins":  # no text: the environment's policy is checked without urllib3
+        from urllib3.util import Timeout
 
-    from urllib3.util import Timeout
-
-    if not isinstance(value, Timeout):
-        raise Refused(allowed)
-    return value
+        if isinstance(value, Timeout):
+            return value
+    span = f"seconds above 0 and up to {LONGEST_TIMEOUT}"
+    raise Refused(f"{span}, a (connect, read) pair of them, a urllib3 Timeout, or None is allowed")
 
 
 def methods(value: Any) -> frozenset[str] | None:
     """Accept a collection of method names, which may be empty; None means all methods."""
     if value is None:
         return None
-    if isinstance(value, (str, bytes)) or not isinstance(value, Collection):
-        raise Refused("a collection of method names, or None for all methods, is allowed")
-    for name in value:
-        if not isinstance(name, str) or name == "" or not TOKEN_CHARACTERS.issuperset(name):
-            raise Refused(f"a collection of method names is allowed, and {name!r} is not one")
+    allowed = "a collection of method names"
+    names = items_of(value, allowed, is_name, kind=Collection, whole=f"{allowed}, or None for all methods, is allowed")
+    for name in names:
         if name.lower() in EVERY_METHOD:
-            raise Refused(f"a collection of method names is allowed, and {name!r} is not one: None means all")
-    return frozenset(name.upper() for name in value)
-
-
-def header_name(value: Any) -> str:
-    if not isinstance(value, str) or value == "" or not TOKEN_CHARACTERS.issuperset(value):
-        raise Refused("the name of a header is allowed")
-    return value
+            raise Refused(f"{allowed} is allowed, and {name!r} is not one: None means all")
+    return frozenset(name.upper() for name in names)
 
 
 def quota(value: Any) -> Any:
@@ -103,65 +118,35 @@ def quota(value: Any) -> Any:
     return value
 
 
-def limiter_settings(value: Any) -> RateLimiterSettings:
-    if not isinstance(value, RateLimiterSettings):
-        raise Refused("a RateLimiterSettings is allowed")
-    return value
-
-
 def classifiers(value: Any) -> tuple[RetryClassifier, ...]:
-    if is_classifier(value) or isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
-        raise Refused("a collection of classifiers is allowed")
-    items = tuple(value)
+    needs = "it needs a name and a method classify_retry(outcome, previous); classifier(function) makes one"
+    items = items_of(
+        value, "a collection of classifiers", is_classifier, otherwise=f"is not one: {needs} from a function"
+    )
     for item in items:
-        if not is_classifier(item):
-            raise Refused(
-                f"a collection of classifiers is allowed, and {item!r} is not one: it needs a name and a method "
-                "classify_retry(outcome, previous); classifier(function) makes one from a function"
-            )
         try:
             priority_of(item)
-        except TypeError as error:
+        except TypeError as error:  # noqa: PERF203 - a handful, once per adapter
             raise Refused(f"of the classifier {item.name!r}, {error}") from None
     return items
 
 
 def models(value: Any) -> tuple[Any, ...]:
     """Accept an iterable of Smithy models, each bound to the endpoint it speaks for."""
-    if isinstance(value, tuple) and not value:
-        return value  # most adapters have no model and need not import the module
+    if value == ():
+        return ()  # most adapters have no model and need not import the module
 
-    from ..smithy import SmithyEndpoint, SmithyModel
+    from ..smithy import SmithyEndpoint
 
-    if isinstance(value, (str, bytes, SmithyModel, SmithyEndpoint)) or not isinstance(value, Iterable):
-        raise Refused("a collection of Smithy models is allowed, each with its endpoint: model.for_endpoint(url)")
-    items = tuple(value)
-    for item in items:
-        if not isinstance(item, SmithyEndpoint):
-            raise Refused(
-                f"a collection of Smithy models is allowed, and {item!r} does not know its endpoint: give "
-                "model.for_endpoint(url), or have mount(session, at=url, models=[model]) do it. A model speaks for the "
-                "requests to one endpoint alone"
-            )
-    return items
-
-
-def idempotency_key(value: Any) -> Any:
-    if not isinstance(value, bool) and not callable(value):
-        raise Refused("True, False, or a function that makes a key is allowed")
-    return value
-
-
-def aws_config(value: Any) -> bool | str:
-    if not isinstance(value, bool) and (not isinstance(value, str) or value.strip() == ""):
-        raise Refused("True, False, or the name of a profile is allowed")
-    return value
-
-
-def function(value: Any) -> Any:
-    if value is not None and not callable(value):
-        raise Refused("a function or None is allowed")
-    return value
+    allowed = "a collection of Smithy models"
+    return items_of(
+        value,
+        allowed,
+        lambda item: isinstance(item, SmithyEndpoint),
+        whole=f"{allowed} is allowed, each with its endpoint: model.for_endpoint(url)",
+        otherwise="does not know its endpoint: give model.for_endpoint(url), or have mount(session, at=url, "
+        "models=[model]) do it. A model speaks for the requests to one endpoint alone",
+    )
 
 
 TELEMETRY = ("log", "otel", "prometheus")
@@ -170,13 +155,13 @@ TELEMETRY = ("log", "otel", "prometheus")
 
 def telemetry(value: Any) -> tuple[str, ...]:
     """Accept a collection of names of :data:`TELEMETRY`."""
-    allowed = "a collection of 'log', 'otel' and 'prometheus' is allowed"
-    if isinstance(value, (str, bytes)) or not isinstance(value, Collection):
-        raise Refused(allowed)
-    for name in value:
-        if not isinstance(name, str) or name.lower() not in TELEMETRY:
-            raise Refused(f"{allowed}, and {name!r} is not one")
-    return tuple(sorted({name.lower() for name in value}))
+    names = items_of(
+        value,
+        "a collection of 'log', 'otel' and 'prometheus'",
+        lambda name: isinstance(name, str) and name.lower() in TELEMETRY,
+        kind=Collection,
+    )
+    return tuple(sorted({name.lower() for name in names}))
 
 
 EVENTS = ("before_attempt", "after_attempt", "retry_scheduled", "throttled", "gave_up", "succeeded", "body_progress")
@@ -188,10 +173,4 @@ def is_listener(value: Any) -> bool:
 
 
 def listeners(value: Any) -> tuple[Any, ...]:
-    if is_listener(value) or isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
-        raise Refused("a collection of listeners is allowed")
-    items = tuple(value)
-    for item in items:
-        if not is_listener(item):
-            raise Refused(f"a collection of listeners is allowed, and {item!r} has none of {', '.join(EVENTS)}")
-    return items
+    return items_of(value, "a collection of listeners", is_listener, otherwise=f"has none of {', '.join(EVENTS)}")

@@ -12,25 +12,15 @@ from ..quotas.bucket import RetryQuota
 from ..quotas.payoff import PayoffTokenBucket
 from ..quotas.url import QuotaUrl
 from .in_vain import InVain, in_vain
-from .retry_config import OPTIONS
 from .urllib3_rules import heeds_hints
 
 if TYPE_CHECKING:
     from .retry_config import RetryConfig
 
 
-ALWAYS_SHOWN = frozenset({"mode", "max_attempts"})
-"""The options that the short form shows even where they have their default."""
-
-
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One option as it is in force.
-
-    :param name: of the option.
-    :param value: in force.
-    :param source: where it came from.
-    """
+    """One option: its name, the value in force, and where that came from."""
 
     name: str
     value: Any
@@ -55,10 +45,6 @@ class Setting:
         return [] if value == () else self.text
 
 
-def settings_of(config: RetryConfig) -> tuple[Setting, ...]:
-    return tuple(Setting(name, config.effective(name), config.source(name)) for name in OPTIONS)
-
-
 def as_table(settings: Iterable[Setting]) -> str:
     """Return a table of three columns: option, value, source."""
     rows = [("option", "value", "source"), *((item.name, item.text, item.source) for item in settings)]
@@ -73,7 +59,7 @@ def is_set(setting: Setting) -> bool:
 
 def summary(settings: Iterable[Setting]) -> str:
     """Return one line: the options that were set, each with its source, and the most important defaults."""
-    shown = (item for item in settings if item.name in ALWAYS_SHOWN or is_set(item))
+    shown = (item for item in settings if item.name in ("mode", "max_attempts") or is_set(item))
     return ", ".join(f"{item.name}={item.value!r} [{item.source}]" for item in shown)
 
 
@@ -124,20 +110,12 @@ def _longest_sleep(config: RetryConfig) -> float | None:
     # Either a hint takes the place of the backoff, or x-amz-retry-after adds to it.
     slept = _longest(config, config.max_retry_after if heeds_anybody else 0.0, AMZ_MAX_EXTRA if heeds_server else 0.0)
     # A first attempt may meet a limit that was announced to others; a retry waits no longer for it than for a hint.
-    return slept if slept is None or not heeds_limits(config) else slept + config.max_retry_after
-
-
-def heeds_limits(config: RetryConfig) -> bool:
-    """Return True if sends wait for the limits that servers announce."""
-    return config.pacing != "off" and heeds_hints(config.urllib3_rules)
+    heeds_limits = config.pacing != "off" and heeds_server
+    return slept if slept is None or not heeds_limits else slept + config.max_retry_after
 
 
 def _longest(config: RetryConfig, hint: float, extra: float) -> float | None:
-    """Return the bound of sleeping, permits included.
-
-    :param hint: the longest wait that takes the place of a backoff, in seconds.
-    :param extra: the most that is added to a backoff, in seconds.
-    """
+    """Return the bound of sleeping, permits included, where a hint replaces a backoff and ``extra`` is added to it."""
     quota = config.effective_quota
     # A bucket has its own rule; the quotas that have a name never wait.
     on_empty = getattr(quota, "on_empty", None) if isinstance(quota, RetryQuota | str) else config.on_empty
@@ -151,10 +129,8 @@ def _longest(config: RetryConfig, hint: float, extra: float) -> float | None:
 
 
 def _sum_of_delays(config: RetryConfig, hint: float, extra: float) -> float:
-    """Sum over all retries max(hint, longest backoff of that retry + extra).
-
-    The longest backoff never falls from retry to retry, so once it is that of the last retry it stays so.
-    """
+    """Sum over all retries max(hint, longest backoff of that retry + extra)."""
+    # The longest backoff never falls from retry to retry, so once it is that of the last retry it stays so.
     longest = config.backoff(max(config.transient_base, config.throttling_base)).longest_delay
     retries, seconds = config.max_attempts - 1, 0.0
     last = longest(retries)
@@ -175,6 +151,4 @@ def _in_floats(work_out: Callable[[], float | None]) -> float | None:
 
 
 def _bounded(seconds: float | None, limit: float | None) -> float | None:
-    if seconds is None or limit is None:
-        return seconds if limit is None else limit
-    return min(seconds, limit)
+    return min((bound for bound in (seconds, limit) if bound is not None), default=None)

@@ -87,11 +87,6 @@ PUBLISHED_CAPACITY = 500
 """Tokens of a bucket of the AWS SDKs."""
 
 
-def is_aws(source: str) -> bool:
-    """Return True if a value came from settings of the AWS SDKs."""
-    return source.startswith(("environment variable AWS_", "profile "))
-
-
 @dataclass(frozen=True, kw_only=True, repr=False)
 class RetryConfig:
     """Everything that can be configured: an immutable value, validated on construction.
@@ -303,10 +298,7 @@ class RetryConfig:
         return base
 
     def effective(self, name: str) -> Any:
-        """Return the value of an option that is in force: its own, or that of the published numbers.
-
-        :param name: of a known option.
-        """
+        """Return the value of an option that is in force: its own, or that of the published numbers."""
         if name == "quota":
             return self.effective_quota
         value = getattr(self, name)
@@ -336,7 +328,8 @@ class RetryConfig:
         if self.is_given("quota"):
             return None
         for name, source in self._sources.items():
-            if is_aws(source) or (source == "max_retries" and name != "max_attempts"):
+            is_aws = source.startswith(("environment variable AWS_", "profile "))
+            if is_aws or (source == "max_retries" and name != "max_attempts"):
                 return source
             if name in ("retry_spec", "refill_rate", "on_empty", "success_reward"):
                 return f"from retry_spec {self.retry_spec}" if name == "retry_spec" else f"default with {name}"
@@ -354,8 +347,6 @@ class RetryConfig:
         """Return a config with some options changed whose values do not come from code.
 
         An option from outside the program that contradicts the program is left out.
-
-        :param sources: the source of each of the options.
         """
         if not options:
             return self
@@ -403,9 +394,9 @@ class RetryConfig:
 
     def settings(self) -> tuple[Setting, ...]:
         """Return every option with the value in force and its source, in the order of the documentation."""
-        from .report import settings_of
+        from .report import Setting
 
-        return settings_of(self)
+        return tuple(Setting(name, self.effective(name), self.source(name)) for name in OPTIONS)
 
     def explain(self, *, all: bool = True) -> str:  # noqa: A002
         """Return the policy in force as a table: option, value, source.

@@ -25,8 +25,6 @@ class OperationOptions:
 
     Where one is None, no block sets it, and the adapter's own configuration holds. To add an option, add a field here
     and a line to :class:`OperationKeywords`.
-
-    :param entries: the blocks that these options come from, the innermost last.
     """
 
     max_attempts: int | None = option(None, whole_number(1), "most attempts, the first one included")
@@ -64,7 +62,7 @@ class OperationOptions:
     most_sent: int | None = field(default=None, repr=False)
     """Most attempts that are sent, whether they count or not; set by the testing kit alone."""
     entries: tuple[_Entry, ...] = field(default=(), repr=False, compare=False)
-
+    """The blocks that these options come from, the innermost last."""
     can_wait: bool = field(init=False, repr=False, compare=False)
     """A first attempt that succeeds needs none of these options but the deadline."""
 
@@ -74,12 +72,7 @@ class OperationOptions:
 
 
 class _Entry:
-    """One entering of a block. Contexts that are copied in the block have the same one.
-
-    :param block: that was entered.
-    :param changes: the options that it sets, its deadline as a moment.
-    :param base: the options in force outside of all blocks.
-    """
+    """One entering of a block, its changes, and the options outside of all blocks. Copied contexts share it."""
 
     __slots__ = ("__weakref__", "base", "block", "changes", "is_left", "token")
 
@@ -143,9 +136,6 @@ class OptionsBlock:
     It may be left in another context than it was entered in, as that of a generator is which another thread or task
     closes: its options hold no longer then, and those around it are in force. Call ``retry_options`` in the generator
     itself: of one block that is open several times nobody could tell which of them is left.
-
-    :param changes: the options that it sets, as they are kept, but for the deadline: seconds from when it is entered.
-    :param clock: on which the deadline is measured.
     """
 
     __slots__ = ("_changes", "_clock", "_open")
@@ -188,18 +178,14 @@ class OptionsBlock:
         return entered[0] if len(entered) == 1 else None
 
     def __call__(self, function: F) -> F:
-        """Return the function with the options in force during each call of it, until it returns.
-
-        :raises TypeError: for a generator function: its body runs between other people's code; and for a class.
-        """
+        """Return the function with the options in force during each call of it, until it returns."""
         import inspect  # slow to import, and seldom needed
 
+        refused = f"retry_options cannot decorate the {{}} {function.__qualname__}: {{}}"
         if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-            raise TypeError(
-                f"retry_options cannot decorate the generator {function.__qualname__}: use a with block in it"
-            )
+            raise TypeError(refused.format("generator", "use a with block in it"))  # it runs between others' code
         if isinstance(function, type):  # its methods would run outside of the block
-            raise TypeError(f"retry_options cannot decorate the class {function.__qualname__}: decorate its methods")
+            raise TypeError(refused.format("class", "decorate its methods"))
         if inspect.iscoroutinefunction(function):
 
             @functools.wraps(function)
@@ -221,19 +207,15 @@ class OptionsBlock:
 
 
 def options_in_force() -> OperationOptions | None:
-    """Return the options in force in this context; None if no block is open.
-
-    A block that was entered here may have been left in another context since: its options hold no longer.
-    """
+    """Return the options in force in this context; None if no block is open."""
     options = current_options.get()
     if options is None:
         return None
-    for entry in options.entries:
-        if entry.is_left and entry.was_made_here():
-            left = [other for other in options.entries if other.is_left and other.was_made_here()]
-            options = _without(options, left)
-            current_options.set(options)
-            break
+    # A block that was entered here may have been left in another context since: its options hold no longer.
+    left = [entry for entry in options.entries if entry.is_left and entry.was_made_here()]
+    if left:
+        options = _without(options, left)
+        current_options.set(options)
     return options
 
 
@@ -295,8 +277,9 @@ def retry_options(*, clock: Clock = SYSTEM_CLOCK, **options: Unpack[OperationKey
 
 
 _ANNOTATIONS = {name: item.__forward_arg__ for name, item in OperationKeywords.__annotations__.items()}
-_SIGNATURE = signature_with(OPERATION_OPTIONS, _ANNOTATIONS, retry_options)
-retry_options.__signature__ = _SIGNATURE  # type: ignore[attr-defined]
+retry_options.__signature__ = signature_with(  # type: ignore[attr-defined]
+    OPERATION_OPTIONS, _ANNOTATIONS, retry_options
+)
 
 
 def _not_taken(name: str) -> str:

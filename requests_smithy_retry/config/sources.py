@@ -1,14 +1,20 @@
-"""The sources of options (contract 10.2, 10.3): code, the environment, AWS settings."""
+"""The sources of options (contract 10.2, 10.3): code, the environment, AWS settings; and values from text.
+
+A text is read in every way it can be read, and the option takes the first that it accepts. So an option needs no
+parser of text of its own, and one that is added later is covered.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, TypeVar
 
 from ..checks import Refused, is_first, suggestion
 from ..errors import RetryConfigError, RetryConfigWarning
+from .options import Option
 from .parsers import one_of
 from .retry_config import OPTIONS, RetryConfig
 
@@ -26,6 +32,19 @@ MOUNTED = PREFIX + "MOUNTED"
 INSTALLING = frozenset({MOUNTED})
 """The variables that ``install`` and ``run`` read; no option of an adapter."""
 
+BOOLEANS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
+"""In any case."""
+
+UNITS = {"ms": 0.001, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+"""The units that may follow a number, in seconds."""
+
+_INTEGER = r"[+-]?[0-9]{1,300}"
+_NUMBER = r"[+-]?(?:[0-9]{1,300}(?:\.[0-9]{0,300})?|\.[0-9]{1,300})(?:[eE][+-]?[0-9]{1,4})?"
+_WITH_UNIT = rf"(?i)({_NUMBER})\s*({'|'.join(UNITS)})"
+
+Found = dict[str, tuple[Any, str]]
+"""Values of options by name, each with its source."""
+
 _warned: dict[str, object] = {}
 """The variables that were warned about, so that each is warned about once."""
 
@@ -34,31 +53,45 @@ def source_of(variable: str) -> str:
     return f"environment variable {variable}"
 
 
-def is_switched_off(environ: Mapping[str, str]) -> bool:
-    """True if ``SMITHY_RETRY_ENABLED`` says false. It beats code, and nothing else is looked at then."""
-    text = environ.get(ENABLED, "").strip()
-    return text != "" and _parsed("enabled", text, source_of(ENABLED)) is False
+def parse_text(name: str, text: str, source: str) -> Any:
+    """Return the value of an option from text; raise ``RetryConfigError`` for a text that it does not allow."""
+    text = text.strip()
+    allowed = OPTIONS[name].allowed
+    refused = f"{allowed} is allowed"
+    for value in _readings(text, seconds="seconds" in allowed):
+        try:
+            return OPTIONS[name].parse(value)
+        except Refused as refusal:  # noqa: PERF203 - a handful of readings, once per adapter
+            if isinstance(value, frozenset) and refused.endswith(" is allowed"):  # it says which of the items is bad
+                refused = str(refusal)
+    raise RetryConfigError(name, text, source, refused)
 
 
-def _parsed(name: str, text: str, source: str) -> Any:
-    from .text_values import parse_text  # of use only where a variable is set
+def _readings(text: str, *, seconds: bool) -> Iterator[Any]:
+    """Yield every possible meaning of a text, the plainest first."""
+    if text.lower() == "none":
+        yield None
+    yield from _numbers(text, seconds)
+    if text.lower() in BOOLEANS:
+        yield BOOLEANS[text.lower()]
+    yield text
+    items = [item.strip() for item in text.split(",")]
+    if len(items) == 2:
+        yield tuple(None if item.lower() == "none" else next(_numbers(item, seconds), item) for item in items)
+    present = [item for item in items if item != ""]
+    yield frozenset(int(item) if re.fullmatch(_INTEGER, item) else item for item in present)
+    yield frozenset(present)
 
-    return parse_text(name, text, source)
 
-
-def from_environment(
-    environ: Mapping[str, str], names: Iterable[str] = OPTIONS
-) -> tuple[dict[str, Any], dict[str, str]]:
-    """The options that the environment sets, and the source of each. Blank is the same as not set."""
-    wanted = frozenset(names)
-    values: dict[str, Any] = {}
-    sources: dict[str, str] = {}
-    for variable, name in VARIABLES.items():
-        text = environ.get(variable, "").strip() if name in wanted else ""
-        if text != "":
-            sources[name] = source_of(variable)
-            values[name] = _parsed(name, text, sources[name])
-    return values, sources
+def _numbers(text: str, seconds: bool) -> Iterator[float]:
+    if re.fullmatch(_INTEGER, text):
+        yield int(text)
+    elif re.fullmatch(_NUMBER, text):
+        yield float(text)
+    match = re.fullmatch(_WITH_UNIT, text) if seconds else None
+    if match is not None:
+        # 1.1 ms is 0.0011 s, not 0.0011000000000000001.
+        yield round(float(match[1]) * UNITS[match[2].lower()], 9)
 
 
 def warn_of_typos(environ: Mapping[str, str]) -> None:
@@ -67,34 +100,24 @@ def warn_of_typos(environ: Mapping[str, str]) -> None:
         if not variable.startswith(PREFIX) or variable in VARIABLES or variable in INSTALLING:
             continue
         if is_first(_warned, variable):
-            warnings.warn(_typo(variable), RetryConfigWarning, stacklevel=2)
+            name = variable[len(PREFIX) :].lower()
+            why = suggestion(variable.upper(), (*VARIABLES, *INSTALLING))
+            if name in OPTIONS and OPTIONS[name].not_from_environment:
+                why = f"the option {name!r} can only be set in code"
+            warnings.warn(f"{variable} sets nothing: {why}", RetryConfigWarning, stacklevel=2)
 
 
-def _typo(variable: str) -> str:
-    name = variable[len(PREFIX) :].lower()
-    if name in OPTIONS and PREFIX + name.upper() not in VARIABLES:
-        return f"{variable} sets nothing: the option {name!r} can only be set in code"
-    return f"{variable} sets nothing: {suggestion(variable.upper(), (*VARIABLES, *INSTALLING))}"
-
-
-_parse_mounted = one_of("none", "plain", "all")
+_MOUNTED = Option("mounted", "none", one_of("none", "plain", "all"), "which adapters of others are made to retry")
 
 
 def mounted_of(value: Any, environ: Mapping[str, str], source: str = "code", *, default: str = "none") -> str:
-    """Return which of the adapters that a program mounts are made to retry: ``"none"``, ``"plain"`` or ``"all"``.
+    """Return which of the adapters that a program mounts are made to retry: the value, the environment's, the default.
 
-    :param value: the value that was given; None: that of the environment, or the default.
-    :param environ: the environment variables.
-    :param source: where the value came from.
-    :param default: for neither.
-    :raises RetryConfigError: for any other value.
+    :raises RetryConfigError: for a value other than ``"none"``, ``"plain"`` and ``"all"``.
     """
     if value is None:
         value, source = environ.get(MOUNTED, "").strip() or default, source_of(MOUNTED)
-    try:
-        return str(_parse_mounted(value))
-    except Refused as refusal:
-        raise RetryConfigError("mounted", value, source, str(refusal)) from None
+    return str(_MOUNTED.read(value, source))
 
 
 C = TypeVar("C", bound=RetryConfig)
@@ -103,43 +126,39 @@ AWS_OPTIONS = frozenset({"max_attempts", "mode", "retry_spec"})
 """The options that AWS settings can set."""
 
 
-def resolve(config: C, environ: Mapping[str, str] | None = None, names: Iterable[str] = OPTIONS) -> C:
-    """Return a config with the environment's values filled in for options that are not set yet.
+def resolve(config: C, environ: Mapping[str, str] | None = None, names: Collection[str] = OPTIONS) -> C:
+    """Return a config with the environment's values filled in for those of the options that are not set yet.
 
-    :param config: the config that code gave. With ``trust_env=False`` it is returned as it is.
-    :param environ: the environment variables; None: those of the process, now.
-    :param names: the options to fill in.
     :raises RetryConfigError: for a bad variable, or AWS settings that cannot be read.
     """
     if not config.trust_env:
         return config
     environ = os.environ if environ is None else environ
     warn_of_typos(environ)
-    if is_switched_off(environ):
-        return config.replace_from({"enabled": source_of(ENABLED)}, enabled=False)
-    values, sources = from_environment(environ, names)
+    said = _variables_in(environ)
+    if "enabled" in said and parse_text("enabled", *said["enabled"]) is False:
+        return config.replace_from({"enabled": said["enabled"][1]}, enabled=False)  # it beats code and all else
+    found = {name: (parse_text(name, *text), text[1]) for name, text in said.items() if name in names}
     # Beside a strategy AWS settings do not apply: they were read, if at all, when the strategy was made.
     if not AWS_OPTIONS.isdisjoint(names):
-        aws_values, aws_sources = _asked_of_aws(config, environ, names, values, sources)
-        values = {**aws_values, **values}
-        sources = {**aws_sources, **sources}
-    wanted = [name for name in names if name in values and not config.is_given(name)]
-    return config.replace_from({name: sources[name] for name in wanted}, **{name: values[name] for name in wanted})
+        found = {**_asked_of_aws(config, environ, names, found), **found}
+    wanted = {name: value for name, value in found.items() if not config.is_given(name)}
+    sources = {name: source for name, (_, source) in wanted.items()}
+    return config.replace_from(sources, **{name: value for name, (value, _) in wanted.items()})
 
 
-def _asked_of_aws(
-    config: RetryConfig,
-    environ: Mapping[str, str],
-    names: Iterable[str],
-    values: Mapping[str, Any],
-    sources: Mapping[str, str],
-) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return the values of the AWS settings and their sources, if code or a variable asks for them."""
-    by_code = config.is_given("aws_config")
-    aws_config = config.aws_config if by_code else values.get("aws_config", config.aws_config)
+def _variables_in(environ: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    """Return the text and the source of each option that a variable sets; a blank variable sets nothing."""
+    texts = ((name, environ.get(variable, "").strip(), variable) for variable, name in VARIABLES.items())
+    return {name: (text, source_of(variable)) for name, text, variable in texts if text}
+
+
+def _asked_of_aws(config: RetryConfig, environ: Mapping[str, str], names: Collection[str], found: Found) -> Found:
+    """Return what the AWS settings say, if code or a variable asks for them."""
+    in_code = config.aws_config, config.source("aws_config")
+    aws_config, asked_by = in_code if config.is_given("aws_config") else found.get("aws_config", in_code)
     if aws_config is False:
-        return {}, {}
+        return {}
     from .aws_settings import from_aws_settings  # few ask for it, and it brings a parser of files
 
-    asked_by = config.source("aws_config") if by_code else sources["aws_config"]
-    return from_aws_settings(environ, aws_config, source=asked_by, settled={*values, *filter(config.is_given, names)})
+    return from_aws_settings(environ, aws_config, source=asked_by, settled={*found, *filter(config.is_given, names)})

@@ -30,10 +30,16 @@ UNLIMITED = sys.maxsize
 def translate_retry(retry: Retry) -> dict[str, Any]:
     """Return the options that a ``Retry`` asks for. Settings that cannot be honoured are listed in one warning.
 
-    :param retry: an instance of urllib3's own class, or of a subclass that overrides none of its methods.
     :raises RetryConfigError: for a subclass that overrides a method, and for counts that are no counts.
     """
-    _refuse_overridden(retry)
+    found = overridden(retry)
+    if found:
+        allowed = (
+            f"a urllib3 Retry that overrides no method is allowed, and {type(retry).__name__} overrides "
+            f"{', '.join(found)}: what they decide cannot be translated. Write a classifier (classifiers=...), a "
+            "backoff strategy or a retry strategy instead, and give max_attempts"
+        )
+        raise RetryConfigError(SOURCE, retry, "code", allowed)
     dropped = not_honoured(retry)
     if dropped:
         warnings.warn(
@@ -46,9 +52,14 @@ def translate_retry(retry: Retry) -> dict[str, Any]:
 
 
 def _options_of(retry: Retry) -> dict[str, Any]:
-    limits = _limits(retry)
+    counts = {kind: _count(retry, kind.value) for kind in FailureKind}
+    limits = tuple((kind, count) for kind, count in counts.items() if count is not None)
+    total = _count(retry, "total")
+    if total is None and len(limits) == len(counts):
+        total = sum(most for _, most in limits)
+    heeds = retry.total and retry.respect_retry_after_header  # without a total, urllib3 retries none of them
     options: dict[str, Any] = {
-        "max_attempts": _max_attempts(retry, limits),
+        "max_attempts": UNLIMITED if total is None else total + 1,
         "retry_status_codes": _statuses(retry),
         "allowed_methods": _methods(retry),
         "strict_methods": True,
@@ -57,10 +68,13 @@ def _options_of(retry: Retry) -> dict[str, Any]:
             limits=limits,
             respect_retry_after=bool(retry.respect_retry_after_header),
             backoff_jitter=float(getattr(retry, "backoff_jitter", 0.0)),
-            hinted_status_codes=_hinted_statuses(retry),
+            hinted_status_codes=frozenset(retry.RETRY_AFTER_STATUS_CODES if heeds else ()),
         ),
     }
-    return {**options, **_backoff(retry), **_longest_hint(retry)}
+    longest_hint = getattr(retry, "retry_after_max", None)
+    if longest_hint not in (None, getattr(Retry, "DEFAULT_RETRY_AFTER_MAX", None)):  # six hours are no user's choice
+        options["max_retry_after"] = longest_hint
+    return {**options, **_backoff(retry)}
 
 
 def not_honoured(retry: Retry) -> list[str]:
@@ -90,24 +104,6 @@ def overridden(retry: Retry) -> list[str]:
     ]
 
 
-def _refuse_overridden(retry: Retry) -> None:
-    found = overridden(retry)
-    if found:
-        raise RetryConfigError(
-            "max_retries",
-            retry,
-            "code",
-            f"a urllib3 Retry that overrides no method is allowed, and {type(retry).__name__} overrides "
-            f"{', '.join(found)}: what they decide cannot be translated. Write a classifier (classifiers=...), a "
-            "backoff strategy or a retry strategy instead, and give max_attempts",
-        )
-
-
-def _limits(retry: Retry) -> tuple[tuple[FailureKind, int], ...]:
-    counts = ((kind, _count(retry, kind.value)) for kind in FailureKind)
-    return tuple((kind, count) for kind, count in counts if count is not None)
-
-
 def _count(retry: Retry, name: str) -> int | None:
     """Return a count (0 or more); None where there is no limit."""
     count: Any = getattr(retry, name)
@@ -116,13 +112,6 @@ def _count(retry: Retry, name: str) -> int | None:
     if count is True or not isinstance(count, (int, float)) or not math.isfinite(count) or count != int(count):
         raise RetryConfigError(name, count, SOURCE, "a whole number of retries, False or None is allowed")
     return max(int(count), 0)
-
-
-def _max_attempts(retry: Retry, limits: tuple[tuple[FailureKind, int], ...]) -> int:
-    total = _count(retry, "total")
-    if total is None:
-        return 1 + sum(most for _, most in limits) if len(limits) == len(FailureKind) else UNLIMITED
-    return total + 1
 
 
 def _methods(retry: Retry) -> frozenset[str] | None:
@@ -143,11 +132,6 @@ def _statuses(retry: Retry) -> Any:
     return frozenset(status for status in statuses if not isinstance(status, int) or 100 <= status <= 599)
 
 
-def _hinted_statuses(retry: Retry) -> frozenset[int]:
-    heeds = retry.total and retry.respect_retry_after_header  # without a total, urllib3 retries none of them
-    return frozenset(retry.RETRY_AFTER_STATUS_CODES) if heeds else frozenset()
-
-
 def _backoff(retry: Retry) -> dict[str, Any]:
     """Return the user's factor as the base of our backoff; with a factor of 0, ours is left as it is."""
     longest = getattr(retry, "backoff_max", retry.DEFAULT_BACKOFF_MAX)
@@ -157,14 +141,6 @@ def _backoff(retry: Retry) -> dict[str, Any]:
     return {"initial_backoff": factor, "throttling_backoff": factor, "max_backoff": longest}
 
 
-def _longest_hint(retry: Retry) -> dict[str, Any]:
-    """Return the longest hint to heed, if the user chose one: urllib3's own default is six hours."""
-    longest = getattr(retry, "retry_after_max", None)
-    if longest is None or longest == Retry.DEFAULT_RETRY_AFTER_MAX:
-        return {}
-    return {"max_retry_after": longest}
-
-
 TRANSLATED = (
     *("max_attempts", "retry_status_codes", "allowed_methods", "strict_methods", "raise_on_status", "urllib3_rules"),
     *("initial_backoff", "throttling_backoff", "max_backoff", "max_retry_after"),
@@ -172,14 +148,10 @@ TRANSLATED = (
 """The options that a ``Retry`` can ask for."""
 
 
-_KNOWN = frozenset(vars(Retry(0)))  # an older urllib3 has fewer
-
-
 class OptionsRetry(Retry):
     """The ``Retry`` of an adapter that was given none: its options in urllib3's terms.
 
-    It asks for these very options again, also as a copy, and what is changed in it for something else. Beneath a plain
-    ``HTTPAdapter`` it is a ``Retry`` like any other.
+    It asks for these very options again, also as a copy, and what is changed in it for something else.
     """
 
     _said: dict[str, Any]
@@ -199,7 +171,8 @@ class OptionsRetry(Retry):
             "respect_retry_after_header": rules.respect_retry_after,
             "retry_after_max": options["max_retry_after"],
         }
-        self = cls(**{name: value for name, value in said.items() if name in _KNOWN})
+        known = vars(Retry(0))  # an older urllib3 has fewer
+        self = cls(**{name: value for name, value in said.items() if name in known})
         self.allowed_methods = options["allowed_methods"]  # the constructor would warn of an empty one
         self._said = {**options, "transient_base": transient_base}
         return self
@@ -218,9 +191,11 @@ class OptionsRetry(Retry):
         if "allowed_methods" in changes:
             changes["strict_methods"] = True  # methods named to urllib3 mean here what they mean there
         if "urllib3_rules" in changes:
-            changes["urllib3_rules"] = _changed_rules(
-                said["urllib3_rules"], before["urllib3_rules"], after["urllib3_rules"]
-            )
+            rules, old, new = said["urllib3_rules"], before["urllib3_rules"], after["urllib3_rules"]
+            # Without rules, a hint makes no status retryable.
+            names = [field.name for field in fields(Urllib3Rules) if rules or field.name != "hinted_status_codes"]
+            parts = {name: getattr(new, name) for name in names if getattr(new, name) != getattr(old, name)}
+            changes["urllib3_rules"] = replace(rules or Urllib3Rules(), **parts) if parts else rules
         return {**said, **changes}
 
 
@@ -229,13 +204,6 @@ def changed_options(before: dict[str, Any], after: dict[str, Any]) -> dict[str, 
     changes = {name: getattr(RetryConfig, name) for name in before.keys() - after.keys()}
     changes.update((name, value) for name, value in after.items() if name not in before or before[name] != value)
     return changes
-
-
-def _changed_rules(said: Urllib3Rules | None, before: Urllib3Rules, after: Urllib3Rules) -> Urllib3Rules | None:
-    """Return rules with each part that differs between two others. Without rules, a hint makes no status retryable."""
-    names = [field.name for field in fields(Urllib3Rules) if said or field.name != "hinted_status_codes"]
-    parts = {name: getattr(after, name) for name in names if getattr(after, name) != getattr(before, name)}
-    return replace(said or Urllib3Rules(), **parts) if parts else said
 
 
 def _outside_of_package() -> int:

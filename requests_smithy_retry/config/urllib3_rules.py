@@ -31,18 +31,15 @@ class FailureKind(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Urllib3Rules:
-    """The rules of a translated ``Retry``.
-
-    :param limits: the most retries after failures of one kind; a kind that is not named has no limit of its own.
-    :param respect_retry_after: True: a server's hint is heeded.
-    :param backoff_jitter: the most seconds that are added to each delay, within ``max_backoff``.
-    :param hinted_status_codes: statuses that are retried where the response has a ``Retry-After``.
-    """
+    """The rules of a translated ``Retry``."""
 
     limits: tuple[tuple[FailureKind, int], ...] = ()
+    """The most retries after failures of one kind; a kind that is not named has no limit of its own."""
     respect_retry_after: bool = True
     backoff_jitter: float = 0.0
+    """The most seconds that are added to each delay, within ``max_backoff``."""
     hinted_status_codes: frozenset[int] = frozenset()
+    """Statuses that are retried where the response has a ``Retry-After``."""
 
     def exceeded(self, kinds: tuple[FailureKind, ...]) -> str | None:
         """Return the sentence for the limit that one more retry would exceed, or None."""
@@ -85,17 +82,15 @@ def heeds_hints(rules: Urllib3Rules | None) -> bool:
 def with_jitter(
     backoff: ExponentialRetryBackoffStrategy, rules: Urllib3Rules | None
 ) -> ExponentialRetryBackoffStrategy | JitteredBackoff:
-    if rules is None or rules.backoff_jitter == 0:
-        return backoff
-    return JitteredBackoff(backoff, jitter=rules.backoff_jitter)
+    return JitteredBackoff(backoff, rules.backoff_jitter) if rules and rules.backoff_jitter else backoff
 
 
+@dataclass(eq=False)
 class JitteredBackoff:
     """Another backoff with a random amount on top, as urllib3's ``backoff_jitter`` asks, within its longest delay."""
 
-    def __init__(self, inner: ExponentialRetryBackoffStrategy, *, jitter: float) -> None:
-        self.inner: ExponentialRetryBackoffStrategy = inner
-        self.jitter: float = jitter
+    inner: ExponentialRetryBackoffStrategy
+    jitter: float
 
     def compute_next_backoff_delay(self, retry_attempt: int, previous_delay: float | None = None) -> float:
         if retry_attempt <= 0:

@@ -1,19 +1,31 @@
-"""The events of an operation, and the listeners that get them (contract 12)."""
+"""An operation as listeners see it, its events, and their emission (contract 12).
+
+Without listeners it costs nothing; with them, a first-try success costs two events.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from ..config.parsers import EVENTS
-from ..errors import safe_error
+from requests import PreparedRequest, Response
+
+from ..classifiers.actions import ErrorKind, RetryIndicated
+from ..classifiers.fold import Classification
+from ..errors import StopReason, safe_error
+from ..urls import safe_url
+from ..wire.body import WatchedBody
+from ..wire.state import this_thread
+from .history import AttemptRecord, RetryHistory, ended_now
+from .log import QUIET_ENDINGS
 
 if TYPE_CHECKING:
-    from requests import PreparedRequest, Response
-
+    from ..clock import Clock
+    from ..config.retry_options import OperationOptions
+    from ..strategies.foreign import StrategyPort
+    from ..strategies.protocol import RetryStrategy
     from ..wire.addresses import Peer
-    from .history import AttemptRecord, RetryHistory
-    from .observed_operation import ObservedOperation
 
 
 class BeforeAttempt(NamedTuple):
@@ -156,136 +168,175 @@ class BodyProgress(NamedTuple):
     resumes: int
 
 
-class RetryListener:
-    """A listener of operations. Override the methods you need; the others cost nothing.
+class Sender(Protocol):
+    """The part of the sending adapter that an observed operation uses."""
 
-    Any class with some of these methods is a listener, too. One listener may serve many adapters and threads at once.
-    It keeps the state of one operation in ``event.operation.data``. The methods run in the sending thread, so a slow
-    one slows down every request.
-    """
-
-    def before_attempt(self, event: BeforeAttempt, /) -> None:
-        """Handle an attempt that is about to be sent. ``event.request`` is a copy for it, which may be changed."""
-
-    def after_attempt(self, event: AfterAttempt, /) -> None:
-        """Handle the end of an attempt, exactly once for each :meth:`before_attempt`, whatever happens."""
-
-    def retry_scheduled(self, event: RetryScheduled, /) -> None:
-        """Handle a retry whose delay is about to begin."""
-
-    def throttled(self, event: Throttled, /) -> None:
-        """Handle a server's request for fewer requests."""
-
-    def gave_up(self, event: GaveUp, /) -> None:
-        """Handle the end of an operation whose indicated retry could not be made."""
-
-    def succeeded(self, event: Succeeded, /) -> None:
-        """Handle the success of an operation after one retry or more."""
-
-    def body_progress(self, event: BodyProgress, /) -> None:
-        """Handle a part of a body that came: once for each read from the connection."""
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> RetryListener:
-        # A copy of an adapter reports to the same listener.
-        return self
-
-
-Tell = Callable[[Any], None]
-
-
-class Listeners:
-    """The listeners of one adapter, as one callable per event; :func:`ignore` where there is none.
-
-    :param listeners: called in this order.
-    """
-
-    __slots__ = EVENTS
-
-    before_attempt: Tell
-    after_attempt: Tell
-    retry_scheduled: Tell
-    throttled: Tell
-    gave_up: Tell
-    succeeded: Tell
-    body_progress: Tell
-
-    def __init__(self, listeners: Iterable[Any]) -> None:
-        items = tuple(listeners)
-        for name in EVENTS:
-            calls = [getattr(item, name) for item in items if _overrides(item, name)]
-            setattr(self, name, _each(calls) if name == "after_attempt" else _as_one(calls))
+    clock: Clock
+    listeners: Any
 
     @property
-    def hears_attempts(self) -> bool:
-        """Return True if a first-try success has an event with a listener."""
-        return self.hears_bodies or not (self.before_attempt is self.after_attempt is ignore)
+    def strategy(self) -> RetryStrategy: ...
 
     @property
-    def hears_bodies(self) -> bool:
-        """Return True if a listener hears of the parts of bodies."""
-        return self.body_progress is not ignore
+    def port(self) -> StrategyPort: ...
+
+    def scope_of(self, request: PreparedRequest) -> str: ...
 
 
-def _overrides(listener: Any, name: str) -> bool:
-    """Return True if a listener has a method of its own for an event."""
-    method = getattr(listener, name, None)
-    return callable(method) and getattr(method, "__func__", None) is not getattr(RetryListener, name)
+# `tuple.__new__` saves the frame of a named tuple's own constructor, for every attempt.
+_event: Any = tuple.__new__
 
 
-def ignore(event: Any, /) -> None:
-    """Do nothing with an event."""
+class ObservedOperation:
+    """One call of ``send``; the same object in all its events.
 
-
-def _as_one(calls: list[Tell]) -> Tell:
-    if len(calls) < 2:
-        return calls[0] if calls else ignore
-
-    def tell_all(event: Any) -> None:
-        for call in calls:
-            call(event)
-
-    return cast("Tell", tell_all)
-
-
-def _each(calls: list[Tell]) -> Tell:
-    """Return one call that reaches every listener, even if an earlier one raises."""
-    if len(calls) < 2:
-        return _as_one(calls)
-
-    def tell_each(event: Any) -> None:
-        failed: BaseException | None = None
-        for call in calls:
-            try:
-                call(event)
-            except BaseException as error:  # noqa: PERF203 - the others are told first
-                failed = failed or error
-        if failed is not None:
-            try:
-                raise failed
-            finally:
-                del failed  # its traceback refers to this frame
-
-    return cast("Tell", tell_each)
-
-
-INVOCATION_ID = "amz-sdk-invocation-id"
-REQUEST = "amz-sdk-request"
-
-
-class SdkHeaders(RetryListener):
-    """Sets ``amz-sdk-invocation-id`` (one UUID per operation) and ``amz-sdk-request: attempt=N; max=M``.
-
-    The caller's own invocation id is kept. Without a known ``max_attempts``, and in attempts beyond it, ``max`` is left
-    out.
+    :param adapter: the sending adapter.
+    :param request: the caller's request. Do not change it: ``BeforeAttempt.request`` is for that.
+    :param options: the operation's ``retry_options``, or None.
     """
 
-    def before_attempt(self, event: BeforeAttempt, /) -> None:
-        """Set the headers on this attempt's copy of the request."""
-        headers = event.request.headers
-        headers.setdefault(INVOCATION_ID, event.operation.invocation_id)
-        most = event.operation.max_attempts
-        is_bounded = most is not None and event.number <= most
-        headers[REQUEST] = f"attempt={event.number}" + (f"; max={most}" if is_bounded else "")
+    number: int = 1
+    """The number of the latest attempt, from 1."""
+    own_max_attempts: int | None = None
+    """The limit in the operation's own options, or None."""
+    is_over: bool = False
+    """Listeners were told of the end of its first attempt, which was a success."""
+    _base: PreparedRequest | None = None
+    _copy: PreparedRequest | None = None
 
+    def __init__(self, adapter: Sender, request: PreparedRequest, options: OperationOptions | None) -> None:
+        self.adapter = adapter
+        self.request = request
+        if options is not None:
+            self.own_max_attempts = options.max_attempts
 
-SDK_HEADERS = SdkHeaders()
+    @property
+    def method(self) -> str:
+        """The request's method."""
+        return self.request.method or ""
+
+    @functools.cached_property
+    def url(self) -> str:
+        """The request's URL without userinfo, query and fragment."""
+        return safe_url(self.request.url)
+
+    @functools.cached_property
+    def scope(self) -> str:
+        """The scope whose quota the operation spends."""
+        return self.adapter.scope_of(self.request)
+
+    @property
+    def max_attempts(self) -> int | None:
+        """Most attempts of the operation; None where the strategy does not say."""
+        return self.own_max_attempts or self.adapter.port.strategy.max_attempts
+
+    @functools.cached_property
+    def invocation_id(self) -> str:
+        """A random UUID, the same for all attempts."""
+        from uuid import uuid4  # slow to import
+
+        return str(uuid4())
+
+    @functools.cached_property
+    def data(self) -> dict[Any, Any]:
+        """The listeners' own state of this operation, each under a key of its own."""
+        return {}
+
+    def begin_first(self) -> PreparedRequest:
+        """Emit ``before_attempt`` of the first attempt, and return the request to send."""
+        try:
+            self.adapter.listeners.before_attempt(_event(BeforeAttempt, (self, 1)))
+        except BaseException as error:
+            self.interrupted(error, None)
+            raise
+        return self._copy or self.request
+
+    def begin(self, number: int, base: PreparedRequest) -> PreparedRequest:
+        """Emit ``before_attempt``, and return the request to send.
+
+        :param base: the request to send if no listener changes it.
+        """
+        self.number, self._base, self._copy = number, base, None
+        try:
+            self.adapter.listeners.before_attempt(BeforeAttempt(self, number))
+        except BaseException as error:
+            self.interrupted(error, None)
+            raise
+        return self._to_send()
+
+    def _to_send(self) -> PreparedRequest:
+        return self._copy or self._base or self.request
+
+    def attempt_request(self) -> PreparedRequest:
+        """Return the attempt's own copy of the request."""
+        if self._copy is None:
+            self._copy = (self._base or self.request).copy()
+        return self._copy
+
+    @property
+    def heard(self) -> Callable[[WatchedBody], None] | None:
+        """The function that a watched body tells of each part; None if nobody listens."""
+        return self._body_came if self.adapter.listeners.hears_bodies else None
+
+    def _body_came(self, body: WatchedBody) -> None:
+        self.adapter.listeners.body_progress(BodyProgress(self, body.received, body.total, body.pieces - 1))
+
+    def succeeded_at_once(self, response: Response, started: float) -> None:
+        """Emit ``after_attempt`` of a first-try success."""
+        response.request, self.is_over = self.request, True
+        adapter = self.adapter
+        try:
+            duration = adapter.clock.now() - started
+            adapter.listeners.after_attempt(
+                _event(AfterAttempt, (self, 1, response, None, duration, None, this_thread.connecting))
+            )
+        except BaseException:
+            response.close()
+            raise
+
+    def interrupted(self, error: BaseException, started: float | None) -> None:
+        """Emit ``after_attempt`` of an attempt that was interrupted.
+
+        :param started: the start of the attempt on the clock; None if it had not begun.
+        """
+        duration = 0.0 if started is None else self.adapter.clock.now() - started
+        self.adapter.listeners.after_attempt(AfterAttempt(self, self.number, None, error, duration))
+
+    def attempt_ended(
+        self,
+        record: AttemptRecord,
+        response: Response | None,
+        error: Exception | None,
+        classification: Classification | None,
+    ) -> None:
+        """Emit the events of an attempt that is in the record."""
+        listeners = self.adapter.listeners
+        response = response if error is None else None
+        listeners.after_attempt(AfterAttempt(self, self.number, response, error, record.duration or 0.0, record))
+        action = None if classification is None else classification.action
+        if isinstance(action, RetryIndicated) and action.reason.kind is ErrorKind.THROTTLING:
+            listeners.throttled(Throttled(self, self.number, record))
+
+    def retry_follows(
+        self, record: AttemptRecord, delay: float, source: str, line_wait: float = 0.0, line_why: str = ""
+    ) -> None:
+        """Emit ``retry_scheduled``."""
+        event = RetryScheduled(self, self.number, delay, source, record, line_wait, line_why)
+        self.adapter.listeners.retry_scheduled(event)
+
+    def ended(self, history: RetryHistory) -> None:
+        """Emit ``gave_up`` or ``succeeded``, if either applies."""
+        listeners = self.adapter.listeners
+        number = history.attempts[-1].number if history.attempts else 0
+        if history.stop_reason not in QUIET_ENDINGS:
+            listeners.gave_up(GaveUp(self, number, history))
+        elif history.stop_reason is StopReason.SUCCESS and number > 1:
+            listeners.succeeded(Succeeded(self, number, history))
+
+    def record_of(self, event: AfterAttempt) -> AttemptRecord:
+        """Make the record of an attempt that was not recorded."""
+        error = None if event.error is None else type(event.error).__name__
+        return ended_now(self.adapter.clock, event.number, event.duration, event.status, error, event.address)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.method} {self.url} attempt {self.number}>"

@@ -10,8 +10,7 @@ from typing import Any
 
 from ..forksafe import renew_lock_after_fork
 from ..urls import display_scope
-from .events import AfterAttempt
-from .observed_operation import ObservedOperation
+from .events import AfterAttempt, ObservedOperation
 
 KNOWN_METHODS = frozenset({"CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "QUERY", "TRACE"})
 """The methods of RFC 9110, RFC 5789 and the QUERY draft; the semantic conventions call every other one ``_OTHER``."""

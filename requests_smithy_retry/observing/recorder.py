@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from logging import DEBUG, INFO
 from typing import Protocol
 
@@ -13,9 +14,9 @@ from ..clock import Clock
 from ..config.max_retries import ShownRetry
 from ..errors import StopReason
 from ..strategies.protocol import LoopToken
+from .events import ObservedOperation
 from .history import MAX_KEPT, AttemptRecord, RetryHistory
 from .log import QUIET_ENDINGS, log_attempt, log_end, log_retry, log_waiting, may_log
-from .observed_operation import ObservedOperation
 
 OUTAGES = frozenset({StopReason.PATIENCE, StopReason.LINE_FULL})
 """The reasons for giving up on a service that is down."""
@@ -47,9 +48,7 @@ class GaveUpInOutage(Protocol):
 class Recorder:
     """The attempts of one operation so far; of more than :data:`MAX_KEPT`, the first and the last ones.
 
-    :param request: the caller's request.
     :param scope: the scope whose quota the operation spends.
-    :param clock: tells the time.
     :param observed: emits the events to the listeners, or None.
     """
 
@@ -99,9 +98,7 @@ class Recorder:
     ) -> None:
         """Record an attempt, if :meth:`begin_waiting` did not, and the retry that follows.
 
-        :param made: the attempt.
         :param waited: the wait before the attempt in seconds, and its source.
-        :param classification: the verdict, or None.
         :param next_token: the token of the retry that follows, or None.
         :param next_wait: the wait before that retry in seconds.
         """
@@ -110,6 +107,9 @@ class Recorder:
             record = self._note_attempt(made, waited, classification, next_token)
         elif next_token is None:
             self._vain_wait = self.clock.now() - began
+        elif next_token.quota_before is not None:  # it waited for tokens
+            paid = {name: getattr(next_token, name) for name in ("quota_before", "quota_after", "quota_source")}
+            record = self.attempts[-1] = replace(record, **paid)
         self._waiting = None
         if next_token is not None:
             self._note_retry(record, next_token, next_wait)

@@ -252,7 +252,6 @@ def announced_in(
 
     :param headers: the response's; looked up by lower-case name, so give a case-insensitive mapping.
     :param wall: the current time in seconds since the epoch, for a response without a ``Date`` of its own.
-    :param dialects: the rows that are looked for.
     """
     message = Message(headers, wall)
     return tuple(found for row in dialects for found in (row.read or _counts)(row, message))
@@ -266,10 +265,7 @@ def speaks(
 
 
 def probe_for(dialects: Collection[RateLimitDialect]) -> Callable[[str], object]:
-    """Return a search for any name of the rows in a text, which finds nothing where none of them is spoken.
-
-    :param dialects: the rows.
-    """
+    """Return a search for any name of the rows in a text, which finds nothing where none of them is spoken."""
     names = {name for row in dialects for name in (row.remaining, *row.resets)}
     return re.compile("|".join(map(re.escape, sorted(names))), re.IGNORECASE).search
 
@@ -278,8 +274,6 @@ def limit_hint(limits: Collection[Announced]) -> Hint | None:
     """Return the wait after which a throttled request is allowed again, as its response announces it; else None.
 
     It is the longest reset of a limit of which nothing is left, or of which the response does not say what is left.
-
-    :param limits: those that the response announces.
     """
     waits = [
         Hint(found.reset, found.source)
@@ -293,7 +287,6 @@ def parse_reset(text: str, message: Message) -> float | None:
     """Return the seconds until a reset, 0 or more; None if it is malformed.
 
     :param text: seconds from now, a moment in seconds or milliseconds since the epoch, a duration, or a date.
-    :param message: tells when the response was sent.
     """
     number = parse_decimal(text)
     if number is not None:

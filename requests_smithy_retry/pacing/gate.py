@@ -2,7 +2,8 @@
 
 The decisions are made in :mod:`.pace`; here are a lock, a clock and the waiting. A waiting send holds no connection.
 Sends go in the order in which they came, each no later than its bounds; then it is sent even if the gate is closed.
-Where processes share a quota, a gate that one of them closes is closed in all of them.
+Where processes share a quota, a gate that one of them closes is closed in all of them: each place in which quotas are
+shared has a board of its own kind. Each send looks at it, so that costs next to nothing.
 """
 
 from __future__ import annotations
@@ -10,14 +11,13 @@ from __future__ import annotations
 import re
 import threading
 from collections import deque
-from collections.abc import Collection, Mapping
-from typing import Any
+from collections.abc import Collection, Hashable, Mapping
+from typing import Any, NamedTuple, Protocol
 
 from ..clock import Clock, wait_on
 from ..forksafe import renew_lock_after_fork
 from .announced import Announced, RateLimitDialect, announced_in, limit_hint, probe_for, speaks
 from .backoff import random_part
-from .board import SHORTEST, Board, Lookout
 from .pace import Pace
 from .server_hints import AMZ_HEADER, Hint, read_hint
 
@@ -25,6 +25,10 @@ MOST_GATES = 1024
 """The most scopes that have a gate."""
 AT_ONCE = 1e-6
 """A wait shorter than this, in seconds, is not made."""
+MOST_NOTICES = 1024
+"""The notices that are kept; others are passed over."""
+SHORTEST = 0.05
+"""A gate that is closed for less time, in seconds, is not worth a notice."""
 ROUNDING = 1.0
 """A ``Retry-After`` in whole seconds is up to so much later than the reset that it means."""
 
@@ -33,14 +37,65 @@ ROUNDING = 1.0
 _left_in = re.compile(r"(?:^|;[ \t]*r=|remaining=)([0-9]{1,15})").findall
 
 
+class Notice(NamedTuple):
+    """A closed gate.
+
+    :param until: when it opens, on the clock of the reader.
+    :param source: the header behind it.
+    """
+
+    until: float
+    source: str
+
+
+class Board(Protocol):
+    """The closed gates of all processes that share a quota. No method raises anything, or waits for long."""
+
+    def has_news(self) -> bool:
+        """Return True while a gate may be closed. Called before each send."""
+
+    def closed(self, scope: str) -> Notice | None:
+        """Return the notice of a scope; None if nobody has closed its gate."""
+
+    def post(self, scope: str, seconds: float, source: str) -> None:
+        """Tell the others that the gate of a scope is closed."""
+
+
+class Notices(dict[Hashable, Notice]):
+    """The notices that a process has read."""
+
+    def note(self, key: Hashable, notice: Notice) -> None:
+        """Keep a notice, unless a later one is kept."""
+        kept = self.get(key)
+        if (len(self) < MOST_NOTICES) if kept is None else notice.until > kept.until:
+            self[key] = notice
+
+    def are_current(self, now: float) -> bool:
+        """Forget what is over; return True if anything is left."""
+        for key, notice in tuple(self.items()):
+            if notice.until <= now and self.get(key) is notice:
+                self.pop(key, None)
+        return len(self) > 0
+
+
+class Lookout(set[Any]):
+    """A live set that is true while it has items, or while a board has news."""
+
+    __slots__ = ("board",)
+
+    def __init__(self, board: Board) -> None:
+        super().__init__()
+        self.board: Board = board
+
+    def __bool__(self) -> bool:
+        return self.board.has_news() or len(self) > 0
+
+
 class Gate:
     """The gate of one scope. Safe to use from several threads; in the child of a fork nobody waits.
 
-    :param clock: tells the time, and waits.
-    :param dialects: how limits may be announced.
     :param shut: a live set: has this gate in it while sends must ask it.
     :param busy: likewise, beside others.
-    :param scope: whose gate it is.
     :param board: where other processes read of closed gates; None: there are no others.
     """
 
@@ -87,12 +142,8 @@ class Gate:
         """Sends are held back or spaced."""
         return self in self.shut
 
-    def look(self, headers: Mapping[str, str], wall: float | None = None) -> None:
-        """Take in the headers of a success. Where plenty is left, that is seen at a glance.
-
-        :param headers: the response's, as requests keeps them.
-        :param wall: the time since the epoch; None: ask the clock where it is needed.
-        """
+    def look(self, headers: Mapping[str, str]) -> None:
+        """Take in the headers of a success. Where plenty is left, that is seen at a glance."""
         self._heard += 1
         if self.clock.now() < self._until:
             told = headers._store  # type: ignore[attr-defined]  # its own look-up by name costs as much as the rest
@@ -101,7 +152,7 @@ class Gate:
                     break
             else:
                 return
-        self.hear(headers, self.clock.wall() if wall is None else wall, heard=0)
+        self.hear(headers, self.clock.wall(), heard=0)
 
     def hear(
         self,
@@ -114,33 +165,36 @@ class Gate:
     ) -> None:
         """Take in the headers of a response.
 
-        :param headers: the response's.
-        :param wall: the time since the epoch.
         :param hint: for a refused request, the wait that its response asks for.
-        :param refused: it was refused because there were too many.
         :param heard: 0: it was counted already.
         """
         # A scope goes on speaking as it does, until its window is over.
         rows = self._rows or speaks(headers, self._dialects)
         said = [(row, limit) for row in rows for limit in announced_in(headers, wall=wall, dialects=(row,))]
-        limits = [limit for _, limit in said]
         with self._lock:
             now = self.clock.now()
             heard, self._heard = self._heard + heard, 0
+            limits = [limit for _, limit in said]
             self._pace.hear(limits, now, max(heard, 1), refused=refused or hint is not None)
             if hint is not None:
                 hint = _exact(hint, limits)
                 self._pace.throttled(hint.seconds, now, hint.source)
-            looks = [(row, *self._pace.next_look(limit, at)) for at, (row, limit) in enumerate(said)]
-            self._glances = tuple((row.remaining, enough) for row, enough, _ in looks)
-            self._until = min((until for _, _, until in looks), default=0.0)
-            self._rows = rows if now < self._until or self._pace.is_spaced else ()
+            self._plan_looks(said, rows, now)
             self._follow(now)
             closed_until, told = self._pace.shut_until(now), self._known
             if closed_until > told:
                 self._known = closed_until
         if self._board is not None and closed_until > max(told, now) + SHORTEST:
             self._board.post(self._scope, closed_until - now, self._pace.source)
+
+    def _plan_looks(
+        self, said: list[tuple[RateLimitDialect, Announced]], rows: tuple[RateLimitDialect, ...], now: float
+    ) -> None:
+        """Remember how much must be left in the next headers for them to be passed over, and until when."""
+        looks = [(row, *self._pace.next_look(limit, at)) for at, (row, limit) in enumerate(said)]
+        self._glances = tuple((row.remaining, enough) for row, enough, _ in looks)
+        self._until = min((until for _, _, until in looks), default=0.0)
+        self._rows = rows if now < self._until or self._pace.is_spaced else ()
 
     def heed(self) -> None:
         """Close it if another process has."""
@@ -177,8 +231,6 @@ class Gate:
     def enter(self, deadline: float | None, longest: float) -> tuple[float, str]:
         """Wait for the turn of a send. Its response is to be heard, or :meth:`lost` called.
 
-        :param deadline: the wait ends before it, on the clock; None: no deadline.
-        :param longest: the longest wait in seconds.
         :returns: the seconds that it took, and the header behind it.
         """
         began = self.clock.now()
@@ -237,11 +289,7 @@ def _exact(hint: Hint, limits: Collection[Announced]) -> Hint:
 class Gates:
     """The gates of a strategy's scopes. A scope has one once its server has announced something.
 
-    :param clock: tells the time.
-    :param dialects: how limits may be announced.
-    :param busy: a live set: has each gate in it, beside others, while sends must ask it.
     :param hooks: the remembered hooks of origins, whose successes are not looked at.
-    :param board: where processes that share a quota read of each other's closed gates; None: nobody shares it.
     """
 
     def __init__(
@@ -294,8 +342,6 @@ class Gates:
     def first_look(self, scope: str, headers: Mapping[str, str], *, once: bool = True) -> Gate | None:
         """Take in a success of a scope; return its gate if its server announces limits.
 
-        :param scope: the scope.
-        :param headers: the response's.
         :param once: a silent scope is not looked at again; False: who asks remembers it.
         """
         gate = self._gates.get(scope)
@@ -318,9 +364,6 @@ class Gates:
     ) -> None:
         """Take in a response that is no success.
 
-        :param scope: the scope.
-        :param headers: the response's.
-        :param throttled: the server refused the request because there were too many.
         :param floor: the wait that the classifiers found, in seconds, or None.
         :param longest: a longer wait is not made, so it closes nothing.
         """

@@ -52,11 +52,7 @@ ALWAYS = float("inf"), 0.0
 
 
 class Window:
-    """One announced limit of a scope.
-
-    :param limit: as announced.
-    :param now: the time.
-    """
+    """One announced limit of a scope."""
 
     __slots__ = (
         *("_at", "_began", "_furthest", "_moved", "_named", "_own", "_reset", "_seen", "_spent", "_top"),
@@ -77,8 +73,6 @@ class Window:
     def hear(self, limit: Announced, now: float, heard: int = 1) -> None:
         """Take in what a response announced.
 
-        :param limit: has what remains and a reset.
-        :param now: the time.
         :param heard: responses of this process since the last one that was taken in, this one included; no refusals.
         """
         remaining, reset = limit.remaining or 0.0, limit.reset or 0.0
@@ -91,11 +85,7 @@ class Window:
         self.remaining, self.ends = remaining, now + reset
 
     def contradicts(self, limit: Announced, now: float) -> bool:
-        """Return True if an announcement is of another limit in the same header: each route may have its own.
-
-        :param limit: as announced.
-        :param now: the time.
-        """
+        """Return True if an announcement is of another limit in the same header: each route may have its own."""
         if now >= self.ends:
             return False
         seconds, part = BACK
@@ -161,8 +151,6 @@ class Window:
     def due(self, now: float, last: float, on_their_way: int, place: int = 1) -> float:
         """Return the moment for a send of this process, so that its share lasts until the reset.
 
-        :param now: the time.
-        :param last: the moment for the last one.
         :param on_their_way: sends of this process that are not answered yet.
         :param place: 1 for the next send, 2 for the one after it.
         """
@@ -177,14 +165,11 @@ class Window:
 
 
 class Pace:
-    """The announcements of one scope's responses, and the moment of the next send.
-
-    :param now: the time.
-    """
+    """The announcements of one scope's responses, and the moment of the next send."""
 
     __slots__ = (
-        *("_closed_at", "_last", "_on_their_way", "_several_until", "_spaced", "_windows"),
-        *("_goes_on", "closed_until", "phase", "source"),
+        *("_closed_at", "_last", "_on_their_way", "_several_until", "_windows"),
+        *("_goes_on", "closed_until", "is_spaced", "phase", "source"),
     )
 
     def __init__(self, now: float) -> None:
@@ -192,7 +177,7 @@ class Pace:
         self._closed_at = now
         self._last = now
         self._on_their_way = 0
-        self._spaced = False
+        self.is_spaced: bool = False
         self._several_until = now
         self._goes_on = False
         """Something succeeded after the last opening: the server refuses some, and not all."""
@@ -204,8 +189,6 @@ class Pace:
     def hear(self, limits: Collection[Announced], now: float, heard: int = 1, *, refused: bool = False) -> None:
         """Take in what a response announced.
 
-        :param limits: as read from its headers.
-        :param now: the time.
         :param heard: responses since the last one that was taken in, this one included.
         :param refused: this one is a refusal, which uses up nothing.
         """
@@ -230,12 +213,8 @@ class Pace:
         self._look(now)
 
     def next_look(self, limit: Announced, at: int) -> tuple[float, float]:
-        """Return what must be left of a limit, and the moment until when, for a response to need no closer look.
-
-        :param limit: as it was just heard.
-        :param at: its place among those of its response.
-        """
-        if self._spaced or limit.remaining is None:
+        """Return what must be left of a limit, and the moment until when, for a response to need no closer look."""
+        if self.is_spaced or limit.remaining is None:
             return ALWAYS
         if not limit.counts_requests:
             return 0.0, float("inf")
@@ -243,12 +222,7 @@ class Pace:
         return ALWAYS if window is None else (window.next_look, window.ends)
 
     def throttled(self, hint: float, now: float, source: str) -> None:
-        """Take in that the server refused a request, and when it will not.
-
-        :param hint: seconds.
-        :param now: the time.
-        :param source: the header that said so.
-        """
+        """Take in that the server refused a request, and when it will not."""
         for window in self._windows.values():
             # A bucket is full again later than it has one: the hint knows better.
             window.remaining, window.ends = 0.0, min(window.ends, now + hint)
@@ -266,7 +240,6 @@ class Pace:
     def sent(self, now: float, due: float | None = None) -> None:
         """Take note of a send that was let go.
 
-        :param now: the time.
         :param due: the moment that was its turn; None: it did not wait for that, so the others keep theirs.
         """
         if due is not None:
@@ -281,7 +254,6 @@ class Pace:
     def due(self, now: float, waiting: int, place: int = 1) -> float:
         """Return the moment for a send, as far as it is known; not later than now: the next one may go.
 
-        :param now: the time.
         :param waiting: those who wait for their turn.
         :param place: its place among those.
         """
@@ -298,10 +270,10 @@ class Pace:
             if now >= window.ends:
                 window.roll(now)
                 self._on_their_way = 0
-                if self._spaced and self.phase:
+                if self.is_spaced and self.phase:
                     space = window.due(now, now, 0) - now
                     self._last = max(self._last, now + self.phase * min(space, LATEST) - space)
-            if self._spaced:
+            if self.is_spaced:
                 due = max(due, window.due(now, self._last, self._on_their_way, place))
         return due
 
@@ -321,29 +293,21 @@ class Pace:
         return max(self.closed_until, *ends, now)
 
     def _look(self, now: float) -> None:
-        self._forget(now)
-        if self._spaced:
-            return
-        for (source, _), window in self._windows.items():
-            if window.is_scarce(now):
-                self._spaced, self._last, self.source = True, now, source
-                return
-
-    def _forget(self, now: float) -> None:
         for key, window in tuple(self._windows.items()):
             if now > window.ends + FORGOTTEN * window.length:
                 del self._windows[key]
+        if self.is_spaced:
+            return
+        for (source, _), window in self._windows.items():
+            if window.is_scarce(now):
+                self.is_spaced, self._last, self.source = True, now, source
+                return
 
     def relax(self, now: float) -> bool:
         """Stop spacing if there is plenty; return True if sends need not ask any more. Nobody waits."""
-        if self._spaced and not any(
+        if self.is_spaced and not any(
             window.is_scarce(now) or (now < window.ends and window.remaining <= window.plenty)
             for window in self._windows.values()
         ):
-            self._spaced = False
-        return self._has_several(now) or (not self._spaced and now >= self.closed_until)
-
-    @property
-    def is_spaced(self) -> bool:
-        """Sends are spaced."""
-        return self._spaced
+            self.is_spaced = False
+        return self._has_several(now) or (not self.is_spaced and now >= self.closed_until)

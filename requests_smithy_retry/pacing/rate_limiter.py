@@ -10,17 +10,12 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from ..clock import SYSTEM_CLOCK, Clock, wait_on
-from ..copying import FreshCopies
-from ..forksafe import renew_lock_after_fork
+from ..forksafe import FreshCopies, renew_lock_after_fork
 from .limiter_settings import BETA, DEFAULT_SETTINGS, SCALE, RateLimiterSettings
 
 
 def rate_after_throttling(rate: float, *, beta: float = BETA) -> float:
-    """Return the rate to go on with after throttling.
-
-    :param rate: the rate at which the server throttled, per second.
-    :param beta: the part that is left.
-    """
+    """Return the rate to go on with after throttling at a rate."""
     return beta * rate
 
 
@@ -31,8 +26,6 @@ def recovery_time(last_max_rate: float, *, beta: float = BETA, scale: float = SC
     1.957434
 
     :param last_max_rate: the rate at which the server throttled, 0 or more.
-    :param beta: the part that was left.
-    :param scale: the steepness of the curve.
     """
     return float((last_max_rate * (1 - beta) / scale) ** (1 / 3))
 
@@ -45,11 +38,8 @@ def rate_after_success(
     >>> [round(rate_after_success(now, last_max_rate=10, last_throttle=5), 3) for now in (5, 6, 7, 8, 9)]
     [7.0, 9.649, 10.0, 10.453, 13.409]
 
-    :param now: the moment, in seconds.
     :param last_max_rate: the rate at which the server throttled, 0 or more.
     :param last_throttle: when it did.
-    :param beta: the part that was left.
-    :param scale: the steepness of the curve.
     """
     since = now - last_throttle - recovery_time(last_max_rate, beta=beta, scale=scale)
     return scale * since**3 + last_max_rate
@@ -72,7 +62,6 @@ class RateClocker:
     >>> round(clocker.record(0.5), 9)
     9.6
 
-    :param now: when counting begins, in seconds.
     :param smoothing: the weight of the newest interval, above 0 and up to 1.
     :param interval: the least length of an interval in seconds, above 0; one below a microsecond counts as one.
     """
@@ -89,11 +78,7 @@ class RateClocker:
         self._last_interval = self._interval_of(now)
 
     def record(self, now: float) -> float:
-        """Count one response.
-
-        :param now: when it came, in seconds.
-        :returns: the smoothed rate, in responses per second.
-        """
+        """Count one response; return the smoothed rate, in responses per second."""
         number = self.count()
         this_interval = self._interval_of(now)
         if this_interval > self._last_interval:
@@ -177,19 +162,9 @@ class ClientRateLimiter(FreshCopies):
 
     _past: ClassVar[frozenset[str]] = frozenset(
         {
-            *("_now", "_used_at", "_refilled_at", "_last_throttle", "enabled", "retired", "_fill_rate"),
-            *(
-                "_steady_until",
-                "_capacity",
-                "_max_capacity",
-                "_last_max_rate",
-                "_clocker",
-                "_count",
-                "_generation",
-                "_lock",
-                "_changed",
-                "_resting",
-            ),
+            *("_now", "_used_at", "_refilled_at", "_last_throttle", "enabled", "retired", "_fill_rate", "_count"),
+            *("_steady_until", "_capacity", "_max_capacity", "_last_max_rate", "_clocker", "_generation"),
+            *("_lock", "_changed", "_resting"),
         }
     )
     _changed: threading.Condition | None
@@ -319,15 +294,8 @@ class ClientRateLimiter(FreshCopies):
         """An immutable view of the limiter now."""
         with self._lock:
             self._refill(self.clock.now())
-            return RateLimiterSnapshot(
-                self.enabled,
-                self._fill_rate,
-                self._capacity,
-                self._max_capacity,
-                self._clocker.measured_rate,
-                self._last_max_rate,
-                self._last_throttle,
-            )
+            rates = self._fill_rate, self._capacity, self._max_capacity, self._clocker.measured_rate
+            return RateLimiterSnapshot(self.enabled, *rates, self._last_max_rate, self._last_throttle)
 
     def renew_lock(self) -> None:
         """Make the lock anew, after a fork: the waiting threads do not exist in the child."""

@@ -113,11 +113,7 @@ def is_a_time(year: int, month: int, day: int, hour: int, minute: int, second: i
 
 
 def delay_for(computed: float, hint: Hint | None) -> float:
-    """Combine a computed backoff and a hint into a delay, in seconds.
-
-    :param computed: the backoff.
-    :param hint: the wait that the server asked for, or None.
-    """
+    """Combine a computed backoff and a hint into a delay, in seconds."""
     if hint is None:
         return computed
     if hint.source == AMZ_HEADER:
@@ -130,9 +126,6 @@ def until_text(hint: Hint, wall: float) -> str:
 
     >>> until_text(Hint(90.0, "retry-after"), 1767225600.0)
     'Thu, 01 Jan 2026 00:01:30 GMT'
-
-    :param hint: the wait that the server asked for.
-    :param wall: the current time in seconds since the epoch.
     """
     from email.utils import formatdate  # as above
 

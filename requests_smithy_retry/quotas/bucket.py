@@ -10,8 +10,7 @@ from typing import ClassVar, Protocol, runtime_checkable
 
 from ..checks import is_finite, safe_repr
 from ..clock import SYSTEM_CLOCK, Clock, wait_on
-from ..copying import FreshCopies
-from ..forksafe import renew_lock_after_fork
+from ..forksafe import FreshCopies, renew_lock_after_fork
 
 LOOK_AGAIN = 1.0
 """Seconds after which a waiter whose turn has no known time looks whether tokens were lost without notice."""
@@ -23,11 +22,10 @@ ROUNDING = 1e-9
 class Waiter:
     """One waiting thread."""
 
-    __slots__ = ("amount", "changed", "deadline", "granted")
+    __slots__ = ("amount", "changed", "granted")
 
-    def __init__(self, amount: float, deadline: float | None, lock: threading.Lock) -> None:
+    def __init__(self, amount: float, lock: threading.Lock) -> None:
         self.amount: float = amount
-        self.deadline: float | None = deadline
         self.changed: threading.Condition = threading.Condition(lock)
         self.granted: bool | None = None
         """True: served; False: refused; None: still in line."""
@@ -47,13 +45,14 @@ class WaitingLine:
         self._write_off_lost()
         if amount > self._bucket.capacity:
             return False
-        waiter = Waiter(amount, deadline, self._bucket._lock)
-        self._line.append(waiter)
-        if len(self._line) == 1:
-            self.serve()
+        waiter = Waiter(amount, self._bucket._lock)
         try:
+            self._line.append(waiter)
+            if len(self._line) == 1:
+                self.serve()
             while waiter.granted is None:
-                seconds = self._seconds_to_wait(waiter)
+                wanted = sum(other.amount for other in islice(self._line, self._line.index(waiter) + 1))
+                seconds = self._seconds_to_wait(wanted, deadline)
                 if seconds is None:
                     return False
                 wait_on(self._bucket.clock, waiter.changed, seconds)
@@ -66,10 +65,18 @@ class WaitingLine:
                 self._bucket._available = min(self._bucket.capacity, self._bucket._available + amount)
             raise
         finally:
-            if waiter.granted is None:
+            if waiter in self._line:
                 self._line.remove(waiter)
             self.serve()
         return waiter.granted
+
+    def may_come(self, amount: float, deadline: float | None) -> bool:
+        """Return True if ``amount`` is there, or may come in time to one that joins the line now."""
+        self._write_off_lost()
+        bucket = self._bucket
+        if amount > bucket.capacity or not (bucket.refill_rate or self._outstanding):
+            return self._is_enough(amount)
+        return self._seconds_to_wait(sum(each.amount for each in self._line) + amount, deadline) is not None
 
     def returned(self, amount: float) -> None:
         """Tokens came back, or never will: they are no longer out."""
@@ -87,10 +94,11 @@ class WaitingLine:
         bucket._refill()
         while self._line:
             first = self._line[0]
-            if self._is_enough(first.amount):
-                bucket._available = max(0.0, bucket._available - first.amount)
-                self._outstanding += first.amount
-                first.granted = True
+            if first.granted is not None:
+                pass  # an interruption came before it was told
+            elif self._is_enough(first.amount):
+                left, out = max(0.0, bucket._available - first.amount), self._outstanding + first.amount
+                bucket._available, self._outstanding, first.granted = left, out, True
             elif not (bucket.refill_rate or self._outstanding):
                 first.granted = False
             else:
@@ -108,21 +116,19 @@ class WaitingLine:
         now = bucket.clock.now()
         return bucket.refill_rate > 0 and now + missing / bucket.refill_rate == now
 
-    def _seconds_to_wait(self, waiter: Waiter) -> float | None:
-        """Return the seconds until it is worth looking again; None: the tokens will not come in time."""
+    def _seconds_to_wait(self, wanted: float, deadline: float | None) -> float | None:
+        """Return the seconds until it is worth looking again; None: the tokens will not come in time.
+
+        :param wanted: by the waiter and those before it, together.
+        """
         bucket = self._bucket
         now = bucket.clock.now()
-        left = float("inf") if waiter.deadline is None else waiter.deadline - now
+        left = float("inf") if deadline is None else deadline - now
         if bucket.refill_rate:
-            due = self._wanted_up_to(waiter) - bucket._available
-            seconds = due / bucket.refill_rate
+            seconds = (wanted - bucket._available) / bucket.refill_rate
             # The end of a steady refill is known: too late is too late (contract 6.3).
             return None if seconds > left else max(0.0, seconds)
         return None if left <= 0 else min(left, LOOK_AGAIN)
-
-    def _wanted_up_to(self, waiter: Waiter) -> float:
-        place = self._line.index(waiter)
-        return sum(other.amount for other in islice(self._line, place + 1))
 
     def _write_off_lost(self) -> None:
         while self._lost:
@@ -187,24 +193,19 @@ class RetryQuota(Protocol):
     @property
     def capacity(self) -> float:
         """The most it holds."""
-        ...
 
     @property
     def available(self) -> float:
         """The tokens that it holds now."""
-        ...
 
     def acquire(self, amount: float, *, deadline: float | None = None) -> bool:
         """Take all of ``amount``, or nothing."""
-        ...
 
     def release(self, amount: float) -> None:
         """Give back; what exceeds the capacity is dropped."""
-        ...
 
     def snapshot(self) -> TokenBucketSnapshot:
         """An immutable view."""
-        ...
 
 
 def is_full(bucket: RetryQuota) -> bool:
@@ -294,6 +295,12 @@ class TokenBucket(FreshCopies):
             self._available -= amount
             return True
 
+    def may_come(self, amount: float, deadline: float | None) -> bool:
+        """Return True unless :meth:`acquire` would refuse at once. A bucket that does not wait says nothing of use."""
+        with self._lock:
+            self._refill()
+            return self._line is not None and self._line.may_come(amount, deadline)
+
     def release(self, amount: float) -> None:
         """Give ``amount`` tokens back; what exceeds the capacity is dropped.
 
@@ -359,8 +366,6 @@ def check_amount(amount: float) -> None:
     """Refuse an amount that a bucket can neither take nor give.
 
     Taking -1 would overfill a bucket, and giving back nan would spoil it for good.
-
-    :raises ValueError: for anything but a finite number of 0 or more.
     """
     if not is_finite(amount) or amount < 0:
         raise ValueError(f"amount={safe_repr(amount)}: a finite number of tokens, 0 or more, is allowed")

@@ -23,8 +23,9 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from .bucket import Loan
-from .payoff import ROOM
 
+ROOM = 2.0
+"""The two retries of one operation of three attempts: the least that rides out one failure in ten."""
 SHARE = 0.4
 """The credit that a success adds while the service recovers. One credit lets one waiter go."""
 MOST_CREDIT = 2.0
@@ -79,7 +80,6 @@ class Terms(NamedTuple):
     def gives_up_at(self, began: float, down_since: float | None) -> float:
         """Return the moment at which an operation that began at ``began`` gives up, as far as is known.
 
-        :param began: when the operation began.
         :param down_since: since when no operation got an answer; None: one did.
         """
         leave = self.in_all(began)
@@ -160,27 +160,20 @@ class Wait:
     until: float
 
 
+@dataclass(eq=False, slots=True)
 class Waiter:
     """One operation in the line.
 
-    :param standing: the operation's, with the attempt that failed counted in.
-    :param terms: the operation's limits.
-    :param joined: when it came.
     :param earliest: it is not let go before: what a server asked for.
     :param wake: called when it is worth to look again.
     """
 
-    __slots__ = ("earliest", "joined", "released", "standing", "terms", "wake")
-
-    def __init__(
-        self, standing: Standing, terms: Terms, joined: float, earliest: float, wake: Callable[[], object]
-    ) -> None:
-        self.standing: Standing = standing
-        self.terms: Terms = terms
-        self.joined: float = joined
-        self.earliest: float = earliest
-        self.wake: Callable[[], object] = wake
-        self.released: Go | None = None
+    standing: Standing
+    terms: Terms
+    joined: float
+    earliest: float
+    wake: Callable[[], object]
+    released: Go | None = None
 
     def leaves_at(self, down_since: float | None) -> float:
         """Return the moment at which it gives up, as far as is known now."""
@@ -239,10 +232,7 @@ class Line:
     ) -> Standing | Refused:
         """Take note of an attempt that failed, and count it.
 
-        :param standing: the operation's before.
-        :param terms: the operation's limits.
         :param firsts: first-try successes so far.
-        :param throttled: the server asked for fewer requests.
         :returns: the operation's standing now, or that its attempts are used up.
         """
         if self.is_as_good_as_new(now, firsts):
@@ -287,9 +277,11 @@ class Line:
         if refusal is None:
             if not self.waiters:
                 self._credit = 0.0
-            insort_right(self.waiters, waiter, key=_began)
+            insort_right(self.waiters, waiter, key=lambda each: each.standing.began)
             if self._gap is None:
-                self._gap = self._base = self._first_gap(waiter, now)
+                usual, span = self.usual(now), waiter.terms.span(waiter.standing.began)
+                least = LEAST_GAP if self.successes and not waiter.terms.is_patient else 1.0
+                self._gap = self._base = max(least, usual, min(3 * usual, 0.9 * span))
         return refusal
 
     def look(self, waiter: Waiter, now: float, *, firsts: int) -> Go | Wait | Refused:
@@ -335,7 +327,6 @@ class Line:
         """Take note of a success, and let waiters go for it.
 
         :param firsts: first-try successes so far, this one included.
-        :param is_first: it is one of them.
         :param latency: seconds that the attempt took.
         :param timeout: seconds that it was allowed; None: as long as it took.
         :param patience: the seconds for which its operation would have waited.
@@ -439,17 +430,8 @@ class Line:
         # Not if it asked not long ago: then the questions of a client are as few as without this one.
         return last if self._last + 0.5 * self._gap <= last < due else due
 
-    def _first_gap(self, waiter: Waiter, now: float) -> float:
-        usual, span = self.usual(now), waiter.terms.span(waiter.standing.began)
-        least = LEAST_GAP if self.successes and not waiter.terms.is_patient else 1.0
-        return max(least, usual, min(3 * usual, 0.9 * span))
-
     def _begin_anew(self, now: float) -> None:
         self._born = self._touched = now
         self._firsts_at_birth = self._firsts
         self.down_since = self._gap = None
         self.given_up = 0
-
-
-def _began(waiter: Waiter) -> float:
-    return waiter.standing.began

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
-from .bucket import RetryQuota, TokenBucketSnapshot, is_full, loan_of
+from .bucket import RetryQuota, TokenBucket, TokenBucketSnapshot, is_full, loan_of
 from .line import Failure, Go, Refusal, Refused, Standing, Terms
 
 FirstTry = Callable[[tuple[float, Any]], object]
@@ -16,24 +17,94 @@ DO_NOTHING: FirstTry = bool
 """For a bucket to which a first-try success brings nothing now: a built-in costs no more than the call."""
 
 
-class ScopeQuota(Protocol):
-    """May an operation of this scope have another attempt, and when?"""
+class ScopeQuota(ABC):
+    """May an operation of this scope have another attempt, and when?
 
-    first_try: FirstTry
-    """Called on each first-try success. Another function takes its place when the effect of a success changes."""
-    retired: bool
-    """True once the scope was given up, so that no adapter goes on remembering it."""
-    counts_attempts: bool
+    What is here already is true of a bucket that knows neither the time nor an outage.
+    """
+
+    __slots__ = ("__weakref__", "first_try", "plain", "retired")
+
+    counts_attempts = False
     """True if the quota bounds the attempts itself, by those that count."""
 
-    @property
-    def plain(self) -> RetryQuota:
-        """The bucket without the line before it."""
-        ...
+    def __init__(self, bucket: RetryQuota) -> None:
+        self.plain: RetryQuota = bucket
+        """The bucket without a line before it."""
+        self.first_try: FirstTry = DO_NOTHING
+        """Called on each first-try success. Another function takes its place when the effect of a success changes."""
+        self.retired: bool = False
+        """True once the scope was given up, so that no adapter goes on remembering it."""
 
     def begin(self) -> Standing:
         """Begin an operation now."""
-        ...
+        return Standing(0.0)
+
+    @abstractmethod
+    def failed(
+        self,
+        standing: Standing,
+        terms: Terms,
+        failure: Failure,
+        *,
+        before_waiting: Callable[[], bool] | None = None,
+    ) -> Go | Refused:
+        """Decide about an operation whose attempt failed. It may take a while: until its deadline or its patience ends.
+
+        :param before_waiting: lets go of what the failed attempt holds, before the operation waits; False: it cannot.
+        """
+
+    def answered(self, standing: Standing) -> Standing:
+        """Take note of an attempt that brought an answer, but not yet the one that is polled for."""
+        return standing
+
+    @abstractmethod
+    def succeeded(
+        self, standing: Standing, terms: Terms, *, latency: float = 0.0, timeout: float | None = None
+    ) -> None:
+        """Take note that an operation succeeded."""
+
+    def gave_up(self, *, is_outage: bool) -> int:  # noqa: ARG002
+        """Count an operation that gave up in an outage that is known, and return its number; 0: none is known.
+
+        :param is_outage: it waited for the service in vain, so an outage is known from now on.
+        """
+        return 0
+
+    @abstractmethod
+    def unsent(self, standing: Standing) -> None:
+        """Give back the price of a retry that was not made."""
+
+    def is_spare(self) -> bool:
+        """Return True if a new one would do as well."""
+        return is_full(self.plain)
+
+    def retire(self) -> None:
+        """Take note that the scope was given up."""
+        self.retired = True
+
+    def snapshot(self) -> TokenBucketSnapshot:
+        """An immutable view."""
+        return self.plain.snapshot()
+
+
+class PricedQuota(ScopeQuota):
+    """A plain bucket as the quota of a scope: each retry has its price, and a refusal is final.
+
+    A success gives back what the operation's last retry took; a first-try success gives a reward, if something is
+    missing.
+    """
+
+    __slots__ = ("_is_shared", "_reward")
+
+    first_try: FirstTry
+
+    def __init__(self, bucket: RetryQuota, *, reward: float = 1.0, is_shared: bool = False) -> None:
+        super().__init__(bucket)
+        self._reward = reward
+        self._is_shared = is_shared
+        if is_shared:
+            self.first_try = self._give_reward
 
     def failed(
         self,
@@ -43,81 +114,20 @@ class ScopeQuota(Protocol):
         *,
         before_waiting: Callable[[], bool] | None = None,
     ) -> Go | Refused:
-        """Decide about an operation whose attempt failed. It may take a while."""
-        ...
+        """Take the price of a retry. A bucket on which others wait may take until the deadline.
 
-    def answered(self, standing: Standing) -> Standing:
-        """Take note of an attempt that brought an answer, but not yet the one that is polled for."""
-        ...
-
-    def succeeded(
-        self, standing: Standing, terms: Terms, *, latency: float = 0.0, timeout: float | None = None
-    ) -> None:
-        """Take note that an operation succeeded."""
-        ...
-
-    def gave_up(self, *, is_outage: bool) -> int:
-        """Count an operation that gave up in an outage that is known, and return its number; 0: none is known.
-
-        :param is_outage: it waited for the service in vain, so an outage is known from now on.
+        :param before_waiting: lets go of what the failed attempt holds; False: it cannot, so it does not wait.
         """
-        ...
-
-    def unsent(self, standing: Standing) -> None:
-        """Give back the price of a retry that was not made."""
-        ...
-
-    def is_spare(self) -> bool:
-        """A new one would do as well."""
-        ...
-
-    def retire(self) -> None:
-        """Take note that the scope was given up."""
-        ...
-
-    def snapshot(self) -> TokenBucketSnapshot:
-        """An immutable view."""
-        ...
-
-
-class PricedQuota:
-    """A plain bucket as the quota of a scope: each retry has its price, and a refusal is final.
-
-    A success gives back what the operation's last retry took; a first-try success gives a reward, if something is
-    missing.
-    """
-
-    __slots__ = ("__weakref__", "_is_shared", "_reward", "first_try", "plain", "retired")
-
-    counts_attempts = False
-
-    def __init__(self, bucket: RetryQuota, *, reward: float = 1.0, is_shared: bool = False) -> None:
-        self.plain: RetryQuota = bucket
-        self._reward = reward
-        self._is_shared = is_shared
-        self.retired: bool = False
-        self.first_try: FirstTry = self._give_reward if is_shared else DO_NOTHING
-
-    def begin(self) -> Standing:
-        """Begin an operation; the time does not matter to a plain bucket."""
-        return Standing(0.0)
-
-    def failed(
-        self,
-        standing: Standing,
-        terms: Terms,
-        failure: Failure,
-        *,
-        before_waiting: Callable[[], bool] | None = None,  # noqa: ARG002
-    ) -> Go | Refused:
-        """Take the price of a retry. A bucket on which others wait may take until the deadline."""
-        self.abandon(standing)
+        if standing.loan is not None:
+            standing.loan.write_off()
         # An operation that waits for tokens still has its backoff to wait.
         until = None if terms.deadline is None else terms.deadline - failure.delay
         price = failure.price
-        granted = self.plain.acquire(price, deadline=until)
+        granted = self._take(price, until, before_waiting)
         # The hook is set after a refusal, too: other processes may have spent a bucket that they share with this one.
         self.first_try = self._give_reward
+        if granted is None:
+            return Refused(Refusal.HELD)
         if not granted:
             return Refused(Refusal.EMPTY, why=self._refusal(price))
         loan = loan_of(self.plain, price)
@@ -136,20 +146,10 @@ class PricedQuota:
         latency: float = 0.0,  # noqa: ARG002
         timeout: float | None = None,  # noqa: ARG002
     ) -> None:
-        """Give back the tokens of the last retry, or the reward."""
         if standing.spent:
             self.unsent(standing)
         elif self.first_try is not DO_NOTHING:
             self._give_reward()
-
-    def abandon(self, standing: Standing) -> None:
-        """Give nothing back after a final failure, and tell those that wait for the tokens."""
-        if standing.loan is not None:
-            standing.loan.write_off()
-
-    def gave_up(self, *, is_outage: bool) -> int:  # noqa: ARG002
-        """Return 0: a bucket knows of no outage."""
-        return 0
 
     def unsent(self, standing: Standing) -> None:
         """Give back the tokens of the last retry."""
@@ -159,15 +159,18 @@ class PricedQuota:
             self.plain.release(standing.acquired)
         self._look()
 
-    def is_spare(self) -> bool:
-        """Nothing is missing."""
-        return is_full(self.plain)
-
-    def retire(self) -> None:
-        self.retired = True
-
-    def snapshot(self) -> TokenBucketSnapshot:
-        return self.plain.snapshot()
+    def _take(self, price: float, until: float | None, before_waiting: Callable[[], bool] | None) -> bool | None:
+        """Take a price, now or after a wait; None: it would wait, but cannot let go of what it holds."""
+        bucket = self.plain
+        if isinstance(bucket, TokenBucket) and bucket.on_empty == "wait" and before_waiting is not None:
+            # Those who have the tokens may wait for the connection: one that waits keeps nothing.
+            if bucket.acquire(price, deadline=bucket.clock.now()):
+                return True
+            if not bucket.may_come(price, until):
+                return False
+            if not before_waiting():
+                return None
+        return bucket.acquire(price, deadline=until)
 
     def _give_reward(self, _: object = None) -> None:
         getattr(self.plain, "reward", self.plain.release)(self._reward)

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit
 
 from ..checks import Refused
-from ..clock import SYSTEM_CLOCK, Clock
-from ..errors import RetryConfigError
-from .bucket import RetryQuota, TokenBucket
 
 SENTINEL_SCHEMES = ("redis+sentinel", "rediss+sentinel")
 REDIS_SCHEMES = ("redis", "rediss", "unix", *SENTINEL_SCHEMES)
@@ -36,10 +33,6 @@ class QuotaUrl:
     """
 
     __slots__ = ("_text", "place", "scheme", "settings")
-
-    place: str
-    scheme: str
-    settings: dict[str, str]
 
     def __init__(self, text: str) -> None:
         parts = _split(text)
@@ -97,19 +90,14 @@ def _split(text: str) -> tuple[str, str, dict[str, str]] | None:
         parts = urlsplit(text)
         scheme = parts.scheme
         # An @ behind the host, or a fragment: an unquoted character of a password ended the host too early.
-        if (
-            scheme not in SCHEMES
-            or not text.startswith(f"{scheme}://")
-            or "#" in text
-            or "@" in parts.path + parts.query
-        ):
+        is_odd = "#" in text or "@" in parts.path + parts.query
+        if is_odd or scheme not in SCHEMES or not text.startswith(f"{scheme}://"):
             return None
         place = _sentinels(parts) if scheme in SENTINEL_SCHEMES else _place(parts)
     except ValueError:
         return None
-    return (
-        None if place is None else (scheme, f"{scheme}://{place}", dict(parse_qsl(parts.query, keep_blank_values=True)))
-    )
+    settings = dict(parse_qsl(parts.query, keep_blank_values=True))
+    return None if place is None else (scheme, f"{scheme}://{place}", settings)
 
 
 def _place(parts: SplitResult) -> str | None:
@@ -122,14 +110,13 @@ def _place(parts: SplitResult) -> str | None:
         return unquote(parts.path) if parts.path and host is None else None
     if host is None or not re.fullmatch(r"/?|/\d+", parts.path):
         return None
-    return _host_and_port(host, port, 6379) + parts.path.rstrip("/")
+    return _host_and_port(host, 6379 if port is None else port) + parts.path.rstrip("/")
 
 
 def _sentinels(parts: SplitResult) -> str | None:
     if not re.fullmatch(rf"/{NAME}(/\d*)?", parts.path):
         return None
-    found = sentinels_of(parts)
-    return ",".join(_host_and_port(host, port, 0) for host, port in found) + parts.path.rstrip("/")
+    return ",".join(_host_and_port(*each) for each in sentinels_of(parts)) + parts.path.rstrip("/")
 
 
 def sentinels_of(parts: SplitResult) -> list[tuple[str, int]]:
@@ -140,67 +127,5 @@ def sentinels_of(parts: SplitResult) -> list[tuple[str, int]]:
     return [(str(each.hostname), 26379 if each.port is None else each.port) for each in hosts]
 
 
-def _host_and_port(host: str, port: int | None, default: int) -> str:
-    shown = f"[{host}]" if ":" in host else host
-    return f"{shown}:{default if port is None else port}"
-
-
-QuotaFactory = Callable[[str], RetryQuota]
-"""Makes the bucket of a scope. Buckets of one factory share connections, or the memory."""
-
-
-def quota_factory(
-    url: str | QuotaUrl,
-    *,
-    capacity: float = 500,
-    refill_rate: float = 0.0,
-    on_empty: str = "fail",
-    clock: Clock = SYSTEM_CLOCK,
-    source: str = "code",
-) -> QuotaFactory:
-    """Return the factory that makes each scope's bucket in the place that a URL names.
-
-    Connects to nothing yet; shared memory is opened, so that what is wrong with it is said here.
-
-    >>> quota_factory("memory://", capacity=28)("https://api.example.com:443")
-    <TokenBucket 28 of 28>
-
-    :param url: ``redis://``, ``rediss://``, ``unix://``, ``shm://NAME`` or ``memory://``; the query may hold settings.
-    :param capacity: the most a bucket holds; the same in every process.
-    :param refill_rate: tokens per second that come back whatever happens.
-    :param on_empty: ``"wait"`` is for ``memory://`` alone: who waits on what other processes hold is not told of it.
-    :param clock: tells the time.
-    :param source: where the URL came from, for the error.
-    :raises RetryConfigError: for a bad URL or setting, or where what it needs is missing; no secret is shown.
-    """
-    looked_at, why = None, ""
-    try:
-        looked_at = url if isinstance(url, QuotaUrl) else QuotaUrl(url)
-        make = _factory(looked_at, capacity, refill_rate, on_empty, clock)
-    except (Refused, ValueError, ImportError, OSError, RuntimeError) as error:
-        why = str(error)
-    if why:
-        raise RetryConfigError("quota_url", url if looked_at is None else looked_at, source, why)
-    return make
-
-
-def _factory(url: QuotaUrl, capacity: float, refill_rate: float, on_empty: str, clock: Clock) -> QuotaFactory:
-    if url.scheme != "memory" and on_empty != "fail":
-        raise ValueError("a quota that processes share does not wait: on_empty='fail' is allowed")
-    # Each module is imported only if its scheme is used.
-    if url.scheme in REDIS_SCHEMES:
-        from .redis import RedisTokenBucket, link_to
-
-        handle = link_to(url, None, clock)
-        return lambda scope: RedisTokenBucket(handle, scope, capacity=capacity, refill_rate=refill_rate)
-    if url.scheme == "shm":
-        from .settings import SharedQuotaSettings, settings_from
-        from .shared_memory import SharedMemoryTokenBucket
-        from .shared_memory.records import SharedMemory
-
-        settings = settings_from(SharedQuotaSettings, url.settings)
-        memory = SharedMemory(url.name, settings, clock)
-        return lambda scope: SharedMemoryTokenBucket(memory, scope, capacity=capacity, refill_rate=refill_rate)
-    if url.settings:
-        raise ValueError("memory:// has no settings")
-    return lambda _: TokenBucket(capacity, refill_rate=refill_rate, on_empty=on_empty, clock=clock)
+def _host_and_port(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -9,7 +9,7 @@ from requests import PreparedRequest, Response
 
 from ..classifiers.transport_faults import forget_frames, is_timeout, is_transient, never_left
 from ..wire.body import WatchedBody, watched_body
-from ..wire.peek import Peeked, peek
+from ..wire.response import Peeked, peek
 from ..wire.state import this_thread
 from .held_response import complete, hold, is_read, let_go
 from .replay import BodyChanged
@@ -25,9 +25,7 @@ BROKEN = requests.exceptions.ChunkedEncodingError, requests.exceptions.ContentDe
 class Attempt:
     """One attempt. It owns its response, and so its connection, until it is let go or handed over.
 
-    :param started: when it began.
     :param response: the response, or None; its body is looked at as little as possible.
-    :param error: the exception that was raised, or None.
     """
 
     is_success: bool = False
@@ -131,6 +129,11 @@ class Attempt:
             del error, response  # an error's traceback refers to this frame
 
     @property
+    def answer(self) -> Response | None:
+        """The response; None beside an error."""
+        return self.response if self.error is None else None
+
+    @property
     def prefix(self) -> bytes | None:
         """The beginning of a body that was not read whole."""
         return None if self.peeked is None or self.error is not None else self.peeked.prefix
@@ -148,8 +151,6 @@ class Attempt:
     def discard(self, limits: TimeLimits, *, keep: bool, may_be_refused: bool) -> None:
         """Discard it, because a retry follows.
 
-        :param limits: the operation's.
-        :param keep: keep the connection.
         :param may_be_refused: the strategy may still refuse to send the retry after its wait, so that this response
             would be the last one.
         """

@@ -65,7 +65,6 @@ def take_over(adapter: HTTPAdapter, ours: Any, policy: dict[str, Any], own: Any 
     """Make an adapter retry, and return it.
 
     :param adapter: of any class but ours; it is changed in place.
-    :param ours: ``RetryAdapter``.
     :param policy: the policy of another adapter; also ``_addresses``, if it is to share them.
     :param own: a ``max_retries`` to translate, in place of the policy's.
     :raises RetryConfigError: if that cannot be translated; the adapter is unchanged then.
@@ -103,8 +102,6 @@ def retries_nothing(value: Any) -> bool:
 def objection(adapter: Any, ours: Any, mounted: str) -> str | None:
     """Return why an adapter of another class than ours is left alone, as the rest of a sentence; or None.
 
-    :param adapter: the adapter.
-    :param ours: ``RetryAdapter``.
     :param mounted: ``"none"``, ``"plain"`` or ``"all"``.
     """
     if not isinstance(adapter, HTTPAdapter):

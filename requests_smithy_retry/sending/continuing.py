@@ -26,10 +26,7 @@ KEPT = "_retry_kept"
 
 
 class Refused:
-    """A body in the caller's hands that cannot be continued.
-
-    :param why: the reason, as a phrase.
-    """
+    """A body in the caller's hands that cannot be continued."""
 
     __slots__ = ("_why",)
 
@@ -58,10 +55,7 @@ class KeptPart:
         self.is_void: bool = False
 
     def read_on(self, response: Response) -> None:
-        """Read the body to its end, or as far as it comes, by the attempt's deadline.
-
-        :param response: whose body it is.
-        """
+        """Read the body to its end, or as far as it comes, by the attempt's deadline."""
         for part in response.iter_content(PART):
             self.parts.append(part)
             this_thread.seconds(None)
@@ -71,9 +65,6 @@ class Rest:
     """The rest of a body that a next attempt asks for.
 
     :param response: whose body it is, and which the caller gets once it is whole.
-    :param kept: the part that came.
-    :param plan: how it may be continued.
-    :param body: the body.
     """
 
     __slots__ = ("_body", "_kept", "_plan", "_response", "is_taken")
@@ -96,10 +87,7 @@ class Rest:
         return self._body.received - self._body.began_at if self.is_taken else None
 
     def request(self, request: PreparedRequest) -> PreparedRequest:
-        """Return the request for the rest.
-
-        :param request: for the whole.
-        """
+        """Return the request for the rest."""
         self.is_taken = False
         return self._plan.request_from(request, self._body.received)
 
@@ -142,11 +130,7 @@ def rest_of(response: Response, body: WatchedBody) -> Rest | None:
 
 
 class InHand:
-    """The rest of a body that its caller is reading, as one continuation asks for it.
-
-    :param body: the body.
-    :param plan: how it may be continued.
-    """
+    """The rest of a body that its caller is reading, as one continuation asks for it."""
 
     __slots__ = ("_body", "_plan", "brought", "is_taken", "why")
 
@@ -185,9 +169,7 @@ class Continuation:
     """Has a body that its caller is reading go on over another connection, as often as it breaks off.
 
     :param go_on: sends, as the adapter does: the request for the rest, what to do with an answer, and the failure.
-    :param request: that the body answers.
     :param response: whose body it is; the reference to it is weak.
-    :param plan: how it may be continued.
     """
 
     __slots__ = ("_go_on", "_plan", "_request", "_response")
@@ -249,7 +231,6 @@ class Continuation:
 def joined(before: RetryHistory, piece: RetryHistory) -> RetryHistory:
     """Return the history of a body that went on: the last attempt so far is the one that broke off.
 
-    :param before: the history so far.
     :param piece: that of the continuation, which begins with the attempt that broke off.
     """
     last = before.attempts[-1]
@@ -282,8 +263,6 @@ def as_failure(body: WatchedBody, error: Exception) -> requests.exceptions.Reque
 def broken_off(body: WatchedBody, error: Exception, why: str) -> uex.HTTPError:
     """Return the exception of urllib3 for a body that broke off and was not continued.
 
-    :param body: the body.
-    :param error: of the wire.
     :param why: the reason why it was not continued, as a phrase.
     """
     total = "unknown" if body.total is None else body.total

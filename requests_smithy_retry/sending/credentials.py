@@ -36,11 +36,7 @@ class _Renewal:
 
 
 class Credentials:
-    """Renews the credentials of each scope by a function of the program.
-
-    :param renew: the option ``on_unauthorized``.
-    :param clock: tells what came first.
-    """
+    """Renews the credentials of each scope by a function of the program."""
 
     def __init__(self, renew: Callable[[Response], Headers | None], clock: Clock) -> None:
         self._renew = renew
@@ -55,8 +51,6 @@ class Credentials:
     def after(self, response: Response, scope: str, started: float, seconds: float | None) -> Headers | None:
         """Return the headers with which a refused request is to be sent again; None: it is not.
 
-        :param response: the 401.
-        :param scope: its scope.
         :param started: when its attempt began, on the clock.
         :param seconds: the longest wait for another thread's renewal; None: as long as that takes.
         :raises RetryConfigError: if the function returns anything but headers or None.

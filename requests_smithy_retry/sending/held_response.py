@@ -10,8 +10,7 @@ from requests import PreparedRequest, Response
 from ..clock import Deadline, after, earliest
 from ..interruptions import is_interruption
 from ..wire.decoding import verify_whole
-from ..wire.peek import UNREAD_BYTES, peek
-from ..wire.reader import reader_of
+from ..wire.response import UNREAD_BYTES, peek, reader_of
 from ..wire.state import this_thread, timeout_of
 
 DRAIN_BYTES = 65_536
@@ -107,7 +106,6 @@ BODY_PART = 10_240
 def complete(response: Response, request: PreparedRequest | None) -> None:
     """Make sure that a body is whole (contract 14.4), and by the attempt's deadline.
 
-    :param response: the response.
     :param request: where it has hooks, a body that is not long is left unread for them; None: read it.
     :raises Exception: for a body that is not whole, as requests raises it, or ``TimeoutError``.
     """

@@ -114,7 +114,6 @@ class Streak(NamedTuple):
 
     :param key: stands for the request.
     :param owner: the strategy that decided on their retries.
-    :param calls: the number of calls.
     :param requests: the number of requests that they made.
     :param ended: the end of the last one, on the clock.
     :param pause: the longest pause between two of them, in seconds.

@@ -19,27 +19,29 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import requests.exceptions
 from requests import PreparedRequest, Response
 
 from ..classifiers.actions import NO_ACTION, RetryIndicated
+from ..classifiers.context import RetryContext, carrier_of, take_off
 from ..classifiers.fold import Classification, classification_of
-from ..classifiers.outcome import Outcome, RetryContext, carrier_of, take_off
+from ..classifiers.outcome import Outcome
 from ..classifiers.protocol import sees_successes
 from ..classifiers.resend import may_be_applied
 from ..classifiers.transport_faults import forget_frames, is_end_of_tape, is_played, is_request_fault
 from ..config.retry_options import NOTHING, OperationOptions
 from ..errors import RetryError, StopReason, without_text_of
 from ..interruptions import is_interruption
+from ..observing import events
+from ..observing.events import ObservedOperation
 from ..observing.history import attach
 from ..observing.log import log_end_of_tape
-from ..observing.observed_operation import ObservedOperation
 from ..observing.recorder import Recorder
 from ..strategies.foreign import StrategyPort
 from ..strategies.protocol import LoopToken, StandardRetryToken, delay_of
-from ..wire.timeouts import read_part
+from ..wire.state import read_part
 from .caller_errors import is_raised, not_sent_error, status_error
 from .continuing import InHand, Rest, rest_of
 from .credentials import UNAUTHORIZED, Credentials
@@ -49,9 +51,9 @@ from .time_limits import TimeLimits
 
 if TYPE_CHECKING:
     from ..clock import Clock
+    from ..config.max_retries import ShownRetry
     from ..config.retry_config import RetryConfig
     from .attempt import Attempt
-    from .send_loop import SendLoop
 
 
 END_OF_TAPE = (
@@ -91,10 +93,16 @@ class Stop(NamedTuple):
     classification: Classification | None = None
 
 
+class Sender(events.Sender, Protocol):
+    """The part of the sending adapter that an operation uses."""
+
+    retry_config: RetryConfig
+    _shown: ShownRetry | None
+
+
 class Operation:
     """One call of ``send``.
 
-    :param adapter: whose configuration and strategy hold.
     :param request: the caller's request; it is not changed.
     :param stream: the caller wants the body unread.
     :param options: the options of the ``retry_options`` blocks around it, or None.
@@ -104,14 +112,14 @@ class Operation:
 
     def __init__(
         self,
-        adapter: SendLoop,
+        adapter: Sender,
         request: PreparedRequest,
         stream: bool,
         options: OperationOptions | None,
         observed: ObservedOperation | None = None,
         limits: TimeLimits | None = None,
     ) -> None:
-        self.adapter: SendLoop = adapter
+        self.adapter: Sender = adapter
         self.config: RetryConfig = adapter.retry_config
         self.clock: Clock = adapter.clock
         self.port: StrategyPort = adapter.port
@@ -169,14 +177,10 @@ class Operation:
 
         The connection is let go before the program is asked: it may send requests of its own.
 
-        :param credentials: the program's.
-        :param made: the attempt, examined.
         :raises Exception: an exception of the program's function.
         """
-        response = made.response
-        if made.error is not None or response is None or response.status_code != UNAUTHORIZED:
-            return None
-        if self.has_renewed or self.token is None:
+        response = made.answer
+        if response is None or response.status_code != UNAUTHORIZED or self.has_renewed or self.token is None:
             return None
         self.has_renewed = True
         if not self.facts.body.rewind(unwritten=made.unwritten) or not made.let_go(self.limits, keep=True):
@@ -192,7 +196,6 @@ class Operation:
     def judge(self, made: Attempt) -> Retry | Stop:
         """Decide what follows an attempt.
 
-        :param made: the attempt, examined.
         :raises Exception: an exception of a classifier or a strategy, which is a bug in it.
         """
         self.number += 1
@@ -201,11 +204,7 @@ class Operation:
         return self._stop_at_once(made) or self._ask(made)
 
     def judge_anew(self, made: Attempt, stop: Stop) -> Retry | Stop:
-        """Decide again about a final response whose body turned out to be cut when its rest was read.
-
-        :param made: the attempt, which has failed now.
-        :param stop: the decision about the response.
-        """
+        """Decide again about a final response whose body turned out to be cut when its rest was read."""
         if stop.reason is not StopReason.NOT_RETRYABLE:
             return stop
         if self.token is not None:
@@ -230,7 +229,7 @@ class Operation:
     def _ask(self, made: Attempt) -> Retry | Stop:
         """Ask the strategy."""
         if self.number == 1 and not made.is_success:
-            warn_of_nesting(self.adapter, self.request, made.response if made.error is None else None)
+            warn_of_nesting(self.adapter, self.request, made.answer)
         if self._began is None:
             self._began = made.started
         context = RetryContext(
@@ -242,7 +241,7 @@ class Operation:
         )
         carrier = carrier_of(context)
         try:
-            token = self._refresh(carrier)
+            token = self.token = self._refresh(carrier)  # an interruption from now on gives up what was paid for it
         except RetryError as refusal:
             return self._refused(made, refusal)
         except Exception as raised:
@@ -256,11 +255,14 @@ class Operation:
         if self.limits.forbids(delay):  # a foreign strategy need not look at the deadline
             why = f"the next wait of {delay:.3g} s would not end in time"
             return Stop(StopReason.DEADLINE, why, 0.0, token.classification)
-        verdict = token.classification
         if self.request.method == "DELETE" and self.record.in_doubt is None:
-            action = NO_ACTION if verdict is None else verdict.action
-            self.record.in_doubt = self.number if may_be_applied(context.outcome, action) else None
-        return Retry(token, delay, token.delay_source, verdict)
+            self._note_doubt(context.outcome, token.classification)
+        return Retry(token, delay, token.delay_source, token.classification)
+
+    def _note_doubt(self, outcome: Outcome, verdict: Classification | None) -> None:
+        """Remember the first failed deletion on which the server may have acted: a retry will find nothing."""
+        action = NO_ACTION if verdict is None else verdict.action
+        self.record.in_doubt = self.number if may_be_applied(outcome, action) else None
 
     def _begin_waiting(self, made: Attempt, classification: Classification) -> bool:
         """Let go of an attempt and record it: its operation waits for the service, for an unknown time.
@@ -277,7 +279,7 @@ class Operation:
     def _outcome(self, made: Attempt) -> Outcome:
         return Outcome(
             error=made.error,
-            response=made.response if made.error is None else None,
+            response=made.answer,
             request=self.request,
             attempt=self.number,
             stream=not self.preload,
@@ -308,16 +310,12 @@ class Operation:
         return Stop(StopReason.SUCCESS, StopReason.SUCCESS.value)
 
     def tell_gate(self, made: Attempt, verdict: Classification | None) -> None:
-        """Tell the gate of the scope once what an attempt's response announced (contract 7.4).
-
-        :param made: the attempt.
-        :param verdict: on it; None: the strategy does not tell.
-        """
-        gates, response = self.port.gates, made.response
+        """Tell the gate of the scope once what an attempt's response announced (contract 7.4)."""
+        gates, response = self.port.gates, made.answer
         if gates is None or self._told_gate == self.number:
             return
         self._told_gate = self.number
-        if made.error is not None or response is None:
+        if response is None:
             gate = gates.of(self.scope)
             if gate is not None:
                 gate.lost()
@@ -336,11 +334,7 @@ class Operation:
             )
 
     def note(self, made: Attempt, decision: Retry | Stop) -> None:
-        """Record an attempt, and go on to the next one if there is one.
-
-        :param made: the attempt.
-        :param decision: the decision about it.
-        """
+        """Record an attempt, and go on to the next one if there is one."""
         token = decision.token if isinstance(decision, Retry) else None
         if token is not None and decision == (token, 0.0, RENEWED, None):
             token = StandardRetryToken(issuer=self, delay_source=RENEWED)  # nothing was paid for this one
@@ -348,7 +342,7 @@ class Operation:
         self._count_received(made)
         self.record.note(made, self.waited, verdict, token, wait)
         if isinstance(decision, Retry):
-            self.token, self.waited = decision.token, (decision.wait, decision.source)
+            self.waited = decision.wait, decision.source
             self.played = made.response if is_played(made.response) else None
             rest = None if made.response is None or made.body is None else rest_of(made.response, made.body)
             self.rest = rest or (None if self.rest is None or self.rest.is_void else self.rest)
@@ -384,7 +378,7 @@ class Operation:
             log_end_of_tape(self.request.method, self.request.url, END_OF_TAPE)
             made.response, made.error = self.played, None
         if self.number > 1 and self._began is not None:
-            status = None if made.error is not None or made.response is None else made.response.status_code
+            status = None if made.answer is None else made.answer.status_code
             note_end(self.request, self.port.strategy, status, self.number, self._began, self.clock.now())
         try:
             history = self._history(stop)

@@ -57,7 +57,6 @@ def receive(
 
     :param adapter: sends again where a body in the caller's hands breaks off.
     :param response: its status is below 400, and nothing of its body was read.
-    :param request: that was sent.
     :param options: of the ``retry_options`` blocks around the operation, or None.
     :param preload: read the body now.
     :param heard: is told of each part that comes, or None.
@@ -184,7 +183,6 @@ def unless_of_odd_headers(
 
     That is the case if the response was given headers of another class than that of requests.
 
-    :param how: the other arguments of :func:`receive`.
     """
     if response is None or not isinstance(error, AttributeError) or hasattr(response.headers, "_store"):
         return error

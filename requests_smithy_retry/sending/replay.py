@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import requests.exceptions
 from requests import PreparedRequest, Response
 
-from ..classifiers.resend import IDEMPOTENT_METHODS, ResendFacts
+from ..classifiers.outcome import ResendFacts
+from ..classifiers.resend import IDEMPOTENT_METHODS
 from ..clock import after, earliest
 from ..errors import RetryConfigError
 from ..interruptions import is_interruption

@@ -66,7 +66,6 @@ class Resumable(NamedTuple):
     def request_from(self, request: PreparedRequest, received: int) -> PreparedRequest:
         """Return a copy of a request that asks for the rest alone, and for it only while the version is the same.
 
-        :param request: the one that the body answers.
         :param received: the bytes of the body that came.
         """
         last = "" if self.end is None or self.end == self.total else str(self.end - 1)
@@ -79,7 +78,6 @@ class Resumable(NamedTuple):
         """Return what of the body an answer brings; or, in a phrase, why it does not fit.
 
         :param response: the answer to :meth:`request_from`.
-        :param received: as there.
         """
         if response.status_code != PARTIAL:
             return f"the server answered with {response.status_code} where the rest was asked for"
@@ -109,7 +107,6 @@ class Resumable(NamedTuple):
 def resumable(request: PreparedRequest, response: Response) -> Resumable | str:
     """Return how a body may be continued; or, in a phrase, why it may not.
 
-    :param request: the one that was sent.
     :param response: its answer, of which nothing was read yet.
     """
     if request.method != "GET" or response.status_code not in (200, PARTIAL):

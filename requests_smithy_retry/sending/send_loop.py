@@ -15,8 +15,8 @@ from ..config.max_retries import ChangedOr, ShownRetry
 from ..config.retry_config import RetryConfig
 from ..config.retry_options import NOTHING, OperationOptions, current_options, options_in_force
 from ..errors import RetryError
+from ..observing.events import ObservedOperation
 from ..observing.log import log_first_try, log_gate, may_log
-from ..observing.observed_operation import ObservedOperation
 from ..strategies.first_tries import ORIGIN, BusyBesides, FirstTryHook
 from ..strategies.foreign import StrategyPort
 from ..strategies.protocol import RetryStrategy, rest_until_permitted
@@ -72,7 +72,23 @@ class SendLoop(HTTPAdapter):
         """Send a request, as often as the strategy allows; the arguments are those of ``HTTPAdapter.send``."""
         if self._in_full or request.body.__class__ not in SIMPLE_BODIES or current_options.get() is not None:
             return self._send_in_full(request, stream, timeout, verify=verify, cert=cert, proxies=proxies)
-        # Nearly every send is one attempt that goes well: it needs neither a token nor an operation.
+        if not self._hears_attempts:
+            return self._send_once(request, request, None, stream, timeout, verify, cert, proxies)
+        observed = ObservedOperation(self, request, None)
+        return self._send_once(observed.begin_first(), request, observed, stream, timeout, verify, cert, proxies)
+
+    def _send_once(
+        self,
+        to_send: PreparedRequest,
+        request: PreparedRequest,
+        observed: ObservedOperation | None,
+        stream: bool,
+        timeout: Any,
+        verify: Any,
+        cert: Any,
+        proxies: Any,
+    ) -> Response:
+        """Make nearly every send: one attempt that goes well, which needs neither a token nor an operation."""
         response = first = None
         error: Exception | None
         started = self.clock.now()
@@ -80,32 +96,31 @@ class SendLoop(HTTPAdapter):
         try:
             try:
                 response = super().send(
-                    request, stream=stream, timeout=timeout, verify=verify, cert=cert, proxies=proxies
+                    to_send, stream=stream, timeout=timeout, verify=verify, cert=cert, proxies=proxies
                 )
                 if response.status_code < 400:
-                    if not stream and is_plain(response.headers._store) and request.hooks == NO_HOOKS:
+                    if not stream and is_plain(response.headers._store) and to_send.hooks == NO_HOOKS:
                         response.content  # noqa: B018
                     else:
                         how = {"timeout": timeout, "verify": verify, "cert": cert, "proxies": proxies}
-                        receive(self, response, request, None, preload=not stream, **how)
+                        receive(self, response, to_send, None, preload=not stream, **how)
             except Exception as caught:
                 how = {"timeout": timeout, "verify": verify, "cert": cert, "proxies": proxies}
-                error = unless_of_odd_headers(caught, self, response, request, None, preload=not stream, **how)
+                error = unless_of_odd_headers(caught, self, response, to_send, None, preload=not stream, **how)
             else:
                 if response.status_code < 400:
-                    return self._first_try(request, response, started, timeout)
+                    return self._first_try(request, response, started, timeout, observed)
                 error = None
             first = Attempt(started, response, error)
             response = error = None
-            return self._retry(
-                self._operation(request, stream, None, first), first, timeout, verify=verify, cert=cert, proxies=proxies
-            )
-        except BaseException:
+            operation = self._operation(request, stream, None, first, observed)
+            return self._retry(operation, first, timeout, verify=verify, cert=cert, proxies=proxies)
+        except BaseException as stopped:
             # An interruption may come between any two steps. What was handed over or let go is not touched.
-            drop(response, first)
+            drop(response, first, stopped, started, observed)
             raise
         finally:
-            del response, first
+            del response, first, observed
 
     def _send_in_full(self, request: PreparedRequest, stream: bool, timeout: Any, **how: Any) -> Response:
         """Send in the unusual cases: options in force, limits, listeners, or a body to watch."""
@@ -140,11 +155,9 @@ class SendLoop(HTTPAdapter):
             if made.error is None and response is not None and response.status_code < 400:
                 if limits is not None and not preload:
                     limits.lift(response)
-                if observed is not None:
-                    observed.succeeded_at_once(response, made.started)
                 if gate_wait[0]:
                     response._retry_gate_wait = gate_wait  # type: ignore[attr-defined]
-                return self._first_try(request, response, made.started, timeout)
+                return self._first_try(request, response, made.started, timeout, observed)
             return self._retry(
                 self._operation(request, stream, options, made, observed, limits, gate_wait), made, timeout, **how
             )
@@ -351,12 +364,7 @@ class SendLoop(HTTPAdapter):
         options: OperationOptions | None,
         **how: Any,
     ) -> Response:
-        """Ask for the rest of a body that broke off in the caller's hands, as a retry of what brought it so far.
-
-        :param request: asks for the rest.
-        :param rest: takes it.
-        :param error: how the body broke off.
-        """
+        """Ask for the rest of a body that broke off in the caller's hands, as a retry of what brought it so far."""
         made = Attempt(self.clock.now(), None, error)
         operation = self._operation(request, True, options, made)
         operation.rest, operation.record.is_told = rest, True
@@ -365,8 +373,17 @@ class SendLoop(HTTPAdapter):
         finally:
             del operation, made, error, rest  # an error's traceback refers to this frame
 
-    def _first_try(self, request: PreparedRequest, response: Response, started: float, timeout: Any) -> Response:
+    def _first_try(
+        self,
+        request: PreparedRequest,
+        response: Response,
+        started: float,
+        timeout: Any,
+        observed: ObservedOperation | None,
+    ) -> Response:
         """Return a success that needed no operation."""
+        if observed is not None:
+            observed.succeeded_at_once(response, started)
         hook = self._hook_at(ORIGIN(request.url)[0]) or self._hook_of(request, response)  # type: ignore[index, arg-type]
         hook.first_try((started, timeout))
         response._retry_started = started  # type: ignore[attr-defined]
@@ -446,7 +463,14 @@ class SendLoop(HTTPAdapter):
 recognise(SendLoop.send.__code__, SendLoop._settle.__code__)
 
 _SENDING = frozenset(
-    way.__code__ for way in (SendLoop.send, SendLoop._send_watched, SendLoop._send_by_operation, SendLoop._attempt)
+    way.__code__
+    for way in (
+        SendLoop.send,
+        SendLoop._send_once,
+        SendLoop._send_watched,
+        SendLoop._send_by_operation,
+        SendLoop._attempt,
+    )
 )
 _DECIDING = frozenset(
     {SendLoop._retry.__code__, SendLoop._first_try.__code__, SendLoop._operation.__code__, SendLoop._hook_of.__code__}
@@ -463,13 +487,22 @@ def is_within_send(adapter: SendLoop, frame: FrameType | None) -> bool:
     return False
 
 
-def drop(response: Response | None, made: Attempt | None) -> None:
+def drop(
+    response: Response | None,
+    made: Attempt | None,
+    stopped: BaseException,
+    started: float,
+    observed: ObservedOperation | None,
+) -> None:
     """Clean up after a first attempt that was interrupted."""
     this_thread.connecting = False
     if made is not None:
         made.close()
-    elif response is not None:
+        return
+    if response is not None:
         response.close()
+    if observed is not None and not observed.is_over:
+        observed.interrupted(stopped, started)
 
 
 def break_off(

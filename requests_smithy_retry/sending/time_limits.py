@@ -17,9 +17,8 @@ from ..config.retry_options import OperationOptions
 from ..errors import RetryConfigWarning
 from ..interruptions import causes, is_foreign, is_interruption
 from ..wire import state
-from ..wire.reader import set_read_timeout
-from ..wire.state import this_thread
-from ..wire.timeouts import read_part, shrunk
+from ..wire.response import set_read_timeout
+from ..wire.state import read_part, shrunk, this_thread
 
 # Each operation with a timeout makes one: `tuple.__new__` skips the frame that a named tuple's constructor takes.
 _deadline: Any = tuple.__new__
@@ -118,10 +117,7 @@ class TimeLimits:
             set_read_timeout(response.raw, usual, self._now.left() if is_read_next else None)
 
     def watch_for_stalls(self, response: Response) -> None:
-        """Have a body that brings no byte for ``stall_timeout`` break off.
-
-        :param response: of the attempt under way, unread.
-        """
+        """Have a body that brings no byte for ``stall_timeout`` break off."""
         if self._stall is not None:
             set_read_timeout(response.raw, self._least(read_part(self.allowed)))
 

@@ -1,51 +1,38 @@
 """Published Smithy models for the retry layer. Each name is imported on first use."""
+# ruff: noqa: I001 - "as" exports a name to type checkers
 
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ..classifiers.aws import bare_error_code
-    from .endpoint import SmithyEndpoint
-    from .json_ast import SmithyModelError
-    from .model import SmithyModel
-    from .model_classifier import verdict_for
-    from .operations import ModeledError, ModeledOperation
-    from .protocols import IdempotencyToken, Protocol, TokenLocation
-    from .uri_pattern import UriPattern
+    from ..classifiers.aws import bare_error_code as bare_error_code
+    from .json_ast import SmithyModelError as SmithyModelError
+    from .model import SmithyEndpoint as SmithyEndpoint, SmithyModel as SmithyModel
+    from .operations import (
+        ModeledError as ModeledError,
+        ModeledOperation as ModeledOperation,
+        verdict_for as verdict_for,
+    )
+    from .protocols import IdempotencyToken as IdempotencyToken, Protocol as Protocol, TokenLocation as TokenLocation
+    from .uri_pattern import UriPattern as UriPattern
+else:  # pragma: no branch - a type checker would accept any name
+    _HOMES = {
+        "..classifiers.aws": "bare_error_code",
+        ".json_ast": "SmithyModelError",
+        ".model": "SmithyEndpoint SmithyModel",
+        ".operations": "ModeledError ModeledOperation verdict_for",
+        ".protocols": "IdempotencyToken Protocol TokenLocation",
+        ".uri_pattern": "UriPattern",
+    }
+    """The names by module."""
 
-__all__ = [
-    "IdempotencyToken",
-    "ModeledError",
-    "ModeledOperation",
-    "Protocol",
-    "SmithyEndpoint",
-    "SmithyModel",
-    "SmithyModelError",
-    "TokenLocation",
-    "UriPattern",
-    "bare_error_code",
-    "verdict_for",
-]
-
-_HOMES = {
-    "..classifiers.aws": ("bare_error_code",),
-    ".endpoint": ("SmithyEndpoint",),
-    ".json_ast": ("SmithyModelError",),
-    ".model": ("SmithyModel",),
-    ".model_classifier": ("verdict_for",),
-    ".operations": ("ModeledError", "ModeledOperation"),
-    ".protocols": ("IdempotencyToken", "Protocol", "TokenLocation"),
-    ".uri_pattern": ("UriPattern",),
-}
-"""The module of each name."""
-
-if not TYPE_CHECKING:  # pragma: no branch - a type checker would accept any name
+    __all__ = sorted(" ".join(_HOMES.values()).split())
 
     def __getattr__(name: str) -> object:
         """Import the file of a name, and keep the name for the next time."""
         from importlib import import_module
 
         for home, names in _HOMES.items():
-            if name in names:
+            if name in names.split():
                 value = globals()[name] = getattr(import_module(home, __name__), name)
                 return value
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

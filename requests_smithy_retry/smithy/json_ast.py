@@ -6,19 +6,12 @@ Every access is checked, so a broken model can only raise :class:`SmithyModelErr
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 MIXIN = "smithy.api#mixin"
 PRELUDE = "smithy.api#"
-_LONGEST_FOUND = 40
-_KINDS = {
-    "dict": "an object",
-    "list": "an array",
-    "NoneType": "null",
-    "bool": "a boolean",
-    "int": "a number",
-    "float": "a number",
-}
+_KIND = {dict: "an object", list: "an array", type(None): "null", bool: "a boolean", int: "a number", float: "a number"}
 
 
 class SmithyModelError(ValueError):
@@ -48,21 +41,17 @@ def pointer(keys: tuple[str, ...]) -> str:
     return "".join("/" + key.replace("~", "~0").replace("/", "~1") for key in keys)
 
 
+@dataclass(frozen=True, slots=True)
 class Node:
     """One JSON value and its place in the file. Each reader checks the value, and names the place in its error."""
 
-    __slots__ = ("keys", "source", "value")
-
-    def __init__(self, value: Any, source: str, keys: tuple[str, ...] = ()) -> None:
-        self.value: Any = value
-        self.source: str = source
-        self.keys: tuple[str, ...] = keys
+    value: Any
+    source: str
+    keys: tuple[str, ...] = ()
 
     def error(self, expected: str) -> SmithyModelError:
-        kind = type(self.value).__name__
-        found = _KINDS.get(kind, kind)
-        if isinstance(self.value, str):
-            found = repr(self.value[:_LONGEST_FOUND])
+        kind = type(self.value)
+        found = repr(self.value[:40]) if isinstance(self.value, str) else _KIND.get(kind, kind.__name__)
         return SmithyModelError(self.source, pointer(self.keys), f"expected {expected}, found {found}")
 
     def child(self, key: str) -> Node | None:
@@ -88,29 +77,24 @@ class Node:
             yield key, Node(value, self.source, (*self.keys, key))
 
     def elements(self) -> Iterator[Node]:
-        if not isinstance(self.value, list):
-            raise self.error("an array")
-        for index, value in enumerate(self.value):
+        for index, value in enumerate(self._checked(isinstance(self.value, list), "an array")):
             yield Node(value, self.source, (*self.keys, str(index)))
 
-    def object(self) -> dict[Any, Any]:
-        if not isinstance(self.value, dict):
-            raise self.error("an object")
-        return self.value
+    def object(self) -> Any:
+        return self._checked(isinstance(self.value, dict), "an object")
 
     def string(self) -> str:
-        if not isinstance(self.value, str) or self.value == "":
-            raise self.error("a string that is not empty")
-        return self.value
+        return str(self._checked(isinstance(self.value, str) and self.value != "", "a string that is not empty"))
 
     def integer(self) -> int:
-        if not isinstance(self.value, int) or isinstance(self.value, bool):
-            raise self.error("an integer")
-        return self.value
+        return int(self._checked(isinstance(self.value, int) and not isinstance(self.value, bool), "an integer"))
 
     def boolean(self) -> bool:
-        if not isinstance(self.value, bool):
-            raise self.error("true or false")
+        return bool(self._checked(isinstance(self.value, bool), "true or false"))
+
+    def _checked(self, is_right: bool, expected: str) -> Any:
+        if not is_right:
+            raise self.error(expected)
         return self.value
 
     def annotation(self) -> None:

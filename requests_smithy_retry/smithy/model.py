@@ -1,26 +1,29 @@
-"""The errors and operations of a published Smithy model, as far as a retry needs them (contract 3, 4).
+"""A published Smithy model: its errors and operations, as far as a retry needs them, and its endpoint (contract 3, 4).
 
-A model is read and checked once, and does not change afterwards.
+A model is read and checked once, and does not change afterwards. It speaks for requests to its endpoint alone: a greedy
+pattern matches almost any path, so a model could otherwise allow a retry of another service's POST. A URL that two
+parsers could read differently (a backslash, a control character, a dot segment) belongs to no endpoint.
 """
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import os
+import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 from ..classifiers.actions import RetryAction
-from .endpoint import SmithyEndpoint
+from ..urls import DEFAULT_PORTS
 from .json_ast import Ast, Node, SmithyModelError, pointer, shape_name
-from .model_classifier import verdict_for
-from .operations import ModeledError, ModeledOperation, bound_operations, read_errors, read_operation
+from .operations import ModeledError, ModeledOperation, bound_operations, read_errors, read_operation, verdict_for
 from .protocols import Protocol, protocols_of
 from .request_parts import body_text, header, parameters, path_segments, split_target
 from .uri_pattern import UriTable
-
-_FORM_PROTOCOLS = (Protocol.QUERY, Protocol.EC2_QUERY)
 
 
 class SmithyModel:
@@ -51,7 +54,6 @@ class SmithyModel:
     def load(cls, path: str | os.PathLike[str], *, service: str | None = None) -> SmithyModel:
         """Read a model from a file with its JSON AST.
 
-        :param path: the file.
         :param service: the absolute shape ID of the service, for a model that has several.
         :raises SmithyModelError: if the file cannot be read, or is not a model; it names the path and the place.
         """
@@ -145,13 +147,11 @@ class SmithyModel:
 
 def _service_of(ast: Ast, wanted: str | None) -> str | None:
     services = ast.by_type.get("service", [])
-    if wanted is not None:
-        if wanted not in services:
-            raise ast.root.error(f"a model with the service {wanted!r}")
-        return wanted
-    if len(services) > 1:
+    if wanted is not None and wanted not in services:
+        raise ast.root.error(f"a model with the service {wanted!r}")
+    if wanted is None and len(services) > 1:
         raise ast.root.error(f"one service, or service= with one of {', '.join(sorted(services))}")
-    return services[0] if services else None
+    return wanted or (services[0] if services else None)
 
 
 class OperationMatcher:
@@ -162,9 +162,10 @@ class OperationMatcher:
 
     def __init__(self, service_name: str, operations: Mapping[Protocol, Iterable[ModeledOperation]]) -> None:
         self._service = service_name
-        self._targets = _by_name(operations.get(Protocol.JSON_TARGET, ()))
-        self._rpc = _by_name(operations.get(Protocol.RPC_V2, ()))
-        self._forms = _by_name(each for protocol in _FORM_PROTOCOLS for each in operations.get(protocol, ()))
+        self._targets, self._rpc, self._forms = (
+            {each.name: each for protocol in protocols for each in operations.get(protocol, ())}
+            for protocols in ((Protocol.JSON_TARGET,), (Protocol.RPC_V2,), (Protocol.QUERY, Protocol.EC2_QUERY))
+        )
         rest = operations.get(Protocol.REST_JSON, operations.get(Protocol.REST_XML, ()))
         self._uris = UriTable(
             (each.http_method, each.uri_pattern, each)
@@ -204,5 +205,96 @@ class OperationMatcher:
         return self._forms.get(actions.pop()) if len(actions) == 1 else None
 
 
-def _by_name(operations: Iterable[ModeledOperation]) -> dict[str, ModeledOperation]:
-    return {operation.name: operation for operation in operations}
+_NOT_IN_A_URL = re.compile(r"[\x00-\x20\x7f\\]")
+_AUTHORITY_END = re.compile(r"[/?#]")
+_HOST = re.compile(r"[a-z0-9._-]+")
+
+
+class _Place(NamedTuple):
+    scheme: str
+    host: str
+    port: int
+    segments: tuple[str, ...]
+    query: str
+
+
+def _locate(url: str) -> _Place | None:
+    if _NOT_IN_A_URL.search(url) is not None:
+        return None
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port
+        is_ipv6 = ":" in host
+        host = ipaddress.ip_address(host).compressed if is_ipv6 else host
+    except ValueError:
+        return None
+    segments = path_segments(parts.path)
+    if parts.scheme not in DEFAULT_PORTS or segments is None or not (is_ipv6 or _HOST.fullmatch(host)):
+        return None
+    return _Place(parts.scheme, host, DEFAULT_PORTS[parts.scheme] if port is None else port, segments, parts.query)
+
+
+@dataclass(frozen=True, slots=True)
+class SmithyEndpoint:
+    """A model and the endpoint it speaks for, made by :meth:`SmithyModel.for_endpoint`.
+
+    A request goes to the endpoint if scheme, host (in any case), port and the segments of the path prefix are the same.
+    The host may have a prefix that the model itself defines (``@endpoint``, without labels).
+
+    :raises ValueError: if the URL is not a plain ``http://`` or ``https://`` URL without a query and a fragment.
+    """
+
+    model: SmithyModel = field(repr=False)
+    """The model."""
+    url: str
+    """The endpoint as the user named it, but without userinfo."""
+    _place: _Place = field(init=False, repr=False, compare=False)
+    _prefixes: Mapping[str, str] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        scheme, mark, rest = self.url.partition("://")
+        authority = _AUTHORITY_END.split(rest, maxsplit=1)[0]
+        object.__setattr__(self, "url", scheme + mark + authority.rpartition("@")[2] + rest[len(authority) :])
+        place = _locate(self.url)
+        if place is None or "?" in self.url or "#" in self.url:
+            shown = self.url.rpartition("@")[2]  # even an invalid URL may hold userinfo
+            raise ValueError(
+                f"endpoint {shown!r}: an http:// or https:// URL with an ASCII host, and without a query, "
+                "a fragment and dot segments, is allowed"
+            )
+        prefixes = {place.host: ""}
+        # An IPv4 address takes no prefix, and an IPv6 address with one is no valid host.
+        if not place.host.rpartition(".")[2].isdigit():
+            for operation in self.model.operations.values():
+                prefixes.setdefault(operation.host_prefix + place.host, operation.host_prefix)
+        object.__setattr__(self, "_place", place)
+        object.__setattr__(self, "_prefixes", prefixes)
+
+    def speaks_for(self, url: str) -> bool:
+        """Return True if a request to this URL goes to the endpoint."""
+        return self._within(url) is not None
+
+    def operation_for(self, method: str, url: str, headers: Mapping[str, Any], body: object) -> ModeledOperation | None:
+        """Return the operation of a request, or None if it goes elsewhere or the model does not know it.
+
+        :param body: bytes or text; an operation named in anything else is not found.
+        """
+        there = self._within(url)
+        if there is None:
+            return None
+        below = there.segments[len(self._place.segments) :]
+        operation = self.model.match_segments(method, below, there.query, headers, body)
+        if operation is None or self._prefixes[there.host] not in ("", operation.host_prefix):
+            return None
+        return operation
+
+    def may_resend(self, method: str, url: str, headers: Mapping[str, Any], body: object) -> bool:
+        """Return True if the model allows this request to be sent again, whatever its method."""
+        operation = self.operation_for(method, url, headers, body)
+        return operation is not None and operation.resendable_with(url, headers, body)
+
+    def _within(self, url: str) -> _Place | None:
+        there, here = _locate(url), self._place
+        if there is None or there.host not in self._prefixes or (there.scheme, there.port) != (here.scheme, here.port):
+            return None
+        return there if there.segments[: len(here.segments)] == here.segments else None

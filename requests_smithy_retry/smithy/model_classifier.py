@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..classifiers.actions import NO_ACTION, ErrorKind, NoActionIndicated, RetryAction, RetryReason
-from ..classifiers.aws import bare_error_code, code_of
+from ..classifiers.actions import NO_ACTION, NoActionIndicated, RetryAction
+from ..classifiers.aws import code_of
 from ..classifiers.outcome import Outcome
 from ..classifiers.protocol import RetryClassifierPriority
 
 if TYPE_CHECKING:
     from requests import PreparedRequest
 
-    from .endpoint import SmithyEndpoint
-    from .operations import ModeledError
+    from .model import SmithyEndpoint
 
 
 class ModelFacts(NamedTuple):
-    """The models' facts about a request.
-
-    :param resendable: True if the operation is readonly or idempotent, or its idempotency token is in the request.
-    :param long_poll: True if the operation is a long poll.
-    """
+    """The models' facts about a request."""
 
     resendable: bool = False
+    """The operation is readonly or idempotent, or its idempotency token is in the request."""
     long_poll: bool = False
 
 
@@ -40,35 +36,6 @@ def facts_of(models: Iterable[SmithyEndpoint], request: PreparedRequest) -> Mode
         if operation is not None:
             return ModelFacts(operation.resendable_with(url, headers, request.body), operation.long_poll)
     return NO_FACTS
-
-
-_TRANSIENT = RetryAction.retry_indicated(RetryReason(ErrorKind.TRANSIENT, not_applied=True))
-_THROTTLING = RetryAction.retry_indicated(RetryReason(ErrorKind.THROTTLING, not_applied=True))
-
-
-def verdict_for(
-    errors: Mapping[str, tuple[ModeledError, ...]], error_code: str | None, status: int | None
-) -> RetryAction:
-    """Return a model's verdict on an error code.
-
-    Without a code there is no opinion. If several errors share a code, those with another ``@httpError`` than the
-    status are left out; if the rest disagree, there is no opinion.
-
-    :param errors: by name or code, each with all errors that share it; for a loaded model use
-        :meth:`.SmithyModel.verdict_for`.
-    :param error_code: the code or shape name in the response, decorated or not, or None.
-    :param status: the status of the response, or None.
-    """
-    if error_code is None:
-        return NO_ACTION
-    named = errors.get(bare_error_code(error_code), ())
-    namesakes = tuple(error for error in named if error.http_status == status) or named
-    opinions = {(error.retryable, error.throttling) for error in namesakes}
-    if opinions == {(True, False)}:
-        return _TRANSIENT
-    if opinions == {(True, True)}:
-        return _THROTTLING
-    return NO_ACTION
 
 
 class SmithyModelClassifier:

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from ..classifiers.actions import NO_ACTION, ErrorKind, RetryAction, RetryReason
+from ..classifiers.aws import bare_error_code
 from .json_ast import PRELUDE, Ast, Node, shape_name
 from .protocols import IdempotencyToken, Protocol, bind_token
 from .uri_pattern import UriPattern
@@ -60,10 +62,8 @@ class ModeledOperation:
         :param url: the URL, or the path with the query.
         :param body: bytes or text; in anything else no token is found.
         """
-        if self.resendable:
-            return True
         token = self.idempotency_token
-        return token is not None and token.present_in(url, headers, body)
+        return self.resendable or (token is not None and token.present_in(url, headers, body))
 
 
 def bound_operations(ast: Ast, service: str) -> list[str]:
@@ -101,6 +101,7 @@ def read_operation(ast: Ast, shape_id: str, protocol: Protocol) -> ModeledOperat
         if name in traits:
             traits[name].annotation()
     method, pattern = _read_http(traits[HTTP]) if HTTP in traits else (None, None)
+    prefix = traits[ENDPOINT].needed("hostPrefix").string().lower() if ENDPOINT in traits else ""
     return ModeledOperation(
         name=shape_name(shape_id),
         shape_id=shape_id,
@@ -110,7 +111,7 @@ def read_operation(ast: Ast, shape_id: str, protocol: Protocol) -> ModeledOperat
         long_poll=any(name in traits for name in LONG_POLL),
         http_method=method,
         uri_pattern=pattern,
-        host_prefix=_read_host_prefix(traits[ENDPOINT]) if ENDPOINT in traits else "",
+        host_prefix="" if "{" in prefix else prefix,
     )
 
 
@@ -134,11 +135,6 @@ def _read_token(ast: Ast, shape_id: str, protocol: Protocol) -> IdempotencyToken
     return None
 
 
-def _read_host_prefix(trait: Node) -> str:
-    text = trait.needed("hostPrefix").string().lower()
-    return "" if "{" in text else text
-
-
 @dataclass(frozen=True, slots=True)
 class ModeledError:
     """One error shape of a model."""
@@ -158,12 +154,7 @@ class ModeledError:
 
 
 def read_errors(ast: Ast) -> dict[str, tuple[ModeledError, ...]]:
-    """Return the errors of the model by code.
-
-    Several errors can share a code: from two namespaces, or through ``@awsQueryError``.
-
-    :raises SmithyModelError: if a trait has an invalid value.
-    """
+    """Return the errors of the model by code, which several can share: two namespaces, or ``@awsQueryError``."""
     found: dict[str, tuple[ModeledError, ...]] = {}
     for shape_id in ast.by_type.get("structure", ()):
         traits = ast.traits(shape_id)
@@ -194,3 +185,32 @@ def _read_error(shape_id: str, traits: dict[str, Node], query_error: Node | None
         flag = None if retryable.value is True else retryable.child("throttling")
         throttling = flag is not None and flag.boolean()
     return ModeledError(shape_name(shape_id), shape_id, fault, status, retryable is not None, throttling)
+
+
+_TRANSIENT = RetryAction.retry_indicated(RetryReason(ErrorKind.TRANSIENT, not_applied=True))
+_THROTTLING = RetryAction.retry_indicated(RetryReason(ErrorKind.THROTTLING, not_applied=True))
+
+
+def verdict_for(
+    errors: Mapping[str, tuple[ModeledError, ...]], error_code: str | None, status: int | None
+) -> RetryAction:
+    """Return a model's verdict on an error code.
+
+    Without a code there is no opinion. If several errors share a code, those with another ``@httpError`` than the
+    status are left out; if the rest disagree, there is no opinion.
+
+    :param errors: by name or code, each with all errors that share it; for a loaded model use
+        :meth:`.SmithyModel.verdict_for`.
+    :param error_code: the code or shape name in the response, decorated or not, or None.
+    :param status: the status of the response, or None.
+    """
+    if error_code is None:
+        return NO_ACTION
+    named = errors.get(bare_error_code(error_code), ())
+    namesakes = tuple(error for error in named if error.http_status == status) or named
+    opinions = {(error.retryable, error.throttling) for error in namesakes}
+    if opinions == {(True, False)}:
+        return _TRANSIENT
+    if opinions == {(True, True)}:
+        return _THROTTLING
+    return NO_ACTION

@@ -105,22 +105,14 @@ class IdempotencyToken:
             return header(headers, self.name)
         if self.location is TokenLocation.LABEL:
             return self.name
-        query = split_target(url)[1]
-        if self.location is TokenLocation.QUERY:
-            return _first(query, self.name)
-        text = body_text(body)
-        if self.location is TokenLocation.FORM:
-            return _first(query if text is None else f"{query}&{text}", self.name)
-        if text is None:
-            return None
-        readers = {TokenLocation.JSON: json_member, TokenLocation.XML: xml_child}
-        if self.location in readers:
-            return readers[self.location](text, self.name)
-        return text if self.location is TokenLocation.PAYLOAD else None
-
-
-def _first(text: str, name: str) -> str | None:
-    return parameters(text).get(name, [None])[0]
+        text = None if self.location is TokenLocation.QUERY else body_text(body)
+        if self.location in (TokenLocation.QUERY, TokenLocation.FORM):
+            query = split_target(url)[1]
+            return parameters(query if text is None else f"{query}&{text}").get(self.name, [None])[0]
+        if text is None or self.location is TokenLocation.PAYLOAD:
+            return text
+        reader = {TokenLocation.JSON: json_member, TokenLocation.XML: xml_child}.get(self.location)
+        return None if reader is None else reader(text, self.name)
 
 
 _HTTP_BINDINGS = {

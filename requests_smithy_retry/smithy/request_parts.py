@@ -11,8 +11,7 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote
 from xml.parsers import expat
 
-MAX_BODY = 16 * 1024 * 1024
-"""The longest body that is parsed, in bytes: the largest request of DynamoDB."""
+MAX_BODY = 16 * 1024 * 1024  # bytes: the largest request of DynamoDB
 
 
 def header(headers: Mapping[str, Any], name: str) -> str | None:
@@ -27,11 +26,7 @@ def header(headers: Mapping[str, Any], name: str) -> str | None:
 
 
 def split_target(target: str) -> tuple[str, str]:
-    """Return the path and the query of a URL or of a path with a query.
-
-    >>> split_target("/a/b?c=d#e")
-    ('/a/b', 'c=d')
-    """
+    """Return the path and the query of a URL, or of a path with a query."""
     path, _, query = target.partition("#")[0].partition("?")
     return path, query
 
@@ -41,22 +36,11 @@ def path_segments(path: str) -> tuple[str, ...] | None:
 
     One slash at the end is ignored, as in the Smithy specification. An encoded slash does not separate segments. A path
     with a dot segment, plain or encoded, is ambiguous: client, proxy and server may each read it differently.
-
-    >>> path_segments("/a/b%2Fc/")
-    ('a', 'b/c')
     """
-    if path == "":
+    if path in ("", "/"):
         return ()
-    if path[0] != "/":
-        return None
-    segments = path[1:].split("/")
-    if segments[-1] == "":
-        segments.pop()
-    if "%" in path:
-        segments = [unquote(segment) for segment in segments]
-    if "." in segments or ".." in segments:
-        return None
-    return tuple(segments)
+    segments = tuple(map(unquote, path[1:].removesuffix("/").split("/")))
+    return None if path[0] != "/" or "." in segments or ".." in segments else segments
 
 
 def parameters(text: str) -> dict[str, list[str]]:
@@ -98,19 +82,13 @@ def xml_child(text: str, name: str) -> str | None:
     def refuse(*_: object) -> None:
         raise ValueError("a DOCTYPE")
 
-    def start(tag: str, _: object) -> None:
-        path.append(tag)
-
-    def end(_: str) -> None:
-        path.pop()
-
     def characters(data: str) -> None:
-        if len(path) == 2 and path[1] == name:
+        if path[1:] == [name]:
             found.append(data)
 
     parser.StartDoctypeDeclHandler = refuse
-    parser.StartElementHandler = start
-    parser.EndElementHandler = end
+    parser.StartElementHandler = lambda tag, _: path.append(tag)
+    parser.EndElementHandler = lambda _: path.pop()
     parser.CharacterDataHandler = characters
     try:
         parser.Parse(text, True)

@@ -109,18 +109,12 @@ class UriTable(Generic[Value]):
             self._routes.setdefault((method, length), []).append((pattern, value))
 
     def find(self, method: str, segments: tuple[str, ...], query: str) -> Value | None:
-        """Return the value of the most specific matching pattern, or None.
-
-        Two patterns that match equally well give None; a valid model has none, but some models do.
-        """
-        matching = self._fitting(method, segments)
+        """Return the value of the most specific matching pattern; None for no match, or for two that match equally."""
+        near = [*self._routes.get((method, len(segments)), ()), *self._routes.get((method, _ANY), ())]
+        matching = [route for route in near if route[0].fits(segments)]
         if any(pattern.query for pattern, _ in matching):
             present = parameters(query)
             asked = {(key, value) for key, values in present.items() for value in (None, *values)}
             matching = [route for route in matching if asked.issuperset(route[0].query)]
         ranks = [pattern.rank for pattern, _ in matching]
         return matching[ranks.index(min(ranks))][1] if ranks and ranks.count(min(ranks)) == 1 else None
-
-    def _fitting(self, method: str, segments: tuple[str, ...]) -> list[tuple[UriPattern, Value]]:
-        near = [*self._routes.get((method, len(segments)), ()), *self._routes.get((method, _ANY), ())]
-        return [route for route in near if route[0].fits(segments)]

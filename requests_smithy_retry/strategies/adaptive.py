@@ -9,10 +9,10 @@ from types import MappingProxyType
 from typing import Any
 
 from ..classifiers.actions import ErrorKind, NoActionIndicated, RetryIndicated, RetryReason
+from ..classifiers.context import RetryContext
 from ..classifiers.fold import Classification
-from ..classifiers.outcome import RetryContext
 from ..errors import RetryError, StopReason
-from ..pacing.board import Board
+from ..pacing.gate import Board
 from ..pacing.rate_limiter import ClientRateLimiter, PermitWait
 from ..quotas.scopes import ScopeTable
 from ..urls import display_scope

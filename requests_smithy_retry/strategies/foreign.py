@@ -6,8 +6,9 @@ from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
 from ..classifiers.actions import NoActionIndicated, RetryForbidden
+from ..classifiers.context import BlockOptions, context_of, describe
 from ..classifiers.fold import classification_of, classify, fold_of
-from ..classifiers.outcome import BlockOptions, Outcome, context_of, describe
+from ..classifiers.outcome import Outcome
 from ..classifiers.protocol import RetryClassifier, in_order, sees_successes
 from ..classifiers.resend import resend_ruling
 from ..clock import SYSTEM_CLOCK, Clock

@@ -10,10 +10,9 @@ from typing import Any
 from ..classifiers.actions import ErrorKind, RetryReason
 from ..clock import Clock
 from ..config.retry_config import PUBLISHED_CAPACITY, RetryConfig
-from ..pacing.board import Board
+from ..pacing.gate import Board
 from ..quotas.bucket import RetryQuota, TokenBucket
-from ..quotas.patient import CountedQuota, PatientQuota, line_before
-from ..quotas.payoff import PayoffTokenBucket
+from ..quotas.payoff import CountedQuota, PatientQuota, PayoffTokenBucket, line_before
 from ..quotas.scope_quota import PricedQuota, ScopeQuota
 from ..quotas.scopes import NO_SCOPE, ScopeTable
 
@@ -65,7 +64,7 @@ Quotas = OneQuota | QuotaTable
 
 
 def _read_part(timeout: Any) -> float | None:
-    from ..wire.timeouts import read_part  # imported here: it knows HTTP libraries, which the strategies do without
+    from ..wire.state import read_part  # imported here: it knows HTTP libraries, which the strategies do without
 
     return read_part(timeout)
 
@@ -75,7 +74,7 @@ def shared_buckets(config: RetryConfig, clock: Clock) -> MakeBucket | None:
     quota, url = config.effective_quota, config.quota_url
     if url is None or quota is None or isinstance(quota, RetryQuota):
         return None
-    from ..quotas.url import quota_factory
+    from ..quotas.factory import quota_factory
 
     return quota_factory(
         url,

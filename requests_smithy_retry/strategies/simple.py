@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NoReturn
 
 from ..checks import is_seconds, safe_repr
 from ..classifiers.actions import ErrorKind, RetryForbidden, RetryIndicated, RetryReason
+from ..classifiers.context import RetryContext, context_of
 from ..classifiers.fold import Classification, classify, fold_of
-from ..classifiers.outcome import Outcome, RetryContext, context_of
+from ..classifiers.outcome import Outcome
 from ..classifiers.protocol import RetryClassifier, in_order, sees_successes
 from ..clock import SYSTEM_CLOCK, Clock
 from ..config.retry_config import RetryConfig, RetryOptions
@@ -18,8 +19,7 @@ from ..config.urllib3_rules import count_failure, heeds_hints
 from ..errors import RetryConfigError, RetryError, StopReason, TokenError
 from ..pacing.announced import DIALECTS, announced_in, dialects_of, limit_hint
 from ..pacing.backoff import RetryBackoffStrategy, is_backoff, takes_previous_delay
-from ..pacing.board import Board, Lookout
-from ..pacing.gate import Gates
+from ..pacing.gate import Board, Gates, Lookout
 from ..pacing.server_hints import AMZ_HEADER, Hint, delay_for, is_too_long, read_hint, until_text
 from ..quotas.bucket import RetryQuota
 from ..quotas.line import Standing, Terms

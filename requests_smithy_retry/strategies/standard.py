@@ -9,11 +9,12 @@ from types import MappingProxyType
 from typing import Any
 
 from ..classifiers.actions import ErrorKind, RetryReason
+from ..classifiers.context import RetryContext, context_of
 from ..classifiers.fold import Classification
-from ..classifiers.outcome import Outcome, RetryContext, context_of
+from ..classifiers.outcome import Outcome
 from ..config.retry_options import NOTHING
 from ..errors import RetryError, StopReason, is_unresolved
-from ..pacing.board import Board
+from ..pacing.gate import Board
 from ..quotas.bucket import RetryQuota
 from ..quotas.line import Failure, Go, Refusal, Refused, Standing, Terms
 from ..quotas.scope_quota import ScopeQuota
@@ -152,6 +153,12 @@ class StandardRetryStrategy(SimpleRetryStrategy):
         """Return True if the attempt did not fail, but polls for a result that is not there yet."""
         return self._is_poll(reason, context.outcome) or is_value(reason, context.outcome)
 
+    def _is_free(self, quota: ScopeQuota, reason: RetryReason, context: RetryContext) -> bool:
+        """Return True if a retry costs nothing, because its failure is no sign of an outage."""
+        if quota.counts_attempts:
+            return self._asks_again(reason, context) or is_refused_alone(reason, context.outcome)
+        return self._is_poll(reason, context.outcome)
+
     def _is_poll(self, reason: RetryReason, outcome: Outcome) -> bool:
         """Return True if another attempt polls for a result, which is not a failure (contract 6.2).
 
@@ -182,19 +189,13 @@ class StandardRetryStrategy(SimpleRetryStrategy):
         with self._quota_in_use(token.token_scope) as quota:
             if quota is None:
                 return Payment(delay, standing)
-            if quota.counts_attempts and is_refused_alone(reason, context.outcome):
-                return Payment(delay, standing, terms)
             if self._asks_again(reason, context):
                 standing = quota.answered(standing)
-                if quota.counts_attempts or self._is_poll(reason, context.outcome):
-                    return Payment(delay, standing, terms)
-            failure = Failure(
-                price=price_of(self.config, quota, reason),
-                delay=delay,
-                hint=hint,
-                throttled=reason.kind is ErrorKind.THROTTLING,
-                unresolved=context.outcome.error is not None and is_unresolved(context.outcome.error),
-            )
+            if self._is_free(quota, reason, context):
+                return Payment(delay, standing, terms)
+            error, throttled = context.outcome.error, reason.kind is ErrorKind.THROTTLING
+            unresolved = error is not None and is_unresolved(error)
+            failure = Failure(price_of(self.config, quota, reason), delay, hint, throttled, unresolved)
             let_go = context.before_waiting and partial(context.before_waiting, classification)
             seen = quota.failed(standing, terms, failure, before_waiting=let_go)
             if isinstance(seen, Go):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import enum
-import functools
 import gzip
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache, partial
 from http import HTTPStatus
 from typing import Literal
 
@@ -106,7 +106,10 @@ class Reply(Behaviour):
         """
         pairs = _pairs(self.headers)
         given = {name.lower() for name, _ in pairs}
-        own = list(self._framing_headers() if framing is None else framing)
+        has_none = self.status < 200 or self.status == 204 or self.framing == "close"
+        length = ("Content-Length", str(len(self.body)))
+        right = [] if has_none else [("Transfer-Encoding", "chunked") if self.framing == "chunked" else length]
+        own = right if framing is None else [*framing]
         if self.framing == "close" or not request.keep_alive:
             own.append(("Connection", "close"))
         lines = [*pairs, *((name, value) for name, value in own if name.lower() not in given)]
@@ -136,13 +139,6 @@ class Reply(Behaviour):
         """Close the connection if the framing or the client requires it."""
         if self.framing == "close" or not request.keep_alive:
             wire.close()
-
-    def _framing_headers(self) -> list[tuple[str, str]]:
-        if self.status < 200 or self.status == 204 or self.framing == "close":
-            return []
-        if self.framing == "chunked":
-            return [("Transfer-Encoding", "chunked")]
-        return [("Content-Length", str(len(self.body)))]
 
 
 def _pairs(headers: Headers) -> tuple[tuple[str, str], ...]:
@@ -191,7 +187,11 @@ def coded_reply(
     :param corrupt_at: flip all bits of the compressed byte at this position.
     :raises ValueError: for a coding that cannot be made here.
     """
-    data = bytearray(_encode(coding, body) if coded is None else coded)
+    if coded is None:
+        if coding not in _ENCODERS:
+            raise ValueError(f"coding={coding!r}: 'gzip' and 'deflate' are made here, any other needs coded=")
+        coded = _ENCODERS[coding](body)
+    data = bytearray(coded)
     if corrupt_at is not None:
         data[corrupt_at] ^= 0xFF
     return Reply(status, {"Content-Encoding": coding}, bytes(data[:cut_to]), framing)
@@ -205,15 +205,10 @@ def gzip_bomb(size: int = 64 << 20, status: int = 200) -> Reply:
     return Reply(status, {"Content-Encoding": "gzip"}, _compressed_zeros(size))
 
 
-def _encode(coding: str, body: bytes) -> bytes:
-    if coding == "gzip":
-        return gzip.compress(body, mtime=0)
-    if coding == "deflate":
-        return zlib.compress(body)
-    raise ValueError(f"coding={coding!r}: 'gzip' and 'deflate' are made here, any other needs coded=")
+_ENCODERS: dict[str, Callable[[bytes], bytes]] = {"gzip": partial(gzip.compress, mtime=0), "deflate": zlib.compress}
 
 
-@functools.lru_cache(maxsize=4)
+@lru_cache(maxsize=4)
 def _compressed_zeros(size: int) -> bytes:
     compressor = zlib.compressobj(wbits=31)
     whole, rest = divmod(size, 1 << 20)

@@ -5,34 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from . import connection_faults as connection
+from . import reply_faults as reply
 from .behaviour import DEFAULT_BODY, Behaviour, Framing, Reply, coded_reply
-from .connection_faults import (
-    CloseAfterReply,
-    CloseAfterRequest,
-    CloseBeforeRequest,
-    Drip,
-    HalfClose,
-    ResetAfterRequest,
-    ResetBeforeRequest,
-    Stall,
-    StallPoint,
-)
-from .reply_faults import (
-    BadChunkSize,
-    BadStatusLine,
-    CutBody,
-    CutHead,
-    EndlessBody,
-    EndlessHeaders,
-    GarbageAfterReply,
-    HugeHeader,
-    Interim,
-    LengthAndChunks,
-    MissingLastChunk,
-    MisstatedLength,
-    SwitchProtocols,
-    TwoLengths,
-)
 
 Outcome = Literal["whole", "broken", "slow", "unknowable"]
 """The body arrives whole; a client can notice that it is broken; it takes so long that a timeout or, while bytes keep
@@ -44,8 +19,6 @@ class CataloguedFault:
     """A fault, and its outcome for a client that reads the whole body of a GET.
 
     :param name: a unique name, for test ids.
-    :param behaviour: the server's behaviour.
-    :param outcome: the outcome for the client.
     """
 
     name: str
@@ -66,43 +39,43 @@ def fault_catalogue(body: bytes = DEFAULT_BODY, *, interval: float = 0.05) -> li
         "whole": {
             **{f"framed-by-{framing}": Reply(body=body, framing=framing) for framing in framings},
             **{f"coded-{coding}": coded_reply(coding, body) for coding in codings},
-            "close-after-reply": CloseAfterReply(plain),
-            "reset-after-reply": CloseAfterReply(plain, reset=True, after=0.02),
-            "garbage-after-reply": GarbageAfterReply(reply=plain),
-            **{f"interim-{status}": Interim((status,), reply=plain) for status in (100, 102, 103)},
-            "interim-several": Interim((100, 102, 103), count=2, reply=plain),
+            "close-after-reply": connection.CloseAfterReply(plain),
+            "reset-after-reply": connection.CloseAfterReply(plain, reset=True, after=0.02),
+            "garbage-after-reply": reply.GarbageAfterReply(reply=plain),
+            **{f"interim-{status}": reply.Interim((status,), reply=plain) for status in (100, 102, 103)},
+            "interim-several": reply.Interim((100, 102, 103), count=2, reply=plain),
         },
         "broken": {
-            "close-before-request": CloseBeforeRequest(),
-            "reset-before-request": ResetBeforeRequest(),
-            "close-after-request": CloseAfterRequest(),
-            "reset-after-request": ResetAfterRequest(),
-            "half-close": HalfClose(),
-            "head-cut-in-status": CutHead(plain, at=9),
-            "head-cut-in-header": CutHead(plain, at=-8),
-            "head-without-blank-line": CutHead(plain),
-            "head-reset": CutHead(plain, then="reset"),
-            "bad-status-line": BadStatusLine(b"HTTP/1.1 well OK", plain),
-            "no-http": BadStatusLine(b"SSH-2.0-OpenSSH_9.6", plain),
-            "huge-header": HugeHeader(reply=plain),
-            "endless-headers": EndlessHeaders(),
-            "switching-protocols": SwitchProtocols(),
-            "length-cut": CutBody(plain),
-            "length-cut-at-start": CutBody(plain, 0),
-            "length-cut-at-end": CutBody(plain, -1),
-            "length-reset": CutBody(plain, then="reset"),
-            "chunk-cut": CutBody(chunked),
-            "chunk-reset": CutBody(chunked, then="reset"),
-            "last-chunk-missing": MissingLastChunk(plain),
-            "chunk-size-no-number": BadChunkSize(b"zz", chunked),
-            "chunk-size-negative": BadChunkSize(b"-3", chunked),
-            "length-negative": MisstatedLength("-1", plain),
-            "length-no-number": MisstatedLength("soon", plain),
-            "length-too-large": MisstatedLength(str(len(plain.body) + 5), plain),
-            "length-too-large-reset": MisstatedLength(str(len(plain.body) + 5), plain, then="reset"),
-            "two-lengths": TwoLengths(reply=plain),
-            "two-lengths-joined": TwoLengths(reply=plain, joined=True),
-            "length-and-chunks": LengthAndChunks(reply=chunked),
+            "close-before-request": connection.CloseBeforeRequest(),
+            "reset-before-request": connection.ResetBeforeRequest(),
+            "close-after-request": connection.CloseAfterRequest(),
+            "reset-after-request": connection.ResetAfterRequest(),
+            "half-close": connection.HalfClose(),
+            "head-cut-in-status": reply.CutHead(plain, at=9),
+            "head-cut-in-header": reply.CutHead(plain, at=-8),
+            "head-without-blank-line": reply.CutHead(plain),
+            "head-reset": reply.CutHead(plain, then="reset"),
+            "bad-status-line": reply.BadStatusLine(b"HTTP/1.1 well OK", plain),
+            "no-http": reply.BadStatusLine(b"SSH-2.0-OpenSSH_9.6", plain),
+            "huge-header": reply.HugeHeader(reply=plain),
+            "endless-headers": reply.EndlessHeaders(),
+            "switching-protocols": reply.SwitchProtocols(),
+            "length-cut": reply.CutBody(plain),
+            "length-cut-at-start": reply.CutBody(plain, 0),
+            "length-cut-at-end": reply.CutBody(plain, -1),
+            "length-reset": reply.CutBody(plain, then="reset"),
+            "chunk-cut": reply.CutBody(chunked),
+            "chunk-reset": reply.CutBody(chunked, then="reset"),
+            "last-chunk-missing": reply.MissingLastChunk(plain),
+            "chunk-size-no-number": reply.BadChunkSize(b"zz", chunked),
+            "chunk-size-negative": reply.BadChunkSize(b"-3", chunked),
+            "length-negative": reply.MisstatedLength("-1", plain),
+            "length-no-number": reply.MisstatedLength("soon", plain),
+            "length-too-large": reply.MisstatedLength(str(len(plain.body) + 5), plain),
+            "length-too-large-reset": reply.MisstatedLength(str(len(plain.body) + 5), plain, then="reset"),
+            "two-lengths": reply.TwoLengths(reply=plain),
+            "two-lengths-joined": reply.TwoLengths(reply=plain, joined=True),
+            "length-and-chunks": reply.LengthAndChunks(reply=chunked),
             **{
                 f"{coding}-end-cut-{framing}": coded_reply(coding, body, cut_to=-5, framing=framing)
                 for coding in codings
@@ -117,19 +90,19 @@ def fault_catalogue(body: bytes = DEFAULT_BODY, *, interval: float = 0.05) -> li
             **{f"{coding}-corrupt": coded_reply(coding, body, corrupt_at=-6) for coding in codings},
         },
         "slow": {
-            **{f"stall-{point}": Stall(point, reply=plain) for point in get_args(StallPoint)},
-            "head-drip": Drip("head", interval, plain),
-            "body-drip": Drip("body", interval, plain),
-            "endless-headers-slow": EndlessHeaders(interval),
-            "endless-body": EndlessBody(),
-            "endless-chunks": EndlessBody(framing="chunked"),
-            "trickling-body": EndlessBody(piece=b"x", interval=interval, framing="length"),
-            "interim-without-end": Interim((102,), count=1_000_000, interval=interval, reply=plain),
+            **{f"stall-{point}": connection.Stall(point, reply=plain) for point in get_args(connection.StallPoint)},
+            "head-drip": connection.Drip("head", interval, plain),
+            "body-drip": connection.Drip("body", interval, plain),
+            "endless-headers-slow": reply.EndlessHeaders(interval),
+            "endless-body": reply.EndlessBody(),
+            "endless-chunks": reply.EndlessBody(framing="chunked"),
+            "trickling-body": reply.EndlessBody(piece=b"x", interval=interval, framing="length"),
+            "interim-without-end": reply.Interim((102,), count=1_000_000, interval=interval, reply=plain),
         },
         "unknowable": {
-            "close-framed-cut": CutBody(Reply(body=body, framing="close")),
-            "length-too-small": MisstatedLength("3", plain),
-            "length-too-small-kept": MisstatedLength("3", plain, then="keep"),
+            "close-framed-cut": reply.CutBody(Reply(body=body, framing="close")),
+            "length-too-small": reply.MisstatedLength("3", plain),
+            "length-too-small-kept": reply.MisstatedLength("3", plain, then="keep"),
         },
     }
     return [

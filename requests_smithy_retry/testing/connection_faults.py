@@ -14,7 +14,7 @@ from .wire import Wire
 StallPoint = Literal["accept", "status", "status-line", "header", "body-start", "body"]
 """Before reading; before the status; within the status line; within a header; before the body; within the body."""
 
-_SMALL_BUFFER = 4096
+
 _TOO_LARGE = Reply(413, {"Connection": "close"})
 
 
@@ -111,7 +111,6 @@ class Stall(Behaviour):
 
     On a TLS server, ``"accept"`` is before the handshake.
 
-    :param at: the point.
     :param seconds: the length of the silence, 0 or more; by default until the server closes.
     :param reply: the reply around the silence. A point within the reply needs a :class:`Reply`.
     """
@@ -158,9 +157,7 @@ class Stall(Behaviour):
 class Drip(Behaviour):
     """Sends the head or the body one byte at a time, so that no single read of the client times out.
 
-    :param part: the part that is sent slowly.
     :param interval: seconds before each byte.
-    :param reply: the reply.
     """
 
     part: Literal["head", "body"] = "body"
@@ -179,7 +176,6 @@ class Drip(Behaviour):
 class CloseAfterReply(Behaviour):
     """Answers correctly, and then closes the connection without a ``Connection: close``.
 
-    :param reply: the answer.
     :param reset: True for a TCP reset, False for an orderly close.
     :param after: seconds between the answer and the close.
     """
@@ -208,7 +204,7 @@ class StopReading(Behaviour):
     begins_after = ReadSoFar.HEAD
 
     def act(self, wire: Wire, request: RecordedRequest) -> None:  # noqa: ARG002
-        wire.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _SMALL_BUFFER)
+        wire.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         wire.stall(self.seconds)
         wire.reset()
 
@@ -217,7 +213,6 @@ class StopReading(Behaviour):
 class AnswerBeforeUpload(Behaviour):
     """Answers after the head, without reading the upload, and ends the connection.
 
-    :param reply: the answer.
     :param polite: True to discard the upload until the client closes, so that the client gets the answer; False to
         reset at once, as for a closed socket with unread bytes, so that the answer may be lost.
     """

@@ -13,7 +13,6 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from types import TracebackType
 
 from .behaviour import WELL, Behaviour, ReadSoFar
 from .recorded_request import RecordedRequest, has_upload, read_body, read_head
@@ -27,9 +26,6 @@ Turns = Step | Sequence[Step]
 
 Steps = Turns | Mapping[str, Turns]
 """Turns for all requests, or by path (the whole target with its query is looked up first)."""
-
-_SETTLE = 0.05
-_MOST_FILLERS = 16
 
 
 class FaultServer:
@@ -148,9 +144,7 @@ class FaultServer:
     def __enter__(self) -> FaultServer:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         self.close()
         if error is None and self._errors:
             raise self._errors[0]
@@ -239,12 +233,9 @@ class Script:
 
     def rewind(self) -> None:
         with self._lock:
-            if isinstance(self._steps, Mapping):
-                self._by_path = {path: _Turns(turns) for path, turns in self._steps.items()}
-                self._common = _Turns(())
-            else:
-                self._by_path = {}
-                self._common = _Turns(self._steps)
+            by_path, common = (self._steps, ()) if isinstance(self._steps, Mapping) else ({}, self._steps)
+            self._by_path = {path: _Turns(turns) for path, turns in by_path.items()}
+            self._common = _Turns(common)
 
     def take_early(self, read: ReadSoFar) -> Behaviour | None:
         """Take the next step if it begins at ``read`` or earlier."""
@@ -293,11 +284,11 @@ def hanging_port(host: str = "127.0.0.1") -> Iterator[int]:
         listener = stack.enter_context(socket.socket(family))
         listener.bind((host, 0))
         listener.listen(0)
-        for _ in range(_MOST_FILLERS):
+        for _ in range(16):
             filler = stack.enter_context(socket.socket(family))
             filler.setblocking(False)
             filler.connect_ex(listener.getsockname())
-            if not select.select([], [filler], [], _SETTLE)[1]:
+            if not select.select([], [filler], [], 0.05)[1]:
                 break
         else:
             raise RuntimeError("this system accepts connections beyond a full backlog")

@@ -6,8 +6,6 @@ from dataclasses import dataclass, field
 
 from .wire import HangUp, Wire
 
-_LARGEST_HEAD = 1 << 20
-
 
 @dataclass(frozen=True)
 class RecordedRequest:
@@ -52,9 +50,8 @@ class RecordedRequest:
 
 
 def read_head(wire: Wire) -> tuple[str, str, tuple[tuple[str, str], ...]] | None:
-    """Read up to the blank line.
+    """Return method, target and headers, up to the blank line; None if the client closed instead.
 
-    :returns: method, target and headers; None if the client closed instead.
     :raises HangUp: for a head that is cut, larger than 1 MiB, or not HTTP.
     """
     data = b""
@@ -63,7 +60,7 @@ def read_head(wire: Wire) -> tuple[str, str, tuple[tuple[str, str], ...]] | None
         if not piece and not data:
             return None
         data += piece
-        if not piece or len(data) > _LARGEST_HEAD:
+        if not piece or len(data) > 1 << 20:
             raise HangUp("the client sent no whole head")
     head, _, rest = data.partition(b"\r\n\r\n")
     wire.put_back(rest)
@@ -84,10 +81,7 @@ def is_chunked(request: RecordedRequest) -> bool:
 
 
 def read_body(wire: Wire, request: RecordedRequest) -> tuple[bytes, bool]:
-    """Read the upload that the head announced.
-
-    :returns: the bytes that came, and True if they are all.
-    """
+    """Read the upload that the head announced: the bytes that came, and True if they are all."""
     if not has_upload(request):
         return b"", True
     reader = _BodyReader(wire)

@@ -21,22 +21,23 @@ class _Distorted(Behaviour):
         reply: Reply = getattr(self, "reply")  # noqa: B009 - each class below has one, at a place of its own
         wire.stall(reply.delay)
         wire.send(self._bytes(reply, request))
-        self._end(wire, reply, request)
+        if self._may_stay:
+            reply.finish(wire, request)
+        else:
+            wire.end(getattr(self, "then", "close"))
+
+    _may_stay = False
+    """The connection is left as after a good reply."""
 
     def _bytes(self, reply: Reply, request: RecordedRequest) -> bytes:
         raise NotImplementedError  # pragma: no cover - each class below has it
-
-    def _end(self, wire: Wire, reply: Reply, request: RecordedRequest) -> None:  # noqa: ARG002
-        wire.end(getattr(self, "then", "close"))
 
 
 @dataclass(frozen=True)
 class CutHead(_Distorted):
     """Breaks off within the head; by default before the blank line.
 
-    :param reply: the reply to cut.
     :param at: the number of head bytes sent; negative counts from the end.
-    :param then: the end of the connection.
     """
 
     reply: Reply = WELL
@@ -52,7 +53,6 @@ class BadStatusLine(_Distorted):
     """Sends an invalid status line with an otherwise good reply, and closes.
 
     :param line: the line, without its end.
-    :param reply: gives headers and body.
     """
 
     line: bytes = b"HTTP/1.1 well OK"
@@ -67,18 +67,15 @@ class HugeHeader(_Distorted):
     """Sends one huge header line in an otherwise good reply.
 
     :param size: the size of its value in bytes.
-    :param reply: the reply.
     """
 
     size: int = 10_000_000
     reply: Reply = WELL
+    _may_stay = True
 
     def _bytes(self, reply: Reply, request: RecordedRequest) -> bytes:
         huge = b"X-Huge: " + b"x" * self.size + b"\r\n"
         return reply.status_line() + huge + reply.header_lines(request) + b"\r\n" + reply.framed_body(request)
-
-    def _end(self, wire: Wire, reply: Reply, request: RecordedRequest) -> None:
-        reply.finish(wire, request)
 
 
 @dataclass(frozen=True)
@@ -86,7 +83,6 @@ class EndlessHeaders(Behaviour):
     """Sends header lines until either side closes.
 
     :param interval: seconds before each line.
-    :param status: the status of the reply.
     """
 
     interval: float = 0.0
@@ -106,7 +102,6 @@ class Interim(Behaviour):
     :param statuses: the interim statuses, in turn.
     :param count: the number of repetitions.
     :param interval: seconds before each interim response.
-    :param reply: the final response.
     """
 
     statuses: tuple[int, ...] = (103,)
@@ -123,10 +118,7 @@ class Interim(Behaviour):
 
 @dataclass(frozen=True)
 class SwitchProtocols(Behaviour):
-    """Answers 101 to a client that did not ask for another protocol.
-
-    :param then: the end of the connection.
-    """
+    """Answers 101 to a client that did not ask for another protocol."""
 
     then: Ending = "close"
 
@@ -141,9 +133,7 @@ class CutBody(_Distorted):
 
     With the framing ``"close"`` no client can notice, unless the body is coded.
 
-    :param reply: the reply to cut.
     :param at: the number of body bytes sent, chunk framing included; negative counts from the end; None is half.
-    :param then: the end of the connection.
     """
 
     reply: Reply = WELL
@@ -160,7 +150,6 @@ class MissingLastChunk(_Distorted):
     """Sends all chunks of a body, but not the last chunk of size 0.
 
     :param reply: its body is sent in chunks, whatever its framing.
-    :param then: the end of the connection.
     """
 
     reply: Reply = _CHUNKED
@@ -207,10 +196,8 @@ class MisstatedLength(_Distorted):
 class TwoLengths(_Distorted):
     """Sends two contradictory Content-Lengths, the right one first.
 
-    :param other: the second value.
     :param joined: True for one header line, with a comma between the values.
     :param reply: its whole body is sent.
-    :param then: the end of the connection.
     """
 
     other: str = "3"
@@ -230,7 +217,6 @@ class LengthAndChunks(_Distorted):
 
     :param stated: the Content-Length.
     :param reply: its body is sent in chunks.
-    :param then: the end of the connection.
     """
 
     stated: str = "3"
@@ -244,28 +230,20 @@ class LengthAndChunks(_Distorted):
 
 @dataclass(frozen=True)
 class GarbageAfterReply(_Distorted):
-    """Answers correctly, and sends stray bytes on the open connection, in the same segment.
-
-    :param garbage: the bytes.
-    :param reply: the answer.
-    """
+    """Answers correctly, and sends stray bytes on the open connection, in the same segment."""
 
     garbage: bytes = b"\x00garbage\r\n"
     reply: Reply = WELL
+    _may_stay = True
 
     def _bytes(self, reply: Reply, request: RecordedRequest) -> bytes:
         return reply.head(request) + reply.framed_body(request) + self.garbage
-
-    def _end(self, wire: Wire, reply: Reply, request: RecordedRequest) -> None:
-        reply.finish(wire, request)
 
 
 @dataclass(frozen=True)
 class EndlessBody(Behaviour):
     """Sends an endless body, fast or with an interval, until either side closes.
 
-    :param status: the status of the reply.
-    :param piece: the bytes that are repeated.
     :param interval: seconds before each piece.
     :param framing: ``"length"`` announces 1 TiB.
     :param pieces: the number of pieces before it closes; by default until either side closes.

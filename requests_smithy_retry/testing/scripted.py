@@ -23,9 +23,6 @@ from .clock import FakeClock
 class ScriptedReply:
     """A scripted response.
 
-    :param status: the status.
-    :param headers: the headers.
-    :param body: the body.
     :param cut: True if the connection breaks after the body.
     """
 
@@ -39,12 +36,9 @@ class ScriptedReply:
 class SentRequest:
     """The request that the transport got for one attempt.
 
-    :param method: the method.
-    :param url: the URL.
     :param headers: a copy of the headers.
     :param body: all bytes that would have been sent; None without a body.
     :param options: the other arguments of ``send``.
-    :param request: the request itself.
     """
 
     method: str | None
@@ -89,7 +83,9 @@ class ScriptedTransport(HTTPAdapter):
         if not self.script:
             raise AssertionError(f"attempt {len(self.sent) + 1} was not in the script")
         step = self.script.pop(0)
-        body = None if _is_unwritten(step) else wire_bytes(request.body)
+        inner = step.args[:1] if isinstance(step, RequestsConnectionError) else ()
+        is_unwritten = bool(inner) and isinstance(inner[0], EmptyPoolError)
+        body = None if is_unwritten else wire_bytes(request.body)
         headers: dict[str, Any] = dict(request.headers.items())
         self.sent.append(SentRequest(request.method, request.url, headers, body, options, request))
         while callable(step) and not isinstance(step, BaseException):
@@ -100,7 +96,15 @@ class ScriptedTransport(HTTPAdapter):
             finally:
                 del step  # avoids a cycle through the traceback
         reply = ScriptedReply(step) if isinstance(step, int) else step
-        response = self.build_response(request, _raw(reply, request))
+        raw = HTTPResponse(
+            body=_Cut(reply.body) if reply.cut else io.BytesIO(reply.body),
+            headers=dict(reply.headers),
+            status=reply.status,
+            preload_content=False,
+            request_method=request.method,
+            retries=Retry(0, read=False),
+        )
+        response = self.build_response(request, raw)
         self.responses.append(response)
         return response
 
@@ -123,12 +127,6 @@ def scripted(*script: Step, **options: Any) -> ScriptedAdapter:
     return ScriptedAdapter(script=script, **options)  # type: ignore[call-arg]  # the transport takes it
 
 
-def _is_unwritten(step: Any) -> bool:
-    """Return True if the step is an exception that means that nothing was written."""
-    inner = step.args[0] if isinstance(step, RequestsConnectionError) and step.args else None
-    return isinstance(inner, EmptyPoolError)
-
-
 def wire_bytes(body: Any) -> bytes | None:
     """Return the bytes of a body as they would be sent; read or iterate it."""
     if body is None:
@@ -141,14 +139,3 @@ def wire_bytes(body: Any) -> bytes | None:
         return bytes(memoryview(body))
     except TypeError:
         return b"".join(part.encode() if isinstance(part, str) else bytes(part) for part in body)
-
-
-def _raw(reply: ScriptedReply, request: PreparedRequest) -> HTTPResponse:
-    return HTTPResponse(
-        body=_Cut(reply.body) if reply.cut else io.BytesIO(reply.body),
-        headers=dict(reply.headers),
-        status=reply.status,
-        preload_content=False,
-        request_method=request.method,
-        retries=Retry(0, read=False),
-    )

@@ -9,6 +9,7 @@ import ssl
 import struct
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Literal, TypeVar
 
 Ending = Literal["keep", "close", "reset", "stall"]
@@ -130,11 +131,11 @@ class Wire:
 
     def half_close(self) -> None:
         """Close the sending side (FIN, under TLS after a close_notify), and stay open for reading."""
-        try:
-            self._close_notify()
+        with suppress(OSError, ValueError):
+            if isinstance(self.sock, ssl.SSLSocket):
+                self.sock.unwrap()  # sends only; waiting for the answer would block
+        with suppress(OSError):
             self.sock.shutdown(socket.SHUT_WR)
-        except OSError:
-            pass
 
     def close_after_peer(self, seconds: float = math.inf) -> None:
         """Half-close, discard incoming bytes, and close once the other side has closed.
@@ -144,14 +145,10 @@ class Wire:
         :param seconds: the longest wait for the other side.
         """
         self.half_close()
-        raw = self.sock
-        until = time.monotonic() + seconds
-        try:
-            while wait_ready(max(until - time.monotonic(), 0), self.wake, (raw, selectors.EVENT_READ)):
-                if self.receive_now() == b"":
-                    break
-        except (HangUp, OSError):
-            pass
+        until, reading = time.monotonic() + seconds, (self.sock, selectors.EVENT_READ)
+        with suppress(HangUp, OSError):
+            while wait_ready(max(until - time.monotonic(), 0), self.wake, reading) and self.receive_now() != b"":
+                pass
         self.close()
 
     def close(self) -> None:
@@ -176,13 +173,6 @@ class Wire:
             self.reset()
         elif how == "stall":
             self.stall(math.inf)
-
-    def _close_notify(self) -> None:
-        if isinstance(self.sock, ssl.SSLSocket):
-            try:
-                self.sock.unwrap()  # sends only; waiting for the answer would block
-            except (OSError, ValueError):
-                pass
 
     def _when_ready(self, operation: Callable[[], T], events: int) -> T:
         wait_ready(0, self.wake)  # a busy connection never waits, but must end when the server closes

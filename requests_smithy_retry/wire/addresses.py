@@ -15,7 +15,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..clock import Clock
-from .state import this_thread
 
 FIRST_PERIOD = 30.0
 """The period in seconds for which an address is avoided after its first failure."""
@@ -64,10 +63,7 @@ class AddressFault(NamedTuple):
 
 
 class AddressMemory:
-    """The failures of addresses, per origin, bounded in number and in time.
-
-    :param clock: tells the time.
-    """
+    """The failures of addresses, per origin, bounded in number and in time."""
 
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
@@ -81,8 +77,6 @@ class AddressMemory:
     def in_order(self, origin: str, addresses: Sequence[str], tried: Collection[tuple[str, str]] = ()) -> Sequence[str]:
         """Return the addresses in the order in which to try them; the given order stands where all is well.
 
-        :param origin: the host and port.
-        :param addresses: its addresses, as the resolver has them.
         :param tried: pairs of origin and address that the operation has tried already.
         """
         if len(addresses) < 2 or not (tried or origin in self.faults):
@@ -92,7 +86,7 @@ class AddressMemory:
     def is_avoided(
         self, origin: str, address: str, addresses: Sequence[str], tried: Collection[tuple[str, str]] = ()
     ) -> bool:
-        """Return True if another of the origin's addresses is better. The parameters are those of :meth:`in_order`."""
+        """Return True if another of the origin's addresses is better."""
         if len(addresses) < 2 or not (tried or origin in self.faults):
             return False
         badness = self._badness(origin, addresses, tried)
@@ -121,13 +115,7 @@ class AddressMemory:
         return address in self.faults.get(origin, ())
 
     def failed(self, origin: str, address: str, why: str, *, answers: bool = False) -> None:
-        """Take note that an address failed. Failures of requests that were under way together count once.
-
-        :param origin: the host and port.
-        :param address: the address.
-        :param why: the name of the exception, or the status.
-        :param answers: it answered, but with 5xx.
-        """
+        """Take note that an address failed. Failures of requests that were under way together count once."""
         self._sweep()
         faults = self.faults.setdefault(origin, {})
         fault, now = faults.pop(address, None), self.clock.now()
@@ -173,10 +161,7 @@ class AddressMemory:
                 self.faults.pop(origin, None)
 
     def watch(self, pool: Any) -> None:
-        """Have a pool check the connections that it keeps, from the first failure on.
-
-        :param pool: has ``check_kept_connections``; the reference to it is weak.
-        """
+        """Have a pool check the connections that it keeps, from the first failure on. The reference is weak."""
         self._pools.add(weakref.ref(pool, self._pools.discard))
         if self.faults:
             pool.check_kept_connections(self)
@@ -229,16 +214,12 @@ class Peer(NamedTuple):
     since: float
 
     def failed(self, why: str, *, answers: bool = False) -> None:
-        """Take note that the address failed. Of a single address there is nothing to remember.
-
-        :param why: the name of the exception, or the status.
-        :param answers: it answered, but with 5xx.
-        """
+        """Take note that the address failed. Of a single address there is nothing to remember."""
         if len(self.addresses) > 1:
             self.memory.failed(self.origin, self.address, why, answers=answers)
 
 
-def is_in_disgrace(connection: Any) -> bool:
+def is_in_disgrace(connection: Any, tried: Collection[tuple[str, str]] = ()) -> bool:
     """Return True if a kept connection is not to be used: another address is better, or not tried by the operation."""
     peer: Peer | None = getattr(getattr(connection, "connect", None), "peer", None)
-    return peer is not None and peer.memory.is_avoided(peer.origin, peer.address, peer.addresses, this_thread.tried)
+    return peer is not None and peer.memory.is_avoided(peer.origin, peer.address, peer.addresses, tried)

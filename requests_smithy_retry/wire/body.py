@@ -44,7 +44,6 @@ class WatchedBody:
 
     :param raw: the urllib3 response, which reads from this object. The reference to it is weak: a cycle would keep
         sockets open until the next garbage collection.
-    :param checks: of the digests that were sent with it, or None.
     """
 
     def __init__(self, raw: Any, checks: Checks | None) -> None:
@@ -114,19 +113,9 @@ class WatchedBody:
         if amt is None or amt < 0:
             return b"".join(iter(self.read1, b""))
         parts: list[bytes] = []
-        left = amt
-        while left > 0:
-            try:
-                part = self._receive(left) if not parts else self._more(left)
-            except DigestError as error:
-                if not parts:
-                    raise
-                self._failure = error.with_traceback(None)
-                break
-            if not part:
-                break
+        while amt > 0 and (part := self._more(amt) if parts else self._receive(amt)):
             parts.append(part)
-            left -= len(part)
+            amt -= len(part)
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def read1(self, amt: int | None = None) -> bytes:
@@ -171,7 +160,6 @@ class WatchedBody:
 
         :param other: its urllib3 response, which is good for nothing afterwards.
         :param until: the position after its last byte.
-        :param total: the length of this body.
         """
         raw = self._raw()
         assert raw is not None  # the response is being read
@@ -199,10 +187,7 @@ class WatchedBody:
             raw.release_conn()
 
     def prove(self) -> None:
-        """Receive the first bytes of a continuation, to be read later.
-
-        :raises Exception: if none comes.
-        """
+        """Receive the first bytes of a continuation, to be read later."""
         self._ahead += self._from_wire(PART)
 
     def _receive(self, most: int) -> bytes:
@@ -218,10 +203,10 @@ class WatchedBody:
         return data
 
     def _more(self, most: int) -> bytes:
-        """Receive from the wire; but keep a break for the next call: what came before it is handed over first."""
+        """Receive from the wire; but keep an error for the next call: what came before it is handed over first."""
         try:
             return self._from_wire(most)
-        except (OSError, http.client.HTTPException) as error:
+        except (OSError, http.client.HTTPException, DigestError) as error:
             if is_interruption(error):
                 raise
             self._failure = error.with_traceback(None)
@@ -305,10 +290,7 @@ class WatchedBody:
 
 
 class _ChunkLines:
-    """The lines between the chunks of a body, for urllib3.
-
-    :param body: the watched body.
-    """
+    """The lines between the chunks of a body, for urllib3."""
 
     __slots__ = ("_body",)
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import socket
 import sys
 import weakref
-from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Any
 
 import urllib3.exceptions as uex
 from urllib3.connection import HTTPConnection
@@ -41,24 +41,20 @@ class Connect:
     body. A tunnel's head is no byte of the request, so ``send`` is prepared once the tunnel is established.
 
     The reference to the connection is weak: a cycle would keep sockets open until the next garbage collection.
-
-    :param connection: the connection.
-    :param memory: remembers which addresses failed.
     """
 
-    __slots__ = ("_connection", "_made", "_memory", "_send", "peer")
+    __slots__ = ("_connection", "_made", "_memory", "_sending", "peer")
 
     def __init__(self, connection: HTTPConnection, memory: AddressMemory) -> None:
         self._connection = weakref.ref(connection)
         self._memory = memory
-        self._send: Sending | None = None
+        self._sending: tuple[Callable[[Any], None], Callable[[Peer | None], None]] | None = None
         self._made: Any = None
-        """A socket that is not the connection's yet."""
+        """A socket that is not the connection's yet, or the race that opens it."""
         self.peer: Peer | None = None
         """The far end; None if it is not connected yet, or not by us."""
 
     def __call__(self) -> None:
-        """Connect."""
         connection: Any = self._connection()
         assert connection is not None  # it is being called through the connection itself
         connection.__dict__.pop("send", None)
@@ -82,9 +78,8 @@ class Connect:
         if is_first:
             this_thread.connecting = self.peer or False
         self._memory.on_connect()
-        self._send = self._send or sending(connection)
-        self._send.arrive(self.peer)
-        connection.send = self._send
+        connection.send, arrive = self._sending = self._sending or sending(connection)
+        arrive(self.peer)
 
     def _open(self) -> Any:
         """Open the socket as the connection's own ``_new_conn`` does, but by the attempt's deadline.
@@ -108,7 +103,8 @@ class Connect:
         opener = type(connection)._new_conn
         if opener is not HTTPConnection._new_conn or urllib3_connection.create_connection is not _create_connection:
             # A SOCKS proxy, or a patched way to connect: it gets one timeout, not one per address.
-            return open_otherwise(connection, opener)
+            self._made = open_otherwise(connection, opener)
+            return self._made
         timeout: Any = connection.timeout
         if timeout.__class__ is object:  # that of the socket module, before a tunnel in urllib3 1.26
             timeout = socket.getdefaulttimeout()
@@ -143,25 +139,19 @@ class Connect:
         if memory.faults or this_thread.tried:
             ahead = [ahead[names.index(name)] for name in memory.in_order(origin, names, this_thread.tried)]
             memory.begin_probe(origin, ahead[0].name)
-        race = Race(ahead, how)
+        race = self._made = Race(ahead, how)
         try:
-            self._made, (name, *_) = race.run()
-            sock = self._made
+            sock, (name, *_) = race.run()
             self.peer = _peer(Peer, (memory, origin, name, names, memory.clock.now()))
         finally:
-            if race.failed:
-                self._remember(race.failed, origin)
+            if race.failed and self.peer is None:
+                self.peer = Peer(memory, origin, ", ".join(race.failed), (), 0.0)
+            for failed, why in race.failed.items():
+                memory.failed(origin, failed, why)
         is_known = memory.faults and memory.is_known(origin, name)
         connection.response_class = probing(self.peer) if is_known else RESPONSE_CLASS
         sock.settimeout(how.timeout)
         return sock
-
-    def _remember(self, failed: dict[str, str], origin: str) -> None:
-        """Take note of the addresses that failed."""
-        if self.peer is None:
-            self.peer = Peer(self._memory, origin, ", ".join(failed), (), 0.0)
-        for name, why in failed.items():
-            self._memory.failed(origin, name, why)
 
 
 def _bound(connection: Any, sock: Any) -> Any:
@@ -192,23 +182,12 @@ def _addresses(connection: Any) -> list[Any]:
     return found
 
 
-class Sending(Protocol):
-    """The ``send`` of one connection."""
+def sending(connection: HTTPConnection) -> tuple[Callable[[Any], None], Callable[[Peer | None], None]]:
+    """Return a ``send`` for one connection, and a function that tells it the far end, None if that is not known.
 
-    def __call__(self, data: Any) -> None:
-        """Send, within the attempt's deadline."""
-        ...
-
-    def arrive(self, peer: Peer | None) -> None:
-        """Take note of the connection's far end; None if it is not known.
-
-        A connection that was closed may connect within ``send``, which then has to know the new one.
-        """
-        ...
-
-
-def sending(connection: HTTPConnection) -> Sending:
-    """Return a ``send`` for one connection, with a weak reference to it: a cycle would keep sockets open."""
+    A connection that was closed may connect within ``send``, which then has to know the new end. The reference to the
+    connection is weak: a cycle would keep sockets open.
+    """
     reference, plain = weakref.ref(connection), type(connection).send
     reached: Peer | bool = False
 
@@ -225,9 +204,7 @@ def sending(connection: HTTPConnection) -> Sending:
         nonlocal reached
         reached = peer or False
 
-    sender: Any = send
-    sender.arrive = arrive
-    return sender  # type: ignore[no-any-return]
+    return send, arrive
 
 
 def _send_in_time(plain: Callable[[Any, Any], None], connection: Any, data: Any) -> None:
@@ -242,14 +219,9 @@ def _send_in_time(plain: Callable[[Any, Any], None], connection: Any, data: Any)
         if len(data) <= PIECE:  # sent as it is, for stand-in sockets that inspect it
             plain(connection, data)
             return
-        for piece in _pieces(memoryview(data)):
+        for start in range(0, len(data), PIECE):
             sock.settimeout(this_thread.seconds(usual))
-            plain(connection, piece)
+            plain(connection, memoryview(data)[start : start + PIECE])
     finally:
         if connection.sock is not None:
             sock.settimeout(usual)
-
-
-def _pieces(data: memoryview) -> Iterator[memoryview]:
-    for start in range(0, len(data), PIECE):
-        yield data[start : start + PIECE]

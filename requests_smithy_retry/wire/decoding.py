@@ -17,7 +17,12 @@ import urllib3.exceptions as uex
 from requests import Response
 from urllib3.response import GzipDecoder
 
+from .digests import PARTIAL
+
 PART = 16_384
+_RANGE = r"bytes ([0-9]{1,18})-([0-9]{1,18})/([0-9]{1,18})"
+_SWALLOW = 2  # GzipDecoderState.SWALLOW_DATA
+_EITHER_HEADER = 32 + zlib.MAX_WBITS  # of gzip or of zlib
 BOUNDED = "max_length" in GzipDecoder.decompress.__code__.co_varnames
 """True if urllib3 decodes in parts (2.6 and later); before that, it decodes a buffer at once, to any size."""
 
@@ -36,9 +41,6 @@ def verify_whole(response: Response) -> None:
 def decoded(response: Response, body: bytes, most: int) -> tuple[bytes, bool]:
     """Decode a coded body that was not read yet, or the beginning of one.
 
-    :param response: names the coding.
-    :param body: the coded bytes.
-    :param most: the most decoded bytes to return.
     :returns: the beginning of the decoded body, and True if the body is complete, valid and no longer than ``most``.
     """
     coding = response.headers["content-encoding"]
@@ -85,18 +87,14 @@ def _came_to_end(response: Response, raw: Any) -> bool:
     # A range of a coded representation ends where it was asked to end (RFC 9110 14.2). Plain requests accepts an empty
     # body.
     is_part = response.status_code == PARTIAL and not _is_all(response.headers.get("content-range", ""))
-    return is_part or _is_empty(raw)
+    # urllib3 does not count the bytes of chunks.
+    return is_part or not (raw.tell() or getattr(getattr(raw, "_original_response", None), "had_chunk", False))
 
 
 def _is_all(content_range: str) -> bool:
     """Return True if a range is the whole representation."""
     found = re.fullmatch(_RANGE, content_range.strip())
     return found is not None and int(found[1]) == 0 and int(found[2]) + 1 == int(found[3])
-
-
-def _is_empty(raw: Any) -> bool:
-    """Return True if no byte of a body came over the wire; urllib3 does not count chunked ones."""
-    return not raw.tell() and not getattr(getattr(raw, "_original_response", None), "had_chunk", False)
 
 
 def is_at_end(decoder: Any) -> bool:
@@ -111,12 +109,3 @@ def is_at_end(decoder: Any) -> bool:
     if finished is not None:
         return bool(finished())
     return bool(getattr(inner, "eof", True))
-
-
-PARTIAL = 206
-
-_RANGE = r"bytes ([0-9]{1,18})-([0-9]{1,18})/([0-9]{1,18})"
-
-_SWALLOW = 2  # GzipDecoderState.SWALLOW_DATA
-
-_EITHER_HEADER = 32 + zlib.MAX_WBITS  # of gzip or of zlib

@@ -12,6 +12,7 @@ import importlib
 import re
 import zlib
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple, Protocol
 
 import requests.exceptions
@@ -54,18 +55,13 @@ class DigestMismatch(requests.exceptions.ChunkedEncodingError):
 class Hasher(Protocol):
     """One running hash."""
 
-    def update(self, data: bytes, /) -> None:
-        """Take the next bytes."""
+    def update(self, data: bytes, /) -> None: ...
 
-    def digest(self) -> bytes:
-        """Return the hash of all bytes so far."""
+    def digest(self) -> bytes: ...
 
 
 class Crc:
-    """A running CRC of 32 bits.
-
-    :param extend: returns the CRC of more bytes, given these and the CRC so far.
-    """
+    """A running CRC of 32 bits, of a function of more bytes and the CRC so far."""
 
     __slots__ = ("_extend", "_value")
 
@@ -74,11 +70,9 @@ class Crc:
         self._value = 0
 
     def update(self, data: bytes, /) -> None:
-        """Take the next bytes."""
         self._value = self._extend(data, self._value)
 
     def digest(self) -> bytes:
-        """Return the CRC, the most significant byte first."""
         return self._value.to_bytes(4, "big")
 
 
@@ -96,10 +90,7 @@ class Expected(NamedTuple):
 
 
 class Checks:
-    """The running check of one body.
-
-    :param expected: the digests that were sent with it.
-    """
+    """The running check of one body."""
 
     __slots__ = ("_expected", "_hashers", "_updates")
 
@@ -126,14 +117,14 @@ class Checks:
 def expected_digests(headers: Mapping[str, str], status: int) -> list[Expected]:
     """Return the digests that cover the encoded bytes of one response's body.
 
-    :param headers: of the response, which ignore case.
     :param status: of the response. A part (206) is covered by Content-Digest alone: the others are of the whole.
     """
     found = _standard(headers, CONTENT_DIGEST)
     if status == PARTIAL:
         return found
     found += _standard(headers, REPR_DIGEST)
-    if _was_coded_on_the_way(headers):
+    # A proxy that codes the body itself makes an entity tag weak, and digests of the object void.
+    if _coding(headers) != "identity" and headers.get("etag", "").lstrip().startswith("W/"):
         return found
     found += _decoded(CONTENT_MD5, "md5", headers.get(CONTENT_MD5, ""))
     for field, algorithm in AMZ_CHECKSUMS.items():
@@ -143,11 +134,6 @@ def expected_digests(headers: Mapping[str, str], status: int) -> list[Expected]:
         for match in map(re.compile(_GOOG_MEMBER).fullmatch, headers.get(GOOG_HASH, "").split(",")):
             found += [] if match is None else _decoded(GOOG_HASH, match[1], match[2])
     return found
-
-
-def _was_coded_on_the_way(headers: Mapping[str, str]) -> bool:
-    """Return True if a proxy coded the body itself: that makes an entity tag weak, and digests of the object void."""
-    return _coding(headers) != "identity" and headers.get("etag", "").lstrip().startswith("W/")
 
 
 def _coding(headers: Mapping[str, str], field: str = "content-encoding", default: str = "identity") -> str:
@@ -185,14 +171,10 @@ def _hasher(algorithm: str) -> Hasher | None:
 
 def _crc32c() -> Callable[[bytes, int], int] | None:
     """Return the CRC-32C of an installed library, or None."""
-    try:
+    with suppress(ImportError):
         google: Any = importlib.import_module("google_crc32c")
-    except ImportError:
-        pass
-    else:
         return lambda data, value: int(google.extend(value, data))
-    try:
+    with suppress(ImportError):
         found: Callable[[bytes, int], int] = importlib.import_module("crc32c").crc32c
-    except ImportError:
-        return None
-    return found
+        return found
+    return None

@@ -1,12 +1,19 @@
 """Pools whose connections are prepared (contract 14.1, 14.7): subclasses of urllib3's, in an adapter's pool managers.
 
 ``ConnectionCls`` is never replaced, because others (vcrpy) do that.
+
+Connections that lie idle: too old ones are closed instead of used, and TCP probes keep paths open. A NAT or a load
+balancer forgets an idle connection without telling anybody. A request over such a connection gets no answer, and one
+that is not idempotent cannot be sent again.
 """
 
 from __future__ import annotations
 
 import functools
 import os
+import queue
+import socket
+import threading
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -20,22 +27,128 @@ from ..clock import SYSTEM_CLOCK, Clock, SystemClock
 from . import state
 from .addresses import AddressMemory, is_in_disgrace
 from .connect import Connect
-from .idle import KeptConnections, is_usual_queue, keep_alive
 from .proxies import prepare_tunnel
 from .response import RESPONSE_CLASS
 from .state import this_thread
 
 KNOWN_CONNECTS = frozenset({HTTPConnection.connect, HTTPSConnection.connect})
 """The ``connect`` methods that are known to end before the first byte of a request is sent."""
+PROBE_AFTER = 30
+"""The silence after which the kernel probes a connection, in seconds."""
+PROBE_EVERY = 10
+"""The time between two probes that nobody answers, in seconds."""
+
+
+class KeptConnections:
+    """The connections of a pool, each with the time at which it was put back.
+
+    It stands in for the last-in, first-out queue of urllib3, and takes less time: each request passes through it twice.
+
+    :param max_idle: a connection that lay this long, in seconds, is closed when it is taken out. urllib3 then connects
+        it anew, as it does with a connection that the server closed.
+    """
+
+    def __init__(self, maxsize: int, max_idle: float, now: Callable[[], float]) -> None:
+        self.maxsize = maxsize
+        self._max_idle = max_idle
+        self._now = now
+        self._kept: list[tuple[float, Any]] = []
+        self.mutex: Any = threading.Lock()  # by the name that it has in the standard library
+        self._put_back = threading.Condition(self.mutex)
+        self._waiters = 0
+        self._interrupted = 0
+        self.qsize: Callable[[], int] = self._kept.__len__
+
+    @property
+    def queue(self) -> list[Any]:
+        """The connections, as tools that look into a pool expect them here; the list is a copy."""
+        return [connection for _, connection in self._kept]
+
+    def empty(self) -> bool:
+        return not self._kept
+
+    def full(self) -> bool:
+        return 0 < self.maxsize <= len(self._kept)
+
+    def put_nowait(self, connection: Any) -> None:
+        self.put(connection, block=False)
+
+    def get_nowait(self) -> Any:
+        return self.get(block=False)
+
+    def put(self, connection: Any, block: bool = True, timeout: float | None = None) -> None:  # noqa: ARG002
+        """Put a connection back; a pool never waits for room.
+
+        :raises queue.Full: if there is no room.
+        """
+        with self.mutex:
+            if connection is None and self._interrupted:
+                self._interrupted -= 1
+                return
+            if 0 < self.maxsize <= len(self._kept):
+                raise queue.Full
+            # One step: a signal's handler may raise between two.
+            self._kept.append((self._now(), connection))
+            if self._waiters:
+                self._put_back.notify()
+
+    def get(self, block: bool = True, timeout: float | None = None) -> Any:
+        """Take out the connection that was used last, closed if it lay too long.
+
+        :param timeout: how long, in seconds; None: until there is one.
+        :raises queue.Empty: if there is none, or none in time.
+        """
+        with self.mutex:
+            if not self._kept and not (block and self._wait(timeout)):
+                raise queue.Empty
+            since, connection = self._kept.pop()
+        if connection is not None and self._now() - since >= self._max_idle:
+            connection.close()
+        return connection
+
+    def _wait(self, timeout: float | None) -> bool:
+        self._waiters += 1
+        try:
+            return self._put_back.wait_for(lambda: self._kept, timeout)  # type: ignore[return-value]
+        except BaseException:
+            self._interrupted += 1  # urllib3 gives back a place all the same
+            raise
+        finally:
+            self._waiters -= 1
+
+
+def is_usual_queue(queue_class: Any) -> bool:
+    """Return True for the queue of urllib3's own pools, which gevent may have replaced; False for a program's own."""
+    return isinstance(queue_class, type) and queue_class.__name__ == "LifoQueue"
+
+
+@functools.cache
+def keep_alive_options() -> tuple[tuple[int, int, int], ...]:
+    """Return the socket options that switch TCP keep-alive on, as far as the platform takes them."""
+    wanted = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)]
+    for names, seconds in (("TCP_KEEPIDLE", "TCP_KEEPALIVE"), PROBE_AFTER), (("TCP_KEEPINTVL",), PROBE_EVERY):
+        numbers = [getattr(socket, name) for name in names if hasattr(socket, name)]
+        wanted += [(socket.IPPROTO_TCP, number, seconds) for number in numbers[:1]]
+    return tuple(option for option in wanted if _is_taken(option))
+
+
+def _is_taken(option: tuple[int, int, int]) -> bool:
+    """Return True if a socket takes the option: the name may exist, and the kernel may still refuse it."""
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as sock:
+            sock.setsockopt(*option)
+    except OSError:
+        return False
+    return True
+
+
+def keep_alive(connection: Any) -> None:
+    """Switch TCP keep-alive on for a connection to be made. What its own options say of it comes later, and wins."""
+    connection.socket_options = [*keep_alive_options(), *(connection.socket_options or ())]
 
 
 def prepare(connection: Any, memory: AddressMemory | None = None, *, probes: bool = False) -> Any:
-    """Prepare a new connection, unless its class has a ``connect`` of its own.
-
-    :param connection: urllib3's, not connected yet.
-    :param memory: remembers which addresses failed; None: a memory of its own.
-    :param probes: switch TCP keep-alive on.
-    """
+    """Prepare a new connection of urllib3, unless its class has a ``connect`` of its own."""
     if getattr(type(connection), "connect", None) in KNOWN_CONNECTS:
         connection.connect = Connect(connection, memory or AddressMemory(SYSTEM_CLOCK))
         connection.response_class = RESPONSE_CLASS
@@ -73,65 +186,44 @@ class PreparingPool(HTTPConnectionPool):
 
         While there is none, a request takes its connection without a check.
         """
-        self._get_conn = CheckedGet(self, memory)  # type: ignore[method-assign]
+        self._get_conn = functools.partial(checked_get, weakref.ref(self), memory)  # type: ignore[method-assign]
 
 
-class CheckedGet:
-    """The ``_get_conn`` of a pool that closes a connection to an address that is to be avoided.
+def checked_get(reference: weakref.ref[Any], memory: AddressMemory, timeout: float | None = None) -> Any:
+    """The ``_get_conn`` of a pool that closes a connection to an address that is to be avoided; it connects again.
 
     The reference to the pool is weak: a cycle would keep its connections open.
     """
-
-    __slots__ = ("_memory", "_pool")
-
-    def __init__(self, pool: PreparingPool, memory: AddressMemory) -> None:
-        self._pool = weakref.ref(pool)
-        self._memory = memory
-
-    def __call__(self, timeout: float | None = None) -> Any:
-        """Return a connection, which connects again if it was closed."""
-        pool: Any = self._pool()
-        connection = None
-        try:
-            connection = type(pool)._get_conn(pool, timeout)
-            if is_in_disgrace(connection):
-                connection.close()
-                if not connection.auto_open:  # one through a proxy's tunnel, in urllib3 1.26
-                    connection = pool._new_conn()
-            if self._memory.is_empty:
-                pool.__dict__.pop("_get_conn", None)
-                if not self._memory.is_empty:  # another thread's failure, just now
-                    pool.check_kept_connections(self._memory)
-        except BaseException:
-            if connection is not None:
-                connection.close()  # after an interruption urllib3 does not know of it
-            raise
+    pool: Any = reference()
+    connection = None
+    try:
+        connection = type(pool)._get_conn(pool, timeout)
+        if is_in_disgrace(connection, this_thread.tried):
+            connection.close()
+            if not connection.auto_open:  # one through a proxy's tunnel, in urllib3 1.26
+                connection = pool._new_conn()
+        if memory.is_empty:
+            pool.__dict__.pop("_get_conn", None)
+            if not memory.is_empty:  # another thread's failure, just now
+                pool.check_kept_connections(memory)
         return connection
+    except BaseException:
+        if connection is not None:
+            connection.close()  # after an interruption urllib3 does not know of it
+        raise
 
 
-class NewPool:
+def _new_pool(reference: weakref.ref[Any], addresses: AddressMemory, *args: Any, **kwargs: Any) -> Any:
     """The ``_new_pool`` of a pool manager, which gives each pool the memory of addresses.
 
     The reference to the manager is weak: a cycle would keep its pools alive.
-
-    :param manager: the pool manager.
-    :param addresses: remembers which addresses failed.
     """
-
-    __slots__ = ("_manager", "addresses")
-
-    def __init__(self, manager: Any, addresses: AddressMemory) -> None:
-        self._manager = weakref.ref(manager)
-        self.addresses: AddressMemory = addresses
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Make a pool."""
-        manager: Any = self._manager()
-        pool = type(manager)._new_pool(manager, *args, **kwargs)
-        if isinstance(pool, PreparingPool):
-            pool.addresses = self.addresses
-            self.addresses.watch(pool)
-        return pool
+    manager: Any = reference()
+    pool = type(manager)._new_pool(manager, *args, **kwargs)
+    if isinstance(pool, PreparingPool):
+        pool.addresses = addresses
+        addresses.watch(pool)
+    return pool
 
 
 class WaitingPool(PreparingPool):
@@ -160,10 +252,7 @@ def preparing(
 ) -> type[HTTPConnectionPool]:
     """Return a subclass of a pool class whose connections are prepared.
 
-    :param pool_class: of urllib3, or of a program.
-    :param waits: its pools wait for a free connection.
     :param max_idle: the age from which on an idle connection is not used, in seconds; None: no age.
-    :param clock: measures the age.
     """
     if issubclass(pool_class, PreparingPool):
         return pool_class
@@ -185,8 +274,6 @@ _kept_class = functools.lru_cache(256)(_class)
 def use_our_pools(manager: Any, addresses: AddressMemory, max_idle: float | None = None) -> None:
     """Have a pool manager of urllib3 (direct, proxy or SOCKS) make preparing pools from now on. Idempotent.
 
-    :param manager: the pool manager; one of another kind is left alone.
-    :param addresses: remembers which addresses failed, and tells the time.
     :param max_idle: the age from which on an idle connection is not used, in seconds; None: no age.
     """
     if state.IS_FUTURE or not hasattr(manager, "pool_classes_by_scheme"):
@@ -197,8 +284,8 @@ def use_our_pools(manager: Any, addresses: AddressMemory, max_idle: float | None
     manager.pool_classes_by_scheme = {
         scheme: preparing(pool, waits, max_idle, addresses.clock) for scheme, pool in classes.items()
     }
-    if hasattr(type(manager), "_new_pool") and getattr(manager._new_pool, "addresses", None) is not addresses:
-        manager._new_pool = NewPool(manager, addresses)
+    if hasattr(type(manager), "_new_pool") and getattr(manager._new_pool, "args", ())[1:] != (addresses,):
+        manager._new_pool = functools.partial(_new_pool, weakref.ref(manager), addresses)
 
 
 # A connection that was kept alive before a fork is one socket in two processes: each would read the other's responses.

@@ -18,6 +18,7 @@ import urllib3.exceptions as uex
 from urllib3.connection import HTTPSConnection
 
 from ..interruptions import is_interruption
+from .racing import How, connect_socket
 from .resolving import FAILED, Question, in_time, is_numeric, resolve
 from .state import this_thread
 
@@ -39,15 +40,12 @@ class Bounded:
         return this_thread.rest(usual) if this_thread.connecting is True else usual
 
     def recv(self, *args: Any) -> Any:
-        """Receive, as ever."""
         return _in_time(self, super().recv, args)  # type: ignore[misc]
 
     def recv_into(self, *args: Any) -> Any:
-        """Receive, as ever."""
         return _in_time(self, super().recv_into, args)  # type: ignore[misc]
 
     def send(self, *args: Any) -> Any:
-        """Send, as ever."""
         return _in_time(self, super().send, args)  # type: ignore[misc]
 
 
@@ -69,50 +67,34 @@ def bounded(socket_class: Any) -> Any:
 
 
 def bound_handshake(connection: Any, sock: Any) -> None:
-    """Have TLS begin its handshake with the time that is left then, rather than now.
-
-    :param connection: that the socket is for.
-    :param sock: connected.
-    """
+    """Have TLS begin its handshake with the time that is left then, rather than now."""
     if isinstance(connection, HTTPSConnection) and not isinstance(sock, Bounded):
-        kind: Any = type(sock)
         with contextlib.suppress(TypeError):  # a class of sockets that cannot be changed
-            sock.__class__ = bounded(kind)
-
-
-class TlsToProxy:
-    """The ``_connect_tls_proxy`` of one connection: TLS to the proxy, within which there will be TLS to the server.
-
-    The reference to the connection is weak: a cycle would keep sockets open until the next garbage collection.
-
-    :param connection: of urllib3.
-    """
-
-    __slots__ = ("_connection",)
-
-    def __init__(self, connection: Any) -> None:
-        self._connection = weakref.ref(connection)
-
-    def __call__(self, *args: Any) -> Any:
-        """Do the handshake with the proxy; return its socket."""
-        connection: Any = self._connection()
-        sock = type(connection)._connect_tls_proxy(connection, *args)
-        kind: Any = type(sock)
-        if issubclass(kind, ssl.SSLSocket):
-            sock.__class__ = bounded(kind)
-        return sock
+            sock.__class__ = bounded(sock.__class__)
 
 
 def prepare_tunnel(connection: Any) -> None:
-    """Have a connection whose proxy speaks TLS keep to the deadline in the TLS within."""
-    if getattr(getattr(connection, "proxy", None), "scheme", "") == "https":
-        connection._connect_tls_proxy = TlsToProxy(connection)
+    """Have a connection whose proxy speaks TLS keep to the deadline in the TLS within.
+
+    The reference to the connection is weak: a cycle would keep sockets open until the next garbage collection.
+    """
+    if getattr(getattr(connection, "proxy", None), "scheme", "") != "https":
+        return
+    reference = weakref.ref(connection)
+
+    def connect_tls_proxy(*args: Any) -> Any:
+        below: Any = reference()
+        sock: Any = type(below)._connect_tls_proxy(below, *args)
+        if issubclass(sock.__class__, ssl.SSLSocket):
+            sock.__class__ = bounded(sock.__class__)
+        return sock
+
+    connection._connect_tls_proxy = connect_tls_proxy
 
 
 def open_otherwise(connection: Any, opener: Callable[[Any], Any]) -> Any:
     """Open the socket of a connection that does not go straight to an address.
 
-    :param connection: of urllib3.
     :param opener: the ``_new_conn`` of its class. That of a SOCKS connection is replaced by one that ends in time; any
         other is called, with one timeout for all that it does.
     """
@@ -127,13 +109,15 @@ def _open_socks(connection: Any, socks: Any) -> Any:
     options = connection._socks_options
     host = _target(connection, socks, options)
     port = options["proxy_port"] or socks.DEFAULT_PORTS[options["socks_version"]]
+    how = How(None, connection.source_address, connection.socket_options or ())
     found = resolve(connection, options["proxy_host"].strip("[]"), int(port))
     for number, (family, kind, protocol, _, address) in enumerate(found, 1):
         sock = bounded(socks.socksocket)(family, kind, protocol)
         proxy = (options["socks_version"], address[0], address[1], options["rdns"])
         sock.set_proxy(*proxy, options["username"], options["password"])
         try:
-            return _connected(sock, connection, host)
+            connect_socket(sock, (host, connection.port), this_thread.seconds(connection.timeout), how)
+            return sock
         except OSError as error:
             sock.close()
             if is_interruption(error):
@@ -157,16 +141,6 @@ def _target(connection: Any, socks: Any, options: Any) -> str:
     rest = (connection.port, socket.AF_UNSPEC, socket.SOCK_STREAM, socket.IPPROTO_TCP, socket.AI_ADDRCONFIG)
     first: str = in_time(connection, Question(socket.getaddrinfo, host, rest))[0][4][0]
     return first
-
-
-def _connected(sock: Any, connection: Any, host: str) -> Any:
-    for option in connection.socket_options or ():
-        sock.setsockopt(*option)
-    sock.settimeout(this_thread.seconds(connection.timeout))
-    if connection.source_address:
-        sock.bind(connection.source_address)
-    sock.connect((host, connection.port))
-    return sock
 
 
 def _named(connection: Any, error: OSError) -> Exception:

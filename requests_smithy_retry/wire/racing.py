@@ -32,13 +32,7 @@ _candidate: Any = tuple.__new__
 
 
 class Candidate(NamedTuple):
-    """An address to connect to.
-
-    :param name: the address as text.
-    :param family: the address family.
-    :param proto: the protocol.
-    :param sockaddr: the address for ``connect``.
-    """
+    """An address to connect to."""
 
     name: str
     family: int
@@ -50,8 +44,6 @@ class How(NamedTuple):
     """The parameters of the sockets.
 
     :param timeout: each address's time to connect, in seconds; None for no limit.
-    :param source_address: the address to bind to, or None.
-    :param options: the arguments of ``setsockopt``.
     """
 
     timeout: float | None
@@ -68,10 +60,7 @@ class _Pending(NamedTuple):
 
 
 def candidates(found: Iterable[Any]) -> list[Candidate]:
-    """Return the resolver's addresses in its order, families alternating (RFC 8305 section 4), each once.
-
-    :param found: the result of ``getaddrinfo``.
-    """
+    """Return the resolver's addresses in its order, families alternating (RFC 8305 section 4), each once."""
     named: dict[str, Candidate] = {}
     for family, _, proto, _, sockaddr in found:
         name = sockaddr[0] if len(sockaddr) == 2 else address_text(sockaddr)
@@ -94,14 +83,11 @@ def address_text(sockaddr: Sequence[Any]) -> str:
 
 
 def open_socket(family: int, proto: int, sockaddr: Any, seconds: float | None, how: How) -> Any:
-    """Return a connected socket.
-
-    :param seconds: how long to wait for the connection; None for no limit.
-    """
+    """Return a connected socket."""
     sock: Any = None
     try:
         sock = socket.socket(family, socket.SOCK_STREAM, proto)
-        _connect(sock, sockaddr, seconds, how)
+        connect_socket(sock, sockaddr, seconds, how)
         return sock
     except BaseException:
         if sock is not None:
@@ -109,7 +95,8 @@ def open_socket(family: int, proto: int, sockaddr: Any, seconds: float | None, h
         raise
 
 
-def _connect(sock: Any, sockaddr: Any, seconds: float | None, how: How) -> None:
+def connect_socket(sock: Any, sockaddr: Any, seconds: float | None, how: How) -> None:
+    """Connect a socket, with everything that is to be said to it before."""
     for option in how.options:
         sock.setsockopt(*option)
     sock.settimeout(seconds)
@@ -133,11 +120,7 @@ def can_stagger(source_address: Any) -> bool:
 
 
 class Race:
-    """One connection to be made to one of several addresses.
-
-    :param addresses: in the order in which to try them; at least one.
-    :param how: how to make sockets.
-    """
+    """One connection to be made to one of several addresses, which are tried in their order."""
 
     _error: OSError | None = None
 
@@ -146,6 +129,7 @@ class Race:
         self._how = how
         self._staggers = can_stagger(how.source_address)
         self._pending: dict[Any, _Pending] = {}
+        self._socks: list[Any] = []
         self.failed: dict[str, str] = {}
         """Each address that failed or was outrun, and the name of its exception. Complete once the race is over."""
 
@@ -154,29 +138,39 @@ class Race:
 
         :raises OSError: the last failure, where every address failed; ``TimeoutError`` once the deadline has passed.
         """
+        won = None
         try:
-            while self._ahead and not self._pending:
-                # Until one connects, or one does not answer soon.
-                candidate = self._ahead.pop(0)
-                most = this_thread.seconds(self._how.timeout)
-                sock = self._begin(candidate, self._patience(most), most)
-                if sock is not None:
-                    return sock, candidate
-            return self._side_by_side()
+            won = self._one_by_one() or self._side_by_side()
         except OSError:
             self._outrun(began_by=_now() - FIRST_DELAY)
             raise
         finally:
-            for sock in self._pending:
-                sock.close()
+            self.close(won and won[0])
             if self.failed:
                 self._error = None  # its traceback refers to this race
+        return won
+
+    def close(self, but: Any = None) -> None:
+        """Close all sockets.
+
+        :param but: the winner, unless an interruption came before somebody had it.
+        """
+        for sock in self._socks:
+            if sock is not but:
+                sock.close()
+
+    def _one_by_one(self) -> tuple[Any, Candidate] | None:
+        """Try until an address connects; return None if one does not answer soon."""
+        while self._ahead and not self._pending:
+            candidate = self._ahead.pop(0)
+            most = this_thread.seconds(self._how.timeout)
+            sock = self._begin(candidate, self._patience(most), most)
+            if sock is not None:
+                return sock, candidate
+        return None
 
     def _patience(self, most: float | None) -> float | None:
-        """Return the time after which the next address is tried, in seconds.
-
-        :param most: the time that this address has, in seconds; None for no limit.
-        """
+        """Return the time after which the next address is tried, in seconds."""
         if not self._ahead:
             return most
         left = None if this_thread.deadline is None else this_thread.seconds(None)
@@ -250,8 +244,9 @@ class Race:
         """
         began, sock = _now(), None
         try:
-            sock = socket.socket(candidate.family, socket.SOCK_STREAM, candidate.proto)
-            _connect(sock, candidate.sockaddr, seconds, self._how)
+            self._socks.append(socket.socket(candidate.family, socket.SOCK_STREAM, candidate.proto))
+            sock = self._socks[-1]
+            connect_socket(sock, candidate.sockaddr, seconds, self._how)
         except OSError as error:
             if sock is not None and self._is_under_way(error, seconds, most):
                 self._pending[sock] = _Pending(candidate, began, None if most is None else began + most)
@@ -262,10 +257,6 @@ class Race:
                 raise
             self._fail(candidate, error)
             return None
-        except BaseException:
-            if sock is not None:
-                sock.close()
-            raise
         return sock
 
     def _is_under_way(self, error: OSError, seconds: float | None, most: float | None) -> bool:

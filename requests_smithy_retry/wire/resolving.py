@@ -10,6 +10,7 @@ import contextvars
 import socket
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import urllib3.exceptions as uex
@@ -41,28 +42,19 @@ class Question(NamedTuple):
     host: str
     rest: tuple[Any, ...]
 
-    def ask(self) -> Any:
-        """Return the resolver's answer."""
-        return self.resolver(self.host, *self.rest)
 
-
+@dataclass(eq=False, slots=True)
 class Lookup:
     """One question, while a thread asks it."""
 
-    __slots__ = ("answer", "done", "error", "waiters")
-
-    def __init__(self) -> None:
-        self.done: threading.Event = threading.Event()
-        self.waiters: int = 0
-        self.answer: Any = None
-        self.error: BaseException | None = None
+    done: threading.Event = field(default_factory=lambda: threading.Event())
+    waiters: int = 0
+    answer: Any = None
+    error: BaseException | None = None
 
 
 class Lookups:
-    """The questions that this process asks in threads.
-
-    :param most: the most threads.
-    """
+    """The questions that this process asks in threads."""
 
     def __init__(self, most: int = MOST_LOOKUPS) -> None:
         self._most = most
@@ -79,7 +71,6 @@ class Lookups:
     def find(self, question: Question, seconds_left: Callable[[], float | None]) -> tuple[Any, BaseException | None]:
         """Return the answer to a question, or the resolver's exception.
 
-        :param question: what to ask.
         :param seconds_left: returns the time left; raises ``TimeoutError`` once there is none.
         :raises Late: if the time is over.
         :raises Stuck: at once, if every thread is occupied by a name that nobody waits for.
@@ -142,7 +133,7 @@ class Lookups:
 
     def _ask(self, question: Question, lookup: Lookup) -> None:
         try:
-            lookup.answer = question.ask()
+            lookup.answer = question.resolver(question.host, *question.rest)
         except BaseException as error:
             lookup.error = error.with_traceback(None)
         with self._lock:
@@ -180,10 +171,6 @@ def resolve(connection: Any, host: str, port: int, family: int = 0) -> Found:
 
     Without a deadline, and for a numeric address, it is called as ever, in place.
 
-    :param connection: of urllib3, for its exceptions.
-    :param host: a name or an address, without brackets.
-    :param port: of the service.
-    :param family: of the addresses.
     :raises urllib3.exceptions.HTTPError: as urllib3 raises it, under a deadline: ``ConnectTimeoutError`` if it passed.
     """
     getaddrinfo: Any = socket.getaddrinfo  # looked up now, because programs replace it
@@ -196,8 +183,6 @@ def resolve(connection: Any, host: str, port: int, family: int = 0) -> Found:
 def in_time(connection: Any, question: Question) -> Any:
     """Return the answer to a question about a name, by the attempt's deadline.
 
-    :param connection: of urllib3, for its exceptions.
-    :param question: the question.
     :raises urllib3.exceptions.HTTPError: as urllib3 does where a name is not resolved.
     """
     host = question.host

@@ -1,36 +1,150 @@
-"""The response class of prepared connections (contract 14.2, 14.4), which checks what ``http.client`` lets pass.
+"""Responses of prepared connections (contract 13, 14.1, 14.2, 14.4): their bytes, their heads, and looks ahead.
 
-A valid or merely sloppy head is read as plain ``http.client`` reads it: bare line feeds, missing reasons.
+A :class:`Reader` is below the buffer through which ``http.client`` reads, so each call is one ``recv``. What is fetched
+ahead is read later, so a caller who gets the response loses nothing. A :class:`CheckedResponse` checks what
+``http.client`` lets pass; a valid or merely sloppy head is read as plain ``http.client`` reads it: bare line feeds,
+missing reasons.
 """
 
 from __future__ import annotations
 
 import functools
 import http.client
+import socket
 from io import BufferedReader
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import urllib3
+from requests import Response
 from urllib3.exceptions import InvalidHeader
 
-from .reader import Reader
-from .state import this_thread
+from ..clock import SYSTEM_CLOCK, Deadline, after, earliest
+from ..interruptions import is_interruption
+from . import state
+from .decoding import decoded
+from .state import this_thread, timeout_of
 
 if TYPE_CHECKING:
     from .addresses import Peer
 
+PEEK_BYTES = 65_536
+"""The most of a failed response's body that is peeked at, coded or not."""
+PEEK_SECONDS = 1.0
+"""The longest wait for it in seconds; the caller's read timeout bounds each part of it."""
+UNREAD_BYTES = 1_048_576
+"""The longest body, coded or not, that response hooks may find unread."""
+MOST_LINE = 1024
+"""The longest line of a chunk that is parsed here, in bytes; a longer one is left to urllib3."""
+PREFETCH_PART = 16_384
 MOST_INTERIM = 16
 """The most 1xx responses that are skipped."""
 
+_recv_into = socket.SocketIO.readinto
+_base: Any = http.client.HTTPResponse
+_init, _begin, _safe_read, _read_status = _base.__init__, _base.begin, _base._safe_read, _base._read_status
+_NO_FILE: Any = SimpleNamespace(makefile=lambda mode: None)  # noqa: ARG005
+"""A stand-in for the socket, of which ``http.client`` would make a file."""
 
-class _NoFile:
-    """A stand-in for the socket, of which ``http.client`` would make a file."""
 
-    def makefile(self, mode: str) -> None:
-        """Do nothing."""
+class Reader(socket.SocketIO):
+    """The raw stream of a response, made like a ``SocketIO``."""
+
+    ahead: bytearray | None = None
+    """Bytes fetched ahead, to be read next. Empty: nothing may be read now. None: read from the socket."""
+    failure: OSError | None = None
+    """The error met while fetching ahead, raised after the bytes before it; the kernel reports it only once."""
+    ended: bool = False
+    """True once the far end is known to have closed its side."""
+
+    def readinto(self, buffer: Any) -> int | None:
+        """Read bytes that were fetched ahead, or do one ``recv`` that ends by the attempt's deadline."""
+        if self.ahead is not None:
+            count = self._read_ahead(buffer)
+        elif this_thread.deadline is None:
+            count = _recv_into(self, buffer)
+        else:
+            sock: Any = self._sock  # type: ignore[attr-defined]
+            usual = this_thread.bound(sock)
+            try:
+                count = _recv_into(self, buffer)
+            finally:
+                # While a tunnel is being made, the socket's timeout bounds the handshake that follows.
+                sock.settimeout(this_thread.rest(usual) if this_thread.connecting is True else usual)
+        if not count:
+            self.ended = count is not None
+        return count
+
+    def _read_ahead(self, buffer: Any) -> int | None:
+        ahead = self.held_ahead
+        if not ahead and self.failure is not None:
+            failure, self.failure, self.ahead = self.failure, None, None
+            try:
+                raise failure
+            finally:
+                del failure  # its traceback refers to this frame
+        count = min(len(buffer), len(ahead))
+        buffer[:count] = ahead[:count]
+        del ahead[:count]
+        if count and not ahead and self.failure is None:
+            self.ahead = None
+        return count or None
+
+    @property
+    def held_ahead(self) -> bytearray:
+        """The bytes that were fetched ahead and not read yet."""
+        return bytearray() if self.ahead is None else self.ahead
+
+    def in_buffer(self, above: BufferedReader) -> bytes:
+        """Return the unread bytes in the buffer above, without making it read more."""
+        kept = self.ahead, self.failure, self.ended
+        self.ahead, self.failure = bytearray(), None
+        try:
+            return above.peek()
+        finally:
+            self.ahead, self.failure, self.ended = kept
+
+    def fetch_ahead(self, seconds: float | None) -> bool:
+        """Do one ``recv`` and keep its bytes for later reads; return False if no byte came in time, or none will.
+
+        :param seconds: the longest wait, above 0; None: the socket's own timeout, which is the maximum in any case.
+            When that one expires, it is kept as a failure.
+        """
+        if self.ended or self.failure is not None:
+            return False
+        sock: Any = self._sock  # type: ignore[attr-defined]
+        usual = timeout_of(sock)
+        is_usual = seconds is None or (usual is not None and usual <= seconds)
+        sock.settimeout(usual if is_usual else seconds)
+        try:
+            part = sock.recv(PREFETCH_PART)
+        except OSError as error:
+            if is_interruption(error):
+                raise
+            if is_usual or not isinstance(error, TimeoutError):
+                self.failure, self.ahead = error.with_traceback(None), self.held_ahead
+            return False
+        finally:
+            sock.settimeout(usual)
+        self.ended = not part
+        if part:
+            self.ahead = self.held_ahead
+            self.ahead += part
+        return bool(part)
 
 
-_NO_FILE: Any = _NoFile()
+class BoundedReader(Reader):
+    """A reader that bounds the time from the first read of the body to its end, in seconds."""
+
+    seconds: float = 0.0
+    _until: Deadline | None = None
+
+    def readinto(self, buffer: Any) -> int | None:
+        """Read as usual, within the bound."""
+        if self._until is None:
+            self._until = after(self.seconds)
+        with this_thread.under(earliest(self._until, this_thread.deadline)):
+            return super().readinto(buffer)
 
 
 class _Buffer(BufferedReader):
@@ -41,12 +155,8 @@ class _ChunkBuffer(_Buffer):
     """The buffer of a chunked body, which rejects a cut last chunk."""
 
     def readline(self, size: int | None = -1, /) -> bytes:
-        """Read a line.
-
-        :raises http.client.IncompleteRead: if the connection ends within a line that begins with ``0``: it may have
-            been the beginning of a padded size, such as ``00ff``.
-        """
         line = super().readline(size)
+        # The connection ended within a line that may have been the beginning of a padded size, such as ``00ff``.
         if line.startswith(b"0") and not line.endswith(b"\n") and self.raw.ended:  # type: ignore[attr-defined]
             raise http.client.IncompleteRead(line)
         return line
@@ -120,7 +230,8 @@ class CheckedResponse(http.client.HTTPResponse):
             return
         if self.chunked:
             raise InvalidHeader(f"Content-Length ({text[:100]}) beside Transfer-Encoding")
-        if len(values) != 1 or not _is_length(value := values.pop()):
+        value = values.pop()
+        if values or not (value.isascii() and value.isdigit() and len(value) < 20):
             raise InvalidHeader(f"Content-Length is invalid: {text[:100]}")
         self.length = int(value)  # the same value, repeated
 
@@ -134,10 +245,6 @@ class CheckedResponse(http.client.HTTPResponse):
         return data
 
 
-def _is_length(value: str) -> bool:
-    return value.isascii() and value.isdigit() and len(value) < 20
-
-
 def _is_interim(status: int) -> bool:
     return status < 200 and status != 101
 
@@ -146,10 +253,6 @@ class _ReadsToLength(CheckedResponse):
     """For urllib3 1.26, which does not check that a length was reached."""
 
     def read(self, amt: int | None = None) -> bytes:
-        """Read as ``http.client`` does.
-
-        :raises http.client.IncompleteRead: if the body ends before its length.
-        """
         data = super().read(amt)
         if not data and amt and self.length and not self.plain:
             raise http.client.IncompleteRead(b"", self.length)
@@ -161,18 +264,13 @@ RESPONSE_CLASS = CheckedResponse if hasattr(urllib3, "BaseHTTPResponse") else _R
 
 
 class _ProbeResponse(RESPONSE_CLASS):  # type: ignore[misc, valid-type]
-    """A response from an address that failed lately: a status below 500 clears it.
-
-    :param peer: the address.
-    :param sock: as in ``http.client``; so are the others.
-    """
+    """A response from an address that failed lately: a status below 500 clears it."""
 
     def __init__(self, peer: Peer, sock: Any, *others: Any, **named: Any) -> None:
         super().__init__(sock, *others, **named)
         self._peer = peer
 
     def begin(self) -> None:
-        """Read the head."""
         super().begin()
         if self.status < 500:
             self._peer.memory.succeeded(self._peer.origin, self._peer.address)
@@ -183,5 +281,157 @@ def probing(peer: Peer) -> Any:
     return functools.partial(_ProbeResponse, peer)
 
 
-_base: Any = http.client.HTTPResponse
-_init, _begin, _safe_read, _read_status = _base.__init__, _base.begin, _base._safe_read, _base._read_status
+def reader_of(raw: Any) -> Reader | None:
+    """Return the reader below a urllib3 response; None if it was read to its end, or is not on a socket.
+
+    Connections with a ``connect`` of their own (Unix sockets, TLS within TLS) are not prepared. Their reader is the
+    standard library's, and is converted here.
+    """
+    if state.IS_FUTURE:
+        return None  # it buffers what it reads, so nobody else may read from the socket
+    try:
+        below = raw._original_response.fp.raw
+    except AttributeError:
+        return None
+    if type(below) is socket.SocketIO:
+        below.__class__ = Reader
+    return below if isinstance(below, Reader) else None
+
+
+def set_read_timeout(raw: Any, seconds: float | None, in_all: float | None = None) -> None:
+    """Give an unread urllib3 response the read timeout that its caller asked for.
+
+    :param in_all: the seconds that reading all of it may take; None for no limit.
+    """
+    reader = reader_of(raw)
+    if reader is None:
+        return
+    reader._sock.settimeout(seconds)  # type: ignore[attr-defined]
+    if in_all is not None:
+        reader.__class__ = BoundedReader
+        reader.seconds = in_all  # type: ignore[attr-defined]
+
+
+class Peeked(NamedTuple):
+    """The beginning of a body.
+
+    :param whole: True if the body is complete, valid and small: reading it takes no time and cannot fail.
+    :param prefix: its first 64 KiB at most, decoded.
+    """
+
+    whole: bool
+    prefix: bytes = b""
+
+
+def peek(response: Response, most: int = PEEK_BYTES, seconds: float | None = PEEK_SECONDS) -> Peeked | None:
+    """Peek at a body of which nothing was read yet; return None if it is not read from a socket.
+
+    Of a body that is whole, by its length, its chunks or its connection, urllib3 needs no further byte from the socket.
+    Where it might read on, or object, the body is not whole.
+
+    :param most: the limit in bytes, before and after decoding.
+    :param seconds: the longest wait; None: as long as the attempt's deadline and the socket's timeout allow.
+    """
+    raw: Any = response.raw
+    reader = reader_of(raw)
+    if reader is None:
+        return None
+    framing = framing_of(raw)
+    _fetch(reader, reader.in_buffer(raw._original_response.fp), framing, most, seconds)
+    complete, body = framing.is_whole(ended=reader.ended), framing.body
+    if not body or not response.headers.get("content-encoding"):
+        return Peeked(complete and len(body) <= most, body[:PEEK_BYTES])
+    prefix, sound = decoded(response, body, most)
+    return Peeked(complete and sound, prefix[:PEEK_BYTES])
+
+
+def _fetch(reader: Reader, before: bytes, framing: Sized | Chunks, most: int, seconds: float | None) -> None:
+    """Fetch ahead until the body is complete, enough of it is there, or the time is up."""
+    until: Deadline | None = None
+    while True:
+        available = before + reader.held_ahead
+        if framing.take(available) or len(available) > most:
+            return
+        until = until or earliest(after(seconds, SYSTEM_CLOCK), this_thread.deadline)
+        left = None if until is None else until.left()
+        if (left is not None and left <= 0) or not reader.fetch_ahead(left):
+            return
+
+
+class Sized:
+    """A body that ends at its length or, without one, with the connection."""
+
+    def __init__(self, length: int | None) -> None:
+        self.body: bytes = b""
+        self._length = length
+
+    def take(self, data: bytes) -> bool:
+        """Inspect all bytes so far; return True if more would change nothing."""
+        self.body = data[: self._length]
+        return self._length is not None and len(data) >= self._length
+
+    def is_whole(self, *, ended: bool) -> bool:
+        """Return True if the body is complete, given whether the connection ended after these bytes."""
+        return ended if self._length is None else len(self.body) == self._length
+
+
+class Chunks:
+    """A chunked body with its trailers, parsed as urllib3 does."""
+
+    def __init__(self) -> None:
+        self._at = self._trailers_at = 0
+        self._taken = bytearray()
+        self._begun = b""
+        self._whole = self._within_line = False
+
+    @property
+    def body(self) -> bytes:
+        """The contents of the chunks so far."""
+        return bytes(self._taken) + self._begun
+
+    def take(self, data: bytes) -> bool:
+        """Inspect all bytes so far; return True if more would change nothing."""
+        while not self._trailers_at:
+            after = data.find(b"\n", self._at) + 1
+            if not after:
+                return len(data) - self._at > MOST_LINE
+            size = _size_in(data[self._at : after])
+            if size is None:
+                return True
+            if size == 0:
+                self._trailers_at = after
+                break
+            self._begun = data[after : after + size]
+            if len(data) < after + size + 2:
+                return False
+            self._taken += self._begun
+            self._begun = b""
+            self._at = after + size + 2
+        while not self._whole:
+            after = data.find(b"\n", self._trailers_at) + 1
+            self._within_line = not after and len(data) > self._trailers_at
+            if not after:
+                return False
+            self._whole = data[self._trailers_at : after] == b"\r\n"
+            self._trailers_at = after
+        return True
+
+    def is_whole(self, *, ended: bool) -> bool:
+        """Return True if the body is complete; the last line feed may be missing where the connection ended."""
+        return self._whole or (ended and self._trailers_at > 0 and not self._within_line)
+
+
+def framing_of(raw: Any) -> Sized | Chunks:
+    """Return the framing of a body of which nothing was read yet."""
+    length = raw._original_response.length
+    # For a response to HEAD, http.client has a length of 0, whatever the head says.
+    return Chunks() if getattr(raw, "chunked", False) and length != 0 else Sized(length)
+
+
+def _size_in(line: bytes) -> int | None:
+    """Return the size in a chunk's line, or None if urllib3 would reject it."""
+    try:
+        size = int(line.split(b";", 1)[0], 16)
+    except ValueError:
+        return None
+    return size if size >= 0 and len(line) <= MOST_LINE else None

@@ -1,4 +1,4 @@
-"""The state that one attempt and the connections below it share (contract 14.1)."""
+"""The state that one attempt and the connections below it share (contract 14.1), and its time-outs (contract 8.1)."""
 
 from __future__ import annotations
 
@@ -8,16 +8,18 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import urllib3
+from urllib3.util import Timeout
 
 from ..clock import Deadline
-from .timeouts import LONGEST
 
 if TYPE_CHECKING:
     from .addresses import Peer
 
-
 IS_FUTURE = hasattr(urllib3, "AsyncPoolManager")
 """True where urllib3-future has taken the place of urllib3: below its pools, all is different."""
+
+LONGEST = 2e6
+"""The longest timeout of a socket, in seconds (23 days): it counts milliseconds in an int of 32 bits."""
 
 
 class AttemptState(threading.local):
@@ -44,9 +46,7 @@ class AttemptState(threading.local):
 
     def reached(self) -> Peer | None:
         """Return the far end of the attempt's connection; None if it is not known."""
-        if self.connecting is True:
-            return self.peer
-        return self.connecting or None
+        return self.peer if self.connecting is True else self.connecting or None
 
     def seconds(self, usual: float | None) -> float | None:
         """Return the timeout of a socket's next step, in seconds; None for no limit.
@@ -65,10 +65,7 @@ class AttemptState(threading.local):
         return usual if usual < left else left
 
     def rest(self, usual: float | None) -> float | None:
-        """Return the same, and the shortest timeout once the deadline has passed, so that the next step fails at once.
-
-        :param usual: the socket's own timeout; None for no limit.
-        """
+        """Return the same, or the shortest timeout once the deadline has passed: the next step fails at once."""
         try:
             return self.seconds(usual)
         except TimeoutError:
@@ -81,7 +78,7 @@ class AttemptState(threading.local):
         """
         try:
             usual: float | None = sock.gettimeout()
-        except AttributeError:  # urllib3's wrapper of a pyOpenSSL socket has no gettimeout
+        except AttributeError:  # as below
             usual = sock.socket.gettimeout()
         sock.settimeout(self.seconds(usual))
         return usual
@@ -96,13 +93,62 @@ class AttemptState(threading.local):
             self.deadline = outer
 
 
+this_thread: AttemptState = AttemptState()
+
+
 def timeout_of(sock: Any) -> float | None:
     """Return a socket's timeout in seconds; None for no limit."""
     try:
         seconds: float | None = sock.gettimeout()
-    except AttributeError:  # as above
+    except AttributeError:  # urllib3's wrapper of a pyOpenSSL socket has no gettimeout
         seconds = sock.socket.gettimeout()
     return seconds
 
 
-this_thread: AttemptState = AttemptState()
+class TimeLeft(Timeout):
+    """A timeout of the same length for connecting and for reading, already checked.
+
+    urllib3 checks both parts of a timeout twice on each request, which costs more than the rest of a deadline.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._connect = self._read = seconds
+        self._start_connect = None
+        self.total: float | None = None
+
+    def clone(self) -> Timeout:
+        """Return a copy that has not begun to measure the time of connecting."""
+        return TimeLeft(self._connect)  # type: ignore[arg-type]
+
+
+def shrunk(timeout: Any, left: float) -> Any:
+    """Return a timeout in the shape that ``requests`` was given, with no part above ``left`` seconds (above 0).
+
+    None becomes a :class:`TimeLeft`. A ``Timeout`` gets a smaller total: it bounds connecting and reading together.
+    """
+    left = left if left < LONGEST else LONGEST
+    if timeout is None:
+        return TimeLeft(left)
+    if isinstance(timeout, Timeout):
+        copy = timeout.clone()
+        copy.total = _least(timeout.total, left)
+        return copy
+    if isinstance(timeout, tuple):
+        return tuple(_least(part, left) for part in timeout)
+    return _least(timeout, left)
+
+
+def read_part(timeout: Any) -> float | None:
+    """Return the read timeout in seconds from a timeout of any shape; None for no limit."""
+    if isinstance(timeout, Timeout):
+        copy = timeout.clone()
+        copy.start_connect()
+        return Timeout.resolve_default_timeout(copy.read_timeout)
+    return timeout[1] if isinstance(timeout, tuple) else timeout  # type: ignore[no-any-return]
+
+
+def _least(part: Any, left: float) -> Any:
+    if part is None or part is Timeout.DEFAULT_TIMEOUT:
+        return left
+    # Leave non-numbers for urllib3 to reject.
+    return min(part, left) if isinstance(part, (int, float)) and not isinstance(part, bool) else part

@@ -20,7 +20,7 @@ from requests_smithy_retry import Outcome, RetryAdapter, StopReason, classifier,
 from requests_smithy_retry.classifiers.actions import RetryAction
 from requests_smithy_retry.interruptions import is_interruption
 from requests_smithy_retry.testing import FaultServer, Reply, Stall, Wire
-from requests_smithy_retry.wire import this_thread
+from requests_smithy_retry.wire.state import this_thread
 from tests.support import ScriptedTransport, reset_error, scripted, send
 from tests.unit.wire.support import session
 

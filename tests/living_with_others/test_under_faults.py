@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from requests_smithy_retry.testing.under_faults import plugin
-from requests_smithy_retry.testing.under_faults.faults import SEND_FAULTS
-from requests_smithy_retry.testing.under_faults.verdicts import Finding
+from requests_smithy_retry.testing.under_faults.runs import SEND_FAULTS, Finding
 
 pytest_plugins = ["pytester"]
 

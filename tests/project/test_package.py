@@ -16,7 +16,7 @@ import pytest
 import requests_smithy_retry
 
 PACKAGE = Path(requests_smithy_retry.__file__).parent
-HOMES = requests_smithy_retry._HOMES
+HOMES = {home: tuple(names.split()) for home, names in requests_smithy_retry._HOMES.items()}
 
 FEW_NEED = {
     *("_HOME.smithy.model", "_HOME.strategies.adaptive", "_HOME.pacing.rate_limiter", "_HOME.quotas.redis"),

@@ -27,7 +27,7 @@ from requests_smithy_retry import (
     TokenError,
 )
 from requests_smithy_retry.classifiers.actions import RetryReason
-from requests_smithy_retry.classifiers.outcome import context_of, describe
+from requests_smithy_retry.classifiers.context import context_of, describe
 from requests_smithy_retry.quotas.url import QuotaUrl
 
 

@@ -153,10 +153,7 @@ def end_with(descriptor: int, exit_now: Callable[[int], object] = os._exit) -> t
 
 
 def main(job: str, stdin: int, stdout: IO[str], exit_now: Callable[[int], object] = os._exit) -> threading.Thread:
-    """Do a job: the arguments of :func:`work` or of :func:`play`, as JSON.
-
-    :returns: the thread that reads the standard input.
-    """
+    """Do a job: the arguments of :func:`work` or :func:`play`, as JSON. Return the reader of the standard input."""
     watcher = end_with(stdin, exit_now)
     lock = threading.Lock()
 

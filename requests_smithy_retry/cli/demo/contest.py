@@ -11,6 +11,7 @@ import queue
 import subprocess
 import sys
 import threading
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -27,23 +28,19 @@ from .scenes import SCENES, Call, Scene, SceneScript, Turnout, turnout_of
 PROGRAM = f"{__package__}.clients"
 START = 10.0
 """Seconds that the child of a scene may take to start."""
-NOISE_KEPT = 20
-_POLL = 0.05
 
 
 @dataclass(frozen=True)
 class Setting:
-    """The settings of a run; durations in seconds.
-
-    :param patience: the longest silence of a client within an operation before it is ended.
-    :param limit: the longest duration of the run, without the scenes.
-    """
+    """The settings of a run; durations in seconds."""
 
     seed: int = 1
     operations: int = 60
     outage: float = 3.0
     patience: float = 5.0
+    """The longest silence of a client within an operation before it is ended."""
     limit: float = 25.0
+    """The longest duration of the run, without the scenes."""
     scenes: tuple[Scene, ...] = SCENES
 
 
@@ -72,10 +69,7 @@ class Child:
         self._lines.put(None)
 
     def line(self) -> str | None:
-        """Return the next line; None after the last.
-
-        :raises queue.Empty: if no line has arrived yet.
-        """
+        """Return the next line; None after the last. Raise ``queue.Empty`` if no line has arrived yet."""
         return self._lines.get_nowait()
 
     def end(self) -> int:
@@ -93,12 +87,12 @@ Spawn = Callable[[Sequence[str]], Child]
 """Starts a process."""
 
 
-class Watched:
+class Watched(ABC):
     """One client, its server and its child process. A context manager that ends both."""
 
     def __init__(self, client: Client, script: Callable[..., Any], spawn: Spawn) -> None:
         self.client = client
-        self.noise: deque[str] = deque(maxlen=NOISE_KEPT)
+        self.noise: deque[str] = deque(maxlen=20)
         self.is_running: bool = True
         self._spawn = spawn
         self._server = FaultServer(script)
@@ -125,16 +119,17 @@ class Watched:
     def stop(self) -> None:
         self.is_running = False
 
+    @abstractmethod
     def _job(self) -> dict[str, Any]:
         """Return the arguments of the child, beside client and URL."""
-        raise NotImplementedError  # pragma: no cover - each class below has it
 
+    @abstractmethod
     def _hear(self, event: dict[str, Any]) -> bool:
         """Take note of an event; return False for anything else."""
-        raise NotImplementedError  # pragma: no cover - each class below has it
 
+    @abstractmethod
     def _look(self) -> None:
-        raise NotImplementedError  # pragma: no cover - each class below has it
+        """Stop if the time is over."""
 
     def __enter__(self) -> Any:
         return self
@@ -155,7 +150,7 @@ def _event_in(line: str) -> dict[str, Any]:
 def watch(watched: Sequence[Watched], clock: Clock = SYSTEM_CLOCK, draw: Callable[[], None] = lambda: None) -> None:
     """Watch several side by side until all are done."""
     while any(each.is_running for each in watched):
-        clock.sleep(_POLL)
+        clock.sleep(0.05)
         for each in watched:
             each.turn()
         draw()
@@ -188,10 +183,15 @@ class Contender(Watched):
 
     def _look(self) -> None:
         now = self._clock.now()
-        if self._begun is not None:
-            sent, at = self._begun
-            if now - max(at, self._script.latest) > self._setting.patience:
-                self._wake(sent, now - at)
+        sent, at = self._begun or ("", now)
+        if now - max(at, self._script.latest) > self._setting.patience:
+            # The client sleeps: end it, and go on with the next operation.
+            self._child.end()
+            accepted, requests = self._seen()
+            verdict = Verdict.WRONG if any(body != sent for body in accepted) else Verdict.ASLEEP
+            self._note(Result(self._current, verdict, requests, now - at))
+            if self.is_running:
+                self._start()
         if now > self._until:
             self.stop()
 
@@ -207,15 +207,6 @@ class Contender(Watched):
         self._begun = None
         self.results.append(result)
         self.is_running: bool = len(self.results) < len(self.plan)
-
-    def _wake(self, sent: str, seconds: float) -> None:
-        """End a sleeping client, and go on with the next operation."""
-        self._child.end()
-        accepted, requests = self._seen()
-        verdict = Verdict.WRONG if any(body != sent for body in accepted) else Verdict.ASLEEP
-        self._note(Result(self._current, verdict, requests, seconds))
-        if self.is_running:
-            self._start()
 
     def stop(self) -> None:
         while self.is_running:

@@ -34,18 +34,16 @@ _SMALLEST, _LARGEST = 2_000, 60_000
 
 @dataclass(frozen=True)
 class Fault:
-    """One kind of fault.
-
-    :param first: makes the behaviours before the good answer from the body of that answer.
-    :param is_slow: True if it takes long on purpose, so that a run has few of it.
-    """
+    """One kind of fault."""
 
     name: str
     label: str
     first: Callable[[bytes], Sequence[Behaviour]] = lambda _: ()
+    """Makes the behaviours before the good answer from the body of that answer."""
     method: str = "GET"
     upload: Upload = ""
     is_slow: bool = False
+    """It takes long on purpose, so that a run has few of it."""
 
 
 def _busy(_: bytes) -> Sequence[Behaviour]:
@@ -108,10 +106,7 @@ class Operation:
 
 
 def make_plan(seed: int, count: int) -> list[Operation]:
-    """Make a workload, the same one for the same numbers.
-
-    The outage's operations follow one another near the end; the one that is told to come back in a day is the last.
-    """
+    """Make a workload, the same for the same numbers: mixed, then the outage, and last the one told to wait a day."""
     if count < FEWEST:
         raise ValueError(f"count={count!r}: a whole number of {FEWEST} or more is allowed, one for each fault")
     share = min(MOST_SLOW, count // FEWEST)

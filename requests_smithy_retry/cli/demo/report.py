@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import operator
 import platform
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
@@ -89,13 +90,13 @@ def show(
             _say(console, f"The process of {summary.client.name} printed: " + " | ".join(summary.noise))
 
 
-def _show_scene(console: Console, scene: Scene, turnouts: Sequence[Turnout]) -> None:
+def _show_scene(console: Console, scene: Scene, columns: Sequence[Turnout]) -> None:
     usual = f"{scene.users} clients make {scene.rate:g} operations a second; the server can do {scene.capacity:g}."
     _say(console, f"{scene.label}. {usual}")
-    _print_table(console, [turnout.client.removeprefix("urllib3 ") for turnout in turnouts], scene_rows(turnouts))
-    for turnout in turnouts:
-        if not turnout.requests_per_operation:
-            _say(console, f"No request of {turnout.client} came; its process printed: " + " | ".join(turnout.noise))
+    _print_table(console, [each.client.removeprefix("urllib3 ") for each in columns], scene_rows(columns))
+    for each in columns:
+        if not each.requests_per_operation:
+            _say(console, f"No request of {each.client} came; its process printed: " + " | ".join(each.noise))
 
 
 def scene_rows(turnouts: Sequence[Turnout]) -> list[Row]:
@@ -103,16 +104,15 @@ def scene_rows(turnouts: Sequence[Turnout]) -> list[Row]:
     return [
         ("done, begun meanwhile", [f"{each.in_trouble_done}/{each.in_trouble}" for each in turnouts]),
         ("done, before and after", [f"{each.otherwise_done}/{each.otherwise}" for each in turnouts]),
-        ("done, in all", [f"{each.in_trouble_done + each.otherwise_done}/{_both(each)}" for each in turnouts]),
+        (
+            "done, in all",
+            [f"{each.in_trouble_done + each.otherwise_done}/{each.in_trouble + each.otherwise}" for each in turnouts],
+        ),
         ("last failure afterwards", [f"{each.well_after:.1f} s" for each in turnouts]),
         ("slowest operation", [f"{each.slowest:.1f} s" for each in turnouts]),
         ("requests per operation", [f"{each.requests_per_operation:.2f}" for each in turnouts]),
         ("most requests in a second", [str(each.peak) for each in turnouts]),
     ]
-
-
-def _both(turnout: Turnout) -> int:
-    return turnout.in_trouble + turnout.otherwise
 
 
 def _say(console: Console, sentence: str) -> None:
@@ -131,27 +131,20 @@ def _print_table(console: Console, names: Iterable[str], rows: Iterable[Row]) ->
 
 def main_rows(summaries: Sequence[Summary], patience: float) -> list[Row]:
     """Return the rows of the main table."""
+    counts = {verdict: [str(each.count(verdict)) for each in summaries] for verdict in Verdict}
+    empty = [f" ({each.empty} empty)" if each.empty else "" for each in summaries]
     rows = [
-        ("operations that succeeded", [_count(each, Verdict.SUCCEEDED) for each in summaries]),
-        ("failed, and the caller was told", [_count(each, Verdict.FAILED) for each in summaries]),
-        ("wrong or empty bodies", [_wrong(each) for each in summaries]),
-        (f"still asleep after {patience:g} s", [_count(each, Verdict.ASLEEP) for each in summaries]),
+        ("operations that succeeded", counts[Verdict.SUCCEEDED]),
+        ("failed, and the caller was told", counts[Verdict.FAILED]),
+        ("wrong or empty bodies", list(map(operator.add, counts[Verdict.WRONG], empty))),
+        (f"still asleep after {patience:g} s", counts[Verdict.ASLEEP]),
         ("requests per operation", [f"{each.requests_per_operation:.2f}" for each in summaries]),
         ("most for one operation", [str(each.most_requests) for each in summaries]),
         ("slowest operation", [_slowest(each.slowest) for each in summaries]),
     ]
-    if any(each.count(Verdict.MISSING) for each in summaries):
-        rows.append(("not done", [_count(each, Verdict.MISSING) for each in summaries]))
+    if set(counts[Verdict.MISSING]) != {"0"}:
+        rows.append(("not done", counts[Verdict.MISSING]))
     return rows
-
-
-def _count(summary: Summary, verdict: Verdict) -> str:
-    return str(summary.count(verdict))
-
-
-def _wrong(summary: Summary) -> str:
-    empty = f" ({summary.empty} empty)" if summary.empty else ""
-    return f"{summary.count(Verdict.WRONG)}{empty}"
 
 
 def _slowest(slowest: Result) -> str:

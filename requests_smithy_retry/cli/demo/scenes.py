@@ -18,25 +18,22 @@ LONGEST_QUEUE = 2.0
 
 @dataclass(frozen=True)
 class Scene:
-    """A server, its trouble, and the operations that meet it. Times are seconds after the first request.
-
-    :param remains: the requests a second that it can do while in trouble; 0: it resets every connection.
-    :param seconds: for so long operations begin.
-    :param grace: for so long after that they may go on.
-    :param rate: operations a second, whatever comes of them.
-    :param capacity: the requests a second that the server can do.
-    """
+    """A server, its trouble, and the operations that meet it. Times are seconds after the first request."""
 
     name: str
     label: str
     remains: float
+    """The requests a second that it can do while in trouble; 0: it resets every connection."""
     begins: float = 1.0
     ends: float = 4.0
     seconds: float = 7.0
+    """For so long operations begin; they may go on for the grace."""
     grace: float = 5.0
     rate: float = 24.0
+    """Operations a second, whatever comes of them."""
     users: int = 10
     capacity: float = 40.0
+    """The requests a second that the server can do."""
 
     @property
     def count(self) -> int:
@@ -49,10 +46,7 @@ SCENES = (RESTART, OVERLOAD)
 
 
 class SceneScript:
-    """A script for one :class:`FaultServer`: one queue, served in order. Any number of threads may call it.
-
-    A client that hung up is served all the same, as most servers do.
-    """
+    """A script for one :class:`FaultServer`: one queue, served in order, whether the client hung up or not."""
 
     def __init__(self, scene: Scene, clock: Clock = SYSTEM_CLOCK) -> None:
         self._scene = scene
@@ -102,22 +96,20 @@ class Call(NamedTuple):
 
 @dataclass(frozen=True)
 class Turnout:
-    """The end of one client's operations, and their load on the server.
-
-    :param in_trouble: operations begun while the server was in trouble.
-    :param requests_per_operation: requests that the server saw, for each operation.
-    :param peak: the most requests in one second, from the begin of the trouble on.
-    :param well_after: seconds from the end of the trouble to the begin of the last operation that failed; 0: none did.
-    """
+    """The end of one client's operations, and their load on the server."""
 
     client: str
     in_trouble: int
+    """Operations begun while the server was in trouble."""
     in_trouble_done: int
     otherwise: int
     otherwise_done: int
     requests_per_operation: float
+    """Requests that the server saw, for each operation."""
     peak: int
+    """The most requests in one second, from the begin of the trouble on."""
     well_after: float
+    """Seconds from the end of the trouble to the begin of the last operation that failed; 0: none did."""
     slowest: float
     noise: tuple[str, ...] = ()
 

@@ -14,7 +14,7 @@ from typing import Any
 from ...checks import Refused
 from ...clock import SYSTEM_CLOCK, Clock
 from ..settings import RedisSettings, names_of, settings_from
-from ..shared_bucket import SharedTokenBucket
+from ..shared import SharedTokenBucket
 from ..url import REDIS_SCHEMES, QuotaUrl
 from .board import RedisBoard
 from .link import Account, LinkHandle, RedisLink
@@ -113,13 +113,9 @@ def link_to(url: str | QuotaUrl, settings: RedisSettings | None = None, clock: C
 def _looked_at(url: str | QuotaUrl) -> QuotaUrl:
     try:
         found = url if isinstance(url, QuotaUrl) else QuotaUrl(url)
-        why = (
-            ""
-            if found.scheme in REDIS_SCHEMES
-            else "a redis://, rediss://, unix:// or redis+sentinel:// URL is allowed"
-        )
+        if found.scheme in REDIS_SCHEMES:
+            return found
+        why = "a redis://, rediss://, unix:// or redis+sentinel:// URL is allowed"
     except Refused as refusal:
         why = str(refusal)
-    if why:
-        raise ValueError(f"url: {why}")
-    return found
+    raise ValueError(f"url: {why}")

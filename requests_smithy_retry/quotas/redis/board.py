@@ -13,8 +13,8 @@ from contextlib import closing, suppress
 from typing import Any
 
 from ...forksafe import renew_lock_after_fork
-from ...pacing.board import Notice, Notices
-from ..outage import logger
+from ...pacing.gate import Notice, Notices
+from ..shared import logger
 from .link import RedisLink, reason_of
 
 ASK = "?"
@@ -25,10 +25,7 @@ LONGEST = 86_400.0
 
 
 class Listener:
-    """The part of a board that its thread holds.
-
-    :param link: the link of this process to the server.
-    """
+    """The part of a board that its thread holds."""
 
     def __init__(self, link: RedisLink) -> None:
         self.link = link
@@ -46,7 +43,6 @@ class Listener:
         self._is_logged = False
 
     def start(self) -> None:
-        """Begin to listen."""
         self.thread = threading.Thread(target=self._run, name="requests-smithy-retry-gates", daemon=True)
         with suppress(RuntimeError):  # at exit there are no new threads
             self.thread.start()
@@ -85,11 +81,8 @@ class Listener:
             except Exception as error:  # whatever it is, this process is on its own until the next try
                 if not self._is_logged:
                     self._is_logged = True
-                    logger.warning(
-                        "closed gates are not shared with others over %s (%s)",
-                        self.link.outage.place,
-                        reason_of(error),
-                    )
+                    place, why = self.link.outage.place, reason_of(error)
+                    logger.warning("closed gates are not shared with others over %s (%s)", place, why)
             closed.wait(self.link.settings.retry_interval)
 
     def _listen(self, closed: threading.Event) -> None:
@@ -115,28 +108,22 @@ class Listener:
 
 
 class RedisBoard:
-    """A reader's board.
-
-    :param link: the link of this process to the server.
-    """
+    """A reader's board."""
 
     def __init__(self, link: RedisLink) -> None:
         self._listener = listener = Listener(link)
         weakref.finalize(self, listener.close).atexit = False
 
     def has_news(self) -> bool:
-        """Return True while a gate may be closed."""
         listener = self._listener
         if listener.thread is None:
             listener.start()
         return len(listener.notices) > 0 and listener.notices.are_current(listener.link.clock.now())
 
     def closed(self, scope: str) -> Notice | None:
-        """Return the notice of a scope."""
         return self._listener.notices.get(scope)
 
     def post(self, scope: str, seconds: float, source: str) -> None:
-        """Tell those that listen."""
         listener = self._listener
         notice = Notice(listener.link.clock.now() + seconds, source)
         listener.own.note(scope, notice)

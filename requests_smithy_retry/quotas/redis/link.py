@@ -22,8 +22,8 @@ from typing import NamedTuple
 
 from ...clock import Clock
 from ...forksafe import renew_lock_after_fork
-from ..outage import SLICES, Outage
 from ..settings import RedisSettings
+from ..shared import SLICES, Outage
 from .server import (
     SCRIPT,
     TELL,
@@ -123,7 +123,6 @@ class RedisLink:
         self._client: RedisClient | None = None
         self._busy_since: float | None = None
         self._is_cold = True
-        """The first question is not answered yet."""
         self._runs = 0
         """The number of times that the server was asked."""
         self._hurry = self._closing = self._at_exit = False
@@ -158,8 +157,15 @@ class RedisLink:
 
     def give_back(self, account: Account, amount: float) -> None:
         """Note tokens to be given back. They go with the next question, or after ``flush_interval``."""
+        if not amount:
+            return
         with self._changed:
-            self._owe(account, amount)
+            if not self._at_exit:
+                self._at_exit = True
+                flush_at_exit(self)
+            account.pending = min(account.capacity, account.pending + amount)
+            self._due[account.key] = account
+            self._changed.notify_all()
 
     def publish(self, scope: str, channel: str, text: str) -> None:
         """Have a message about a scope sent, without waiting; it is lost if the server does not answer."""
@@ -223,16 +229,6 @@ class RedisLink:
             thread = threading.Thread(target=self._run, name="requests-smithy-retry-quota", daemon=True)
             thread.start()
             self._thread = thread
-        self._changed.notify_all()
-
-    def _owe(self, account: Account, amount: float) -> None:
-        if not amount:
-            return
-        if not self._at_exit:
-            self._at_exit = True
-            flush_at_exit(self)
-        account.pending = min(account.capacity, account.pending + amount)
-        self._due[account.key] = account
         self._changed.notify_all()
 
     def _run(self) -> None:
@@ -304,7 +300,7 @@ class RedisLink:
                 # The whole script, and not its digest: a server, or a node, that does not know it needs no more words.
                 pipe.execute_command("EVAL", script, 1, account.key, *values)
             answers = pipe.execute(raise_on_error=False)
-        return [_reply_or_error(answer, errand) for answer, errand in zip(answers, batch, strict=True)]
+        return [reply_of(answer, len(errand.asks)) for answer, errand in zip(answers, batch, strict=True)]
 
     def _judge(self, batch: list[Errand], replies: Sequence[Reply | Exception]) -> None:
         errors = [reply for reply in replies if isinstance(reply, Exception)]
@@ -321,14 +317,14 @@ class RedisLink:
         account, give, asks = errand
         if isinstance(reply, Exception):
             # A late run of the script has given its tokens back; those that it takes come back.
-            self._owe(account, sum(ask.amount for ask in asks) if is_late(reply) else give)
+            self.give_back(account, sum(ask.amount for ask in asks) if is_late(reply) else give)
         else:
             account.level = reply.level
             for ask, granted in zip(asks, reply.granted, strict=True):
                 if not ask.is_left:
                     ask.granted = granted
                 elif granted:
-                    self._owe(account, ask.amount)
+                    self.give_back(account, ask.amount)
         for ask in asks:
             ask.answered.set()
 
@@ -349,15 +345,6 @@ class LinkHandle:
     def __init__(self, link: RedisLink) -> None:
         self.link: RedisLink = link
         weakref.finalize(self, link.close).atexit = False  # at exit: flush_at_exit
-
-
-def _reply_or_error(answer: object, errand: Errand) -> Reply | Exception:
-    if isinstance(answer, Exception):
-        return answer
-    try:
-        return reply_of(answer, len(errand.asks))
-    except NonsenseError as error:
-        return error
 
 
 def reason_of(error: Exception) -> str:

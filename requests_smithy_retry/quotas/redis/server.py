@@ -78,15 +78,17 @@ def arguments(
     return (capacity_, rate, give_, str(math.ceil(ttl * 1000)), *taken)
 
 
-def reply_of(answer: Any, takes: int) -> Reply:
-    """The script's answer as a value."""
+def reply_of(answer: Any, takes: int) -> Reply | Exception:
+    """The script's answer as a value; an error that came in its place as it is."""
+    if isinstance(answer, Exception):
+        return answer
     try:
         text, *granted = answer
         level = float(text)
     except (TypeError, ValueError, OverflowError):
-        raise NonsenseError("not the script's answer") from None
+        return NonsenseError("not the script's answer")
     if not 0 <= level < math.inf or len(granted) != takes or any(each not in (0, 1) for each in granted):
-        raise NonsenseError("not the script's answer")
+        return NonsenseError("not the script's answer")
     return Reply(level, tuple(each == 1 for each in granted))
 
 

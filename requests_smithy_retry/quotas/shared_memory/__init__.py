@@ -13,7 +13,7 @@ from typing import Any
 
 from ...clock import SYSTEM_CLOCK, Clock
 from ..settings import SharedQuotaSettings
-from ..shared_bucket import SharedTokenBucket
+from ..shared import SharedTokenBucket
 from .board import MemoryBoard
 from .records import RECORD_SIZE, Record, SharedMemory, key_of, level_of, unpack
 

@@ -11,7 +11,7 @@ from typing import Any
 from zlib import crc32
 
 from ...forksafe import renew_lock_after_fork
-from ...pacing.board import Notice, Notices
+from ...pacing.gate import Notice, Notices
 from .file import NOTICE_SIZE, NOTICES, NOTICES_AT
 from .records import SharedMemory, key_of
 
@@ -24,10 +24,7 @@ _NOT_READ = object()
 
 
 class MemoryBoard:
-    """The board of the processes that map one memory. Moments are those of the machine's monotonic clock.
-
-    :param memory: the memory.
-    """
+    """The board of the processes that map one memory. Moments are those of the machine's monotonic clock."""
 
     def __init__(self, memory: SharedMemory) -> None:
         self._memory = memory
@@ -44,7 +41,6 @@ class MemoryBoard:
         self._notices = Notices()
 
     def has_news(self) -> bool:
-        """Return True while a gate may be closed."""
         now, file = self._now(), self._file
         is_ours = self._mapped is file.memory
         if now >= file.look_at or not is_ours or _newest(self._mapped, NOTICES_AT)[0] != self._seen:
@@ -52,7 +48,6 @@ class MemoryBoard:
         return len(self._notices) > 0 and self._notices.are_current(now)
 
     def closed(self, scope: str) -> Notice | None:
-        """Return the notice of a scope."""
         return self._notices.get(key_of(scope))
 
     def post(self, scope: str, seconds: float, source: str) -> None:

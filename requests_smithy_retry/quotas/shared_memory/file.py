@@ -22,7 +22,7 @@ from typing import Any
 
 from ...clock import Clock
 from ...forksafe import renew_lock_after_fork
-from ..outage import SLICES
+from ..shared import SLICES
 
 fcntl: Any
 try:

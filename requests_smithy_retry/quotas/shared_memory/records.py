@@ -15,8 +15,8 @@ from typing import NamedTuple
 from zlib import crc32
 
 from ...clock import SYSTEM_CLOCK, Clock
-from ..outage import Outage, logger
 from ..settings import SharedQuotaSettings
+from ..shared import Outage, logger
 from ..url import NAME
 from .file import SLOT_SIZE, SLOTS, VERSION, BusyError, CrowdedError, SharedFile
 

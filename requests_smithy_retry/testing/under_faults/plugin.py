@@ -19,11 +19,9 @@ from unittest import mock
 import pytest
 from _pytest.runner import runtestprotocol
 
-from .faults import SEND_FAULTS, SendFault
-from .runs import Run
+from .runs import SEND_FAULTS, TWICE, Finding, Run, SendFault, judge
 from .transport import Detour, watched_sends
-from .verdicts import TWICE, Finding, Stuck, judge
-from .virtual_wire import VirtualTime
+from .virtual_wire import Stuck, VirtualTime
 
 SENDS = 50
 """The sends that a client may make under one fault beyond twice those without a fault."""
@@ -37,11 +35,7 @@ _NOT_OF_THE_CLIENT = tuple(os.path.dirname(str(inspect.getfile(module))) for mod
 
 
 class UnderFaults:
-    """The plugin that ``--under-faults`` registers.
-
-    :param runs: the most runs of a test under faults.
-    :param seed: chooses the faults.
-    """
+    """The plugin that ``--under-faults`` registers: at most so many runs of a test, with faults chosen by a seed."""
 
     def __init__(self, runs: int, seed: int) -> None:
         self._runs = runs
@@ -109,10 +103,9 @@ class UnderFaults:
         seen: Counter[str] = Counter()
         turns = []
         for at, fault in pairs:
-            turns.append((seen[fault.name], at, fault))
+            turns.append((seen[fault.name], (at, fault)))
             seen[fault.name] += 1
-        turns.sort(key=lambda turn: turn[0])
-        return [(at, fault) for _, at, fault in turns[: self._runs]]
+        return [pair for _, pair in sorted(turns, key=lambda turn: turn[0])[: self._runs]]
 
     @contextmanager
     def _watched(self, item: pytest.Item, run: Run) -> Iterator[None]:
@@ -121,8 +114,7 @@ class UnderFaults:
             try:
                 yield
             finally:
-                self._now = None
-                run.passed = not now.has_failed
+                self._now, run.passed = None, not now.has_failed
 
     def pytest_runtest_makereport(self, call: pytest.CallInfo[None]) -> None:
         """Take note of how a part of a test ended."""
@@ -159,11 +151,7 @@ class UnderFaults:
 
 
 class _Watched:
-    """A test while it runs.
-
-    :param item: the test.
-    :param run: its run.
-    """
+    """A test while it runs."""
 
     def __init__(self, item: pytest.Item, run: Run) -> None:
         self.has_failed: bool = False
@@ -177,14 +165,11 @@ class _Watched:
         at: BaseException | None = error
         # A mock that misses a request raises its own error in the place of the client's.
         while self._run.struck is not None and at is not None:
-            self._run.has_raised |= self._is_of_the_client(at)
+            files = [frame.f_code.co_filename for frame, _ in walk_tb(at.__traceback__)]
+            if files and not isinstance(at, AssertionError):
+                not_of_the_client = files[-1] == self._path or files[-1].startswith(_NOT_OF_THE_CLIENT)
+                self._run.has_raised |= not not_of_the_client
             at = at.__cause__ or at.__context__
-
-    def _is_of_the_client(self, error: BaseException) -> bool:
-        files = [frame.f_code.co_filename for frame, _ in walk_tb(error.__traceback__)]
-        if not files or isinstance(error, AssertionError):
-            return False
-        return files[-1] != self._path and not files[-1].startswith(_NOT_OF_THE_CLIENT)
 
 
 @functools.lru_cache(1)
@@ -220,12 +205,7 @@ def _ending_in(seconds: float, clock: VirtualTime) -> Iterator[None]:
 
 
 def report(findings: list[Finding], counts: Counter[str], seed: int) -> Iterator[str]:
-    """Yield the lines of the report: each finding once for each place in the client.
-
-    :param findings: of all tests.
-    :param counts: of tests and runs.
-    :param seed: that chose the faults.
-    """
+    """Yield the lines of the report: each finding once for each place in the client."""
     yield (
         f"{counts['reviewed']} tests ran {counts['runs']} times more, each time with a fault (seed {seed}); "
         f"{counts['without a send']} sent nothing through an adapter, {counts['not passed']} did not pass by themselves"

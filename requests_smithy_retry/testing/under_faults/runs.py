@@ -1,17 +1,62 @@
-"""One run of a test: every send that reached the service or a fault, and the place in the client that made it."""
+"""One run of a test: its fault, every send that reached the service or the fault, and what a reviewer says of it."""
 
 from __future__ import annotations
 
 import sys
 import threading
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from types import FrameType
-from typing import Any
+from typing import Any, Literal
 
 from requests import PreparedRequest, Response
 
-from .faults import SendFault
+from ..behaviour import Behaviour, Reply, coded_reply, try_later
+from ..connection_faults import ResetAfterRequest, Stall
+from ..reply_faults import CutBody, CutHead
 from .virtual_wire import NoBound, VirtualTime
+
+Kind = Literal["error", "status", "data"]
+"""The client gets an exception of the wire; a response that says no; or a part of the service's answer."""
+
+
+@dataclass(frozen=True)
+class SendFault:
+    """A fault of one send, by its name in the report and its kind."""
+
+    name: str
+    kind: Kind
+    behaviour: Callable[[Reply], Behaviour] | None
+    """Made of the service's own reply; None: the connection is refused."""
+    applied: bool = False
+    """The service acts on the request all the same."""
+    lasting: bool = False
+    """Every send from then on has it, so that no client can ride it out."""
+
+    def suits(self, method: str, size: int) -> bool:
+        """Return True if an answer with a body of ``size`` bytes can have this fault."""
+        return self.kind != "data" or (method != "HEAD" and size >= 8)  # a shorter one is not worth cutting
+
+
+def _gzip_cut(reply: Reply) -> Behaviour:
+    coded = coded_reply("gzip", reply.body, cut_to=len(coded_reply("gzip", reply.body).body) // 2, status=reply.status)
+    return replace(coded, headers=(*reply.headers, *coded.headers))
+
+
+SEND_FAULTS = (
+    SendFault("connection refused", "error", None),
+    SendFault("reset after the request", "error", lambda _: ResetAfterRequest(), applied=True),
+    SendFault("silence after the request", "error", lambda reply: Stall("status", reply=reply), applied=True),
+    SendFault("503", "status", lambda _: Reply(503)),
+    SendFault("504 after it was applied", "status", lambda _: Reply(504), applied=True),
+    SendFault("429 with Retry-After", "status", lambda _: try_later(429, "2")),
+    SendFault("body cut", "data", CutBody, applied=True),
+    SendFault("head cut before its blank line", "data", CutHead, applied=True),
+    SendFault("gzip body cut", "data", _gzip_cut, applied=True),
+    SendFault("connection refused for good", "error", None, lasting=True),
+    SendFault("503 for good", "status", lambda _: Reply(503), lasting=True),
+)
+"""The faults of the kit that tell a careful client from a careless one."""
 
 BELOW = frozenset(
     {"requests", "urllib3", "http", "requests_smithy_retry", "responses", "requests_mock", "unittest", "threading"}
@@ -21,26 +66,26 @@ BELOW = frozenset(
 
 @dataclass
 class Sent:
-    """One request on the wire.
-
-    :param method: the method.
-    :param url: the URL.
-    :param keyed: it carries an idempotency key.
-    :param where: the place in the client's code that sent it.
-    :param asked: it reached the service, which may have refused it, as a recording does for want of another answer.
-    :param struck: it met the fault.
-    :param is_well: the service acted on it, going by the status of its answer.
-    :param answer: the service's answer.
-    """
+    """One request on the wire."""
 
     method: str
     url: str
     keyed: bool
+    """It carries an idempotency key."""
     where: str
+    """The place in the client's code that sent it."""
     struck: bool
+    """It met the fault."""
     asked: bool = False
+    """It reached the service, which may have refused it, as a recording does for want of another answer."""
     is_well: bool = False
+    """The service acted on it, going by the status of its answer."""
     answer: Response | None = None
+
+    @property
+    def is_unsafe(self) -> bool:
+        """True if the service may not act on it twice."""
+        return self.method in ("POST", "PATCH") and not self.keyed
 
     @property
     def path(self) -> str:
@@ -55,13 +100,7 @@ class Sent:
 
 
 class Run:
-    """One run of a test.
-
-    :param fault: the fault, or None.
-    :param at: the number of the send that meets it, from 0.
-    :param most: sends after which the run is ended.
-    :param clock: the time in it.
-    """
+    """One run of a test, in which the send number ``at`` meets a fault, and which ends after ``most`` sends."""
 
     def __init__(
         self, fault: SendFault | None = None, at: int = 0, *, most: int = 1_000_000, clock: VirtualTime | None = None
@@ -77,24 +116,18 @@ class Run:
         self._lock = threading.Lock()
 
     def begin(self, request: PreparedRequest) -> Sent:
-        """Take note of a send.
-
-        :raises NoBound: if there are too many.
-        """
+        """Take note of a send; raise :class:`NoBound` if there are too many."""
         keyed = any("idempoten" in str(name).lower() for name in request.headers)
         where = _place(sys._getframe(1))
         with self._lock:
             number = len(self.sends)
-            sent = Sent(str(request.method), str(request.url), keyed, where, self._is_struck(number))
+            is_later = self.fault is not None and self.fault.lasting and number > self.at
+            struck = self.fault is not None and (number == self.at or is_later)
+            sent = Sent(str(request.method), str(request.url), keyed, where, struck)
             self.sends.append(sent)
         if number >= self._most:
             self.clock.end(NoBound(f"it sent more than {self._most} requests"))
         return sent
-
-    def _is_struck(self, number: int) -> bool:
-        if self.fault is None:
-            return False
-        return number >= self.at if self.fault.lasting else number == self.at
 
     @property
     def struck(self) -> Sent | None:
@@ -111,10 +144,8 @@ class Run:
 
     def was_ridden_out(self, like: Sent) -> bool:
         """Return True if the client sent a request again after its fault, and got a good answer."""
-        after = self.sends[self.at + 1 :]
-        return any(
-            sent.is_well and not sent.struck for sent in after if (sent.method, sent.url) == (like.method, like.url)
-        )
+        again = (sent for sent in self.sends[self.at + 1 :] if (sent.method, sent.url) == (like.method, like.url))
+        return any(sent.is_well and not sent.struck for sent in again)
 
     def _alike(self, like: Sent) -> list[Sent]:
         return [sent for sent in self.sends if (sent.method, sent.path) == (like.method, like.path)]
@@ -128,3 +159,47 @@ def _place(frame: FrameType | None) -> str:
             return f"{name}:{frame.f_lineno} in {frame.f_code.co_name}"
         frame = frame.f_back
     return "a thread"
+
+
+TWICE = "sent twice: the service acted on a request that is not idempotent, and got it again"
+SWALLOWED = "error swallowed: the client got no answer, and told nobody"
+WRONG_DATA = "wrong data accepted: a part of the answer came, and the client told nobody"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that a reviewer would name."""
+
+    what: str
+    where: str
+    """The place in the client's code that sent."""
+    test: str
+    fault: str
+    """Its name, and the send that met it."""
+    noticed: bool = False
+    """The test itself failed by an assertion of its own, so its author would have seen it."""
+
+
+def judge(test: str, plain: Run, run: Run) -> Finding | None:
+    """Return the gravest finding of a run beside the plain one; None if a reviewer would be content."""
+    sent, fault = run.struck, run.fault
+    if sent is None or fault is None:
+        return None
+    what = _what(plain, run, sent, fault, plain.sends[run.at])
+    if what is None:
+        return None
+    return Finding(what, sent.where, test, f"{fault.name}, send {run.at + 1}", not run.passed)
+
+
+def _what(plain: Run, run: Run, sent: Sent, fault: SendFault, before: Sent) -> str | None:
+    """Compare two runs, in which the same request may have different URLs: ``before`` is what ``sent`` was."""
+    if sent.is_unsafe and sent.is_well and run.asked(sent) > plain.asked(before):
+        return TWICE
+    if run.clock.ending is not None:
+        return run.clock.ending.what
+    if run.has_raised or run.was_ridden_out(sent) or run.answered(sent) >= plain.answered(before):
+        return None
+    if fault.kind == "data":
+        return WRONG_DATA if sent.method == "GET" else None
+    # A client that hands responses on as they are leaves it to the test to look at the status.
+    return SWALLOWED if fault.kind == "error" or run.passed else None

@@ -14,7 +14,8 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import FrameType
+from dataclasses import dataclass
+from types import FrameType, SimpleNamespace
 from typing import Any
 
 from requests import PreparedRequest, Response, Session
@@ -24,8 +25,7 @@ from urllib3.connection import HTTPConnection
 from urllib3.util import connection as urllib3_connection
 
 from ..behaviour import Reply
-from .faults import SendFault
-from .runs import Run, Sent
+from .runs import Run, SendFault, Sent
 from .virtual_wire import VirtualSocket, taped
 
 Service = Callable[[PreparedRequest], Response]
@@ -50,26 +50,17 @@ class _Here(threading.local):
 _here = _Here()
 
 
+@dataclass
 class _StoodIn:
-    """A send that met its fault above a stand-in, and is made by the adapter in whose place that stands.
+    """A send that met its fault above a stand-in, and is made by the adapter in whose place that stands."""
 
-    :param sent: the send, until its first attempt.
-    :param service: the stand-in.
-    """
-
-    def __init__(self, sent: Sent, service: Service) -> None:
-        self.sent: Sent | None = sent
-        self.service = service
+    sent: Sent | None
+    """None after its first attempt."""
+    service: Service
 
 
 class _Wire:
-    """The virtual connections of one send, of which urllib3 may make several.
-
-    :param run: the run.
-    :param sent: the send.
-    :param request: its request.
-    :param service: answers it.
-    """
+    """The virtual connections of one send, of which urllib3 may make several."""
 
     def __init__(self, run: Run, sent: Sent, request: PreparedRequest, service: Service) -> None:
         self._run = run
@@ -82,14 +73,15 @@ class _Wire:
     def _prepared(self, sent: Sent) -> tuple[SendFault | None, Reply]:
         """Ask the service first: an error of its own is no fault of the wire."""
         fault = self._run.fault if sent.struck else None
-        is_applied = fault is None or fault.applied
-        return fault, _reply_of(asked(self._service, self._request, sent)) if is_applied else Reply()
+        if fault is not None and not fault.applied:
+            return fault, Reply()
+        response = asked(self._service, self._request, sent)
+        raw_headers: Any = getattr(response.raw, "headers", None) or response.headers
+        headers = [(name, value) for name, value in raw_headers.items() if name.lower() not in _FRAMING]
+        return fault, Reply(response.status_code, headers, response.content or b"")
 
     def connect(self) -> VirtualSocket:
-        """Return the next connection.
-
-        :raises ConnectionRefusedError: if that is the fault.
-        """
+        """Return the next connection, or raise ``ConnectionRefusedError`` if that is the fault."""
         fault, reply = self._next or self._prepared(self._run.begin(self._request))
         self._next, self.is_used = None, True
         if fault is not None and fault.behaviour is None:
@@ -113,15 +105,10 @@ def asked(service: Service, request: PreparedRequest, sent: Sent) -> Response:
     return response
 
 
-def _reply_of(response: Response) -> Reply:
-    raw_headers: Any = getattr(response.raw, "headers", None) or response.headers
-    headers = [(name, value) for name, value in raw_headers.items() if name.lower() not in _FRAMING]
-    return Reply(response.status_code, headers, response.content or b"")
-
-
 def _passed(adapter: Any, request: PreparedRequest, options: dict[str, Any], service: Service) -> Response:
     """Make one send of a client."""
-    run, above = _here_and_now.run, _here.stood_in
+    run: Run | None = _here_and_now.run
+    above = _here.stood_in
     if run is None or _here.is_below or _here.wire is not None:
         return service(request)
     sent = above.sent if above is not None and above.sent is not None else run.begin(request)
@@ -170,10 +157,7 @@ def _over_the_wire(
 
 
 def _with_new_pools(adapter: Any) -> HTTPAdapter:
-    """Return a copy of an adapter: its own pools may keep a connection to the real service.
-
-    The connections of the new pools are those of urllib3, whatever a recorder has put in their place.
-    """
+    """Return a copy of an adapter without the connections of its pools, and with none of a recorder's."""
     made = copy.copy(adapter) if isinstance(adapter, HTTPAdapter) else HTTPAdapter()
     classes: dict[str, Any] = made.poolmanager.pool_classes_by_scheme
     pool_class = type("VirtualPool", (classes["http"],), {"ConnectionCls": HTTPConnection})
@@ -181,13 +165,8 @@ def _with_new_pools(adapter: Any) -> HTTPAdapter:
     return made
 
 
-class _HereAndNow:
-    """The run under way, in every thread; None: sends are let pass."""
-
-    run: Run | None = None
-
-
-_here_and_now = _HereAndNow()
+_here_and_now = SimpleNamespace(run=None)
+"""The run under way, in every thread; None: sends are let pass."""
 
 
 @contextmanager
@@ -201,18 +180,14 @@ def watched_sends(run: Run) -> Iterator[None]:
 
 
 class Detour:
-    """Leads every send past the run under way. To be installed around what mocks of the suite replace.
-
-    A mock that a module of tests starts must be stopped before this is removed, so there is one for a session.
-    """
+    """Leads every send past the run under way, around what mocks of the suite replace: one for a session."""
 
     def __init__(self) -> None:
         self._replaced: dict[tuple[Any, str], Any] = {}
 
     def install(self) -> None:
         """Find the ways to send that there are by now, and lead those past that are not yet."""
-        adapter_classes: tuple[type[BaseAdapter], ...] = (HTTPAdapter, *_stand_ins(BaseAdapter))
-        for adapter_class in adapter_classes:
+        for adapter_class in (HTTPAdapter, *_stand_ins(BaseAdapter)):
             self._replace(adapter_class, "send", _send)
         responses: Any = sys.modules.get("responses")
         if responses is not None:

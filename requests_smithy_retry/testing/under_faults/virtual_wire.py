@@ -9,9 +9,10 @@ import socket
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
+from unittest import mock
 
 from ..behaviour import Behaviour
 from ..clock import RetryClock, waits_skipped_on
@@ -22,20 +23,30 @@ from ..wire import HangUp, Wire
 class RunEnded(BaseException):
     """Ends a run of a test, whatever the code under test catches."""
 
+    what: str
+    """The finding of a reviewer."""
+
 
 class Endless(RunEnded):
     """The server is silent, and no time-out ends the wait."""
+
+    what = "hang: the client waits for a silent server without a time-out"
 
 
 class NoBound(RunEnded):
     """The client goes on sending, or waiting, beyond every reasonable bound."""
 
+    what = "no bound: the client goes on for more than an hour, or with more than 50 requests"
+
+
+class Stuck(RunEnded):
+    """The run took too long on a real clock."""
+
+    what = "hang: the test came to no end"
+
 
 class VirtualTime(RetryClock):
-    """The machine's clocks, ahead of them by all that was slept through.
-
-    :param most: virtual seconds after which a run is ended.
-    """
+    """The machine's clocks, ahead of them by all that was slept through; ``most`` virtual seconds end a run."""
 
     def __init__(self, most: float = math.inf) -> None:
         super().__init__()
@@ -45,7 +56,6 @@ class VirtualTime(RetryClock):
         """The exception that ended the run."""
 
     def end(self, how: RunEnded) -> NoReturn:
-        """End the run."""
         self.ending = how
         raise how
 
@@ -56,18 +66,13 @@ class VirtualTime(RetryClock):
             return self._now
 
     def now(self) -> float:
-        """Return seconds on the clock that never goes back."""
         return float(self._real["monotonic"]()) + self.passed
 
     def wall(self) -> float:
-        """Return seconds since the epoch."""
         return float(self._real["time"]()) + self.passed
 
     def advance(self, seconds: float) -> None:
-        """Let time pass.
-
-        :raises NoBound: if more has passed than any client should take.
-        """
+        """Let time pass; raise :class:`NoBound` if more has passed than any client should take."""
         super().advance(seconds)
         if self.passed > self._bound:
             self.end(NoBound(f"it went on for {self.passed:.0f} s"))
@@ -82,20 +87,14 @@ class VirtualTime(RetryClock):
     @contextmanager
     def in_force(self) -> Iterator[VirtualTime]:
         """Have :mod:`time`, and every clock of this library, follow this one inside the block."""
-        stand_ins = {
+        stand_ins: dict[str, Any] = {
             "monotonic": self.now,
             "time": self.wall,
             "perf_counter": lambda: self._real["perf_counter"]() + self.passed,
             "sleep": self._sleep,
         }
-        with waits_skipped_on(self):
-            for name, function in stand_ins.items():
-                setattr(time, name, function)
-            try:
-                yield self
-            finally:
-                for name, function in self._real.items():
-                    setattr(time, name, function)
+        with waits_skipped_on(self), mock.patch.multiple(time, **stand_ins):
+            yield self
 
 
 class Tape(Wire):
@@ -135,11 +134,7 @@ def taped(behaviour: Behaviour, method: str) -> deque[bytes | float | str]:
 
 
 class VirtualSocket:
-    """A connected socket as ``http.client`` and urllib3 use one. What is sent is ignored.
-
-    :param events: of a tape; after them the far end has closed.
-    :param clock: moves on where a read times out.
-    """
+    """A connected socket as ``http.client`` and urllib3 use one. After the events of a tape the far end has closed."""
 
     _io_refs = 0
 
@@ -154,21 +149,21 @@ class VirtualSocket:
     def gettimeout(self) -> float | None:
         return self._timeout
 
-    def setsockopt(self, *_: object) -> None:
-        """Do nothing."""
+    def _ignore(self, *_: object) -> None:
+        """Do nothing: what is sent is ignored, and there is no descriptor to close."""
 
-    def sendall(self, data: object) -> None:
-        """Do nothing."""
+    setsockopt: Callable[..., None] = _ignore
+    sendall: Callable[..., None] = _ignore
+    shutdown: Callable[..., None] = _ignore
+    close: Callable[..., None] = _ignore
+    _decref_socketios = _ignore
 
     def recv(self, size: int) -> bytes:
         room = bytearray(size)
         return bytes(room[: self.recv_into(room)])
 
     def recv_into(self, buffer: Any) -> int:
-        """Play the next event.
-
-        :raises Endless: for a silence that nothing ends.
-        """
+        """Play the next event; raise :class:`Endless` for a silence that nothing ends."""
         while self._events and isinstance(self._events[0], float):
             self._fall_silent(self._events.popleft())  # type: ignore[arg-type]
         event = self._events[0] if self._events else "close"
@@ -194,12 +189,3 @@ class VirtualSocket:
 
     def makefile(self, *_: object, **__: object) -> io.BufferedReader:
         return io.BufferedReader(socket.SocketIO(self, "r"))  # type: ignore[arg-type]
-
-    def _decref_socketios(self) -> None:
-        """Do nothing: there is no descriptor to close."""
-
-    def close(self) -> None:
-        """Do nothing, as above."""
-
-    def shutdown(self, how: int) -> None:
-        """Do nothing, as above."""

@@ -53,6 +53,35 @@ def test_a_plan_is_run_in_another_process() -> None:
     assert [] == replay(Plan(ops=(Op(tries=(Try(status=503),)),)))
 
 
+def test_an_operation_is_not_cancelled_before_it_begins() -> None:
+    """Both may be due at the same moment; the simulation would look for the outcome of an operation that has none."""
+    assert [] == replay(Plan(seed=1, ops=(Op(start=1.0, cancel=0.0),)))
+
+
+def test_an_interrupted_race_to_connect_leaves_no_socket() -> None:
+    """The winner may not be anybody's yet; every statement is one that the sweep interrupts, too."""
+    race = {"addresses": (4, 1, 1), "dead": ((0, 0), (0, 1)), "refusing": ((0, 2),)}
+    assert [] == replay(*(Plan(ops=(Op(interrupt=(step, "stop")),), **race) for step in range(1, 400)))
+
+
+def test_one_that_waits_for_tokens_keeps_no_connection_from_the_one_that_has_them() -> None:
+    """Without a deadline both would wait for ever."""
+    ops = (Op(tries=(Try(status=503),)), Op(tries=(Try(status=503),)))
+    options = (("pool_block", True), ("pool_maxsize", 1), ("quota", "waiting"))
+    assert [] == replay(*(Plan(seed=seed, ops=ops, options=options) for seed in range(3)))
+
+
+def test_who_is_interrupted_while_it_joins_the_line_for_tokens_leaves_it() -> None:
+    """Whoever comes next would wait behind a thread that is gone."""
+    first, tries, waiting = Op(tries=(Try(status=503),)), (Try(status=503),), (("quota", "waiting"),)
+    plans = (
+        Plan(ops=(*ahead, Op(start=0.003, tries=tries, interrupt=(step, "stop"))), options=waiting, shallow=True)
+        for ahead in ((), (first,))
+        for step in range(300, 700)
+    )
+    assert [] == replay(*plans)
+
+
 def test_a_plan_is_shrunk_to_what_matters() -> None:
     """Of many operations that is the one which violates the rule, with the fault that it takes."""
 

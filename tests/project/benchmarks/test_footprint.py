@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import math
 import os
 import subprocess
 import sys
@@ -42,18 +43,23 @@ def in_a_fresh_process(expression: str):
 def test_a_standard_scope_costs_at_most_one_and_a_half_kibibytes(retried):
     """The figure has the bucket, the line after a failure, and what requests itself remembers of 300 URLs.
 
-    The least of three: a table that another module happens to enlarge meanwhile is not the scope's.
+    The least of up to three: a table that another module happens to enlarge meanwhile is not the scope's.
     """
-    measure = f"scope_cost.scope_bytes(300, {{}}, 5, retried={retried})"
-    assert min(in_a_fresh_process(measure) for _ in range(3)) <= (1664 if retried else 1408)
+    measure, limit = f"scope_cost.scope_bytes(300, {{}}, 5, retried={retried})", 1664 if retried else 1408
+    found: list[float] = []
+    while len(found) < 3 and min(found, default=math.inf) > limit:
+        found.append(in_a_fresh_process(measure))
+    assert min(found) <= limit
 
 
 @pytest.mark.once
 def test_in_standard_mode_newcomers_cost_the_same():
-    """A known origin costs about the 99 bytecodes of any first-try success; a new one, its bucket as well."""
+    """A known origin costs the 148 bytecodes of any first-try success (our pools save 100 of them); a new one, its
+    bucket as well.
+    """
     # In Python 3.13, coverage's tracer hides instructions from another one: they are counted in a process without it.
     found = in_a_fresh_process("scope_cost.added_counts({})")
-    assert found["known"] <= 130
+    assert found["known"] <= 150
     assert found["new"] <= 1200
     assert found["full"] == found["full_most"] <= 1400
 
@@ -63,7 +69,7 @@ def test_in_standard_mode_newcomers_cost_the_same():
 def test_a_newcomer_to_full_slots_costs_little_more_than_any_new_origin(scope_cost, options):
     """A tenth of a real send in the long run, a quarter at the worst: not a look at each of 1,024."""
     found = scope_cost.added_counts(options)
-    assert found["known"] <= 160  # at most 35 more in adaptive mode, where the rate cannot change
+    assert found["known"] <= 180  # at most 35 more in adaptive mode, where the rate cannot change
     assert found["full"] <= found["new"] + 700 <= 3100
     assert found["full_most"] <= 7250
 

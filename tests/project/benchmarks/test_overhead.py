@@ -33,7 +33,7 @@ def counts_of(tmp_path):
 LIMITS = {
     "ours": 99,
     "ours-idle-listener": 99,
-    "ours-listener": 300,
+    "ours-listener": 200,
     "ours-adaptive": 400,  # in a scope's first seconds, while its curve rises; then 127
     "ours-max-retries": 160,  # that it was not changed in place, and that nobody waits, is looked at each time
     "ours-timeout": 500,

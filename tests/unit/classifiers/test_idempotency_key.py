@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from requests_smithy_retry import IdempotencyKeyClassifier, RetryAction
-from requests_smithy_retry.classifiers.resend import ResendFacts
+from requests_smithy_retry.classifiers.outcome import ResendFacts
 from tests.unit.classifiers.test_http_status import outcome_of
 
 NOTHING = RetryAction.no_action_indicated()

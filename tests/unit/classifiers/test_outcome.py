@@ -19,7 +19,7 @@ from requests_smithy_retry import (
     RetryContext,
     RetryReason,
 )
-from requests_smithy_retry.classifiers.outcome import carrier_of, context_of, describe, take_off
+from requests_smithy_retry.classifiers.context import carrier_of, context_of, describe, take_off
 from tests.support import prepare
 from tests.unit.classifiers.test_http_status import outcome_of
 from tests.unit.classifiers.test_modeled import Info

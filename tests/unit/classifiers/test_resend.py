@@ -19,7 +19,8 @@ from requests_smithy_retry import (
     retry_history,
     retry_options,
 )
-from requests_smithy_retry.classifiers.resend import RESEND_RULE, ResendFacts, resend_ruling
+from requests_smithy_retry.classifiers.outcome import ResendFacts
+from requests_smithy_retry.classifiers.resend import RESEND_RULE, resend_ruling
 from tests.support import Reply, pool_timeout, read_timeout, reset_error, scripted, send
 
 TRANSIENT = RetryAction.transient_error()

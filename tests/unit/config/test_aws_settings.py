@@ -1,5 +1,6 @@
 """The settings of the AWS SDKs, on request (contract 10.3)."""
 
+import configparser
 import os
 import warnings
 
@@ -235,6 +236,17 @@ def test_what_cannot_be_read_is_a_clear_error(content, aws_config, match, tmp_pa
         path.write_bytes(content)
     with pytest.raises(RetryConfigError, match=match):
         resolve(RetryConfig(aws_config=aws_config), {"AWS_CONFIG_FILE": str(path)})
+
+
+def test_a_line_that_belongs_to_no_value_is_told_by_every_python(aws_file, monkeypatch):
+    """Before Python 3.13 the parser raises AttributeError for an indented line below a key without a value."""
+
+    def stumble(*_):
+        raise AttributeError("'NoneType' object has no attribute 'append'")
+
+    monkeypatch.setattr(configparser.RawConfigParser, "read_file", stumble)
+    with pytest.raises(RetryConfigError, match=r"readable file.*an indented line stands below a key that has no value"):
+        resolve(RetryConfig(aws_config=True), {"AWS_CONFIG_FILE": aws_file})
 
 
 def test_a_default_profile_that_is_not_there_is_normal(tmp_path):

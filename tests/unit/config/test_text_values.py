@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from requests_smithy_retry import RetryConfigError
-from requests_smithy_retry.config.text_values import parse_text
+from requests_smithy_retry.config.sources import parse_text
 
 
 @pytest.mark.parametrize(

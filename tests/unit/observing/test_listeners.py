@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import requests
 
-from requests_smithy_retry import RetryAdapter, RetryConfig, RetryConfigError, RetryListener
+from requests_smithy_retry import RetryAdapter, RetryConfig, RetryConfigError, RetryListener, retry_history
 from requests_smithy_retry.config.parsers import EVENTS, is_listener
-from requests_smithy_retry.observing.events import Listeners, ignore
+from requests_smithy_retry.observing.listeners import Listeners, ignore
 from tests.support import Reply, reset_error, scripted, send, session_with
 
 
@@ -205,3 +205,40 @@ def test_redirects_are_operations_of_their_own() -> None:
     assert requests.codes.ok == response.status_code
     assert ["BeforeAttempt", "AfterAttempt"] * 2 == log.names
     assert log.events[0].operation is not log.events[2].operation
+
+
+def test_a_wait_for_tokens_comes_between_an_attempt_and_its_retry() -> None:
+    """Whoever watches learns of the attempt at once, and of what its retry cost once that was paid."""
+    times: list[tuple[str, float]] = []
+
+    class Timed(Log):
+        def before_attempt(self, event: Any) -> None:
+            times.append((type(event).__name__, adapter.clock.now()))
+
+        after_attempt = retry_scheduled = before_attempt
+
+    options: dict[str, Any] = {"quota": 20, "refill_rate": 2, "on_empty": "wait", "initial_backoff": 0}
+    adapter = scripted(503, 503, 200, listeners=[Timed()], **options)
+    history = retry_history(send(adapter))
+    retry = ["AfterAttempt", "RetryScheduled", "BeforeAttempt"]
+    assert ["BeforeAttempt", *retry, *retry, "AfterAttempt"] == [name for name, _ in times]
+    assert [0, 0, 0, 0, 0, 4, 4, 4] == [at for _, at in times]
+    assert history is not None
+    assert [(20, 6), (14, 0), (None, None)] == [(row.quota_before, row.quota_after) for row in history.attempts]
+
+
+def test_a_gate_hears_of_a_refusal_before_the_operation_waits_for_tokens() -> None:
+    """What the response announces would be stale after the wait."""
+    heard: list[float] = []
+    options: dict[str, Any] = {"quota": 6, "refill_rate": 0.5, "on_empty": "wait", "max_attempts": 4}
+    announced = Reply(429, {"Retry-After": "1"})
+    adapter = scripted(*[announced] * 3, 200, max_backoff=0, **options)
+    gates: Any = adapter.port.gates
+    failed = gates.failed
+    gates.failed = lambda *args, **how: (heard.append(adapter.clock.now()), failed(*args, **how))
+    sent = send(adapter)
+    history = retry_history(sent)
+    assert history is not None
+    made = [row.started - history.attempts[0].started for row in history.attempts]
+    assert made[:3] == [at - heard[0] for at in heard]
+    assert made[2] > 2, "there was something to wait for"

@@ -10,9 +10,8 @@ import pytest
 import requests
 
 from requests_smithy_retry import RetryAdapter, StandardRetryStrategy, TokenBucket
-from requests_smithy_retry.observing.events import AfterAttempt
+from requests_smithy_retry.observing.events import AfterAttempt, ObservedOperation
 from requests_smithy_retry.observing.metric_labels import Bounded, Labels, QuotaLevels
-from requests_smithy_retry.observing.observed_operation import ObservedOperation
 from tests.support import prepare
 
 

@@ -23,8 +23,8 @@ from prometheus_client import CollectorRegistry
 
 from requests_smithy_retry import RetryConfigError, RetryListener, testing
 from requests_smithy_retry.observing import instrumentor as instrumentor_module
-from requests_smithy_retry.observing.events import Listeners
 from requests_smithy_retry.observing.instrumentor import RetryInstrumentor
+from requests_smithy_retry.observing.listeners import Listeners
 from requests_smithy_retry.observing.telemetry import WITHOUT_ANOTHER, Telemetry
 from requests_smithy_retry.otel import OpenTelemetryListener
 from requests_smithy_retry.prometheus import PrometheusListener

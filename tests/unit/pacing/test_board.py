@@ -7,11 +7,9 @@ from typing import Any
 import pytest
 from requests.structures import CaseInsensitiveDict
 
-from requests_smithy_retry.pacing import board as board_module
 from requests_smithy_retry.pacing import gate as gate_module
 from requests_smithy_retry.pacing.announced import DIALECTS
-from requests_smithy_retry.pacing.board import Lookout, Notice, Notices
-from requests_smithy_retry.pacing.gate import Gate, Gates
+from requests_smithy_retry.pacing.gate import Gate, Gates, Lookout, Notice, Notices
 from requests_smithy_retry.pacing.pace import LATEST
 from requests_smithy_retry.pacing.server_hints import Hint
 from requests_smithy_retry.testing.clock import FakeClock
@@ -75,7 +73,7 @@ def test_what_is_over_is_forgotten() -> None:
 
 def test_so_many_notices_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """A board that somebody floods takes no more memory; kept notices can still be prolonged."""
-    monkeypatch.setattr(board_module, "MOST_NOTICES", 2)
+    monkeypatch.setattr(gate_module, "MOST_NOTICES", 2)
     notices = Notices()
     for scope, until in (("a", 5.0), ("b", 5.0), ("c", 5.0), ("a", 6.0)):
         notices.note(scope, Notice(until, ""))

@@ -20,7 +20,7 @@ import pytest
 
 from requests_smithy_retry import RetryAdapter
 from requests_smithy_retry.clock import SYSTEM_CLOCK
-from requests_smithy_retry.pacing.board import Lookout, Notice
+from requests_smithy_retry.pacing.gate import Lookout, Notice
 from requests_smithy_retry.quotas.redis import RedisTokenBucket
 from requests_smithy_retry.quotas.redis import board as redis_board
 from requests_smithy_retry.quotas.shared_memory import SharedMemoryTokenBucket
@@ -336,6 +336,7 @@ class Service(BaseHTTPRequestHandler):
         """Say nothing."""
 
 
+@pytest.mark.once
 @pytest.mark.real_time
 def test_one_refusal_silences_all_processes(quota_url: str, request: pytest.FixtureRequest) -> None:
     """One of three processes is refused; first attempts of the others are held back, too."""

@@ -6,9 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from requests_smithy_retry.quotas.line import Failure, Terms
-from requests_smithy_retry.quotas.outage import FAILURES_IN_A_ROW, Outage, log_back
-from requests_smithy_retry.quotas.patient import PatientQuota
+from requests_smithy_retry.quotas.payoff import PatientQuota, log_back
 from requests_smithy_retry.quotas.settings import SharedQuotaSettings
+from requests_smithy_retry.quotas.shared import FAILURES_IN_A_ROW, Outage
 from requests_smithy_retry.testing import FakeClock
 
 

@@ -17,8 +17,7 @@ import pytest
 
 from requests_smithy_retry import TokenBucket
 from requests_smithy_retry.quotas.line import Failure, Go, Refusal, Refused, Standing, Terms, Wait, Waiter
-from requests_smithy_retry.quotas.patient import CountedQuota, LineSnapshot, PatientQuota
-from requests_smithy_retry.quotas.payoff import PayoffTokenBucket
+from requests_smithy_retry.quotas.payoff import CountedQuota, LineSnapshot, PatientQuota, PayoffTokenBucket
 from requests_smithy_retry.testing import FakeClock
 from tests.unit.quotas.test_waiting import Director
 
@@ -620,13 +619,13 @@ def test_ten_thousand_operations_through_a_line_all_end_in_time(seed):
 
             def again() -> None:
                 if looking:
-                    decide(quota.look(waiter))
+                    decide(quota._look(waiter))
 
             def decide(seen) -> None:
                 if isinstance(seen, Wait):
                     assert seen.until > world.time
                     if choose.random() < 0.01:
-                        quota.leave(waiter)
+                        quota._made_line().leave(waiter, world.time)
                         seen = Refused(Refusal.HELD)
                     else:
                         world.at(seen.until, again)
@@ -636,7 +635,7 @@ def test_ten_thousand_operations_through_a_line_all_end_in_time(seed):
                 go_on(number, seen, standing, terms)
 
             look.append(again)
-            decide(quota.enter(waiter))
+            decide(quota._enter(waiter))
         else:
             go_on(number, seen, standing, terms)
 

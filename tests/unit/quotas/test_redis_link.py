@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from requests_smithy_retry.clock import SYSTEM_CLOCK
-from requests_smithy_retry.quotas.outage import FAILURES_IN_A_ROW
 from requests_smithy_retry.quotas.redis import link_to
 from requests_smithy_retry.quotas.redis.link import (
     COLD,
@@ -23,6 +22,7 @@ from requests_smithy_retry.quotas.redis.link import (
 )
 from requests_smithy_retry.quotas.redis.server import NonsenseError, check, is_late, is_moved, redis_error
 from requests_smithy_retry.quotas.settings import RedisSettings
+from requests_smithy_retry.quotas.shared import FAILURES_IN_A_ROW
 from requests_smithy_retry.testing.clock import FakeClock
 
 from .servers import RedisServer

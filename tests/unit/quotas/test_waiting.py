@@ -8,11 +8,14 @@ import random
 import threading
 import time
 from collections import deque
+from typing import Any
 
 import pytest
 
 from requests_smithy_retry import Outcome, RetryContext, RetryError, StandardRetryStrategy, StopReason, TokenBucket
-from requests_smithy_retry.quotas.bucket import Loan, loan_of
+from requests_smithy_retry.quotas.bucket import Loan, Waiter, loan_of
+from requests_smithy_retry.quotas.line import Failure, Go, Refusal, Refused, Terms
+from requests_smithy_retry.quotas.scope_quota import PricedQuota
 from requests_smithy_retry.quotas.scopes import FORGET_AFTER, MAX_SCOPES
 from requests_smithy_retry.testing.clock import FakeClock
 from tests.unit.strategies.test_simple import Safe, refresh
@@ -586,3 +589,79 @@ def test_the_wait_for_tokens_leaves_time_for_the_backoff():
             with pytest.raises(RetryError):
                 strategy.refresh_retry_token_for_retry(token_to_renew=token, error=error)
         assert clock.sleeps == ([2.0] if granted else [])
+
+
+@pytest.mark.parametrize(
+    ("price", "initial", "refill_rate", "out", "deadline", "expected"),
+    [
+        (10, 10, 0, 0, None, (0, 0.0, None)),
+        (10, 4, 2, 0, None, (1, 3.0, None)),
+        (10, 4, 2, 0, 3, (1, 3.0, None)),
+        (10, 4, 2, 0, 2.9, (0, 0.0, Refusal.EMPTY)),
+        (10, 4, 0, 0, None, (0, 0.0, Refusal.EMPTY)),
+        (30, 20, 2, 0, None, (0, 0.0, Refusal.EMPTY)),
+        (10, 10, 0, 10, 5, (1, 5.0, Refusal.EMPTY)),
+        (10, 10, 0, 10, 0, (0, 0.0, Refusal.EMPTY)),
+    ],
+    ids=["enough", "refill", "just in time", "too late", "hopeless", "too large", "others have it", "no time"],
+)
+def test_what_an_operation_holds_is_let_go_only_where_it_waits(
+    price: float,
+    initial: float,
+    refill_rate: float,
+    out: float,
+    deadline: float | None,
+    expected: tuple[int, float, Refusal | None],
+) -> None:
+    """It is let go before the wait, since who has the tokens may need it; a refusal at once leaves it."""
+    clock = FakeClock()
+    bucket = TokenBucket(20, initial=initial, refill_rate=refill_rate, on_empty="wait", clock=clock)
+    assert not out or bucket.acquire(out)
+    asked: list[float] = []
+
+    def let_go() -> bool:
+        asked.append(clock.now())
+        return True
+
+    quota, began = PricedQuota(bucket), clock.now()
+    terms = Terms(deadline=None if deadline is None else began + deadline)
+    seen = quota.failed(quota.begin(), terms, Failure(price=price), before_waiting=let_go)
+    reason = seen.reason if isinstance(seen, Refused) else None
+    assert expected == (len(asked), pytest.approx(clock.now() - began), reason)
+    assert [began] * len(asked) == asked
+
+
+def test_what_cannot_be_let_go_is_not_waited_with() -> None:
+    """The operation ends with its response, as before the line of the payoff quota, and takes nothing."""
+    clock = FakeClock()
+    bucket = TokenBucket(20, initial=4, refill_rate=2, on_empty="wait", clock=clock)
+    quota = PricedQuota(bucket)
+    assert Refused(Refusal.HELD) == quota.failed(quota.begin(), Terms(), Failure(10), before_waiting=lambda: False)
+    assert (4, []) == (bucket.available, clock.sleeps)
+
+
+def test_tokens_that_come_back_while_a_response_is_let_go_are_taken_at_once() -> None:
+    """Nobody's tokens are out any more then, so nobody would be waited for."""
+    clock = FakeClock()
+    bucket = TokenBucket(20, initial=10, on_empty="wait", clock=clock)
+    assert bucket.acquire(10)
+    quota = PricedQuota(bucket)
+
+    def let_go() -> bool:
+        bucket.release(10)
+        return bucket.may_come(10, clock.now())
+
+    assert isinstance(quota.failed(quota.begin(), Terms(), Failure(10), before_waiting=let_go), Go)
+    assert (False, False) == (bucket.may_come(10, None), TokenBucket(20).may_come(10, None))
+
+
+def test_one_who_was_not_told_of_its_tokens_is_not_granted_them_again() -> None:
+    """An interruption may come between a grant and the notice of it; the line goes on from there."""
+    bucket = TokenBucket(20, on_empty="wait", clock=FakeClock())
+    line: Any = bucket._line
+    with bucket._lock:
+        waiter = Waiter(10, bucket._lock)
+        waiter.granted = True
+        line._line.append(waiter)
+        line.serve()
+    assert ([], 20, 0) == ([*line._line], bucket.available, line._outstanding)

@@ -28,8 +28,9 @@ from requests_smithy_retry.sending import time_limits
 from requests_smithy_retry.sending.time_limits import TimeLimits, as_body_failure
 from requests_smithy_retry.strategies.protocol import StandardRetryToken
 from requests_smithy_retry.testing.clock import FakeClock
-from requests_smithy_retry.wire import state, this_thread
-from requests_smithy_retry.wire.reader import Reader
+from requests_smithy_retry.wire import state
+from requests_smithy_retry.wire.response import Reader
+from requests_smithy_retry.wire.state import this_thread
 from tests.support import prepare, scripted, send
 
 

@@ -28,7 +28,7 @@ from requests_smithy_retry import (
     classifier,
     retry_options,
 )
-from requests_smithy_retry.classifiers.resend import ResendFacts
+from requests_smithy_retry.classifiers.outcome import ResendFacts
 from requests_smithy_retry.config.retry_options import OperationOptions
 from requests_smithy_retry.config.urllib3_rules import FailureKind, Urllib3Rules
 from requests_smithy_retry.testing.clock import FakeClock

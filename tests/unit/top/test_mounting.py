@@ -1,5 +1,6 @@
 """The adapter in every session of the process (contract 10.5)."""
 
+import contextlib
 import functools
 import os
 import sys
@@ -271,11 +272,13 @@ def test_the_environment_may_be_looked_at_later(monkeypatch):
     assert ["max_attempts"] == [refusal.option for refusal in refused]
 
 
-def test_a_session_that_is_made_while_it_is_taken_back_stays_plain():
+def test_a_session_that_is_made_while_it_is_taken_back_stays_plain(monkeypatch):
     """Another thread took it back between the session's making and the look at the environment."""
+
+    class TakenBack(contextlib.nullcontext):
+        def __enter__(self):
+            install_module._refuse = None
+
     install_later(lambda refusal: None)
-    later = install_module._current
-    uninstall()
-    session = requests.Session()
-    later.equip(session)
-    assert HTTPAdapter is type(session.get_adapter("https://"))
+    monkeypatch.setattr(install_module, "_lock", TakenBack())
+    assert HTTPAdapter is type(requests.Session().get_adapter("https://"))

@@ -31,8 +31,7 @@ from requests_smithy_retry.testing import (
     coded_reply,
     gzip_bomb,
 )
-from requests_smithy_retry.wire.peek import PEEK_SECONDS
-from requests_smithy_retry.wire.reader import Reader
+from requests_smithy_retry.wire.response import PEEK_SECONDS, Reader
 
 from .support import session
 

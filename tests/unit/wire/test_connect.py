@@ -18,8 +18,7 @@ from requests_smithy_retry.clock import Deadline
 from requests_smithy_retry.interruptions import causes
 from requests_smithy_retry.testing import CloseAfterRequest, FaultServer, Reply, ResetAfterRequest, refusing_port
 from requests_smithy_retry.testing.clock import FakeClock
-from requests_smithy_retry.wire import this_thread
-from requests_smithy_retry.wire.state import AttemptState
+from requests_smithy_retry.wire.state import AttemptState, this_thread
 
 from .support import session
 

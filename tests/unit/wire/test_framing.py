@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from requests_smithy_retry.wire.peek import MOST_LINE, Chunks, Sized, framing_of
+from requests_smithy_retry.wire.response import MOST_LINE, Chunks, Sized, framing_of
 
 
 @pytest.mark.parametrize(

@@ -15,9 +15,8 @@ from urllib3.connectionpool import HTTPConnectionPool
 
 from requests_smithy_retry import RetryAdapter, retry_options
 from requests_smithy_retry.testing import DEFAULT_BODY, FakeClock, FaultProxy, FaultServer, Forget
-from requests_smithy_retry.wire import idle
-from requests_smithy_retry.wire.idle import KeptConnections, keep_alive_options
-from requests_smithy_retry.wire.pools import preparing
+from requests_smithy_retry.wire import pools
+from requests_smithy_retry.wire.pools import KeptConnections, keep_alive_options, preparing
 from tests.unit.testing.fault_oracle import tls_contexts
 
 from .support import SocksProxy, session
@@ -263,7 +262,7 @@ def test_a_callers_own_socket_options_win() -> None:
 def test_a_programs_own_default_wins(own: Any) -> None:
     """The program's default options come after ours, so they win."""
     connection = urllib3.connection.HTTPConnection("127.0.0.1", 9, socket_options=own)
-    idle.keep_alive(connection)
+    pools.keep_alive(connection)
     assert [*keep_alive_options(), *(own or [])] == connection.socket_options
 
 
@@ -285,12 +284,12 @@ def test_a_platform_takes_what_it_has(monkeypatch: pytest.MonkeyPatch, present: 
         monkeypatch.delattr(socket, name, raising=False)
     for name in present:
         monkeypatch.setattr(socket, name, number, raising=False)
-    assert expected == len(idle.keep_alive_options.__wrapped__())
+    assert expected == len(pools.keep_alive_options.__wrapped__())
 
 
 def test_an_option_that_the_kernel_refuses_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """A connection must not fail for it."""
     monkeypatch.setattr(socket, "TCP_KEEPINTVL", 9999, raising=False)
-    options = idle.keep_alive_options.__wrapped__()
+    options = pools.keep_alive_options.__wrapped__()
     assert 9999 not in [number for _, number, _ in options]
     assert (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1) in options

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import functools
 import socket
+import sys
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+from urllib3.connection import HTTPConnection
 from urllib3.connectionpool import HTTPConnectionPool
 from urllib3.exceptions import EmptyPoolError
 
 from requests_smithy_retry import TokenBucket
 from requests_smithy_retry.quotas.scopes import ScopeTable
-from requests_smithy_retry.testing import FaultServer, Reply
+from requests_smithy_retry.sending.operation import Operation
+from requests_smithy_retry.testing import FaultServer, Reply, hanging_port, refusing_port
 from requests_smithy_retry.testing.clock import FakeClock
 from requests_smithy_retry.wire import connect, pools, racing
 from requests_smithy_retry.wire.addresses import AddressMemory
-from requests_smithy_retry.wire.idle import KeptConnections
-from requests_smithy_retry.wire.pools import preparing
+from requests_smithy_retry.wire.pools import KeptConnections, preparing
 from requests_smithy_retry.wire.racing import How, open_socket
 from requests_smithy_retry.wire.resolving import Lookups, Question
 from tests.behaviour.test_interruptions import Limit, interrupted_at
@@ -70,6 +73,63 @@ def test_a_socket_that_no_connection_has_yet_is_closed(monkeypatch: pytest.Monke
     assert sock.is_closed
 
 
+def interrupted_at_line(number: int, within: frozenset[str], function: Callable[[], None]) -> bool:
+    """Run a function with an interruption before the line of that number that some functions of `wire` come to."""
+    lines, before = 0, sys.gettrace()
+
+    def trace(frame: Any, event: str, _: Any) -> Any:
+        nonlocal lines
+        if "requests_smithy_retry/wire/" not in frame.f_code.co_filename or frame.f_code.co_name not in within:
+            return None
+        lines += event == "line"
+        if lines == number:
+            sys.settrace(before)
+            raise Limit
+        return trace
+
+    sys.settrace(trace)
+    try:
+        function()
+    except Limit:
+        return True
+    finally:
+        sys.settrace(before)
+    return False
+
+
+CONNECTING = frozenset(
+    name
+    for owner in (racing.Race, connect.Connect)
+    for name, member in vars(owner).items()
+    if callable(member) and name not in ("__init__", "__call__", "close")
+)
+
+
+@pytest.mark.parametrize("first", [refusing_port, hanging_port], ids=lambda port: port.__name__)
+def test_an_interruption_at_any_line_of_a_race_leaves_no_socket(monkeypatch: pytest.MonkeyPatch, first: Any) -> None:
+    """Until the connection has the winner, an interruption closes every socket that was opened."""
+    made: list[Any] = []
+    real = racing.connect_socket
+
+    def recorded(sock: Any, *rest: Any) -> None:
+        made.append(sock)
+        real(sock, *rest)
+
+    monkeypatch.setattr(racing, "FIRST_DELAY", 0.001)
+    monkeypatch.setattr(racing, "connect_socket", recorded)
+    with first("127.0.0.2") as failing, FaultServer() as server:
+        found = [(socket.AF_INET, 1, 6, "", at) for at in (("127.0.0.2", failing), ("127.0.0.1", server.port))]
+        monkeypatch.setattr(connect, "resolve", lambda *_: found)
+        for number in range(1, 1000):
+            connection = pools.prepare(HTTPConnection("name.test", 80))
+            was_interrupted = interrupted_at_line(number, CONNECTING, connection.connect)
+            connection.close()
+            assert {-1} >= {sock.fileno() for sock in made}, f"interrupted at line {number}"
+            if not was_interrupted:
+                break
+        assert (number > 20, 2) == (True, len(set(made[-2:])))
+
+
 def test_no_socket_to_close_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """The machine has no more sockets: the caller hears of that."""
     monkeypatch.setattr(racing.socket, "socket", interrupted)
@@ -88,6 +148,19 @@ def test_a_connection_that_was_taken_out_is_closed(monkeypatch: pytest.MonkeyPat
     with pytest.raises(Limit):
         pool._get_conn(None)
     assert taken is None or taken.is_closed
+
+
+def test_a_connection_is_closed_until_it_is_handed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An interruption arrives just before urllib3 gets it."""
+    pool: Any = preparing(HTTPConnectionPool)("name.test")
+    for number in range(1, 100):
+        connection: Any = Closable()
+        monkeypatch.setattr(type(pool), "_get_conn", lambda *_, kept=connection: kept)
+        pool.check_kept_connections(AddressMemory(FakeClock()))
+        if not interrupted_at_line(number, frozenset({"checked_get"}), pool._get_conn):
+            break
+        assert connection.is_closed or number < 5, f"interrupted at line {number}"
+    assert (False, True) == (connection.is_closed, number > 5)
 
 
 @pytest.mark.parametrize("was_asked", [False, True])
@@ -159,3 +232,14 @@ def test_tokens_of_an_operation_that_was_interrupted_are_written_off() -> None:
     with pytest.raises(KeyboardInterrupt) as kept:
         send(adapter)
     assert (False, KeyboardInterrupt) == (bucket.acquire(14), kept.type)
+
+
+def test_tokens_of_a_retry_that_was_not_noted_yet_are_written_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An interruption arrives when the retry is paid for, and its exception is kept."""
+    clock = FakeClock()
+    bucket = TokenBucket(14, on_empty="wait", clock=clock)
+    adapter = scripted(503, 200, quota=bucket)
+    monkeypatch.setattr(Operation, "note", interrupted)
+    with pytest.raises(Limit) as kept:
+        send(adapter)
+    assert (False, [], Limit) == (bucket.acquire(14, deadline=clock.now() + 60), clock.sleeps, kept.type)

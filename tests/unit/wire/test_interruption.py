@@ -15,7 +15,7 @@ import requests
 
 from requests_smithy_retry import Outcome, StandardRetryStrategy, classifier, retry_options
 from requests_smithy_retry.testing import FaultServer, Reply, Stall
-from requests_smithy_retry.wire.reader import Reader
+from requests_smithy_retry.wire.response import Reader
 
 from .support import nothing_left, session
 

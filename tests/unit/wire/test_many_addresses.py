@@ -9,6 +9,7 @@ import re
 import socket
 import subprocess
 import sys
+import weakref
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -32,7 +33,7 @@ from requests_smithy_retry.testing import (
 from requests_smithy_retry.testing.clock import FakeClock
 from requests_smithy_retry.wire import connect as connect_module
 from requests_smithy_retry.wire.addresses import AddressMemory
-from requests_smithy_retry.wire.pools import CheckedGet, prepare, use_our_pools
+from requests_smithy_retry.wire.pools import checked_get, prepare, use_our_pools
 
 from .support import session
 
@@ -401,7 +402,7 @@ def test_a_tunnel_that_cannot_open_itself_is_replaced(auto_open: int, expected: 
     """As urllib3 1.26 does with one that was dropped."""
     kept = KeptConnection(auto_open)
     pool: Any = OnePool(kept)
-    given = CheckedGet(pool, kept.connect.peer.memory)()
+    given = checked_get(weakref.ref(pool), kept.connect.peer.memory)
     assert (True, expected) == (kept.closed, "kept" if given is kept else given)
 
 
@@ -417,7 +418,7 @@ def test_a_failure_in_another_thread_is_not_overlooked() -> None:
             return next(self.answers)
 
     memory: Any = Memory()
-    CheckedGet(pool, memory)()
+    checked_get(weakref.ref(pool), memory)
     assert 1 == pool.checks
 
 

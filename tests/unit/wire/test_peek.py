@@ -8,7 +8,7 @@ import pytest
 import requests
 
 from requests_smithy_retry.testing import FaultServer, Reply
-from requests_smithy_retry.wire.peek import PEEK_BYTES, peek
+from requests_smithy_retry.wire.response import PEEK_BYTES, peek
 
 from .support import session
 

@@ -17,10 +17,12 @@ from requests_smithy_retry import RetryAdapter
 from requests_smithy_retry.clock import Deadline
 from requests_smithy_retry.testing import FaultServer
 from requests_smithy_retry.testing.clock import FakeClock
-from requests_smithy_retry.wire import reader_of, state, this_thread
+from requests_smithy_retry.wire import state
 from requests_smithy_retry.wire.addresses import AddressMemory
 from requests_smithy_retry.wire.connect import Connect
 from requests_smithy_retry.wire.pools import PreparingPool, WaitingPool, preparing, use_our_pools
+from requests_smithy_retry.wire.response import reader_of
+from requests_smithy_retry.wire.state import this_thread
 
 
 @pytest.mark.parametrize("pool_class", [HTTPConnectionPool, HTTPSConnectionPool])

@@ -24,8 +24,9 @@ from requests_smithy_retry.testing import (
     Reply,
     refusing_port,
 )
-from requests_smithy_retry.wire import proxies, this_thread
+from requests_smithy_retry.wire import proxies
 from requests_smithy_retry.wire.proxies import bounded, open_otherwise, prepare_tunnel
+from requests_smithy_retry.wire.state import this_thread
 from tests.unit.testing.fault_oracle import tls_contexts
 
 from .support import SocksProxy, session

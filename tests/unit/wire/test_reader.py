@@ -12,8 +12,8 @@ import pytest
 
 from requests_smithy_retry.clock import Deadline
 from requests_smithy_retry.testing.clock import FakeClock
-from requests_smithy_retry.wire import this_thread
-from requests_smithy_retry.wire.reader import Reader, reader_of, set_read_timeout
+from requests_smithy_retry.wire.response import Reader, reader_of, set_read_timeout
+from requests_smithy_retry.wire.state import this_thread
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def test_a_look_ahead_ends_in_time(pair: tuple[Reader, socket.socket]) -> None:
 def test_the_caller_s_own_read_timeout_is_a_failure_while_looking_ahead_too(pair: tuple[Reader, socket.socket]) -> None:
     """The read timeout that ran out is not waited for a second time when the body is read."""
     reader, far = pair
-    reader.set_timeout(0.01)
+    reader._sock.settimeout(0.01)  # type: ignore[attr-defined]
     far.sendall(b"abc")
     assert reader.fetch_ahead(5)
     assert not reader.fetch_ahead(None)

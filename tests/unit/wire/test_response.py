@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import http.client
 import io
 
+import pytest
+
+from requests_smithy_retry.wire import response as of_wire
 from requests_smithy_retry.wire.response import CheckedResponse
 
 
@@ -43,3 +47,25 @@ def test_a_stand_in_that_has_everything_is_read_from_its_own_file() -> None:
     response = CheckedResponse(Everything())
     response.begin()
     assert response.read() == b"well"
+
+
+def test_a_read_finds_the_end_before_the_length() -> None:
+    """urllib3 1.26 does not check that a length was reached, so its response raises where the body ends early."""
+
+    class Cut:
+        def makefile(self, mode: str) -> io.BytesIO:
+            return io.BytesIO(b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nwell")
+
+    response = of_wire._ReadsToLength(Cut(), method="GET")
+    response.begin()
+    assert b"well" == response.read(4)
+    with pytest.raises(http.client.IncompleteRead) as raised:
+        response.read(4)
+    assert (b"", 2) == (raised.value.partial, raised.value.expected)
+
+
+def test_nothing_is_missing_at_the_end_of_a_whole_body() -> None:
+    """A read beyond the length is empty, as ``http.client`` has it."""
+    response = of_wire._ReadsToLength(StandIn(), method="GET")
+    response.begin()
+    assert [b"well", b""] == [response.read(4), response.read(4)]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from urllib3.exceptions import TimeoutStateError
 from urllib3.util import Timeout
 
-from requests_smithy_retry.wire.timeouts import read_part, shrunk
+from requests_smithy_retry.wire.state import read_part, shrunk
 
 SECONDS = st.floats(0.001, 1e6)
 

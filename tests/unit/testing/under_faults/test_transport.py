@@ -14,21 +14,18 @@ from urllib3.util import Retry
 
 from requests_smithy_retry import RetryAdapter
 from requests_smithy_retry.testing import FaultServer
-from requests_smithy_retry.testing.under_faults.faults import SEND_FAULTS, SendFault
 from requests_smithy_retry.testing.under_faults.plugin import _catches
-from requests_smithy_retry.testing.under_faults.runs import Run
-from requests_smithy_retry.testing.under_faults.transport import Detour, watched_sends
-from requests_smithy_retry.testing.under_faults.verdicts import (
-    HANG,
-    NO_BOUND,
-    STUCK,
+from requests_smithy_retry.testing.under_faults.runs import (
+    SEND_FAULTS,
     SWALLOWED,
     TWICE,
     WRONG_DATA,
-    Stuck,
+    Run,
+    SendFault,
     judge,
 )
-from requests_smithy_retry.testing.under_faults.virtual_wire import Endless, NoBound
+from requests_smithy_retry.testing.under_faults.transport import Detour, watched_sends
+from requests_smithy_retry.testing.under_faults.virtual_wire import Endless, NoBound, Stuck
 
 FAULTS = {fault.name: fault for fault in SEND_FAULTS}
 
@@ -144,9 +141,9 @@ def test_a_mounted_stand_in_has_nothing_behind_it(detour: None) -> None:
         ("reset after the request", "PATCH", 2, {}, TWICE),
         ("reset after the request", "PUT", 2, {}, None),
         ("connection refused", "POST", 2, {}, None),
-        ("503", "GET", 1, {"ending": Endless()}, HANG),
-        ("503", "GET", 1, {"ending": NoBound()}, NO_BOUND),
-        ("503", "GET", 1, {"ending": Stuck()}, STUCK),
+        ("503", "GET", 1, {"ending": Endless()}, Endless.what),
+        ("503", "GET", 1, {"ending": NoBound()}, NoBound.what),
+        ("503", "GET", 1, {"ending": Stuck()}, Stuck.what),
     ],
 )
 def test_verdicts(name: str, method: str, sends: int, changes: dict[str, Any], expected: str | None) -> None:
