@@ -142,11 +142,8 @@ class Gate:
         """Sends are held back or spaced."""
         return self in self.shut
 
-    def look(self, headers: Mapping[str, str], wall: float | None = None) -> None:
-        """Take in the headers of a success. Where plenty is left, that is seen at a glance.
-
-        :param wall: the time since the epoch; None: ask the clock where it is needed.
-        """
+    def look(self, headers: Mapping[str, str]) -> None:
+        """Take in the headers of a success. Where plenty is left, that is seen at a glance."""
         self._heard += 1
         if self.clock.now() < self._until:
             told = headers._store  # type: ignore[attr-defined]  # its own look-up by name costs as much as the rest
@@ -155,7 +152,7 @@ class Gate:
                     break
             else:
                 return
-        self.hear(headers, self.clock.wall() if wall is None else wall, heard=0)
+        self.hear(headers, self.clock.wall(), heard=0)
 
     def hear(
         self,

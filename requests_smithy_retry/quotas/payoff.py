@@ -298,8 +298,11 @@ class PatientQuota(ScopeQuota):
         before_waiting: Callable[[], bool] | None = None,
     ) -> Go | Refused:
         changed = threading.Condition(self._lock)
-        if failure.unresolved and self._never_answered():
-            terms = terms._replace(patience=min(NAME_PATIENCE, terms.patience))
+        if failure.unresolved:
+            with self._lock:
+                has_answered = self.bucket.settle() or (self._line is not None and self._line.successes)
+            if not has_answered:
+                terms = terms._replace(patience=min(NAME_PATIENCE, terms.patience))
         waiter = self.judge(standing, terms, failure, wake=changed.notify)
         if not isinstance(waiter, Waiter):
             return waiter
@@ -386,10 +389,6 @@ class PatientQuota(ScopeQuota):
             since, waiting = (None, 0) if self._line is None else (self._line.down_since, len(self._line.waiters))
         down_for = None if since is None else self.clock.now() - since
         return LineSnapshot(held.capacity, held.available, held.source, waiting, down_for)
-
-    def _never_answered(self) -> bool:
-        with self._lock:
-            return not (self.bucket.settle() or (self._line is not None and self._line.successes))
 
     def renew_lock(self) -> None:
         """Begin anew, lock and line, after a fork: the waiting threads do not exist in the child."""

@@ -41,10 +41,7 @@ class ScopeTable(Generic[T]):
 
     :param make: makes an item by name, so that processes mean the same item by the same scope.
     :param is_spare: returns True if a new item would do as well. Called with the table's lock held.
-    :param limit: the most items that are kept.
-    :param clock: tells how long an item was not touched.
     :param used_at: when an item was last used, on that clock, where that does not always pass through the table.
-    :param retire: told of an item that was given up.
     """
 
     def __init__(

@@ -113,19 +113,9 @@ class WatchedBody:
         if amt is None or amt < 0:
             return b"".join(iter(self.read1, b""))
         parts: list[bytes] = []
-        left = amt
-        while left > 0:
-            try:
-                part = self._receive(left) if not parts else self._more(left)
-            except DigestError as error:
-                if not parts:
-                    raise
-                self._failure = error.with_traceback(None)
-                break
-            if not part:
-                break
+        while amt > 0 and (part := self._more(amt) if parts else self._receive(amt)):
             parts.append(part)
-            left -= len(part)
+            amt -= len(part)
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def read1(self, amt: int | None = None) -> bytes:
@@ -213,10 +203,10 @@ class WatchedBody:
         return data
 
     def _more(self, most: int) -> bytes:
-        """Receive from the wire; but keep a break for the next call: what came before it is handed over first."""
+        """Receive from the wire; but keep an error for the next call: what came before it is handed over first."""
         try:
             return self._from_wire(most)
-        except (OSError, http.client.HTTPException) as error:
+        except (OSError, http.client.HTTPException, DigestError) as error:
             if is_interruption(error):
                 raise
             self._failure = error.with_traceback(None)

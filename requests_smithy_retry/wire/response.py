@@ -347,11 +347,12 @@ def peek(response: Response, most: int = PEEK_BYTES, seconds: float | None = PEE
 
 def _fetch(reader: Reader, before: bytes, framing: Sized | Chunks, most: int, seconds: float | None) -> None:
     """Fetch ahead until the body is complete, enough of it is there, or the time is up."""
-    until = earliest(after(seconds, SYSTEM_CLOCK), this_thread.deadline)
+    until: Deadline | None = None
     while True:
         available = before + reader.held_ahead
         if framing.take(available) or len(available) > most:
             return
+        until = until or earliest(after(seconds, SYSTEM_CLOCK), this_thread.deadline)
         left = None if until is None else until.left()
         if (left is not None and left <= 0) or not reader.fetch_ahead(left):
             return
