@@ -82,10 +82,7 @@ class Connect:
         arrive(self.peer)
 
     def _open(self) -> Any:
-        """Open the socket as the connection's own ``_new_conn`` does, but by the attempt's deadline.
-
-        :raises urllib3.exceptions.ConnectTimeoutError: if no address answered in time.
-        """
+        """Open the socket as the connection's own ``_new_conn`` does, but by the attempt's deadline."""
         connection: Any = self._connection()
         try:
             if this_thread.deadline is None:
@@ -166,10 +163,7 @@ def _bound(connection: Any, sock: Any) -> Any:
 
 
 def _addresses(connection: Any) -> list[Any]:
-    """Look up the host; return the addresses as ``getaddrinfo`` does.
-
-    :raises urllib3.exceptions.LocationParseError: for a host that cannot be a name.
-    """
+    """Look up the host; return the addresses as ``getaddrinfo`` does, or refuse what cannot be a name."""
     host = connection._dns_host.strip("[]")
     try:
         host.encode("idna")

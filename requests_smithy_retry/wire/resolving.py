@@ -181,10 +181,7 @@ def resolve(connection: Any, host: str, port: int, family: int = 0) -> Found:
 
 
 def in_time(connection: Any, question: Question) -> Any:
-    """Return the answer to a question about a name, by the attempt's deadline.
-
-    :raises urllib3.exceptions.HTTPError: as urllib3 does where a name is not resolved.
-    """
+    """Return the answer to a question about a name, by the attempt's deadline; raise as urllib3 does."""
     host = question.host
     try:
         answer, error = _lookups.find(question, lambda: this_thread.seconds(None))
