@@ -88,7 +88,11 @@ class Connect:
             if this_thread.deadline is None:
                 return self._opened(connection)
             connection.timeout = this_thread.seconds(connection.timeout)
-            return _bound(connection, self._opened(connection))
+            sock = self._opened(connection)
+            # What is left bounds the tunnel and the handshake, too.
+            sock.settimeout(this_thread.seconds(connection.timeout))
+            bound_handshake(connection, sock)
+            return sock
         except TimeoutError as error:
             message = f"Connection to {connection.host} timed out. (connect timeout={connection.timeout})"
             raise uex.ConnectTimeoutError(connection, message) from error
@@ -149,17 +153,6 @@ class Connect:
         connection.response_class = probing(self.peer) if is_known else RESPONSE_CLASS
         sock.settimeout(how.timeout)
         return sock
-
-
-def _bound(connection: Any, sock: Any) -> Any:
-    """Have the time that is left bound the tunnel and the handshake, as the socket's timeout; return the socket."""
-    try:
-        sock.settimeout(this_thread.seconds(connection.timeout))
-        bound_handshake(connection, sock)
-    except BaseException:
-        sock.close()  # the connection does not own it yet
-        raise
-    return sock
 
 
 def _addresses(connection: Any) -> list[Any]:
