@@ -269,8 +269,11 @@ class RetryAdapter(SendLoop):
             return INNER_RETRY
         shown = self._shown
         if shown is None:
-            if "_strategy" not in self.__dict__:
-                return self._set_too_early()
+            if "_strategy" not in self.__dict__:  # a subclass may have set it before it called our constructor
+                if "max_retries" not in self.__dict__:
+                    raise AttributeError(f"{type(self).__name__!r} object has no attribute 'max_retries'")
+                early: Retry = self.__dict__["max_retries"]
+                return early
             # setdefault: threads that read it at the same moment get the same one.
             shown = self.__dict__.setdefault("_shown", self._options_as_shown())
             self._show(shown)
@@ -298,14 +301,6 @@ class RetryAdapter(SendLoop):
             strategy, self.retry_config, shown, self._is_shared = self.__dict__.pop("_original")
             self._use(strategy)
             self._show(shown)
-
-    def _set_too_early(self) -> Retry:
-        """Return what a subclass assigned before it called our constructor, to hand it to that."""
-        try:
-            retry: Retry = self.__dict__["max_retries"]
-        except KeyError:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute 'max_retries'") from None
-        return retry
 
     @property
     def addresses(self) -> AddressMemory:

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from .adapter import RetryAdapter
     from .config.retry_config import RetryConfig, RetryOptions
     from .errors import RetryConfigError
-    from .smithy import SmithyEndpoint
     from .strategies.protocol import RetryStrategy
 
 
@@ -56,17 +55,14 @@ def mount(
     from .adapter import RetryAdapter
 
     if at is not None and "models" in options:
-        options["models"] = [_bound(item, at) for item in options["models"]]
+        from .smithy import SmithyModel
+
+        models = options["models"]
+        options["models"] = [each.for_endpoint(at) if isinstance(each, SmithyModel) else each for each in models]
     adapter = RetryAdapter(config=config, strategy=strategy, **options)
     for prefix in ("http://", "https://") if at is None else (at,):
         session.mount(prefix, adapter)
     return session
-
-
-def _bound(model: Any, url: str) -> SmithyEndpoint:
-    from .smithy import SmithyModel
-
-    return model.for_endpoint(url) if isinstance(model, SmithyModel) else model
 
 
 class Installation:

@@ -17,7 +17,7 @@ except ImportError as _error:
     _missing = "PrometheusListener needs prometheus-client: pip install 'requests-smithy-retry[prometheus]'"
     raise ImportError(_missing, name=_error.name) from _error
 
-from .observing.events import AfterAttempt, GaveUp, RetryScheduled, Succeeded, Throttled
+from .observing.events import AfterAttempt, GaveUp, ObservedOperation, RetryScheduled, Succeeded, Throttled
 from .observing.listeners import RetryListener
 from .observing.metric_labels import MAX_VALUES, Labels, QuotaLevels
 
@@ -40,48 +40,50 @@ class PrometheusListener(RetryListener):
     def __init__(self, *, registry: CollectorRegistry = REGISTRY, max_scopes: int = MAX_VALUES) -> None:
         self._labels = Labels(max_scopes)
         self._levels = QuotaLevels(max_scopes)
-        self._attempts = Counter(f"{PREFIX}_attempts", "Attempts, by outcome", (*COMMON, "outcome"), registry=registry)
-        self._duration = Histogram(
-            f"{PREFIX}_attempt_duration_seconds", "Duration of attempts", COMMON, registry=registry
-        )
-        self._retries = Counter(f"{PREFIX}_retries", "Retries that were scheduled", COMMON, registry=registry)
-        self._delay = Histogram(f"{PREFIX}_retry_delay_seconds", "Delay before retries", COMMON, registry=registry)
-        self._line_wait = Histogram(
-            f"{PREFIX}_line_wait_seconds", "Wait for a service to be back, in vain too", COMMON, registry=registry
-        )
-        self._throttled = Counter(f"{PREFIX}_throttled", "Attempts that a server throttled", COMMON, registry=registry)
-        self._give_ups = Counter(
-            f"{PREFIX}_give_ups", "Operations given up, by reason", (*COMMON, "reason"), registry=registry
-        )
-        self._recovered = Counter(
-            f"{PREFIX}_recovered", "Operations that succeeded after a retry", COMMON, registry=registry
-        )
+
+        def count(name: str, text: str, *labels: str) -> Counter:
+            return Counter(f"{PREFIX}_{name}", text, (*COMMON, *labels), registry=registry)
+
+        def seconds(name: str, text: str) -> Histogram:
+            return Histogram(f"{PREFIX}_{name}_seconds", text, COMMON, registry=registry)
+
+        self._attempts = count("attempts", "Attempts, by outcome", "outcome")
+        self._duration = seconds("attempt_duration", "Duration of attempts")
+        self._retries = count("retries", "Retries that were scheduled")
+        self._delay = seconds("retry_delay", "Delay before retries")
+        self._line_wait = seconds("line_wait", "Wait for a service to be back, in vain too")
+        self._throttled = count("throttled", "Attempts that a server throttled")
+        self._give_ups = count("give_ups", "Operations given up, by reason", "reason")
+        self._recovered = count("recovered", "Operations that succeeded after a retry")
         registry.register(_Gauges(self._levels))
 
     def after_attempt(self, event: AfterAttempt, /) -> None:
-        method, scope = self._labels.method(event.operation), self._labels.scope(event.operation)
-        self._attempts.labels(method, scope, self._labels.outcome(event)).inc()
-        self._duration.labels(method, scope).observe(event.duration)
+        common = self._common(event.operation)
+        self._attempts.labels(*common, self._labels.outcome(event)).inc()
+        self._duration.labels(*common).observe(event.duration)
         self._levels.observe(event.operation)
 
     def retry_scheduled(self, event: RetryScheduled, /) -> None:
-        method, scope = self._labels.method(event.operation), self._labels.scope(event.operation)
-        self._retries.labels(method, scope).inc()
-        self._delay.labels(method, scope).observe(event.delay)
+        common = self._common(event.operation)
+        self._retries.labels(*common).inc()
+        self._delay.labels(*common).observe(event.delay)
         if event.line_wait:
-            self._line_wait.labels(method, scope).observe(event.line_wait)
+            self._line_wait.labels(*common).observe(event.line_wait)
 
     def throttled(self, event: Throttled, /) -> None:
-        self._throttled.labels(self._labels.method(event.operation), self._labels.scope(event.operation)).inc()
+        self._throttled.labels(*self._common(event.operation)).inc()
 
     def gave_up(self, event: GaveUp, /) -> None:
-        method, scope = self._labels.method(event.operation), self._labels.scope(event.operation)
-        self._give_ups.labels(method, scope, event.history.stop_reason.name.lower()).inc()
+        common = self._common(event.operation)
+        self._give_ups.labels(*common, event.history.stop_reason.name.lower()).inc()
         if event.history.line_wait:
-            self._line_wait.labels(method, scope).observe(event.history.line_wait)
+            self._line_wait.labels(*common).observe(event.history.line_wait)
 
     def succeeded(self, event: Succeeded, /) -> None:
-        self._recovered.labels(self._labels.method(event.operation), self._labels.scope(event.operation)).inc()
+        self._recovered.labels(*self._common(event.operation)).inc()
+
+    def _common(self, operation: ObservedOperation) -> tuple[str, str]:
+        return self._labels.method(operation), self._labels.scope(operation)
 
 
 class _Gauges(Collector):

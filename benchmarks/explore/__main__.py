@@ -134,6 +134,7 @@ def explore(
             break
         found = loop.run(plan)
         if found:
+            print(f"# {name} violates: {'; '.join(found[:3])}", flush=True)
             failed.append((name, plan, found))
             if len(failed) >= most:
                 break
@@ -152,6 +153,7 @@ def main() -> int:
     parser.add_argument("--replay", action="store_true")
     parser.add_argument("--seconds", type=float, default=math.inf, help="stop after so long")
     parser.add_argument("--first", action="store_true", help="stop at the first violation, and shrink nothing")
+    parser.add_argument("--most", type=int, default=5, help="stop at so many violations")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     if arguments.replay:
@@ -166,7 +168,7 @@ def main() -> int:
     gc.freeze()
     began, spent = time.monotonic(), time.process_time()
     is_bounded = arguments.run is None and not arguments.sweep
-    most, until = (1 if arguments.first else 5), began + arguments.seconds
+    most, until = (1 if arguments.first else arguments.most), began + arguments.seconds
     failed = explore(runs, arguments.operations if is_bounded else sys.maxsize, most, until)
     seconds, spent = time.monotonic() - began, time.process_time() - spent
     count = loop.done["operations"]
@@ -176,11 +178,10 @@ def main() -> int:
     if arguments.json is not None:
         arguments.json.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
     for name, plan, found in failed:
-        print(f"\n# {name} violates: {'; '.join(found[:3])}", flush=True)
         if arguments.first:
             continue
         smaller, why = shrunk(plan, loop.run)
-        print(as_test(smaller, why or found, name))
+        print("", as_test(smaller, why or found, name), sep="\n", flush=True)
     return bool(failed)
 
 

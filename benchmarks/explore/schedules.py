@@ -347,6 +347,8 @@ class _Ahead:
 
     def add(self, schedule: Schedule, ran: Ran) -> None:
         """Add those that differ from one in a preemption behind all of its choices."""
+        if not ran.noted:
+            return
         parent, first = len(self._parents), ran.seen[len(schedule.blocks) - 1][0] if schedule.blocks else 0
         self._parents.append((schedule, ran._replace(noted=[])))
         for step, others in ran.noted:

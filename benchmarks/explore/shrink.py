@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 from .plans import Plan, smaller
 
 MOST_TRIES = 600
 """The most runs of one shrinking."""
+MOST_SECONDS = 120.0
+"""The longest shrinking, in seconds of the processor: runs that wait for days take seconds each."""
 
 
 def kind(violation: str) -> str:
@@ -22,8 +25,8 @@ def shrunk(plan: Plan, run: Callable[[Plan], list[str]]) -> tuple[Plan, list[str
     """
     found = run(plan)
     kinds = {kind(violation) for violation in found}
-    tries, is_smaller = 0, True
-    while is_smaller and tries < MOST_TRIES:
+    tries, is_smaller, until = 0, True, time.process_time() + MOST_SECONDS
+    while is_smaller and tries < MOST_TRIES and time.process_time() < until:
         is_smaller = False
         for candidate in smaller(plan):
             tries += 1
@@ -32,7 +35,7 @@ def shrunk(plan: Plan, run: Callable[[Plan], list[str]]) -> tuple[Plan, list[str
                 plan, found, is_smaller = candidate, now, True
                 kinds &= {kind(violation) for violation in now}
                 break
-            if tries >= MOST_TRIES:
+            if tries >= MOST_TRIES or time.process_time() > until:
                 break
     return plan, found
 

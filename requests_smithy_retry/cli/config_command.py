@@ -35,10 +35,7 @@ def config(show_all: bool, as_json: bool, aws_config: str | None, options: tuple
     """
     if aws_config is not None:
         options = (*options, f"aws_config={aws_config}")
-    try:
-        resolved = config_of(options)
-    except RetryConfigError as refusal:
-        raise click.UsageError(str(refusal)) from None
+    resolved = config_of(options)
     click.echo(as_json_text(resolved) if as_json else as_text(resolved, show_all=show_all))
 
 
@@ -108,8 +105,11 @@ def _rounded(number: float) -> str:
 
 def config_of(options: Iterable[str]) -> RetryConfig:
     """Return the config of an adapter made here with these options, each as ``OPTION=VALUE``."""
-    given = dict(map(option_of, options))
-    return resolve(RetryConfig().replace_from(dict.fromkeys(given, COMMAND_LINE), **given))
+    try:
+        given = dict(map(option_of, options))
+        return resolve(RetryConfig().replace_from(dict.fromkeys(given, COMMAND_LINE), **given))
+    except RetryConfigError as refusal:
+        raise click.UsageError(str(refusal)) from None
 
 
 def option_of(text: str) -> tuple[str, object]:

@@ -10,7 +10,7 @@ import requests
 import requests.exceptions
 
 from ..classifiers.actions import NoActionIndicated
-from ..errors import RetryConfigError, StopReason
+from ..errors import StopReason
 from ..mounting import mount
 from ..observing.events import AfterAttempt, RetryScheduled
 from ..observing.history import RetryHistory, retry_history, verdict_text, wait_text
@@ -72,10 +72,7 @@ def try_url(
 
     The client is alone. In a service under load, waiting requests also hear from the others that the server is back.
     """
-    try:
-        config = config_of(options).replace(listeners=(Teller(),))
-    except RetryConfigError as refusal:
-        raise click.UsageError(str(refusal)) from None
+    config = config_of(options).replace(listeners=(Teller(),))
     with requests.Session() as session:
         mount(session, config=config)
         try:

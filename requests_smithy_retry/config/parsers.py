@@ -45,16 +45,18 @@ def is_bool(value: Any) -> bool:
     return isinstance(value, bool)
 
 
-boolean = only("True or False", is_bool)
+boolean: Parse = only("True or False", is_bool)
 """0 and 1 are more often a mistake than a wish."""
-header_name = only("the name of a header", is_name)
-limiter_settings = only("a RateLimiterSettings", lambda value: isinstance(value, RateLimiterSettings))
-idempotency_key = only("True, False, or a function that makes a key", lambda value: is_bool(value) or callable(value))
-aws_config = only(
+header_name: Parse = only("the name of a header", is_name)
+limiter_settings: Parse = only("a RateLimiterSettings", lambda value: isinstance(value, RateLimiterSettings))
+idempotency_key: Parse = only(
+    "True, False, or a function that makes a key", lambda value: is_bool(value) or callable(value)
+)
+aws_config: Parse = only(
     "True, False, or the name of a profile",
     lambda value: is_bool(value) or (isinstance(value, str) and value.strip() != ""),
 )
-function = only("a function or None", lambda value: value is None or callable(value))
+function: Parse = only("a function or None", lambda value: value is None or callable(value))
 
 
 def one_of(*names: str) -> Parse:

@@ -12,7 +12,6 @@ from ..quotas.bucket import RetryQuota
 from ..quotas.payoff import PayoffTokenBucket
 from ..quotas.url import QuotaUrl
 from .in_vain import InVain, in_vain
-from .retry_config import OPTIONS
 from .urllib3_rules import heeds_hints
 
 if TYPE_CHECKING:
@@ -44,10 +43,6 @@ class Setting:
         if isinstance(value, frozenset):
             return sorted(value)
         return [] if value == () else self.text
-
-
-def settings_of(config: RetryConfig) -> tuple[Setting, ...]:
-    return tuple(Setting(name, config.effective(name), config.source(name)) for name in OPTIONS)
 
 
 def as_table(settings: Iterable[Setting]) -> str:

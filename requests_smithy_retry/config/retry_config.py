@@ -394,9 +394,9 @@ class RetryConfig:
 
     def settings(self) -> tuple[Setting, ...]:
         """Return every option with the value in force and its source, in the order of the documentation."""
-        from .report import settings_of
+        from .report import Setting
 
-        return settings_of(self)
+        return tuple(Setting(name, self.effective(name), self.source(name)) for name in OPTIONS)
 
     def explain(self, *, all: bool = True) -> str:  # noqa: A002
         """Return the policy in force as a table: option, value, source.

@@ -257,6 +257,8 @@ class PatientQuota(ScopeQuota):
         *("bucket", "clock", "lines"),
     )
 
+    first_try: FirstTry
+
     counts_attempts = True
 
     def __init__(

@@ -97,6 +97,8 @@ class PricedQuota(ScopeQuota):
 
     __slots__ = ("_is_shared", "_reward")
 
+    first_try: FirstTry
+
     def __init__(self, bucket: RetryQuota, *, reward: float = 1.0, is_shared: bool = False) -> None:
         super().__init__(bucket)
         self._reward = reward

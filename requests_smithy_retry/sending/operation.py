@@ -241,7 +241,7 @@ class Operation:
         )
         carrier = carrier_of(context)
         try:
-            token = self._refresh(carrier)
+            token = self.token = self._refresh(carrier)  # an interruption from now on gives up what was paid for it
         except RetryError as refusal:
             return self._refused(made, refusal)
         except Exception as raised:
@@ -342,7 +342,7 @@ class Operation:
         self._count_received(made)
         self.record.note(made, self.waited, verdict, token, wait)
         if isinstance(decision, Retry):
-            self.token, self.waited = decision.token, (decision.wait, decision.source)
+            self.waited = decision.wait, decision.source
             self.played = made.response if is_played(made.response) else None
             rest = None if made.response is None or made.body is None else rest_of(made.response, made.body)
             self.rest = rest or (None if self.rest is None or self.rest.is_void else self.rest)

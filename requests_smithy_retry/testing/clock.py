@@ -8,7 +8,8 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from functools import partial
+from unittest import mock
 
 from ..clock import SystemClock, wait_on
 
@@ -135,17 +136,11 @@ def skipped_waits() -> Iterator[RetryClock]:
 @contextmanager
 def waits_skipped_on(clock: RetryClock) -> Iterator[RetryClock]:
     """Have every wait of this library pass on a clock."""
-    stand_ins: dict[str, Any] = {
-        "now": clock.now,
-        "wall": clock.wall,
-        "sleep": clock.sleep,
-        "wait": lambda condition, seconds: wait_on(clock, condition, seconds),
-    }
-    real = {name: SystemClock.__dict__[name] for name in stand_ins}
-    for name, function in stand_ins.items():
-        setattr(SystemClock, name, staticmethod(function))
-    try:
+    with mock.patch.multiple(
+        SystemClock,
+        now=staticmethod(clock.now),
+        wall=staticmethod(clock.wall),
+        sleep=staticmethod(clock.sleep),
+        wait=staticmethod(partial(wait_on, clock)),
+    ):
         yield clock
-    finally:
-        for name, function in real.items():
-            setattr(SystemClock, name, function)

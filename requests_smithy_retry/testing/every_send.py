@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
+from unittest import mock
 
 from requests import PreparedRequest, Response
 
@@ -38,11 +39,8 @@ def around_every_send(around: Around) -> Iterator[None]:
         options = {"stream": stream, "timeout": timeout, "verify": verify, "cert": cert, "proxies": proxies}
         return around(real, self, request, options)
 
-    setattr(RetryAdapter, "send", send)  # noqa: B010 - a type checker takes an assignment for a mistake
-    try:
+    with mock.patch.object(RetryAdapter, "send", send):
         yield
-    finally:
-        setattr(RetryAdapter, "send", real)  # noqa: B010
 
 
 class AttemptLog:

@@ -61,10 +61,7 @@ class Forward(Behaviour):
         if target.scheme != "http":
             raise ValueError(f"not a target for a proxy: {request.target}")
         path = (target.path or "/") + (f"?{target.query}" if target.query else "")
-        lines = [f"{name}: {value}" for name, value in request.headers if name.lower() not in _HOP_BY_HOP]
-        if request.body and request.header("Content-Length") is None:
-            lines.append(f"Content-Length: {len(request.body)}")
-        head = "\r\n".join([f"{request.method} {path} HTTP/1.1", *lines, "Connection: close", "", ""])
+        head = "\r\n".join([f"{request.method} {path} HTTP/1.1", *_onward_headers(request), "", ""])
         return target.hostname or "", target.port or 80, b"", head.encode("latin-1") + request.body
 
 
@@ -87,6 +84,13 @@ class Forget(Forward):
 
     def has_forgotten(self, used: float) -> bool:
         return used <= self._all[0] or time.monotonic() - used >= self.idle
+
+
+def _onward_headers(request: RecordedRequest) -> list[str]:
+    lines = [f"{name}: {value}" for name, value in request.headers if name.lower() not in _HOP_BY_HOP]
+    if request.body and request.header("Content-Length") is None:
+        lines.append(f"Content-Length: {len(request.body)}")
+    return [*lines, "Connection: close"]
 
 
 class FaultProxy(FaultServer):
@@ -120,14 +124,10 @@ def _relay(client: Wire, upstream: Wire, way: Forward, used: float) -> None:
         for source, sink in list(directions):
             data = _receive(source, client, upstream)
             if data is not None and way.has_forgotten(used):
-                while client.receive():
-                    pass  # nobody gets it
-                client.close()
+                _swallow(client)
                 return
-            if data and way.drip and source is upstream:
-                sink.drip(data, way.drip)
-            elif data:
-                sink.send(data)
+            if data:
+                _pass_on(data, sink, way.drip if source is upstream else 0.0)
             elif data == b"":
                 sink.half_close()
                 directions.remove((source, sink))
@@ -139,6 +139,13 @@ def _relay(client: Wire, upstream: Wire, way: Forward, used: float) -> None:
     client.close()
 
 
+def _pass_on(data: bytes, sink: Wire, drip: float) -> None:
+    if drip:
+        sink.drip(data, drip)
+    else:
+        sink.send(data)
+
+
 def _receive(source: Wire, *both: Wire) -> bytes | None:
     try:
         return source.receive_now()
@@ -146,3 +153,10 @@ def _receive(source: Wire, *both: Wire) -> bytes | None:
         for side in both:
             side.reset()
         raise HangUp("one side was reset, so the other was reset, too") from error
+
+
+def _swallow(client: Wire) -> None:
+    """Read to the end what nobody gets."""
+    while client.receive():
+        pass
+    client.close()

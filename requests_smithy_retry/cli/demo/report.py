@@ -73,12 +73,7 @@ def show(
     _say(console, f"{len(summaries[0].results)} operations for each client:")
     _print_table(console, names, main_rows(summaries, setting.patience))
     for scene, columns in turnouts.items():
-        usual = f"{scene.users} clients make {scene.rate:g} operations a second; the server can do {scene.capacity:g}."
-        _say(console, f"{scene.label}. {usual}")
-        _print_table(console, [each.client.removeprefix("urllib3 ") for each in columns], scene_rows(columns))
-        for each in columns:
-            if not each.requests_per_operation:
-                _say(console, f"No request of {each.client} came; its process printed: " + " | ".join(each.noise))
+        _show_scene(console, scene, columns)
     versions = ", ".join(f"{name} {version}" for name, version in VERSIONS.items())
     _say(console, f"Measured just now, in {took:.0f} s: {versions}; seed {setting.seed}.")
     _say(console, f"Every call has timeout={TIMEOUT}. The adapters:")
@@ -93,6 +88,15 @@ def show(
     for summary in summaries:
         if summary.count(Verdict.MISSING) and summary.noise:
             _say(console, f"The process of {summary.client.name} printed: " + " | ".join(summary.noise))
+
+
+def _show_scene(console: Console, scene: Scene, columns: Sequence[Turnout]) -> None:
+    usual = f"{scene.users} clients make {scene.rate:g} operations a second; the server can do {scene.capacity:g}."
+    _say(console, f"{scene.label}. {usual}")
+    _print_table(console, [each.client.removeprefix("urllib3 ") for each in columns], scene_rows(columns))
+    for each in columns:
+        if not each.requests_per_operation:
+            _say(console, f"No request of {each.client} came; its process printed: " + " | ".join(each.noise))
 
 
 def scene_rows(turnouts: Sequence[Turnout]) -> list[Row]:

@@ -9,9 +9,10 @@ import socket
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
+from unittest import mock
 
 from ..behaviour import Behaviour
 from ..clock import RetryClock, waits_skipped_on
@@ -86,20 +87,14 @@ class VirtualTime(RetryClock):
     @contextmanager
     def in_force(self) -> Iterator[VirtualTime]:
         """Have :mod:`time`, and every clock of this library, follow this one inside the block."""
-        stand_ins = {
+        stand_ins: dict[str, Any] = {
             "monotonic": self.now,
             "time": self.wall,
             "perf_counter": lambda: self._real["perf_counter"]() + self.passed,
             "sleep": self._sleep,
         }
-        with waits_skipped_on(self):
-            for name, function in stand_ins.items():
-                setattr(time, name, function)
-            try:
-                yield self
-            finally:
-                for name, function in self._real.items():
-                    setattr(time, name, function)
+        with waits_skipped_on(self), mock.patch.multiple(time, **stand_ins):
+            yield self
 
 
 class Tape(Wire):
@@ -157,7 +152,11 @@ class VirtualSocket:
     def _ignore(self, *_: object) -> None:
         """Do nothing: what is sent is ignored, and there is no descriptor to close."""
 
-    setsockopt = sendall = _decref_socketios = close = shutdown = _ignore
+    setsockopt: Callable[..., None] = _ignore
+    sendall: Callable[..., None] = _ignore
+    shutdown: Callable[..., None] = _ignore
+    close: Callable[..., None] = _ignore
+    _decref_socketios = _ignore
 
     def recv(self, size: int) -> bytes:
         room = bytearray(size)

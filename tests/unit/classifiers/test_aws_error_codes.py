@@ -181,9 +181,9 @@ def test_no_bytes_raise() -> None:
 )
 def test_the_worst_bodies_cost_little(body: bytes) -> None:
     """Well under a tenth of a second each: the work is linear in 64 KiB."""
-    begun = time.process_time()
+    begun = time.thread_time()
     assert code_in_body(body) is None
-    assert time.process_time() - begun < 0.1
+    assert time.thread_time() - begun < 0.1
 
 
 @pytest.mark.parametrize("start", [b"\x0b", b"\x0c", b"X", b"\xa0"])

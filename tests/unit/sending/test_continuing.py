@@ -113,7 +113,7 @@ def test_a_stream_goes_on_where_it_broke_off(way: str, framing: str, then: str) 
     """However the caller reads, the body is whole, and each byte was asked for once."""
     shelf = Shelf(100_000, 50_000, 10, framing=framing, then=then)
     with FaultServer(shelf) as server, session() as made:
-        response = made.get(server.url, stream=True, timeout=5)
+        response = made.get(server.url, stream=True, timeout=60)
         assert BODY == WAYS[way](response)
     starts = [int(asked.removeprefix("bytes=").removesuffix("-")) for asked in shelf.asked if asked]
     assert 3 == len(starts)
@@ -127,7 +127,7 @@ def test_a_body_inside_an_attempt_goes_on_in_the_next(framing: str) -> None:
     """Without ``stream`` the next attempt asks for the rest, and the caller gets the first answer's response."""
     shelf = Shelf(100_000, 50_000, framing=framing)
     with FaultServer(shelf) as server, session(max_attempts=3) as made:
-        response = made.get(server.url, timeout=5)
+        response = made.get(server.url, timeout=60)
     assert BODY == response.content
     assert 200 == response.status_code
     history = retry_history(response)
@@ -140,7 +140,7 @@ def test_a_short_body_inside_an_attempt_is_begun_anew() -> None:
     """Of a body of 64 KiB or less, asking for the rest would save nothing."""
     shelf = Shelf(10, body=BODY[:60_000])
     with FaultServer(shelf) as server, session() as made:
-        assert BODY[:60_000] == made.get(server.url, timeout=5).content
+        assert BODY[:60_000] == made.get(server.url, timeout=60).content
     assert [None, None] == shelf.asked
 
 
@@ -153,7 +153,7 @@ def test_a_coded_body_goes_on_before_it_is_decoded(stream: bool) -> None:
     coded = gzip.compress(plain)
     shelf = Shelf(90_001, 40_003, body=coded, headers={"ETag": TAG, "Content-Encoding": "gzip"})
     with FaultServer(shelf) as server, session() as made:
-        assert plain == made.get(server.url, stream=stream, timeout=5).content
+        assert plain == made.get(server.url, stream=stream, timeout=60).content
     assert 3 == len(shelf.asked)
 
 
@@ -162,7 +162,7 @@ def test_a_callers_own_range_goes_on_within_it(stream: bool) -> None:
     """A 206 to the caller's own Range is continued up to the end of that range."""
     shelf = Shelf(20_000)
     with FaultServer(shelf) as server, session() as made:
-        response = made.get(server.url, headers={"Range": "bytes=1000-150999"}, stream=stream, timeout=5)
+        response = made.get(server.url, headers={"Range": "bytes=1000-150999"}, stream=stream, timeout=60)
         assert BODY[1000:151_000] == response.content
     assert 206 == response.status_code
     assert ["bytes=1000-150999", "bytes=21000-150999"] == shelf.asked
@@ -187,7 +187,7 @@ def test_nothing_is_put_together_that_does_not_fit(misfit: str, way: str) -> Non
     """The caller of a stream gets the original error, with the position and the reason in its text."""
     shelf = Shelf(100_000, rest=MISFITS[misfit])
     with FaultServer(shelf) as server, session(max_attempts=2) as made:
-        response = made.get(server.url, stream=True, timeout=5)
+        response = made.get(server.url, stream=True, timeout=60)
         error = error_of(lambda: WAYS[way](response))
     usual = requests.exceptions.ChunkedEncodingError
     expected = usual if way in ("iter_content", "iter_lines", "content") else urllib3.exceptions.ProtocolError
@@ -203,7 +203,7 @@ def test_an_attempt_whose_rest_does_not_fit_is_followed_by_one_for_the_whole(mis
     """Without ``stream`` a wrong part is a failure, and the next attempt asks for the whole."""
     shelf = Shelf(100_000, rest=MISFITS[misfit])
     with FaultServer(shelf) as server, session(max_attempts=3) as made:
-        assert BODY == made.get(server.url, timeout=5).content
+        assert BODY == made.get(server.url, timeout=60).content
     assert [None, "bytes=100000-", None] == shelf.asked
 
 
@@ -213,7 +213,7 @@ def test_an_attempt_whose_rest_does_not_fit_is_followed_by_one_for_the_whole(mis
 def test_an_answer_of_its_own_is_the_callers(misfit: str, status: int, body: bytes) -> None:
     """Without ``stream`` nothing was handed over, so another version, or a failure, is the answer."""
     with FaultServer(Shelf(100_000, rest=MISFITS[misfit])) as server, session() as made:
-        response = made.get(server.url, timeout=5)
+        response = made.get(server.url, timeout=60)
     assert (status, body) == (response.status_code, response.content)
 
 
@@ -228,7 +228,7 @@ def test_the_rest_is_still_asked_for_after_another_failure() -> None:
         turns = iter((Reply(503), CutBody(Reply(500, body=b"12345")), None))
         shelf = Shelf(100_000, rest=rest)
         with FaultServer(shelf) as server, session(max_attempts=5) as made:
-            assert BODY == made.get(server.url, stream=stream, timeout=5).content
+            assert BODY == made.get(server.url, stream=stream, timeout=60).content
         assert [None, *["bytes=100000-"] * 3] == shelf.asked
 
 
@@ -237,7 +237,7 @@ def test_a_rest_without_a_byte_is_a_failure(stream: bool) -> None:
     """Answers that break off right after their head are counted as attempts, so they come to an end."""
     shelf = Shelf(100_000, rest=lambda _, reply: CutBody(reply, at=0))
     with FaultServer(shelf) as server, session(max_attempts=4) as made:
-        error = error_of(lambda: made.get(server.url, stream=stream, timeout=5).content)
+        error = error_of(lambda: made.get(server.url, stream=stream, timeout=60).content)
     assert isinstance(error, requests.exceptions.ChunkedEncodingError)
     assert 4 == len(shelf.asked)
     assert StopReason.MAX_ATTEMPTS is retry_history(error).stop_reason
@@ -255,7 +255,7 @@ def test_a_stream_that_may_not_go_on_says_why(headers: dict[str, str], why: str)
     """Without a strong validator, the original error has the position and the reason."""
     shelf = Shelf(100_000, headers=headers)
     with FaultServer(shelf) as server, session() as made:
-        error = error_of(lambda: made.get(server.url, stream=True, timeout=5).content)
+        error = error_of(lambda: made.get(server.url, stream=True, timeout=60).content)
     assert f"at byte 100000 of {len(BODY)}; not continued: {why}" in str(error)
     assert 1 == len(shelf.asked)
 
@@ -270,7 +270,7 @@ def test_it_can_be_switched_off(stream: bool, how: str, monkeypatch: pytest.Monk
     block = {"resume": False} if how == "block" else {}
     shelf = Shelf(100_000)
     with FaultServer(shelf) as server, session(**options) as made, retry_options(**block):
-        error = error_of(lambda: made.get(server.url, stream=stream, timeout=5).content)
+        error = error_of(lambda: made.get(server.url, stream=stream, timeout=60).content)
     if how != "disabled":  # plain urllib3 1.26 does not notice the cut
         assert (error is None) == (not stream)
     assert {None} == set(shelf.asked)
@@ -327,7 +327,7 @@ def test_a_listener_hears_of_the_progress() -> None:
     for stream in (False, True):
         heard.clear()
         with FaultServer(Shelf(100_000, 50_000)) as server, session(listeners=[Bar()]) as made:
-            assert BODY == made.get(server.url, stream=stream, timeout=5).content
+            assert BODY == made.get(server.url, stream=stream, timeout=60).content
         assert sorted(heard) == heard
         assert (len(BODY), len(BODY), 2) == heard[-1]
 
@@ -350,7 +350,7 @@ def test_each_attempt_of_a_continued_body_is_told_once() -> None:
             heard.append(("succeeded", event.number, None))
 
     with FaultServer(Shelf(100_000)) as server, session(listeners=[Listener()]) as made:
-        assert BODY == made.get(server.url, stream=True, timeout=5).content
+        assert BODY == made.get(server.url, stream=True, timeout=60).content
     assert [
         ("before", 1, None),
         ("after", 1, 200),
@@ -370,7 +370,7 @@ def test_a_listener_hears_of_bodies_without_a_validator() -> None:
             heard.append(event.received)
 
     with FaultServer(default=Reply(body=b"abc", framing="chunked")) as server, session(listeners=[Bar()]) as made:
-        assert b"abc" == made.get(server.url, timeout=5).content
+        assert b"abc" == made.get(server.url, timeout=60).content
     assert [3] == heard
 
 
@@ -382,7 +382,7 @@ def test_a_listeners_bug_is_the_callers() -> None:
             raise LookupError("a bug")
 
     with FaultServer(Shelf(100_000)) as server, session(listeners=[Bug()]) as made:
-        response = made.get(server.url, stream=True, timeout=5)
+        response = made.get(server.url, stream=True, timeout=60)
         assert LookupError is type(error_of(lambda: response.content))
 
 
@@ -394,14 +394,14 @@ def test_a_listener_may_raise_what_requests_raises() -> None:
             raise requests.ConnectionError("of my own")
 
     with FaultServer(Shelf(100_000)) as server, session(listeners=[Bug()]) as made:
-        error = error_of(lambda: made.get(server.url, stream=True, timeout=5).content)
+        error = error_of(lambda: made.get(server.url, stream=True, timeout=60).content)
     assert "not continued: the last attempt ended with ConnectionError" in str(error)
 
 
 def test_the_history_has_every_piece() -> None:
     """The response of a stream knows each piece: how it ended, what it brought, and how long it waited."""
     with FaultServer(Shelf(100_000, 50_000)) as server, session(max_attempts=2) as made:
-        response = made.get(server.url, stream=True, timeout=5)
+        response = made.get(server.url, stream=True, timeout=60)
         assert BODY == response.content
     history = retry_history(response)
     assert [1, 2, 3] == [item.number for item in history.attempts]
@@ -413,7 +413,7 @@ def test_the_history_has_every_piece() -> None:
 def test_a_long_history_keeps_its_ends() -> None:
     """Of more pieces than are kept, the first and the last ones are."""
     with FaultServer(Shelf(100_000)) as server, session() as made:
-        response = made.get(server.url, stream=True, timeout=5)
+        response = made.get(server.url, stream=True, timeout=60)
         assert BODY == response.content
     history = piece = retry_history(response)
     for _ in range(2 * MAX_KEPT):
@@ -425,13 +425,13 @@ def test_a_long_history_keeps_its_ends() -> None:
 def test_a_continued_body_counts_as_a_success() -> None:
     """A continuation that brought bytes gives its tokens back, so that a bad link does not use the quota up."""
     with FaultServer(Shelf(*[1000] * 60, body=BODY[:70_000])) as server, session(quota=20, max_attempts=2) as made:
-        assert BODY[:70_000] == made.get(server.url, stream=True, timeout=5).content
+        assert BODY[:70_000] == made.get(server.url, stream=True, timeout=60).content
 
 
 def test_an_empty_quota_ends_a_stream() -> None:
     """Where the quota pays for no continuation, the original error is raised."""
     with FaultServer(Shelf(100_000)) as server, session(quota=1) as made:
-        error = error_of(lambda: made.get(server.url, stream=True, timeout=5).content)
+        error = error_of(lambda: made.get(server.url, stream=True, timeout=60).content)
     assert "not continued" in str(error)
     assert StopReason.QUOTA_EXCEEDED is retry_history(error).stop_reason
 
@@ -445,7 +445,7 @@ def test_cookies_headers_and_auth_are_those_of_the_first_answer() -> None:
     for stream in (False, True):
         shelf = Shelf(100_000, headers={"ETag": TAG, "Set-Cookie": "first=1", "X-Which": "first"}, rest=rest)
         with FaultServer(shelf) as server, session() as made:
-            response = made.get(server.url, stream=stream, timeout=5, auth=("user", "password"))
+            response = made.get(server.url, stream=stream, timeout=60, auth=("user", "password"))
             assert BODY == response.content
             assert {"first": "1"} == response.cookies.get_dict()
             assert {"first": "1"} == made.cookies.get_dict()
@@ -463,7 +463,7 @@ def test_a_body_behind_a_redirect_goes_on_where_it_is() -> None:
 
     for stream in (False, True):
         with FaultServer(act) as server, session() as made:
-            response = made.get(server.url, stream=stream, timeout=5)
+            response = made.get(server.url, stream=stream, timeout=60)
             assert BODY == response.content
         assert ["/b"] * (len(server.requests) - 1) == [request.path for request in server.requests[1:]]
         assert [302] == [step.status_code for step in response.history]
@@ -472,7 +472,7 @@ def test_a_body_behind_a_redirect_goes_on_where_it_is() -> None:
 def test_position_and_close_are_as_ever() -> None:
     """``tell`` counts the bytes that were read, ``close`` closes, and a part may be read and the rest left."""
     with FaultServer(Shelf(100_000)) as server, session() as made:
-        with made.get(server.url, stream=True, timeout=5) as response:
+        with made.get(server.url, stream=True, timeout=60) as response:
             assert BODY[:150_000] == response.raw.read(150_000) + response.raw.read(150_000 - response.raw.tell())
             assert 150_000 == response.raw.tell()
         assert response.raw.closed
@@ -496,7 +496,7 @@ def test_nothing_is_left(misfit: str | None, way: str, framing: str) -> None:
     def call() -> None:
         shelf = Shelf(100_000, framing=framing, rest=MISFITS[misfit] if misfit else None)
         with FaultServer(shelf) as server, session(max_attempts=2) as made:
-            response = made.get(server.url, stream=True, timeout=5)
+            response = made.get(server.url, stream=True, timeout=60)
             error_of(lambda: LEAVING[way](response))
 
     with nothing_left():
@@ -508,7 +508,7 @@ def test_the_connection_of_the_rest_is_used_again(stream: bool) -> None:
     """The connection that brought the end goes back to its pool."""
     with FaultServer(Shelf(100_000)) as server, session() as made:
         for _ in range(2):
-            assert BODY == made.get(server.url, stream=stream, timeout=5).content
+            assert BODY == made.get(server.url, stream=stream, timeout=60).content
     assert [0, 1, 1] == [request.connection_id for request in server.requests]
 
 
@@ -521,7 +521,7 @@ def test_a_digest_is_of_the_whole(stream: bool) -> None:
     digest = base64.b64encode(hashlib.md5(BODY).digest()).decode()
     headers = {"ETag": TAG, "Content-MD5": digest}
     with FaultServer(Shelf(100_000, headers=headers)) as server, session() as made:
-        assert BODY == made.get(server.url, stream=stream, timeout=5).content
+        assert BODY == made.get(server.url, stream=stream, timeout=60).content
 
     lies = [True]
 
@@ -530,7 +530,7 @@ def test_a_digest_is_of_the_whole(stream: bool) -> None:
 
     shelf = Shelf(100_000, headers=headers, rest=lie)
     with FaultServer(shelf) as server, session() as made:
-        error = error_of(lambda: made.get(server.url, stream=stream, timeout=5).content)
+        error = error_of(lambda: made.get(server.url, stream=stream, timeout=60).content)
     assert (stream and "DigestMismatch") or "NoneType" == type(error).__name__
     assert [None, "bytes=100000-", None][: 2 if stream else 3] == shelf.asked
 
@@ -551,7 +551,7 @@ def test_hooks_get_a_body_that_goes_on() -> None:
     shelf = Shelf(100_000)
     with FaultServer(shelf) as server, session() as made:
         for _ in range(2):
-            assert BODY == made.get(server.url, hooks=hooks, timeout=5).content
+            assert BODY == made.get(server.url, hooks=hooks, timeout=60).content
     assert [BODY, BODY] == seen
     assert [None, "bytes=100000-", None] == shelf.asked
 
@@ -563,7 +563,7 @@ def test_more_than_was_announced_is_an_error() -> None:
         return Reply(206, reply.headers, reply.body + b"more", framing="chunked")
 
     with FaultServer(Shelf(100_000, rest=rest)) as server, session() as made:
-        error = error_of(lambda: made.get(server.url, stream=True, timeout=5).content)
+        error = error_of(lambda: made.get(server.url, stream=True, timeout=60).content)
     assert "more than the" in str(error)
 
 
@@ -579,14 +579,14 @@ def test_a_rest_may_come_in_chunks_or_in_shorter_parts(way: str) -> None:
 
     for framing in ("length", "chunked"):
         with FaultServer(Shelf(99_999, framing=framing, rest=rest)) as server, session(max_attempts=2) as made:
-            assert BODY == WAYS[way](made.get(server.url, stream=True, timeout=5))
+            assert BODY == WAYS[way](made.get(server.url, stream=True, timeout=60))
 
 
 def test_who_keeps_the_raw_response_alone_reads_on() -> None:
     """The response of requests may be dropped: its raw one goes on, and only the history has nowhere to be."""
     for rest in (None, MISFITS["503"]):
         with FaultServer(Shelf(100_000, rest=rest)) as server, session(max_attempts=2) as made:
-            raw = made.get(server.url, stream=True, timeout=5).raw
+            raw = made.get(server.url, stream=True, timeout=60).raw
             error = error_of(lambda: BODY == raw.read() or pytest.fail("other bytes"))  # noqa: B023
         assert (rest is None) == (error is None)
         assert error is None or 2 == len(retry_history(error).attempts)
@@ -596,7 +596,7 @@ def test_a_body_that_was_read_gives_no_more() -> None:
     """After its end, a continued body is empty however it is read."""
     for framing in ("length", "chunked"):
         with FaultServer(Shelf(100_000, framing=framing)) as server, session() as made:
-            response = made.get(server.url, stream=True, timeout=5)
+            response = made.get(server.url, stream=True, timeout=60)
             assert BODY == b"".join(response.raw.stream(10_000))
             assert b"" == b"".join(response.raw.stream(10_000))
             assert b"" == response.raw.read()
@@ -606,7 +606,7 @@ def test_the_socket_below_can_be_found() -> None:
     """Who looks for the socket below a response, as some authentications do, finds it as ever."""
     for framing in ("length", "chunked"):
         with FaultServer(Shelf(framing=framing)) as server, session() as made:
-            response = made.get(server.url, stream=True, timeout=5)
+            response = made.get(server.url, stream=True, timeout=60)
             fp: Any = response.raw._fp
             assert server.port == fp.fp.raw._sock.getpeername()[1]
             assert b"" == fp.read1(0)
@@ -625,7 +625,7 @@ def test_a_chunk_beyond_the_end_is_an_error() -> None:
     shelf = Shelf()
     turns: list[Behaviour] = [LongChunk()]
     with FaultServer(lambda request: turns.pop() if turns else shelf(request)) as server, session() as made:
-        error = error_of(lambda: made.get(server.url, stream=True, timeout=5).content)
+        error = error_of(lambda: made.get(server.url, stream=True, timeout=60).content)
     assert requests.exceptions.ChunkedEncodingError is type(error)
 
 
@@ -638,7 +638,7 @@ def test_a_rest_without_its_last_chunk_is_whole(way: str) -> None:
 
     for framing in ("length", "chunked"):
         with FaultServer(Shelf(100_000, framing=framing, rest=rest)) as server, session(max_attempts=2) as made:
-            assert BODY == WAYS[way](made.get(server.url, stream=True, timeout=5))
+            assert BODY == WAYS[way](made.get(server.url, stream=True, timeout=60))
 
 
 def test_a_chunk_of_negative_size_breaks_off() -> None:
@@ -646,7 +646,7 @@ def test_a_chunk_of_negative_size_breaks_off() -> None:
     turns: list[Behaviour] = [BadChunkSize(b"-5", Reply(200, {"ETag": TAG}, BODY[:100_000], framing="chunked"))]
     shelf = Shelf()
     with FaultServer(lambda request: turns.pop() if turns else shelf(request)) as server, session() as made:
-        assert BODY == made.get(server.url, stream=True, timeout=5).content
+        assert BODY == made.get(server.url, stream=True, timeout=60).content
     assert ["bytes=100000-"] == shelf.asked
 
 
@@ -656,7 +656,7 @@ def test_an_interruption_is_not_a_break(way: str, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(body_module, "is_interruption", lambda error: True)
     shelf = Shelf(100_000)
     with FaultServer(shelf) as server, session() as made:
-        response = made.get(server.url, stream=True, timeout=5)
+        response = made.get(server.url, stream=True, timeout=60)
         assert error_of(lambda: WAYS[way](response)) is not None
     assert 1 == len(shelf.asked)
 
@@ -664,7 +664,7 @@ def test_an_interruption_is_not_a_break(way: str, monkeypatch: pytest.MonkeyPatc
 def test_broken_tls_is_told_as_such() -> None:
     """A body whose TLS breaks is a failure of TLS, for the attempt and for the reader."""
     with FaultServer(Shelf()) as server, session() as made:
-        response = made.get(server.url, stream=True, timeout=5)
+        response = made.get(server.url, stream=True, timeout=60)
         body = watched_body(response)
         assert body is not None
         error = ssl.SSLEOFError(8, "EOF occurred in violation of protocol")
@@ -689,7 +689,7 @@ def test_a_failed_upload_of_a_file_tells_how_much_went_out() -> None:
         assert 0 <= sent[0] < 20_000_000
         assert [20_000_000, None] == sent[1:]
     with FaultServer([Reply(503)], default=Reply()) as server, session() as made:
-        history = retry_history(made.put(server.url, data=b"bytes", timeout=5))
+        history = retry_history(made.put(server.url, data=b"bytes", timeout=60))
     assert [None, None] == [item.sent for item in history.attempts]
 
 
@@ -722,12 +722,12 @@ def test_what_a_cache_reads_is_read_through_it(stream: bool) -> None:
     shelf = Shelf(headers={"ETag": TAG, "Content-MD5": "AAAAAAAAAAAAAAAAAAAAAA=="})
     with FaultServer(shelf) as server, requests.Session() as made:
         made.mount("http://", Ours(quota=None, max_attempts=1))
-        error = error_of(lambda: made.get(server.url, stream=stream, timeout=5).content)
+        error = error_of(lambda: made.get(server.url, stream=stream, timeout=60).content)
     assert DigestMismatch is type(error)
     assert BODY == bytes(seen)
     shelf = Shelf(100_000)
     with FaultServer(shelf) as server, requests.Session() as made:
         made.mount("http://", Ours(quota=None, max_attempts=2, initial_backoff=0))
-        error = error_of(lambda: made.get(server.url, stream=stream, timeout=5).content)
+        error = error_of(lambda: made.get(server.url, stream=stream, timeout=60).content)
     assert {None} == set(shelf.asked)
     assert stream == (error is not None)

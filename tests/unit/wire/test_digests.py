@@ -197,7 +197,7 @@ def test_a_wrong_body_is_asked_for_again(kind: str, framing: str) -> None:
     """A body that is read inside the attempt and does not match its digest fails that attempt."""
     wrong, right = replies(kind, framing)
     with FaultServer([wrong, right]) as server, session(max_attempts=2) as made:
-        response = made.get(server.url, timeout=5)
+        response = made.get(server.url, timeout=60)
         assert BODY == response.content
         assert ["DigestMismatch", None] == [item.error for item in retry_history(response).attempts]
 
@@ -207,7 +207,7 @@ def test_the_last_attempt_raises_a_class_of_its_own(framing: str) -> None:
     """The caller gets ``DigestMismatch``, which is a ChunkedEncodingError and names the field."""
     wrong, _ = replies("md5", framing)
     with FaultServer(default=wrong) as server, session(max_attempts=2) as made:
-        error = error_of(lambda: made.get(server.url, timeout=5))
+        error = error_of(lambda: made.get(server.url, timeout=60))
     assert isinstance(error, requests.exceptions.ChunkedEncodingError)
     assert DigestMismatch is type(error)
     assert "content-md5 (md5)" in str(error)
@@ -219,7 +219,7 @@ def test_a_stream_ends_with_the_error(framing: str) -> None:
     wrong, _ = replies("repr-sha256", framing)
     got: list[bytes] = []
     with FaultServer(default=wrong) as server, session() as made:
-        response = made.get(server.url, timeout=5, stream=True)
+        response = made.get(server.url, timeout=60, stream=True)
         error = error_of(lambda: got.extend(response.iter_content(1000)))
     assert DigestMismatch is type(error)
     assert WRONG.startswith(b"".join(got))
@@ -242,7 +242,7 @@ def test_readers_of_the_raw_response_get_urllib3s_kind_of_error(way: str, framin
                 pass
 
     with FaultServer(default=wrong) as server, session() as made:
-        response = made.get(server.url, timeout=5, stream=True)
+        response = made.get(server.url, timeout=60, stream=True)
         if way == "read1" and not hasattr(response.raw, "read1"):
             way = "parts"  # urllib3 1.26 has no read1
         error = error_of(lambda: read(response.raw))
@@ -257,7 +257,7 @@ def test_a_right_body_is_as_ever(stream: bool, framing: str) -> None:
     _, right = replies("amz-sha256", framing)
     with FaultServer(default=right) as server, session() as made:
         for _ in range(2):
-            response = made.get(server.url, timeout=5, stream=stream)
+            response = made.get(server.url, timeout=60, stream=stream)
             assert [line + b"\n" for line in BODY.splitlines()] == [line + b"\n" for line in response.iter_lines()]
         assert (2 if framing == "close" else 1) == len({request.connection_id for request in server.requests})
 
@@ -267,8 +267,8 @@ def test_a_coded_body_is_checked_before_it_is_decoded() -> None:
     coded = gzip.compress(BODY)
     headers = [FIELDS["repr-sha256"](coded), FIELDS["md5"](coded), ("Content-Encoding", "gzip")]
     with FaultServer(default=Reply(headers=headers, body=coded)) as server, session(max_attempts=1) as made:
-        assert BODY == made.get(server.url, timeout=5).content
-        assert BODY == b"".join(made.get(server.url, timeout=5, stream=True).iter_content(999))
+        assert BODY == made.get(server.url, timeout=60).content
+        assert BODY == b"".join(made.get(server.url, timeout=60, stream=True).iter_content(999))
 
 
 @pytest.mark.parametrize(("method", "status"), [("HEAD", 200), ("GET", 204), ("GET", 302), ("GET", 404)])
@@ -276,14 +276,14 @@ def test_what_has_no_body_of_its_own_is_not_checked(method: str, status: int) ->
     """Neither an answer without a body nor an error page is held to a digest."""
     reply = Reply(status, headers=[FIELDS["md5"](b"another")], body=b"page" if status > 300 else b"")
     with FaultServer(default=reply) as server, session(max_attempts=1) as made:
-        assert status == made.request(method, server.url, timeout=5, allow_redirects=False).status_code
+        assert status == made.request(method, server.url, timeout=60, allow_redirects=False).status_code
 
 
 def test_an_empty_body_is_checked() -> None:
     """A body of no bytes has a digest, too."""
     reply = Reply(headers=[FIELDS["md5"](b"x")])
     with FaultServer(default=reply) as server, session(max_attempts=1) as made, pytest.raises(DigestMismatch):
-        made.get(server.url, timeout=5)
+        made.get(server.url, timeout=60)
 
 
 @pytest.mark.parametrize("how", ["adapter", "block", "environment"])
@@ -295,14 +295,14 @@ def test_a_server_with_wrong_digests_can_be_believed(how: str, monkeypatch: pyte
     options = {"verify_digests": False} if how == "adapter" else {}
     block = {"verify_digests": False} if how == "block" else {}
     with FaultServer(default=wrong) as server, session(max_attempts=1, **options) as made, retry_options(**block):
-        assert WRONG == made.get(server.url, timeout=5).content
+        assert WRONG == made.get(server.url, timeout=60).content
 
 
 def test_a_block_can_switch_the_check_on_again() -> None:
     """``retry_options(verify_digests=True)`` checks where the adapter does not."""
     wrong, _ = replies("md5")
     with FaultServer(default=wrong) as server, session(max_attempts=1, verify_digests=False) as made:
-        error = error_of(retry_options(verify_digests=True)(lambda: made.get(server.url, timeout=5)))
+        error = error_of(retry_options(verify_digests=True)(lambda: made.get(server.url, timeout=60)))
     assert DigestMismatch is type(error)
 
 
@@ -313,13 +313,13 @@ def test_what_no_client_could_know_is_known_by_a_digest(fault: str) -> None:
     close = Reply(headers=right.headers, body=BODY, framing="close")
     first: Any = MisstatedLength("100", right) if fault == "length too small" else CutBody(close)
     with FaultServer([first], default=right) as server, session() as made:
-        assert BODY == made.get(server.url, timeout=5).content
+        assert BODY == made.get(server.url, timeout=60).content
 
 
 def test_no_body_is_watched_without_a_digest() -> None:
     """Where no digest is sent, the body is read as ever; so are bodies of stand-ins for urllib3's responses."""
     with FaultServer(default=Reply(body=BODY)) as server, session() as made:
-        assert None is watched_body(made.get(server.url, timeout=5, stream=True))
+        assert None is watched_body(made.get(server.url, timeout=60, stream=True))
     response = requests.Response()
     assert None is watched_body(response)
 
@@ -329,7 +329,7 @@ def test_hooks_find_a_body_that_was_checked() -> None:
     wrong, right = replies("md5")
     seen = []
     with FaultServer([wrong, right]) as server, session() as made:
-        made.get(server.url, timeout=5, hooks={"response": lambda response, **_: seen.append(response.content)})
+        made.get(server.url, timeout=60, hooks={"response": lambda response, **_: seen.append(response.content)})
     assert [BODY] == seen
 
 
@@ -353,9 +353,9 @@ def test_headers_of_another_class_are_read_as_well() -> None:
         script = [right, wrong, right, Reply(404, body=b"gone"), CutBody(Reply(headers={"ETag": '"1"'}, body=BODY))]
         with FaultServer(script) as server, requests.Session() as made:
             made.mount("http://", Ours(quota=None, initial_backoff=0, max_attempts=2, **options))
-            assert [BODY, BODY] == [made.get(server.url, timeout=5).content for _ in range(2)]
-            assert b"gone" == made.get(server.url, timeout=5).content
-            error = error_of(lambda: made.get(server.url, timeout=5, stream=True).content)
+            assert [BODY, BODY] == [made.get(server.url, timeout=60).content for _ in range(2)]
+            assert b"gone" == made.get(server.url, timeout=60).content
+            error = error_of(lambda: made.get(server.url, timeout=60, stream=True).content)
         assert "not continued" in str(error)
 
 
@@ -367,7 +367,7 @@ def test_nothing_is_left_of_a_wrong_body(framing: str, stream: bool) -> None:
 
     def call() -> type[Exception]:
         with FaultServer(default=wrong) as server, session(max_attempts=2) as made:
-            return type(error_of(lambda: made.get(server.url, timeout=5, stream=stream).content))
+            return type(error_of(lambda: made.get(server.url, timeout=60, stream=stream).content))
 
     with nothing_left():
         assert DigestMismatch is call()

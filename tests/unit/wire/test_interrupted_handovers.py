@@ -16,6 +16,7 @@ from urllib3.exceptions import EmptyPoolError
 
 from requests_smithy_retry import TokenBucket
 from requests_smithy_retry.quotas.scopes import ScopeTable
+from requests_smithy_retry.sending.operation import Operation
 from requests_smithy_retry.testing import FaultServer, Reply, hanging_port, refusing_port
 from requests_smithy_retry.testing.clock import FakeClock
 from requests_smithy_retry.wire import connect, pools, racing
@@ -231,3 +232,14 @@ def test_tokens_of_an_operation_that_was_interrupted_are_written_off() -> None:
     with pytest.raises(KeyboardInterrupt) as kept:
         send(adapter)
     assert (False, KeyboardInterrupt) == (bucket.acquire(14), kept.type)
+
+
+def test_tokens_of_a_retry_that_was_not_noted_yet_are_written_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An interruption arrives when the retry is paid for, and its exception is kept."""
+    clock = FakeClock()
+    bucket = TokenBucket(14, on_empty="wait", clock=clock)
+    adapter = scripted(503, 200, quota=bucket)
+    monkeypatch.setattr(Operation, "note", interrupted)
+    with pytest.raises(Limit) as kept:
+        send(adapter)
+    assert (False, [], Limit) == (bucket.acquire(14, deadline=clock.now() + 60), clock.sleeps, kept.type)
