@@ -56,6 +56,13 @@ def test_closing_before_the_request():
         assert exchange(server, CLOSING_GET)[1] == "fin"
 
 
+def test_closing_before_a_request_that_is_picked_by_its_path():
+    """The head is read, because the path is in it; the client sees the same end."""
+    with FaultServer({"/": [CloseBeforeRequest()]}) as server:
+        assert exchange(server, CLOSING_GET) == (b"", "fin")
+        assert fetch(server)[0] == 200
+
+
 def test_resetting_before_the_request():
     """The connection is reset when the first byte has come, and no request is recorded."""
     with FaultServer([ResetBeforeRequest()]) as server, closing(connect(server, 0.05)) as sock:
