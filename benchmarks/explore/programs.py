@@ -227,6 +227,9 @@ class Limiter(Program):
             if wait is None:
                 break
             wait.rest(SYSTEM_CLOCK)
+            limiter: Any = self.limiter
+            if limiter._resting and limiter._changed is None:
+                self.wrong.append("somebody rests and will not be woken")
         self.granted += 1
         self.limiter.record_success()
 
