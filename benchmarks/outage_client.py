@@ -82,7 +82,7 @@ MAPPED = {
     "half of the replies lost": Trouble("lost 0.5", 6.0, 6.0),
     "throttled to 35 %": Trouble("throttle 0.35", 6.0, 6.0),
     "throttled, with a hint": Trouble("hint 0.35", 6.0, 6.0),
-    "brownout to 30 %": Trouble("brownout 0.3", 6.0, 6.0),
+    "brownout to 30 %": Trouble("weak 0.3", 6.0, 6.0),
     "1 of 4 servers silent": Trouble("dead 0.25", 6.0, 6.0),
     "rolling restart": Trouble("gone 0.25", 6.0, 6.0, period=1.5, down=1.0),
     "one endpoint broken": Trouble("broken", 6.0, 6.0, broken=0.2),

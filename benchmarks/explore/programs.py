@@ -555,7 +555,7 @@ PROGRAMS: dict[str, Callable[[], Program]] = {
     "kept connections": Kept,
     "kept connections, two": KeptTwo,
     "names": Names,
-    "names in line": NamesInLine,
+    "names, one has to wait": NamesInLine,
     "names of three": NamesOfThree,
     "credentials": Renewed,
     "shared record": SharedRecord,

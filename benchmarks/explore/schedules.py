@@ -401,7 +401,6 @@ def search(
             if time.process_time() > until:
                 return Searched(count, False, None, outcomes)
         levels[level] = _Ahead(rng)
-    gc.collect()
     return Searched(count, True, None, outcomes)
 
 
@@ -428,7 +427,7 @@ def main() -> int:
     from .programs import PROGRAMS
 
     gc.freeze()
-    gc.disable()  # a finalizer within a run would make steps
+    gc.disable()  # a finalizer in the middle of a run would make steps there
     failed, total, began = False, 0, time.monotonic()
     for name, make in PROGRAMS.items():
         if arguments.only is not None and not any(part in name for part in arguments.only.split(",")):
@@ -451,6 +450,7 @@ def main() -> int:
             failed = failed or not is_same
             told = f"the same {len(found.outcomes)}" if is_same else f"{len(found.outcomes)} and {len(every.outcomes)}"
             print(f"  all {every.schedules:,} schedules: {told} outcomes", flush=True)
+    gc.collect()  # while finalizers still can make steps
     seconds = time.monotonic() - began
     print(f"{total:,} schedules in {seconds:,.0f} s: {total / max(seconds, 1e-9):,.0f} a second")
     return failed

@@ -114,10 +114,7 @@ class PricedQuota(ScopeQuota):
         *,
         before_waiting: Callable[[], bool] | None = None,
     ) -> Go | Refused:
-        """Take the price of a retry. A bucket on which others wait may take until the deadline.
-
-        :param before_waiting: lets go of what the failed attempt holds; False: it cannot, so it does not wait.
-        """
+        """Take the price of a retry. A bucket on which others wait may take until the deadline."""
         if standing.loan is not None:
             standing.loan.write_off()
         # An operation that waits for tokens still has its backoff to wait.

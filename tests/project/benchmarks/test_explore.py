@@ -39,6 +39,13 @@ def test_no_schedule_of_two_or_three_threads_violates_anything() -> None:
     assert "schedules in" in explored("--bound", "1", "--seconds", "0.5", command="benchmarks.explore.schedules")
 
 
+def test_the_schedules_that_are_left_out_end_as_others_do() -> None:
+    """Locks, conditions, time-outs, interrupts and twins: the search leaves no outcome out."""
+    only = ("--only", "spent,credentials,others wait,limiter,kept connections")
+    said = explored("--bound", "1", "--both", *only, command="benchmarks.explore.schedules")
+    assert [True] * 6 == ["the same" in line for line in said.splitlines() if "outcomes" in line]
+
+
 def test_a_plan_is_run_in_another_process() -> None:
     """A plan that is printed is the plan that is read."""
     plan = draw(Random("printed"))
