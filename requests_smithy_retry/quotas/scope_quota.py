@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from .bucket import RetryQuota, TokenBucket, TokenBucketSnapshot, is_full, loan_of
+from .bucket import Loan, RetryQuota, TokenBucket, TokenBucketSnapshot, is_full, loan_of
 from .line import Failure, Go, Refusal, Refused, Standing, Terms
 
 FirstTry = Callable[[tuple[float, Any]], object]
@@ -88,6 +88,16 @@ class ScopeQuota(ABC):
         return self.plain.snapshot()
 
 
+def _write_off(loan: Loan | None) -> None:
+    if loan is not None:
+        loan.write_off()
+
+
+def _waited_on(bucket: RetryQuota) -> TokenBucket | None:
+    """Return a bucket whose tokens operations wait for; None for any other one."""
+    return bucket if isinstance(bucket, TokenBucket) and bucket.on_empty == "wait" else None
+
+
 class PricedQuota(ScopeQuota):
     """A plain bucket as the quota of a scope: each retry has its price, and a refusal is final.
 
@@ -115,12 +125,11 @@ class PricedQuota(ScopeQuota):
         before_waiting: Callable[[], bool] | None = None,
     ) -> Go | Refused:
         """Take the price of a retry. A bucket on which others wait may take until the deadline."""
-        if standing.loan is not None:
-            standing.loan.write_off()
+        _write_off(standing.loan)
         # An operation that waits for tokens still has its backoff to wait.
         until = None if terms.deadline is None else terms.deadline - failure.delay
         price, bucket, granted, loan = failure.price, self.plain, False, None
-        line = bucket if isinstance(bucket, TokenBucket) and bucket.on_empty == "wait" else None
+        line = _waited_on(bucket)
         try:
             if line is None or before_waiting is None:
                 granted = bucket.acquire(price, deadline=until)
