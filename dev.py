@@ -124,8 +124,8 @@ def run_quietly(command):
 def run_tox(python, arguments):
     """Run tox with every Python that is here, and repeat at the end what each test run ended with."""
     environment = {**os.environ, "PATH": os.pathsep.join(search_path()), "PYTHONUNBUFFERED": "1"}
-    # Two at a time; the output of each comes when it is done, in one piece.
-    command = [python, "-m", "tox", "run-parallel", "--parallel", "2", "--parallel-no-spinner", *arguments]
+    # Three at a time, of which one waits at most times; the output of each comes when it is done, in one piece.
+    command = [python, "-m", "tox", "run-parallel", "--parallel", "3", "--parallel-no-spinner", *arguments]
     closing = []
     with subprocess.Popen(
         command, cwd=HERE, env=environment, stdout=subprocess.PIPE, encoding="utf-8", errors="replace"

@@ -5,7 +5,7 @@
 
 Writes `benchmarks/results/NAME.json` (by which command, when, on which machine, and of what was found the part
 that is printed or drawn: `kept.py`) and draws the pictures; `python docs/generate.py` then writes the tables.
-The whole takes about half an hour on two cores, and an hour at most. `--quick` takes two minutes, shows whether
+The whole takes about an hour on two cores, and two at most. `--quick` takes two minutes, shows whether
 everything works, and keeps nothing unless `--to` says where. Exit status 1: a part failed, took too long, or called its
 own figures invalid.
 
@@ -63,7 +63,7 @@ PARTS = {
     "shared-quota": Part(("benchmarks/shared_quota.py",), 240),
     "simulation": Part(("-m", "benchmarks.simulation", "--seeds", "3"), 500),
     "downloads": Part(("benchmarks/downloads.py", "--simulated", "10000", "--sockets", "300", "--peers", "60"), 900),
-    "map": Part(("-m", "benchmarks.harm_map", "--loopback"), 1800),
+    "map": Part(("-m", "benchmarks.harm_map", "--loopback", "--processes", "2"), 1800),
     "waiting": Part(("-m", "benchmarks.outage_tables", "--table", "short", "--table", "weak", "--seeds", "3"), 900),
 }
 

@@ -58,10 +58,10 @@ def play(episodes: Sequence[Episode], at_once: int) -> list[dict[str, Any]]:
 
 
 def play_well(episodes: Sequence[Episode], at_once: int) -> list[dict[str, Any]]:
-    """Play the episodes; play some of those whose load generator was late once more, two at a time."""
+    """Play the episodes; play some of those whose load generator was late once more, fewer at a time."""
     played = play(episodes, at_once)
     again = [number for number, counts in enumerate(played) if counts["late"] > MOST_LATE][:MOST_AGAIN]
-    for number, counts in zip(again, play([episodes[number] for number in again], 2), strict=True):
+    for number, counts in zip(again, play([episodes[number] for number in again], min(at_once, 2)), strict=True):
         played[number] = counts
     return played
 

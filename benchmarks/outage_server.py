@@ -6,7 +6,8 @@ chosen by lines on standard input: `well`, `refuse` (no connection is accepted, 
 answer), `dead P` (no answer with probability P), `errors P` (503 with probability P), `gone P` (the connection ends
 with probability P), `lost P` (the same once the work is done), `slow` (0.5 to 1.5 s later), `throttle P` and `hint P`
 (429 to what is more than this part of its rate, `hint` with a `Retry-After` of 2 s), `broken` (503 for the path
-`/broken`), `brownout P` (a part of its rate).
+`/broken`), `brownout P` (a part of its rate), `weak P` (the same, but as many requests queue as before; what is left
+of them is then done at the whole rate).
 When standard input closes it prints, as JSON, when each request came, in seconds since the epoch, and ends. Only
 requests without a body are understood.
 """
@@ -40,10 +41,22 @@ class Server:
     def __init__(self, rate: float) -> None:
         self.rate = rate
         self.trouble = ["well"]
+        self.speed = rate
+        self.longest = 2.0
         self.free_at = 0.0
         self.due: list[tuple[float, int, socket.socket, bytes]] = []
         self.seen: list[float] = []
         self.tokens, self.at = BURST, 0.0
+
+    def hear(self, words: list[str]) -> None:
+        """Begin or end a trouble."""
+        is_weak, was_weak = words[0] == "weak", self.trouble[0] == "weak"
+        before, self.trouble = self.speed, words
+        self.speed = self.rate * (float(words[1]) if words[0] in ("brownout", "weak") else 1.0)
+        self.longest = 2.0 * self.rate / self.speed if is_weak else 2.0
+        if is_weak or was_weak:
+            now = time.monotonic()
+            self.free_at = now + max(0.0, self.free_at - now) * before / self.speed
 
     def answer(self, connection: socket.socket, head: bytes = b"") -> None:
         """One request came: decide what becomes of it, and when."""
@@ -56,12 +69,12 @@ class Server:
             return
         begin = max(now, self.free_at)
         refusal = self._refusal(kind, much, now, head, is_hit=is_hit)
-        if refusal is None and begin - now > 2.0:
+        if refusal is None and begin - now > self.longest:
             refusal = ERROR
         if refusal is not None:
             self._later(now, connection, refusal)
             return
-        self.free_at = begin + 1 / (self.rate * (much if kind == "brownout" else 1.0))
+        self.free_at = begin + 1 / self.speed
         late = 0.5 + random.random() if kind == "slow" else 0.0
         self._later(self.free_at + late, connection, GONE if kind == "lost" and is_hit else OK)
 
@@ -151,7 +164,7 @@ def serve(rate: float) -> None:
                 if line == "":
                     print(json.dumps(server.seen))
                     return
-                server.trouble = line.split()
+                server.hear(line.split())
                 if server.trouble == ["refuse"]:
                     door.shut()
                     break  # what else was ready is shut

@@ -16,7 +16,7 @@ import matplotlib
 
 matplotlib.use("Agg")
 from faults import OUTCOMES
-from harm_map import LATER, pair, verdict
+from harm_map import LATER, OURS, PLAIN, Figures, judged
 from matplotlib import pyplot
 from matplotlib.axes import Axes
 
@@ -184,39 +184,33 @@ SHADES = {"worse": "#D55E00", "same": "#e9e9e9", "better": "#7fc3a6"}
 def harm(result: dict[str, Any]) -> Any:
     """The map of harm: a panel for each policy, a row for each trouble, columns by clients and load."""
     cells, policies = result["cells"], result["policies"]
-    places = {name: [place for place in next(iter(cells.values())) if _is_run(cells, place, name)] for name in policies}
-    ratios = [len(each) + 1.0 for each in places.values()]
-    figure, axes = pyplot.subplots(
-        1, len(policies), figsize=(16, 5.6), layout="constrained", sharey=True, width_ratios=ratios, squeeze=False
-    )
-    for axis, (name, columns) in zip(axes[0], places.items(), strict=True):
+    columns = [place.split(" client")[0] for place in next(iter(cells.values()))]
+    labels = [place.replace(" clients", "").replace(" client", "") for place in next(iter(cells.values()))]
+    # A gap parts the numbers of clients.
+    places = [number + 0.4 * len(dict.fromkeys(columns[: number + 1])) for number in range(len(columns))]
+    figure, axes = pyplot.subplots(2, 3, figsize=(16, 9), layout="constrained", sharey=True)
+    for axis, name in zip(axes.flat, policies, strict=True):
         for row, each in enumerate(cells.values()):
-            for column, place in enumerate(columns):
-                both = pair(each[place][name])
-                word = verdict(*both)
-                axis.add_patch(pyplot.Rectangle((column, row), 0.94, 0.92, color=SHADES[word]))
+            for at, rows in zip(places, each.values(), strict=True):
+                word = judged(rows, name)
+                axis.add_patch(pyplot.Rectangle((at, row), 0.92, 0.92, color=SHADES[word], linewidth=0))
                 if word == "worse":
-                    late = both[0].late - both[1].late
+                    late = Figures(*rows[name]).late - Figures(*rows[PLAIN]).late
                     told = f"{late:.0f}" if late > LATER else "%"
-                    axis.text(column + 0.47, row + 0.46, told, ha="center", va="center", fontsize=8, color="white")
-        axis.set_xlim(-0.1, len(columns))
+                    axis.text(at + 0.46, row + 0.46, told, ha="center", va="center", fontsize=8, color="white")
+        axis.set_xlim(places[0] - 0.1, places[-1] + 1)
         axis.set_ylim(len(cells), 0)
-        labels = [place.replace(" clients", "").replace(" client", "") for place in columns]
-        axis.set_xticks([number + 0.47 for number in range(len(columns))], labels, rotation=90)
-        axis.set_title("RetryAdapter()" if name == "default" else name, fontsize=11, loc="left", fontweight="bold")
+        axis.set_xticks([at + 0.46 for at in places], labels, rotation=90)
+        axis.set_yticks([number + 0.46 for number in range(len(cells))], list(cells))
+        axis.set_title("RetryAdapter()" if name == OURS else name, fontsize=11, loc="left", fontweight="bold")
         axis.tick_params(length=0, labelsize=8.5)
         for spine in axis.spines.values():
             spine.set_visible(False)
-    axes[0][0].set_xlabel("clients, load in percent of what the service can do")
-    axes[0][0].set_yticks([number + 0.46 for number in range(len(cells))], list(cells))
+    axes[1][1].set_xlabel("clients, load in percent of what the service can do")
     handles = [pyplot.Rectangle((0, 0), 1, 1, color=shade) for shade in SHADES.values()]
     names = ["worse than no retry (seconds later; %: fewer succeed)", "the same", "better: more succeed, or earlier"]
     figure.legend(handles, names, loc="outside lower center", ncol=3, frameon=False)
     return figure
-
-
-def _is_run(cells: dict[str, Any], place: str, policy: str) -> bool:
-    return all(policy in places.get(place, {}) for places in cells.values())
 
 
 PLOTS = {

@@ -82,6 +82,7 @@ BLOCKS: dict[tuple[str, str], Callable[[], str]] = {
             ("measured_tables", "explanation/quota-and-limiter.md", "policies"),
             ("measured_tables", "howto/share-a-quota.md", "shared-quota-latency"),
             ("measured_tables", "explanation/do-no-harm.md", "harm-counts"),
+            ("measured_tables", "explanation/do-no-harm.md", "harm-beside"),
             ("measured_tables", "explanation/do-no-harm.md", "harm-worse"),
             ("measured_tables", "explanation/do-no-harm.md", "harm-loopback"),
             ("measured_tables", "explanation/explored.md", "seeded"),

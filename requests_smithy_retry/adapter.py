@@ -18,12 +18,11 @@ from .config.max_retries import (
     ShownRetry,
     check_patience,
     translate,
-    with_changes,
     with_translated,
 )
 from .config.retry_config import ADAPTER_OPTIONS, OPTIONS, RetryConfig, RetryOptions, unknown_option, with_options
 from .config.sources import resolve
-from .config.urllib3_retry import SOURCE, TRANSLATED, UNLIMITED, OptionsRetry
+from .config.urllib3_retry import SOURCE, TRANSLATED, UNLIMITED, OptionsRetry, changed_options
 from .errors import RetryConfigError
 from .observing.listeners import SDK_HEADERS, Listeners
 from .observing.telemetry import TELEMETRY
@@ -44,10 +43,8 @@ if TYPE_CHECKING:
 
 PLAIN_SEND = getattr(HTTPAdapter.send, "__code__", None)
 """The code that passes ``max_retries`` to urllib3."""
-
 POOL_DEFAULTS: dict[str, int] = {"pool_connections": 10, "pool_maxsize": 10, "pool_block": False}
 """The defaults of ``HTTPAdapter``."""
-
 POLICY = ("clock", "retry_config", "strategy", "_given", "_is_shared", "_shown")
 """The attributes of an adapter that make up its policy."""
 
@@ -116,11 +113,7 @@ class RetryAdapter(SendLoop):
         return known, options
 
     def _configure(
-        self,
-        config: RetryConfig | None,
-        strategy: RetryStrategy | None,
-        options: dict[str, Any],
-        max_retries: Any,
+        self, config: RetryConfig | None, strategy: RetryStrategy | None, options: dict[str, Any], max_retries: Any
     ) -> None:
         translated = translate(max_retries)
         if translated:
@@ -214,7 +207,8 @@ class RetryAdapter(SendLoop):
         if self._given:
             raise _owned_by(self.strategy, shown.retry)
         now = shown.translated_anew()
-        self._adopt(with_changes(self.retry_config, shown.options, now.options))
+        changes = changed_options(shown.options, now.options)
+        self._adopt(self.retry_config.replace_from(dict.fromkeys(changes, SOURCE), **changes))
         self._show(now)  # only now: until then other threads translate it themselves
         return True
 

@@ -96,7 +96,9 @@ class Installation:
 
     def reach(self, adapter: Any) -> None:
         """Make an adapter retry that somebody mounts, or say why it is left alone."""
+        from .checks import is_first
         from .errors import RetryConfigError, RetryConfigWarning
+        from .observing.log import log_left_alone
         from .sending.combined import objection, retries_nothing
 
         if isinstance(adapter, type(self._adapter)) or not self.config.enabled:
@@ -107,22 +109,16 @@ class Installation:
                 self._take_over(adapter, None if retries_nothing(adapter.max_retries) else adapter.max_retries)
             except (RetryConfigError, RetryConfigWarning, TypeError) as refusal:
                 why = f", which cannot be combined: {refusal}"
-        if why is not None:
-            self._leave(adapter, why)
+        if why is not None and len(self._left_alone) < MOST_LEFT_ALONE:
+            sentence = f"{_owner(adapter)}'s {type(adapter).__qualname__}{why}"
+            if is_first(self._left_alone, sentence):
+                log_left_alone(sentence)
 
     def _take_over(self, adapter: Any, own: Any = None) -> Any:
         from .sending.combined import take_over
 
         policy = {**self._adapter._policy(), "_addresses": self._adapter.addresses}
         return take_over(adapter, type(self._adapter), policy, own)
-
-    def _leave(self, adapter: BaseAdapter, why: str) -> None:
-        from .checks import is_first
-        from .observing.log import log_left_alone
-
-        sentence = f"{_owner(adapter)}'s {type(adapter).__qualname__}{why}"
-        if len(self._left_alone) < MOST_LEFT_ALONE and is_first(self._left_alone, sentence):
-            log_left_alone(sentence)
 
     def __repr__(self) -> str:
         left = f"; left alone: {'; '.join(self._left_alone)}" if self._left_alone else ""

@@ -91,7 +91,11 @@ class OpenTelemetryListener(RetryListener):
             return
         operation = event.operation
         method = self._labels.method(operation)
-        attributes = {**_attributes(operation), "http.request.method": method}
+        attributes: dict[str, Any] = {"url.full": operation.url, "http.request.method": method}
+        target = urlsplit(operation.url)
+        if target.hostname is not None:
+            attributes["server.address"] = target.hostname
+            attributes["server.port"] = target.port or DEFAULT_PORTS.get(target.scheme, 0)
         if operation.method not in KNOWN_METHODS:
             attributes["http.request.method_original"] = operation.method
         if event.number > 1:
@@ -159,13 +163,3 @@ class OpenTelemetryListener(RetryListener):
 
     def _common(self, operation: ObservedOperation) -> dict[str, str]:
         return {"http.request.method": self._labels.method(operation), "scope": self._labels.scope(operation)}
-
-
-def _attributes(operation: ObservedOperation) -> dict[str, Any]:
-    """Return the target's attributes by the semantic conventions."""
-    parts = urlsplit(operation.url)
-    attributes: dict[str, Any] = {"url.full": operation.url}
-    if parts.hostname is not None:
-        attributes["server.address"] = parts.hostname
-        attributes["server.port"] = parts.port or DEFAULT_PORTS.get(parts.scheme, 0)
-    return attributes

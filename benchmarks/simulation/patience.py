@@ -29,6 +29,7 @@ class Patient(Policy):
     :param patience: of a session without deadlines.
     :param deadline: seconds that each operation may take; None: it has no deadline.
     :param timeout: seconds that its attempts are allowed, by which it sees how fast the service answers.
+    :param paced: sends wait for a hint of the server; False: only the retry of the operation that got it does.
     """
 
     def __init__(
@@ -39,6 +40,7 @@ class Patient(Policy):
         patience: float = 5.0,
         deadline: float | None = None,
         timeout: float = CLIENT_TIMEOUT,
+        paced: bool = True,
         quota: Callable[..., PatientQuota] = PatientQuota,
     ) -> None:
         super().__init__(clock, random)
@@ -46,6 +48,7 @@ class Patient(Policy):
         self.terms = Terms(MOST_ATTEMPTS, patience)
         self.deadline = deadline
         self.timeout = timeout
+        self.paced = paced
         self.pace: Pace | None = None
         self.held = 0
         self.backoff = {
@@ -76,7 +79,7 @@ class Patient(Policy):
     def failed(self, state: tuple[Standing, int], kind: str) -> tuple[float, Any] | Parked | None:
         standing, retries = state
         throttled = kind == "throttled"
-        if throttled and self.hint:
+        if throttled and self.hint and self.paced:
             self.pace = self.pace or Pace(self.clock.now())
             self.pace.throttled(self.hint, self.clock.now(), "Retry-After")
         delay = self.backoff["throttled" if throttled else "error"].compute_next_backoff_delay(retries + 1)

@@ -119,8 +119,7 @@ def harm_counts() -> str:
     rows = []
     for name, counts in found["counts"].items():
         number = sum(counts.values())
-        how = found["policies"].get(name)
-        rows.append((name if how is None else f"`{how}`", *(f"{counts[word]} of {number}" for word in COLOURS)))
+        rows.append((f"`{found['policies'][name]}`", *(f"{counts[word]} of {number}" for word in COLOURS)))
     return table(("", *COLOURS), rows)
 
 
@@ -134,6 +133,21 @@ def harm_worse() -> str:
         for trouble, places in found["worse"].items()
     ]
     return table(("trouble", "clients and load"), rows) if rows else "None."
+
+
+def harm_beside() -> str:
+    """Count by load the cells in which the default is worse than each other policy, and the other way round."""
+    found = result("map")
+    if found is None:
+        return MISSING
+    beside = found["beside"]
+    others = list(next(iter(beside.values())))
+    sums = {other: [sum(each) for each in zip(*(by[other] for by in beside.values()), strict=True)] for other in others}
+    rows = [
+        (f"{load} ({by[others[0]][2]} cells)", *("{} : {}".format(*by[other]) for other in others))
+        for load, by in {**beside, "all": sums}.items()
+    ]
+    return table(("load", *others), rows)
 
 
 def harm_loopback() -> str:
@@ -185,6 +199,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "botocore-facts": botocore_facts,
     "collapse": collapse,
     "harm-counts": harm_counts,
+    "harm-beside": harm_beside,
     "harm-worse": harm_worse,
     "harm-loopback": harm_loopback,
     "policies": policies,

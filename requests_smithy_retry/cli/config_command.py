@@ -116,11 +116,10 @@ def option_of(text: str) -> tuple[str, object]:
     """Split ``OPTION=VALUE``, and parse the value."""
     name, equals, value = text.partition("=")
     name = name.strip().lower()
-    variable = f"SMITHY_RETRY_{name.upper()}"
     if equals == "":
         raise click.BadParameter(f"{text!r}: OPTION=VALUE is allowed, with one of {', '.join(VARIABLES.values())}")
     if name not in OPTIONS:
         raise click.BadParameter(unknown_option(name))
-    if variable not in VARIABLES and name != "trust_env":
+    if OPTIONS[name].not_from_environment and name != "trust_env":
         raise click.BadParameter(f"the option {name!r} can only be set in code")
     return name, parse_text(name, value, COMMAND_LINE)

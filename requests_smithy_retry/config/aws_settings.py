@@ -14,11 +14,7 @@ from typing import Any
 from ..errors import RetryConfigError, RetryConfigWarning
 from .sources import BOOLEANS, Found, parse_text, source_of
 
-VARIABLES = {
-    "AWS_MAX_ATTEMPTS": "max_attempts",
-    "AWS_RETRY_MODE": "mode",
-    "AWS_NEW_RETRIES_2026": "retry_spec",
-}
+VARIABLES = {"AWS_MAX_ATTEMPTS": "max_attempts", "AWS_RETRY_MODE": "mode", "AWS_NEW_RETRIES_2026": "retry_spec"}
 """Each variable and the option that it sets."""
 
 KEYS = {"max_attempts": "max_attempts", "retry_mode": "mode"}

@@ -15,7 +15,7 @@ from urllib3.util.retry import Retry
 
 from ..errors import RetryConfigError
 from .retry_config import HAS_NO_LINE
-from .urllib3_retry import SOURCE, UNLIMITED, changed_options, translate_retry
+from .urllib3_retry import SOURCE, UNLIMITED, translate_retry
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -93,12 +93,6 @@ def check_patience(config: RetryConfig, max_retries: Any) -> None:
     if config.source("patience") == "code" and HAS_NO_LINE.applies(config.patience, config.effective_quota):
         allowed = f"only one of patience and {SOURCE}={max_retries!r} is allowed, unless quota='payoff' is given, too"
         raise RetryConfigError("patience", config.patience, "code", f"{allowed}: {HAS_NO_LINE.why}")
-
-
-def with_changes(config: RetryConfig, before: dict[str, Any], after: dict[str, Any]) -> RetryConfig:
-    """Return a config with the changes made to a ``Retry`` in place. Options given beside it stay as they are."""
-    changes = changed_options(before, after)
-    return config.replace_from(dict.fromkeys(changes, SOURCE), **changes)
 
 
 class ShownRetry:

@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 
 
 IS_SIMPLE = Contradiction("mode", lambda _, mode: mode == "simple", "the simple mode has no quota")
-HAS_OWN_RULES = Contradiction("quota", lambda _, quota: _is_bucket(quota), "a bucket has rules of its own")
-IS_IN_PLACE = Contradiction("quota", lambda _, quota: _is_bucket(quota), "a bucket is where it is")
+HAS_OWN_RULES = Contradiction("quota", lambda _, quota: isinstance(quota, RetryQuota), "a bucket has rules of its own")
+IS_IN_PLACE = Contradiction("quota", lambda _, quota: isinstance(quota, RetryQuota), "a bucket is where it is")
 NEVER_WAITS = Contradiction(
     "quota_url",
     lambda on_empty, url: on_empty == "wait" and getattr(url, "scheme", "memory") != "memory",
@@ -60,18 +60,12 @@ READS_NO_SETTINGS = Contradiction(
 
 def _beside_payoff(default: object) -> Contradiction:
     return Contradiction(
-        "quota",
-        lambda value, quota: value != default and _has_line(quota),
-        "the quota 'payoff' has rules of its own",
+        "quota", lambda value, quota: value != default and _has_line(quota), "the quota 'payoff' has rules of its own"
     )
 
 
 def _has_line(quota: Any) -> bool:
     return isinstance(quota, str | PayoffTokenBucket)
-
-
-def _is_bucket(quota: Any) -> bool:
-    return isinstance(quota, RetryQuota)
 
 
 HAS_NO_LINE = Contradiction(
@@ -426,10 +420,8 @@ class RetryConfig:
 
 OPTIONS = options_of(RetryConfig)
 """Every option by name, in the order of the documentation."""
-
 ADAPTER_OPTIONS = frozenset(name for name, item in OPTIONS.items() if item.adapter_only)
 """The options that the adapter itself goes by. All others are the strategy's."""
-
 CLASSIFIER_OPTIONS = frozenset(name for name, item in OPTIONS.items() if item.classifiers_only)
 """The options that the classifiers go by. Beside a foreign strategy, the adapter asks them about the resend rule."""
 
@@ -526,7 +518,6 @@ def contradictions(config: RetryConfig) -> Iterator[tuple[str, str, str]]:
 
 COMMAND_LINE = "the command line"
 """The source of the values that our own command is given."""
-
 IN_THE_PROGRAM = frozenset({"code", COMMAND_LINE, "max_retries"})
 """The sources of the values that the program itself gives."""
 

@@ -26,18 +26,14 @@ VARIABLES: dict[str, str] = {
 """Each variable and the option that it sets."""
 
 ENABLED = PREFIX + "ENABLED"
-
 MOUNTED = PREFIX + "MOUNTED"
-
 INSTALLING = frozenset({MOUNTED})
 """The variables that ``install`` and ``run`` read; no option of an adapter."""
 
 BOOLEANS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 """In any case."""
-
 UNITS = {"ms": 0.001, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 """The units that may follow a number, in seconds."""
-
 _INTEGER = r"[+-]?[0-9]{1,300}"
 _NUMBER = r"[+-]?(?:[0-9]{1,300}(?:\.[0-9]{0,300})?|\.[0-9]{1,300})(?:[eE][+-]?[0-9]{1,4})?"
 _WITH_UNIT = rf"(?i)({_NUMBER})\s*({'|'.join(UNITS)})"
@@ -97,9 +93,8 @@ def _numbers(text: str, seconds: bool) -> Iterator[float]:
 def warn_of_typos(environ: Mapping[str, str]) -> None:
     """Warn about variables with our prefix that set nothing: once per process and variable, with the nearest name."""
     for variable in environ:
-        if not variable.startswith(PREFIX) or variable in VARIABLES or variable in INSTALLING:
-            continue
-        if is_first(_warned, variable):
+        sets_nothing = variable.startswith(PREFIX) and variable not in VARIABLES and variable not in INSTALLING
+        if sets_nothing and is_first(_warned, variable):
             name = variable[len(PREFIX) :].lower()
             why = suggestion(variable.upper(), (*VARIABLES, *INSTALLING))
             if name in OPTIONS and OPTIONS[name].not_from_environment:

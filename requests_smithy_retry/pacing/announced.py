@@ -284,10 +284,7 @@ def limit_hint(limits: Collection[Announced]) -> Hint | None:
 
 
 def parse_reset(text: str, message: Message) -> float | None:
-    """Return the seconds until a reset, 0 or more; None if it is malformed.
-
-    :param text: seconds from now, a moment in seconds or milliseconds since the epoch, a duration, or a date.
-    """
+    """Return the seconds until a reset: a number, a moment since the epoch, a duration or a date. None: malformed."""
     number = parse_decimal(text)
     if number is not None:
         if number < EPOCH_SECONDS:

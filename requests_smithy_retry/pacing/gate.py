@@ -38,11 +38,7 @@ _left_in = re.compile(r"(?:^|;[ \t]*r=|remaining=)([0-9]{1,15})").findall
 
 
 class Notice(NamedTuple):
-    """A closed gate.
-
-    :param until: when it opens, on the clock of the reader.
-    :param source: the header behind it.
-    """
+    """A closed gate: until when, on the clock of the reader, and the header behind it."""
 
     until: float
     source: str
@@ -229,10 +225,7 @@ class Gate:
         self.busy.discard(self)
 
     def enter(self, deadline: float | None, longest: float) -> tuple[float, str]:
-        """Wait for the turn of a send. Its response is to be heard, or :meth:`lost` called.
-
-        :returns: the seconds that it took, and the header behind it.
-        """
+        """Wait for a send's turn; return the seconds and the header behind it. Then hear, or call :meth:`lost`."""
         began = self.clock.now()
         until = began + longest if deadline is None else min(began + longest, deadline)
         me = until, threading.Condition(self._lock)
@@ -340,10 +333,7 @@ class Gates:
         self.known[origin] = hook, gate
 
     def first_look(self, scope: str, headers: Mapping[str, str], *, once: bool = True) -> Gate | None:
-        """Take in a success of a scope; return its gate if its server announces limits.
-
-        :param once: a silent scope is not looked at again; False: who asks remembers it.
-        """
+        """Take in a success; return the gate if limits are announced. A silent scope is looked at ``once``."""
         gate = self._gates.get(scope)
         if gate is None:
             if scope in self._silent:

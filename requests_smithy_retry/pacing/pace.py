@@ -71,10 +71,7 @@ class Window:
         self.hear(limit, now)
 
     def hear(self, limit: Announced, now: float, heard: int = 1) -> None:
-        """Take in what a response announced.
-
-        :param heard: responses of this process since the last one that was taken in, this one included; no refusals.
-        """
+        """Take in what a response announced, and how many responses were heard since the last one, it included."""
         remaining, reset = limit.remaining or 0.0, limit.reset or 0.0
         self.length = max(self.length, limit.window or 0.0, reset)
         self.limit = limit.limit or max(self.limit, remaining + heard)
@@ -238,10 +235,7 @@ class Pace:
             self.closed_until, self._closed_at, self.source, self._goes_on = until, now, source, False
 
     def sent(self, now: float, due: float | None = None) -> None:
-        """Take note of a send that was let go.
-
-        :param due: the moment that was its turn; None: it did not wait for that, so the others keep theirs.
-        """
+        """Take note of a send that was let go at its turn, or without one: then the others keep theirs."""
         if due is not None:
             # A send that woke up late does not make the next one later.
             self._last = max(self._last, due, now - 0.05)

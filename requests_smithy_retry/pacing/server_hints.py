@@ -29,11 +29,7 @@ _HUGE_DIGITS = 15
 
 
 class Hint(NamedTuple):
-    """A wait that a server asked for.
-
-    :param seconds: 0 or more.
-    :param source: the header's name.
-    """
+    """A wait that a server asked for, in seconds (0 or more), and the name of the header."""
 
     seconds: float
     source: str
@@ -136,8 +132,5 @@ def until_text(hint: Hint, wall: float) -> str:
 
 
 def is_too_long(hint: Hint | None, limit: float) -> bool:
-    """Return True if a hint asks for a longer wait than is allowed (contract 7.3).
-
-    :param limit: ``max_retry_after``, in seconds.
-    """
+    """Return True if a hint asks for a longer wait than ``max_retry_after`` allows, in seconds (contract 7.3)."""
     return hint is not None and hint.source != AMZ_HEADER and hint.seconds > limit

@@ -58,6 +58,7 @@ class WaitingLine:
                 wait_on(self._bucket.clock, waiter.changed, seconds)
                 self._write_off_lost()
                 self.serve()
+            return waiter.granted
         except BaseException:
             if waiter.granted:
                 # Served and interrupted at once: nobody will use the tokens.
@@ -68,7 +69,6 @@ class WaitingLine:
             if waiter in self._line:
                 self._line.remove(waiter)
             self.serve()
-        return waiter.granted
 
     def may_come(self, amount: float, deadline: float | None) -> bool:
         """Return True if ``amount`` is there, or may come in time to one that joins the line now."""
@@ -117,10 +117,7 @@ class WaitingLine:
         return bucket.refill_rate > 0 and now + missing / bucket.refill_rate == now
 
     def _seconds_to_wait(self, wanted: float, deadline: float | None) -> float | None:
-        """Return the seconds until it is worth looking again; None: the tokens will not come in time.
-
-        :param wanted: by the waiter and those before it, together.
-        """
+        """Return the seconds until all that is wanted up to a waiter may be there; None: not in time."""
         bucket = self._bucket
         now = bucket.clock.now()
         left = float("inf") if deadline is None else deadline - now
@@ -161,7 +158,7 @@ class Loan:
 
     def __del__(self) -> None:
         # A finalizer may run inside the bucket's own lock, so it takes none.
-        if self._amount:
+        if getattr(self, "_amount", 0.0):  # an interruption may come before it has any
             self._line.lose(self._amount)
 
 
@@ -363,9 +360,6 @@ class TokenBucket(FreshCopies):
 
 
 def check_amount(amount: float) -> None:
-    """Refuse an amount that a bucket can neither take nor give.
-
-    Taking -1 would overfill a bucket, and giving back nan would spoil it for good.
-    """
+    """Refuse an amount that a bucket can neither take (-1 would overfill it) nor give (nan would spoil it for good)."""
     if not is_finite(amount) or amount < 0:
         raise ValueError(f"amount={safe_repr(amount)}: a finite number of tokens, 0 or more, is allowed")

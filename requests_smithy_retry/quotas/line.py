@@ -78,10 +78,7 @@ class Terms(NamedTuple):
         return began + 2 * self.patience if self.deadline is None else self.deadline
 
     def gives_up_at(self, began: float, down_since: float | None) -> float:
-        """Return the moment at which an operation that began at ``began`` gives up, as far as is known.
-
-        :param down_since: since when no operation got an answer; None: one did.
-        """
+        """Return the moment at which an operation gives up, given since when none got an answer (None: one did)."""
         leave = self.in_all(began)
         if self.deadline is None and down_since is not None:
             leave = min(leave, down_since + self.patience)
@@ -230,11 +227,7 @@ class Line:
     def failed(
         self, standing: Standing, terms: Terms, now: float, *, firsts: int, throttled: bool = False
     ) -> Standing | Refused:
-        """Take note of an attempt that failed, and count it.
-
-        :param firsts: first-try successes so far.
-        :returns: the operation's standing now, or that its attempts are used up.
-        """
+        """Count an attempt that failed; return its operation's standing now, or that its attempts are used up."""
         if self.is_as_good_as_new(now, firsts):
             self._begin_anew(now)
         self._catch_up(firsts, now)
@@ -338,10 +331,7 @@ class Line:
         return self._note_success(now, latency, timeout, patience)
 
     def gave_up(self, *, is_outage: bool) -> int:
-        """Count an operation that gave up in an outage that is known, and return its number; 0: none is known.
-
-        :param is_outage: it waited for the service in vain, or was not let wait, so an outage is known from now on.
-        """
+        """Count an operation that gave up, as :meth:`ScopeQuota.gave_up` says."""
         if self.down_since is not None and (is_outage or self.given_up):
             self.given_up += 1
         return self.given_up

@@ -313,10 +313,7 @@ class PatientQuota(ScopeQuota):
     def judge(
         self, standing: Standing, terms: Terms, failure: Failure, *, wake: Callable[[], object]
     ) -> Go | Refused | Waiter:
-        """Decide as :meth:`failed` does, but without the waiting: a waiter may enter the line.
-
-        :param wake: called when it is to look again, with the lock held.
-        """
+        """Decide without waiting: a waiter may enter the line. Its ``wake`` is called with the lock held."""
         with self._lock:
             now, firsts = self.clock.now(), self.bucket.settle()
             line = self._made_line()
@@ -444,10 +441,7 @@ class PatientQuota(ScopeQuota):
 
 
 def log_back(scope: str | None, seconds: float, operations: int) -> None:
-    """Log that a service is back, at WARNING if its outage hid the end of an operation from that level.
-
-    :param operations: the operations that gave up meanwhile, of which the first was logged at WARNING.
-    """
+    """Log that a service is back, at WARNING if its outage hid the end of an operation from that level."""
     service = "the service" if scope is None else display_scope(scope)
     level = logging.WARNING if operations > 1 else logging.INFO
     extra = {"retry_scope": service, "retry_down_for": seconds, "retry_gave_up": operations}

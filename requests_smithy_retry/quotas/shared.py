@@ -41,10 +41,7 @@ class Outage:
         return True
 
     def note_failure(self, now: float, why: str) -> None:
-        """Take note that the place did not answer; after several failures in a row, fall open.
-
-        :param why: in a word, without secrets.
-        """
+        """Take note that the place did not answer, and why, without secrets; fall open after several in a row."""
         self.failures += 1
         self._in_a_row += 1
         if self._in_a_row >= FAILURES_IN_A_ROW:

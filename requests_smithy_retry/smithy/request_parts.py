@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import parse_qsl, unquote
+from urllib.parse import parse_qs, unquote
 from xml.parsers import expat
 
 MAX_BODY = 16 * 1024 * 1024  # bytes: the largest request of DynamoDB
@@ -45,10 +45,7 @@ def path_segments(path: str) -> tuple[str, ...] | None:
 
 def parameters(text: str) -> dict[str, list[str]]:
     """Return the parameters of a query string or of a form, each with all its values."""
-    found: dict[str, list[str]] = {}
-    for name, value in parse_qsl(text, keep_blank_values=True):
-        found.setdefault(name, []).append(value)
-    return found
+    return parse_qs(text, keep_blank_values=True)
 
 
 def body_text(body: object) -> str | None:

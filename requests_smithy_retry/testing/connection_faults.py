@@ -24,21 +24,15 @@ class _Unread(Behaviour):
 
     begins_after = ReadSoFar.HANDSHAKE
 
-    def greet(self, wire: Wire) -> None:
-        self._strike(wire)
-
     def act(self, wire: Wire, request: RecordedRequest) -> None:  # noqa: ARG002
-        self._strike(wire)
-
-    def _strike(self, wire: Wire) -> None:
-        raise NotImplementedError  # pragma: no cover - each class below has it
+        self.greet(wire)
 
 
 @dataclass(frozen=True)
 class CloseBeforeRequest(_Unread):
     """Closes the connection before a byte of the request is read; the client sees an orderly end, not a reset."""
 
-    def _strike(self, wire: Wire) -> None:
+    def greet(self, wire: Wire) -> None:
         wire.close_after_peer()
 
 
@@ -55,9 +49,9 @@ class ResetBeforeRequest(_Unread):
     def greet(self, wire: Wire) -> None:
         if not self.at_once:
             wire.await_input()
-        self._strike(wire)
+        wire.reset()
 
-    def _strike(self, wire: Wire) -> None:
+    def act(self, wire: Wire, request: RecordedRequest) -> None:  # noqa: ARG002
         wire.reset()
 
 
@@ -71,7 +65,7 @@ class CloseDuringHandshake(_Unread):
     reset: bool = False
     begins_after: ReadSoFar = ReadSoFar.NOTHING
 
-    def _strike(self, wire: Wire) -> None:
+    def greet(self, wire: Wire) -> None:
         wire.receive()
         wire.end("reset" if self.reset else "close")
 

@@ -20,10 +20,8 @@ from .wire import HangUp, Wire, wait_ready
 
 Step = Behaviour | Callable[[RecordedRequest], Behaviour]
 """One turn: a behaviour, or a function of the whole request that returns one."""
-
 Turns = Step | Sequence[Step]
 """A single step for every request, or a sequence with one step per request."""
-
 Steps = Turns | Mapping[str, Turns]
 """Turns for all requests, or by path (the whole target with its query is looked up first)."""
 

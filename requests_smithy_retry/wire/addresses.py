@@ -75,10 +75,7 @@ class AddressMemory:
         self._pools: set[weakref.ref[Any]] = set()
 
     def in_order(self, origin: str, addresses: Sequence[str], tried: Collection[tuple[str, str]] = ()) -> Sequence[str]:
-        """Return the addresses in the order in which to try them; the given order stands where all is well.
-
-        :param tried: pairs of origin and address that the operation has tried already.
-        """
+        """Return the addresses in the order in which to try them; those that an operation has tried come later."""
         if len(addresses) < 2 or not (tried or origin in self.faults):
             return addresses
         return sorted(addresses, key=self._badness(origin, addresses, tried))

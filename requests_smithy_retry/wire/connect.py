@@ -82,16 +82,17 @@ class Connect:
         arrive(self.peer)
 
     def _open(self) -> Any:
-        """Open the socket as the connection's own ``_new_conn`` does, but by the attempt's deadline.
-
-        :raises urllib3.exceptions.ConnectTimeoutError: if no address answered in time.
-        """
+        """Open the socket as the connection's own ``_new_conn`` does, but by the attempt's deadline."""
         connection: Any = self._connection()
         try:
             if this_thread.deadline is None:
                 return self._opened(connection)
             connection.timeout = this_thread.seconds(connection.timeout)
-            return _bound(connection, self._opened(connection))
+            sock = self._opened(connection)
+            # What is left bounds the tunnel and the handshake, too.
+            sock.settimeout(this_thread.seconds(connection.timeout))
+            bound_handshake(connection, sock)
+            return sock
         except TimeoutError as error:
             message = f"Connection to {connection.host} timed out. (connect timeout={connection.timeout})"
             raise uex.ConnectTimeoutError(connection, message) from error
@@ -154,22 +155,8 @@ class Connect:
         return sock
 
 
-def _bound(connection: Any, sock: Any) -> Any:
-    """Have the time that is left bound the tunnel and the handshake, as the socket's timeout; return the socket."""
-    try:
-        sock.settimeout(this_thread.seconds(connection.timeout))
-        bound_handshake(connection, sock)
-    except BaseException:
-        sock.close()  # the connection does not own it yet
-        raise
-    return sock
-
-
 def _addresses(connection: Any) -> list[Any]:
-    """Look up the host; return the addresses as ``getaddrinfo`` does.
-
-    :raises urllib3.exceptions.LocationParseError: for a host that cannot be a name.
-    """
+    """Look up the host; return the addresses as ``getaddrinfo`` does, or refuse what cannot be a name."""
     host = connection._dns_host.strip("[]")
     try:
         host.encode("idna")

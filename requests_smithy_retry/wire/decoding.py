@@ -39,10 +39,7 @@ def verify_whole(response: Response) -> None:
 
 
 def decoded(response: Response, body: bytes, most: int) -> tuple[bytes, bool]:
-    """Decode a coded body that was not read yet, or the beginning of one.
-
-    :returns: the beginning of the decoded body, and True if the body is complete, valid and no longer than ``most``.
-    """
+    """Decode a body that was not read yet; return its beginning, and True if that is all of it, and valid."""
     coding = response.headers["content-encoding"]
     if not BOUNDED:
         prefix, is_less = _inflated(body, coding, most)

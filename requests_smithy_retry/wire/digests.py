@@ -77,12 +77,7 @@ class Crc:
 
 
 class Expected(NamedTuple):
-    """One digest that a server sent.
-
-    :param field: the header field, in lower case.
-    :param algorithm: a key of :data:`SIZES`.
-    :param digest: the bytes that the body must come to.
-    """
+    """One digest that a server sent: its field in lower case, its key in :data:`SIZES`, and its bytes."""
 
     field: str
     algorithm: str

@@ -77,10 +77,7 @@ class KeptConnections:
         return self.get(block=False)
 
     def put(self, connection: Any, block: bool = True, timeout: float | None = None) -> None:  # noqa: ARG002
-        """Put a connection back; a pool never waits for room.
-
-        :raises queue.Full: if there is no room.
-        """
+        """Put a connection back; a pool never waits for room."""
         with self.mutex:
             if connection is None and self._interrupted:
                 self._interrupted -= 1
@@ -182,10 +179,7 @@ class PreparingPool(HTTPConnectionPool):
         return prepare(super()._new_conn(), self.addresses, probes=self.probes)
 
     def check_kept_connections(self, memory: AddressMemory) -> None:
-        """Check each connection that the pool gives out, as long as the memory has a failure.
-
-        While there is none, a request takes its connection without a check.
-        """
+        """Check each connection that the pool gives out, until the memory has no failure any more."""
         self._get_conn = functools.partial(checked_get, weakref.ref(self), memory)  # type: ignore[method-assign]
 
 
@@ -250,10 +244,7 @@ def preparing(
     max_idle: float | None = None,
     clock: Clock = SYSTEM_CLOCK,
 ) -> type[HTTPConnectionPool]:
-    """Return a subclass of a pool class whose connections are prepared.
-
-    :param max_idle: the age from which on an idle connection is not used, in seconds; None: no age.
-    """
+    """Return a subclass of a pool class whose connections are prepared, and not used after ``max_idle`` seconds."""
     if issubclass(pool_class, PreparingPool):
         return pool_class
     is_usual = isinstance(clock, SystemClock)  # a copied adapter has a copy of it

@@ -41,10 +41,7 @@ class Candidate(NamedTuple):
 
 
 class How(NamedTuple):
-    """The parameters of the sockets.
-
-    :param timeout: each address's time to connect, in seconds; None for no limit.
-    """
+    """The parameters of the sockets; the timeout is each address's, in seconds, None for no limit."""
 
     timeout: float | None
     source_address: Any

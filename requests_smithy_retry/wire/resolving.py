@@ -181,10 +181,7 @@ def resolve(connection: Any, host: str, port: int, family: int = 0) -> Found:
 
 
 def in_time(connection: Any, question: Question) -> Any:
-    """Return the answer to a question about a name, by the attempt's deadline.
-
-    :raises urllib3.exceptions.HTTPError: as urllib3 does where a name is not resolved.
-    """
+    """Return the answer to a question about a name, by the attempt's deadline; raise as urllib3 does."""
     host = question.host
     try:
         answer, error = _lookups.find(question, lambda: this_thread.seconds(None))
@@ -195,8 +192,10 @@ def in_time(connection: Any, question: Question) -> Any:
         why = f"all {MOST_LOOKUPS} threads that resolve names wait for a resolver that does not answer ({stuck})"
         raise uex.ConnectTimeoutError(connection, f"Connection to {host} is not tried: {why}") from None
     try:
+        if isinstance(error, OSError):
+            raise not_connected(connection, host, error) from error
         if error is not None:
-            raise _named(connection, host, error)
+            raise error
         if not answer:
             raise uex.NewConnectionError(connection, f"{FAILED}: getaddrinfo returns an empty list")
         return answer
@@ -204,20 +203,10 @@ def in_time(connection: Any, question: Question) -> Any:
         del error  # its traceback refers to this frame
 
 
-def _named(connection: Any, host: str, error: BaseException) -> BaseException:
-    """Return a resolver's exception as urllib3 raises it. An exception other than ``OSError`` is left as it is."""
-    if not isinstance(error, OSError):
-        return error
-    if isinstance(error, TimeoutError):
-        named: Exception = uex.ConnectTimeoutError(connection, f"Connection to {host} timed out: {error}")
-    else:
-        named = not_connected(connection, host, error)
-    named.__cause__ = error
-    return named
-
-
 def not_connected(connection: Any, host: str, error: OSError) -> Exception:
     """Return urllib3's exception for a name without addresses, or a connection that was not made."""
+    if isinstance(error, TimeoutError):
+        return uex.ConnectTimeoutError(connection, f"Connection to {host} timed out: {error}")
     if isinstance(error, socket.gaierror) and hasattr(uex, "NameResolutionError"):
         return uex.NameResolutionError(host, connection, error)
     return uex.NewConnectionError(connection, f"{FAILED}: {error}")

@@ -197,10 +197,7 @@ class CheckedResponse(http.client.HTTPResponse):
             self._check_head()
 
     def _read_status(self) -> tuple[str, int, str]:
-        """Read the line of the status, and count the 1xx responses: ``begin`` itself reads past every 100.
-
-        :raises http.client.HTTPException: if there are too many.
-        """
+        """Read a status, and count the 1xx responses up to a limit: ``begin`` itself reads past every 100."""
         read: tuple[str, int, str] = _read_status(self)
         if read[1] < 200 and not this_thread.plain and _is_interim(read[1]):
             self.interim += 1
@@ -299,10 +296,7 @@ def reader_of(raw: Any) -> Reader | None:
 
 
 def set_read_timeout(raw: Any, seconds: float | None, in_all: float | None = None) -> None:
-    """Give an unread urllib3 response the read timeout that its caller asked for.
-
-    :param in_all: the seconds that reading all of it may take; None for no limit.
-    """
+    """Give an unread response the read timeout that its caller asked for, and a time to read all of it in."""
     reader = reader_of(raw)
     if reader is None:
         return

@@ -72,10 +72,7 @@ class AttemptState(threading.local):
             return 1e-3
 
     def bound(self, sock: Any) -> float | None:
-        """Bound a socket's next step by the deadline; return its own timeout, to be restored.
-
-        :raises TimeoutError: if the deadline has passed.
-        """
+        """Bound a socket's next step by the deadline, if that is not over; return its own timeout, to be restored."""
         try:
             usual: float | None = sock.gettimeout()
         except AttributeError:  # as below

@@ -798,6 +798,7 @@ def test_a_close_leaves_the_adapter_usable():
     assert 200 == session.get(URL).status_code
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("spec", ["2.1", "2.0"])
 def test_128_threads_on_one_adapter(spec):
     """The bucket's invariants hold: never out of bounds, every retry paid, and a success gives back its payment."""

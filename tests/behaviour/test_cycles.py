@@ -25,6 +25,8 @@ from requests_smithy_retry.testing import (
 from requests_smithy_retry.testing.clock import FakeClock
 from tests.support import scripted, send
 
+pytestmark = pytest.mark.untraced
+
 OK = Reply(200, body=b"well")
 
 

@@ -77,6 +77,7 @@ def starter(request, folder):
     return [str(script)]
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("arguments", CASES, ids=" ".join)
 def test_a_program_runs_as_under_python(arguments, starter, folder):
     """Arguments, __main__, __file__, the path, the exit status and the traceback are the same."""
@@ -193,6 +194,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize(
     ("option", "variable", "kinds"),
     [
@@ -250,6 +252,7 @@ print("done")
 """
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("variables", [{}, {"SMITHY_RETRY_MAX_ATTEMPTS": "5", "SMITHY_RETRY_TIMEOUT": "3, 7"}])
 def test_nothing_is_imported_before_the_program_does_it(variables, starter, folder, monkeypatch):
     """A program that never uses requests never loads it, also with a policy; one that does has retries at once."""
@@ -287,6 +290,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("how", ["spawn", "forkserver"])
 def test_processes_that_are_not_forked_have_retries_too(how, folder):
     """Processes of a pool and single ones get a RetryAdapter; nothing else differs from a run without us."""

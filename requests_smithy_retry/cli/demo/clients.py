@@ -69,7 +69,6 @@ AS_OFTEN = _urllib3(2)
 AS_LONG = _urllib3(5)
 """The client goes on for about as long as ours waits for a service that is down: 7.5 s, and time-outs."""
 OURS = Client("RetryAdapter", "RetryAdapter()", RetryAdapter)
-
 CLIENTS = (PLAIN, AS_OFTEN, OURS)
 """The clients that meet every fault, ours last."""
 CROWD_CLIENTS = (PLAIN, AS_OFTEN, AS_LONG, OURS)

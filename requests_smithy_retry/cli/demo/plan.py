@@ -75,7 +75,6 @@ FAULTS = (
 
 FEWEST = len(FAULTS)
 """The fewest operations of a run: one of each fault."""
-
 MOST_SLOW = 3
 """The most operations of a slow fault."""
 

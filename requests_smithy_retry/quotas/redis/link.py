@@ -131,11 +131,7 @@ class RedisLink:
         self._due = {}
 
     def take(self, account: Account, amount: float, deadline: float | None = None) -> bool | None:
-        """Ask for ``amount`` tokens, and give back what is owed, in one round trip.
-
-        :param deadline: wait no longer than to this moment, and no longer than the budget.
-        :returns: None where there is no answer in time.
-        """
+        """Ask for tokens, and give back what is owed, in one round trip; None: no answer within budget and deadline."""
         now = self.clock.now()
         if not self.outage.may_ask(now) or self._is_overdue(now):
             return None

@@ -169,10 +169,7 @@ def is_moved(answer: object) -> bool:
 
 
 def check(url: str, settings: RedisSettings) -> None:
-    """Check that redis-py can use a URL, without connecting.
-
-    :raises ValueError: if it cannot; its own words, which may quote the URL, are kept back.
-    """
+    """Check that redis-py can use a URL, without connecting. Its own words, which may quote the URL, are kept back."""
     problem = ""
     try:
         client: Any = single_client(url, settings)

@@ -14,6 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "benchmarks"))
 import itertools
 
 import harm_map
+import outage_server
 from harm_map import Cell, Figures
 from outage_client import MAPPED, POLICIES
 
@@ -68,6 +69,22 @@ def test_a_trouble_that_comes_and_goes_is_told_to_the_server_each_time():
     assert ((10.0, "refuse"), (16.0, "well")) == MAPPED["refused"].commands(10.0)
 
 
+def test_a_weak_server_queues_as_many_requests_as_a_well_one(monkeypatch):
+    """Sixteen of a server that does eight a second; when it is well, what is left is done at the whole rate."""
+    now = [100.0]
+    monkeypatch.setattr(outage_server.time, "monotonic", lambda: now[0])
+    server = outage_server.Server(8.0)
+    server.hear(["weak", "0.5"])
+    for _ in range(17):
+        server.answer(None)
+    assert pytest.approx(104.25) == server.free_at
+    server.answer(None)
+    assert 1 == sum(answer == outage_server.ERROR for *_, answer in server.due)
+    now[0] = 102.25
+    server.hear(["well"])
+    assert pytest.approx(103.25) == server.free_at
+
+
 def test_a_part_of_the_operations_goes_to_the_broken_endpoint():
     """The part is the one that was asked for, and each operation always goes to the same place."""
     draw = Random(1)
@@ -84,24 +101,48 @@ def test_a_hint_holds_back_the_first_attempts_of_its_client():
     assert len(run.operations) == run.begun
 
 
-def test_a_red_cell_is_run_three_times(monkeypatch):
-    """The medians of three seeds count where the default is worse in the first, with those of no retry beside them."""
-    late = {1: 9.0, 2: 5.0, 3: 5.0}
+class _Pool:
+    """Runs a cell as it is asked for, and makes up its figures."""
 
-    def run(cell):
-        return cell, PLAIN._replace(late=late[cell.seed]) if cell.policy == "default" else PLAIN
+    def __init__(self, made_up):
+        self.made_up = made_up
 
-    class Pool:
-        def imap_unordered(self, function, jobs):
-            return map(function, list(jobs))
+    def imap_unordered(self, _, jobs):
+        return [(job, self.made_up(job)) for job in reversed(jobs)]
 
-    monkeypatch.setattr(harm_map, "run", run)
-    found = harm_map.measure_all(["refused"], {"default": {1: (10,)}, "AWS 2.1": {2: (10,)}}, Pool())
-    both = [*PLAIN, *PLAIN]
-    assert {"1 client, 10 %": {"default": both}, "2 clients, 10 %": {"AWS 2.1": both}} == found["refused"]
-    late[2] = 8.0
-    found = harm_map.measure_all(["refused"], {"default": {1: (10,)}}, Pool())
-    assert {"refused": {"1 client, 10 %": "3 s later"}} == harm_map.worse(found, "default")
+
+def test_every_cell_is_run_three_times():
+    """The medians of three seeds count, for each policy and for no retry."""
+    late = {1: 9.0, 2: 5.0, 3: 8.0}
+    pool = _Pool(lambda job: PLAIN._replace(late=late[job.seed]) if job.policy == "default" else PLAIN)
+    found = harm_map.measure_all(["refused"], ["default"], [(1, 10)], pool)
+    assert {"refused": {"1 client, 10 %": {"no retry": PLAIN, "default": PLAIN._replace(late=8.0)}}} == found
+    assert {"refused": {"1 client, 10 %": "3 s later"}} == harm_map.worse(found)
+
+
+def test_every_policy_is_run_in_every_place():
+    """Two places, two troubles: each has all policies, and no retry beside them."""
+    policies = ["default", "stamina"]
+    found = harm_map.measure_all(["refused", "slow"], policies, [(1, 10), (20, 95)], _Pool(lambda _: PLAIN))
+    rows = dict.fromkeys(("no retry", *policies), PLAIN)
+    places = {"1 client, 10 %": rows, "20 clients, 95 %": rows}
+    assert {"refused": places, "slow": places} == found
+
+
+def test_the_default_is_judged_beside_the_others_in_both_directions():
+    """One cell may count for both: the other recovers sooner, and fewer of its operations succeed."""
+    other = PLAIN._replace(late=2.0, success=50.0)
+    places = {
+        "1 client, 10 %": {"no retry": PLAIN, "default": PLAIN, "AWS 2.1": other},
+        "1 client, 40 %": {"no retry": PLAIN, "default": PLAIN._replace(late=9.0), "AWS 2.1": PLAIN},
+    }
+    found = harm_map.summed_up({"refused": places}, ["default", "AWS 2.1"], {})
+    by_load = {
+        "10 %": {"no retry": [0, 0, 1], "AWS 2.1": [1, 1, 1]},
+        "40 %": {"no retry": [1, 0, 1], "AWS 2.1": [1, 0, 1]},
+    }
+    assert by_load == found["beside"]
+    assert {"better": 0, "same": 1, "worse": 1} == found["counts"]["default"] == found["counts"]["AWS 2.1"]
 
 
 def test_a_cell_is_simulated_and_measured():
@@ -113,12 +154,12 @@ def test_a_cell_is_simulated_and_measured():
 
 def test_the_command_prints_and_writes(tmp_path, capsys, monkeypatch):
     """The number of cells of each colour; played cells beside simulated ones."""
-    both = {"loopback": [50.0, 1], "simulated": [48.0, 0.0], "valid": False}
-    monkeypatch.setattr(harm_map, "play_again", lambda _: {"refused": both})
+    both = {"loopback": [50.0, 1], "simulated": [48.0, 0.0], "late": 0.3, "valid": False}
+    monkeypatch.setattr(harm_map, "play_again", lambda names: dict.fromkeys(names, both))
     file = tmp_path / "map.json"
     arguments = ["--quick", "--trouble", "refused", "--policy", "default", "--loopback", "--json", str(file)]
     assert 1 == harm_map.main(arguments)
     told = capsys.readouterr().out
     assert "default    0 better, 2 same, 0 worse" in told
-    assert "loopback 50 %, 1 s, simulated 48 %, 0 s   invalid" in told
+    assert "loopback 50 %, 1 s, simulated 48 %, 0 s   invalid: the load generator was 0.3 s late" in told
     assert both == json.loads(file.read_text())["loopback"]["refused"]

@@ -21,7 +21,7 @@ from requests_smithy_retry.quotas.shared_memory.file import own_directory
 
 from .servers import RedisServer
 
-pytestmark = pytest.mark.real_time
+pytestmark = [pytest.mark.real_time, pytest.mark.untraced]
 
 ROOT = Path(__file__).resolve().parents[3]
 WORKER = [sys.executable, "-m", "tests.unit.quotas.worker"]

@@ -17,6 +17,8 @@ from urllib3.response import HTTPResponse
 
 from .support import session
 
+pytestmark = pytest.mark.untraced
+
 CUTS = 250
 BODY = random.Random(4).randbytes(3000) + b"a line that compresses\n" * 200
 HASH = hashlib.sha256(BODY).digest()

@@ -120,6 +120,7 @@ def undisturbed(
     return result, server
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize(
     ("method", "kind", "times"), [("GET", "none", 1), ("GET", "none", 2), ("PUT", "bytes", 1), ("PUT", "file", 1)]
 )
@@ -134,6 +135,7 @@ def test_a_passing_fault_is_mended(fault: CataloguedFault, method: str, kind: st
         assert server.requests[-1].body == b"payload"
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("fault", BROKEN, ids=ids(BROKEN))
 def test_a_lasting_fault_is_an_error(fault: CataloguedFault, stream: bool) -> None:
@@ -161,6 +163,7 @@ def test_a_head_that_fails_is_asked_for_again_with_stream(fault: CataloguedFault
     assert result.content == DEFAULT_BODY
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("kind", ["bytes", "generator"])
 @pytest.mark.parametrize("fault", BROKEN, ids=ids(BROKEN))
 def test_a_post_that_may_have_been_applied_is_not_repeated(fault: CataloguedFault, kind: str) -> None:
@@ -171,6 +174,7 @@ def test_a_post_that_may_have_been_applied_is_not_repeated(fault: CataloguedFaul
     assert len(retry_history(result).attempts) == 1
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT"])
 @pytest.mark.parametrize("fault", WHOLE, ids=ids(WHOLE))
@@ -182,6 +186,7 @@ def test_what_is_whole_arrives(fault: CataloguedFault, method: str, stream: bool
     assert len(retry_history(result).attempts) == 1
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("fault", FAULTS, ids=ids(FAULTS))
 def test_no_socket_and_no_thread_is_left(fault: CataloguedFault) -> None:
     """Once the session is closed and the result is dropped, nothing of it is there, with no help from the collector."""
