@@ -192,6 +192,14 @@ class Waiting(Program):
                 self.wrong.append(f"let go at {self.succeeded_at}, gone at {at}")
 
 
+class WaitingAlone(Waiting):
+    """Who waits alone goes when another one succeeds."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.threads = [self.fail, self.succeed]
+
+
 class Asking(Waiting):
     """Where nobody succeeds, the first in line asks after a second, even if the one before it was interrupted."""
 
@@ -565,6 +573,7 @@ PROGRAMS: dict[str, Callable[[], Program]] = {
     "payoff bucket that is spent": Spent,
     "first-try hook": Hook,
     "line": Waiting,
+    "line of one": WaitingAlone,
     "line that asks": Asking,
     "limiter": Limiter,
     "gate": Announced,

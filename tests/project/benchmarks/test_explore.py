@@ -35,15 +35,15 @@ def test_nothing_is_left_wherever_an_answer_breaks_or_an_interrupt_arrives() -> 
 
 
 def test_no_schedule_of_two_or_three_threads_violates_anything() -> None:
-    """Each program with one preemption, in an order of chance, for half a second."""
-    assert "schedules in" in explored("--bound", "1", "--seconds", "0.5", command="benchmarks.explore.schedules")
+    """Each program with one preemption, in an order of chance: most are searched whole within the time."""
+    assert "schedules in" in explored("--bound", "1", "--seconds", "0.4", command="benchmarks.explore.schedules")
 
 
 def test_the_schedules_that_are_left_out_end_as_others_do() -> None:
     """Locks, conditions, time-outs, interrupts and twins: the search leaves no outcome out."""
-    only = ("--only", "spent,credentials,others wait,limiter,kept connections,asks")
+    only = ("--only", "spent,credentials,kept connections,asks")
     said = explored("--bound", "1", "--both", *only, command="benchmarks.explore.schedules")
-    assert [True] * 7 == ["the same" in line for line in said.splitlines() if "outcomes" in line]
+    assert [True] * 5 == ["the same" in line for line in said.splitlines() if "outcomes" in line]
 
 
 def test_a_plan_is_run_in_another_process() -> None:
