@@ -6,8 +6,8 @@ In virtual time, with the real quota, line and back-off: a service that can do 1
 twelve troubles (`simulation/troubles.py`) for 30 s, after 20 s of health and before 60 s. The time-out is a second. A
 cell is *worse* than no retry if the service is well again more than a second later, or if more than half a percent
 fewer of the operations begun in the trouble or after it succeed. Every policy meets the same three series of
-arrivals in each cell, and the medians count. Half an hour of one processor; `--loopback` plays one cell of each
-trouble again with real clients and a real server, for six seconds: four minutes. Exit status 1: the load generator of
+arrivals in each cell, and the medians count. Twenty minutes of one processor; `--loopback` plays one cell of each
+trouble again with real clients and a real server, for six seconds: five minutes. Exit status 1: the load generator of
 one was late, so its figures do not hold.
 """
 

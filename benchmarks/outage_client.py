@@ -28,7 +28,7 @@ import requests
 from loopback import start_server
 from outage_policies import POLICIES, Get
 
-TIMEOUT, MOST_LATE, PATIENCE = 1.0, 0.1, 3.0
+TIMEOUT, MOST_LATE = 1.0, 0.1
 
 
 class Trouble(NamedTuple):
@@ -42,6 +42,7 @@ class Trouble(NamedTuple):
     :param period: it comes again so often while it lasts, and is over in between; 0: it is there all the time.
     :param down: seconds that it is there each time.
     :param broken: the part of the operations that go to another path.
+    :param patience: seconds in which operations that are under way at the end may succeed.
     """
 
     command: str
@@ -52,6 +53,7 @@ class Trouble(NamedTuple):
     period: float = 0.0
     down: float = 0.0
     broken: float = 0.0
+    patience: float = 3.0
 
     def commands(self, before: float) -> tuple[tuple[float, str], ...]:
         """When the server is told what, in order."""
@@ -81,7 +83,7 @@ MAPPED = {
     "slow": Trouble("slow", 6.0, 6.0),
     "half of the replies lost": Trouble("lost 0.5", 6.0, 6.0),
     "throttled to 35 %": Trouble("throttle 0.35", 6.0, 6.0),
-    "throttled, with a hint": Trouble("hint 0.35", 6.0, 6.0),
+    "throttled, with a hint": Trouble("hint 0.35", 6.0, 6.0, patience=10.0),
     "brownout to 30 %": Trouble("weak 0.3", 6.0, 6.0),
     "1 of 4 servers silent": Trouble("dead 0.25", 6.0, 6.0),
     "rolling restart": Trouble("gone 0.25", 6.0, 6.0, period=1.5, down=1.0),
@@ -200,7 +202,7 @@ class _Load:
         for at in times:
             time.sleep(max(0.0, self.start + at - time.time()))
             self._give(at)
-        until = time.time() + PATIENCE
+        until = time.time() + ALL[self.episode.trouble].patience
         while len(self.done) + self.unserved < len(times) and time.time() < until:
             time.sleep(0.05)
 

@@ -74,6 +74,8 @@ RUNS: dict[str, tuple[tuple[str, ...], ...]] = {
 """By check, in the order in which they are tried: what it runs."""
 TOLD = re.compile(r"violates: (.*)|BROKEN by (.*)|^FAILED (tests/.*)|(Timeout \([0-9].*)", re.MULTILINE)
 """The line in which a check tells of the violation that it found."""
+HANGS = re.compile(r'File ".*/(tests/.*\.py)", line \d+ in (test_\w+)')
+"""The line of a traceback that names the test that hangs."""
 
 
 class Found(NamedTuple):
@@ -157,6 +159,9 @@ def _told(text: str) -> str:
     said = TOLD.search(text)
     if said is None:
         return (text.splitlines() or ["it says nothing"])[-1].strip()
+    hanging = HANGS.search(text, said.end()) if said[4] else None
+    if hanging is not None:
+        return f"{hanging[1]}::{hanging[2]} hangs"
     return next(part for part in said.groups() if part).partition(" - ")[0].strip()
 
 

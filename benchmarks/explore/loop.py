@@ -51,8 +51,8 @@ for module in (urllib3.connection, urllib3.util.connection):
     module.wait_for_read = wait_for_read
 urllib3.util.timeout.time = fakes.time
 
-SLACK = 0.01
-"""Seconds by which a deadline may be missed: the shortest timeouts of sockets."""
+SLACK = 0.01 + 1e-9
+"""Seconds by which a deadline may be missed: the shortest timeouts of sockets, and rounding."""
 KINDS = {"stop": Interrupted, "limit": Limit, "timeout": TimeoutError, "leap": float}
 NOT_APPLIED = frozenset({401, 408, 425, 429, 529})
 """Statuses by which a server says that it did not act on a request."""
@@ -344,6 +344,8 @@ class World:
                 call.response = self.made.send(request, **how)
         except BaseException as error:
             call.error = error
+            if dict(self.plan.options).get("quota") == "waiting":
+                error.__traceback__ = None  # with it a program keeps tokens: an exception that the page names
         call.ended = tasks.now
         later, task.interrupt = task.interrupt, None
         if isinstance(call.error, greenlet_exit):
@@ -455,7 +457,8 @@ class World:
         if call.body_error is not None and self._is_continued(op):
             self.report(f"given up: operation {call.number} could have its body, and got {call.body_error!r}")
         body, status = call.body, response.status_code
-        if body is None or (self.plan.shallow and op.stream and status >= 400):
+        is_streamed = op.stream or dict(self.plan.options).get("preload_content") is False
+        if body is None or (self.plan.shallow and is_streamed and status >= 400):
             return  # without a socket it may have been read in part: the page says when
         last = call.exchanges[-1]
         if status >= 300:

@@ -192,6 +192,20 @@ class Waiting(Program):
                 self.wrong.append(f"let go at {self.succeeded_at}, gone at {at}")
 
 
+class Asking(Waiting):
+    """Where nobody succeeds, the first in line asks after a second, even if the one before it was interrupted."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.threads = [self.fail, self.fail]
+
+    def check(self) -> None:
+        line: Any = self.quota._line
+        self.expect(expected=[], actual=line.waiters, what="in line")
+        if not self.has_leapt:
+            self.expect(expected=1001.0, actual=min(at for _, at in self.ended), what="asked")
+
+
 class Limiter(Program):
     """Permits are given out as they come, one at a time, and whoever rests for one is woken."""
 
@@ -213,6 +227,9 @@ class Limiter(Program):
             if wait is None:
                 break
             wait.rest(SYSTEM_CLOCK)
+            limiter: Any = self.limiter
+            if limiter._resting and limiter._changed is None:
+                self.wrong.append("somebody rests and will not be woken")
         self.granted += 1
         self.limiter.record_success()
 
@@ -548,6 +565,7 @@ PROGRAMS: dict[str, Callable[[], Program]] = {
     "payoff bucket that is spent": Spent,
     "first-try hook": Hook,
     "line": Waiting,
+    "line that asks": Asking,
     "limiter": Limiter,
     "gate": Announced,
     "scope table": Scopes,

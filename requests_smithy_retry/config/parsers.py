@@ -119,10 +119,11 @@ def quota(value: Any) -> Any:
 
 
 def classifiers(value: Any) -> tuple[RetryClassifier, ...]:
-    needs = "it needs a name and a method classify_retry(outcome, previous); classifier(function) makes one"
-    items = items_of(
-        value, "a collection of classifiers", is_classifier, otherwise=f"is not one: {needs} from a function"
+    otherwise = (
+        "is not one: it needs a name and a method classify_retry(outcome, previous); classifier(function) makes one "
+        "from a function"
     )
+    items = items_of(value, "a collection of classifiers", is_classifier, otherwise=otherwise)
     for item in items:
         try:
             priority_of(item)
@@ -133,8 +134,8 @@ def classifiers(value: Any) -> tuple[RetryClassifier, ...]:
 
 def models(value: Any) -> tuple[Any, ...]:
     """Accept an iterable of Smithy models, each bound to the endpoint it speaks for."""
-    if value == ():
-        return ()  # most adapters have no model and need not import the module
+    if isinstance(value, tuple) and not value:
+        return value  # most adapters have no model and need not import the module
 
     from ..smithy import SmithyEndpoint
 

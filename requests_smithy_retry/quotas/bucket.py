@@ -58,6 +58,7 @@ class WaitingLine:
                 wait_on(self._bucket.clock, waiter.changed, seconds)
                 self._write_off_lost()
                 self.serve()
+            return waiter.granted
         except BaseException:
             if waiter.granted:
                 # Served and interrupted at once: nobody will use the tokens.
@@ -68,7 +69,6 @@ class WaitingLine:
             if waiter in self._line:
                 self._line.remove(waiter)
             self.serve()
-        return waiter.granted
 
     def may_come(self, amount: float, deadline: float | None) -> bool:
         """Return True if ``amount`` is there, or may come in time to one that joins the line now."""
@@ -158,7 +158,7 @@ class Loan:
 
     def __del__(self) -> None:
         # A finalizer may run inside the bucket's own lock, so it takes none.
-        if self._amount:
+        if getattr(self, "_amount", 0.0):  # an interruption may come before it has any
             self._line.lose(self._amount)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from .bucket import RetryQuota, TokenBucket, TokenBucketSnapshot, is_full, loan_of
+from .bucket import Loan, RetryQuota, TokenBucket, TokenBucketSnapshot, is_full, loan_of
 from .line import Failure, Go, Refusal, Refused, Standing, Terms
 
 FirstTry = Callable[[tuple[float, Any]], object]
@@ -88,6 +88,16 @@ class ScopeQuota(ABC):
         return self.plain.snapshot()
 
 
+def _write_off(loan: Loan | None) -> None:
+    if loan is not None:
+        loan.write_off()
+
+
+def _waited_on(bucket: RetryQuota) -> TokenBucket | None:
+    """Return a bucket whose tokens operations wait for; None for any other one."""
+    return bucket if isinstance(bucket, TokenBucket) and bucket.on_empty == "wait" else None
+
+
 class PricedQuota(ScopeQuota):
     """A plain bucket as the quota of a scope: each retry has its price, and a refusal is final.
 
@@ -115,20 +125,34 @@ class PricedQuota(ScopeQuota):
         before_waiting: Callable[[], bool] | None = None,
     ) -> Go | Refused:
         """Take the price of a retry. A bucket on which others wait may take until the deadline."""
-        if standing.loan is not None:
-            standing.loan.write_off()
+        _write_off(standing.loan)
         # An operation that waits for tokens still has its backoff to wait.
         until = None if terms.deadline is None else terms.deadline - failure.delay
-        price = failure.price
-        granted = self._take(price, until, before_waiting)
-        # The hook is set after a refusal, too: other processes may have spent a bucket that they share with this one.
-        self.first_try = self._give_reward
-        if granted is None:
-            return Refused(Refusal.HELD)
-        if not granted:
-            return Refused(Refusal.EMPTY, why=self._refusal(price))
-        loan = loan_of(self.plain, price)
-        return Go(replace(standing, spent=standing.spent + price, acquired=price, loan=loan), failure.delay)
+        price, bucket, granted, loan = failure.price, self.plain, False, None
+        line = _waited_on(bucket)
+        try:
+            if line is None or before_waiting is None:
+                granted = bucket.acquire(price, deadline=until)
+            else:
+                granted = line.acquire(price, deadline=line.clock.now())
+                if not granted and line.may_come(price, until):
+                    # Those who have the tokens may wait for the connection: one that waits keeps nothing.
+                    if not before_waiting():
+                        return Refused(Refusal.HELD)
+                    granted = line.acquire(price, deadline=until)
+            # The hook is set after a refusal, too: other processes may have spent a bucket shared with this one.
+            self.first_try = self._give_reward
+            if not granted:
+                return Refused(Refusal.EMPTY, why=self._refusal(price))
+            loan = loan_of(bucket, price)
+            return Go(replace(standing, spent=standing.spent + price, acquired=price, loan=loan), failure.delay)
+        except BaseException:
+            # An interruption came before the operation had them.
+            if loan is not None:
+                loan.write_off()
+            elif granted and line is not None:
+                line.write_off(price)
+            raise
 
     def answered(self, standing: Standing) -> Standing:
         """Give back the tokens of the retry before, as after any success."""
@@ -155,19 +179,6 @@ class PricedQuota(ScopeQuota):
         elif standing.acquired:
             self.plain.release(standing.acquired)
         self._look()
-
-    def _take(self, price: float, until: float | None, before_waiting: Callable[[], bool] | None) -> bool | None:
-        """Take a price, now or after a wait; None: it would wait, but cannot let go of what it holds."""
-        bucket = self.plain
-        if isinstance(bucket, TokenBucket) and bucket.on_empty == "wait" and before_waiting is not None:
-            # Those who have the tokens may wait for the connection: one that waits keeps nothing.
-            if bucket.acquire(price, deadline=bucket.clock.now()):
-                return True
-            if not bucket.may_come(price, until):
-                return False
-            if not before_waiting():
-                return None
-        return bucket.acquire(price, deadline=until)
 
     def _give_reward(self, _: object = None) -> None:
         getattr(self.plain, "reward", self.plain.release)(self._reward)

@@ -13,10 +13,11 @@ import functools
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from types import FrameType, SimpleNamespace
 from typing import Any
+from unittest import mock
 
 from requests import PreparedRequest, Response, Session
 from requests.adapters import BaseAdapter, HTTPAdapter
@@ -169,14 +170,9 @@ _here_and_now = SimpleNamespace(run=None)
 """The run under way, in every thread; None: sends are let pass."""
 
 
-@contextmanager
-def watched_sends(run: Run) -> Iterator[None]:
+def watched_sends(run: Run) -> AbstractContextManager[object]:
     """Have every send of the process pass by a run inside the block, in every thread."""
-    _here_and_now.run = run
-    try:
-        yield
-    finally:
-        _here_and_now.run = None
+    return mock.patch.object(_here_and_now, "run", run)
 
 
 class Detour:

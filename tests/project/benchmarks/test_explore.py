@@ -41,9 +41,9 @@ def test_no_schedule_of_two_or_three_threads_violates_anything() -> None:
 
 def test_the_schedules_that_are_left_out_end_as_others_do() -> None:
     """Locks, conditions, time-outs, interrupts and twins: the search leaves no outcome out."""
-    only = ("--only", "spent,credentials,others wait,limiter,kept connections")
+    only = ("--only", "spent,credentials,others wait,limiter,kept connections,asks")
     said = explored("--bound", "1", "--both", *only, command="benchmarks.explore.schedules")
-    assert [True] * 6 == ["the same" in line for line in said.splitlines() if "outcomes" in line]
+    assert [True] * 7 == ["the same" in line for line in said.splitlines() if "outcomes" in line]
 
 
 def test_a_plan_is_run_in_another_process() -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from requests_smithy_retry import Outcome, RetryContext, RetryError, StandardRetryStrategy, StopReason, TokenBucket
+from requests_smithy_retry.quotas import scope_quota
 from requests_smithy_retry.quotas.bucket import Loan, Waiter, loan_of
 from requests_smithy_retry.quotas.line import Failure, Go, Refusal, Refused, Terms
 from requests_smithy_retry.quotas.scope_quota import PricedQuota
@@ -653,6 +654,40 @@ def test_tokens_that_come_back_while_a_response_is_let_go_are_taken_at_once() ->
 
     assert isinstance(quota.failed(quota.begin(), Terms(), Failure(10), before_waiting=let_go), Go)
     assert (False, False) == (bucket.may_come(10, None), TokenBucket(20).may_come(10, None))
+
+
+@pytest.mark.parametrize("where", ["loan_of", "replace"])
+def test_tokens_that_an_interrupted_operation_has_not_got_yet_are_written_off(
+    monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    """Otherwise those who come next wait for them, as long as the exception is kept or even for ever."""
+    clock = FakeClock()
+    bucket = TokenBucket(20, on_empty="wait", clock=clock)
+    quota = PricedQuota(bucket)
+
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(scope_quota, where, interrupted)
+        with pytest.raises(KeyboardInterrupt) as kept:
+            quota.failed(quota.begin(), Terms(), Failure(20))
+    assert (False, [], KeyboardInterrupt) == (bucket.acquire(20, deadline=clock.now() + 60), clock.sleeps, kept.type)
+    Loan.__new__(Loan).__del__()  # one that was interrupted while it was made
+
+
+def test_an_interruption_before_a_payment_writes_nothing_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What others have is still out."""
+    bucket = TokenBucket(20, on_empty="wait", clock=FakeClock())
+    assert bucket.acquire(20)
+    quota = PricedQuota(bucket)
+
+    def interrupted() -> bool:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        quota.failed(quota.begin(), Terms(), Failure(20), before_waiting=interrupted)
+    assert bucket.may_come(20, None)
 
 
 def test_one_who_was_not_told_of_its_tokens_is_not_granted_them_again() -> None:

@@ -7,6 +7,7 @@ import socket
 import sys
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -74,8 +75,12 @@ def test_a_socket_that_no_connection_has_yet_is_closed(monkeypatch: pytest.Monke
 
 
 def interrupted_at_line(number: int, within: frozenset[str], function: Callable[[], None]) -> bool:
-    """Run a function with an interruption before the line of that number that some functions of `wire` come to."""
-    lines, before = 0, sys.gettrace()
+    """Run a function with an interruption before the line of that number that some functions of `wire` come to.
+
+    It has a thread of its own: after an exception of a trace function, Python 3.11 may go on taking another exception
+    for the one that the thread is handling, and each later one would have that as its context.
+    """
+    lines, before = 0, None
 
     def trace(frame: Any, event: str, _: Any) -> Any:
         nonlocal lines
@@ -87,14 +92,20 @@ def interrupted_at_line(number: int, within: frozenset[str], function: Callable[
             raise Limit
         return trace
 
-    sys.settrace(trace)
-    try:
-        function()
-    except Limit:
-        return True
-    finally:
-        sys.settrace(before)
-    return False
+    def run() -> bool:
+        nonlocal before
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            function()
+        except Limit:
+            return True
+        finally:
+            sys.settrace(before)
+        return False
+
+    with ThreadPoolExecutor(1) as threads:
+        return threads.submit(run).result()
 
 
 CONNECTING = frozenset(
