@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..quotas.bucket import RetryQuota, TokenBucket
 from ..quotas.line import IDLE, LEAST_GAP, MOST_CREDIT, ROOM
 from ..quotas.payoff import PayoffTokenBucket
+from ..quotas.places import REDIS_SCHEMES, QuotaUrl, quota_url
 from ..quotas.settings import RedisSettings, SharedQuotaSettings, settings_from
-from ..quotas.url import REDIS_SCHEMES, QuotaUrl, quota_url
 from .retry_config import PUBLISHED_CAPACITY
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..pacing.server_hints import AMZ_MAX_EXTRA
 from ..quotas.bucket import RetryQuota
 from ..quotas.payoff import PayoffTokenBucket
-from ..quotas.url import QuotaUrl
+from ..quotas.places import QuotaUrl
 from .in_vain import InVain, in_vain
 from .urllib3_rules import heeds_hints
 

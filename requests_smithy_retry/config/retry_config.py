@@ -20,7 +20,7 @@ from ..pacing.backoff import RETRY_SPECS, ExponentialRetryBackoffStrategy, Jitte
 from ..pacing.limiter_settings import DEFAULT_SETTINGS, RateLimiterSettings
 from ..quotas.bucket import RetryQuota
 from ..quotas.payoff import PayoffTokenBucket
-from ..quotas.url import QuotaUrl, quota_url
+from ..quotas.places import QuotaUrl, quota_url
 from . import parsers as types
 from .options import Contradiction, option, options_of, signature_with
 from .urllib3_rules import Urllib3Rules, with_jitter

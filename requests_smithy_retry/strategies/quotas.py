@@ -74,7 +74,7 @@ def shared_buckets(config: RetryConfig, clock: Clock) -> MakeBucket | None:
     quota, url = config.effective_quota, config.quota_url
     if url is None or quota is None or isinstance(quota, RetryQuota):
         return None
-    from ..quotas.factory import quota_factory
+    from ..quotas.url import quota_factory
 
     return quota_factory(
         url,

@@ -13,9 +13,9 @@ from typing import Any
 
 from ...checks import Refused
 from ...clock import SYSTEM_CLOCK, Clock
+from ..places import REDIS_SCHEMES, QuotaUrl
 from ..settings import RedisSettings, names_of, settings_from
 from ..shared import SharedTokenBucket
-from ..url import REDIS_SCHEMES, QuotaUrl
 from .board import RedisBoard
 from .link import Account, LinkHandle, RedisLink
 from .server import check, key_of

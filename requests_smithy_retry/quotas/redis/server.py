@@ -12,8 +12,8 @@ from importlib import import_module
 from typing import Any, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
+from ..places import SENTINEL_SCHEMES, sentinels_of
 from ..settings import RedisSettings
-from ..url import SENTINEL_SCHEMES, sentinels_of
 
 SCRIPT = """
 local capacity, rate = tonumber(ARGV[1]), tonumber(ARGV[2])

@@ -15,9 +15,9 @@ from typing import NamedTuple
 from zlib import crc32
 
 from ...clock import SYSTEM_CLOCK, Clock
+from ..places import NAME
 from ..settings import SharedQuotaSettings
 from ..shared import Outage, logger
-from ..url import NAME
 from .file import SLOT_SIZE, SLOTS, VERSION, BusyError, CrowdedError, SharedFile
 
 OVERFLOW = SLOTS - 1

@@ -20,11 +20,10 @@ from requests_smithy_retry import (
     retry_history,
 )
 from requests_smithy_retry.quotas.bucket import is_full
-from requests_smithy_retry.quotas.factory import quota_factory
 from requests_smithy_retry.quotas.scopes import ScopeTable
 from requests_smithy_retry.quotas.shared_memory import SharedMemoryTokenBucket
 from requests_smithy_retry.quotas.shared_memory import file as shared_file
-from requests_smithy_retry.quotas.url import QuotaUrl
+from requests_smithy_retry.quotas.url import QuotaUrl, quota_factory
 from tests.support import reset_error, scripted, send
 
 SCOPE = "https://api.example.com:443"

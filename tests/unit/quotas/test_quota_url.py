@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from requests_smithy_retry import RetryConfig, RetryConfigError
 from requests_smithy_retry.checks import Refused
-from requests_smithy_retry.quotas.url import QuotaUrl, quota_url
+from requests_smithy_retry.quotas.places import QuotaUrl, quota_url
 
 
 @pytest.mark.parametrize(

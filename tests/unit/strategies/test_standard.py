@@ -22,7 +22,7 @@ from requests_smithy_retry import (
     retry_history,
     retry_options,
 )
-from requests_smithy_retry.quotas import factory as quota_backends
+from requests_smithy_retry.quotas import url as quota_backends
 from requests_smithy_retry.quotas.scopes import MAX_SCOPES
 from requests_smithy_retry.strategies.foreign import strategy_for
 from requests_smithy_retry.testing.clock import FakeClock

@@ -16,9 +16,9 @@ from requests_smithy_retry import (
     TokenBucket,
     retry_history,
 )
-from requests_smithy_retry.quotas.factory import quota_factory
 from requests_smithy_retry.quotas.line import Refusal, Refused, Terms
 from requests_smithy_retry.quotas.payoff import CountedQuota
+from requests_smithy_retry.quotas.url import quota_factory
 from requests_smithy_retry.strategies.standard import _told
 from requests_smithy_retry.testing import FakeClock, scripted
 from requests_smithy_retry.wire.state import this_thread
