@@ -93,8 +93,8 @@ class AttemptState(threading.local):
 this_thread: AttemptState = AttemptState()
 
 LATE_PATCH = (
-    "threading was patched (by gevent or eventlet) after requests_smithy_retry had been imported, so greenlets share the "
-    "state of their attempts: a deadline or an attempt of one may be taken for that of another. Patch first"
+    "threading was patched (by gevent or eventlet) after requests_smithy_retry had been imported, so greenlets share "
+    "the state of their attempts: a deadline or an attempt of one may be taken for that of another. Patch first"
 )
 
 
