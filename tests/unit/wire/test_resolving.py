@@ -449,7 +449,7 @@ def test_gevents_resolver_is_used_where_it_has_patched() -> None:
         return theirs("127.0.0.1", *rest)
 
     socket.getaddrinfo = getaddrinfo
-    session = mount(requests.Session(), operation_timeout=0.5, max_attempts=1)
+    session = mount(requests.Session(), operation_timeout=5, max_attempts=1)
     session.trust_env = False
 
     def ask(number):
