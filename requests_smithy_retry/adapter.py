@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Collection
 from sys import _getframe
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -23,7 +24,7 @@ from .config.max_retries import (
 from .config.retry_config import ADAPTER_OPTIONS, OPTIONS, RetryConfig, RetryOptions, unknown_option, with_options
 from .config.sources import resolve
 from .config.urllib3_retry import SOURCE, TRANSLATED, UNLIMITED, OptionsRetry, changed_options
-from .errors import RetryConfigError
+from .errors import RetryConfigError, RetryConfigWarning
 from .observing.listeners import SDK_HEADERS, Listeners
 from .observing.telemetry import TELEMETRY
 from .sending.credentials import Credentials
@@ -36,6 +37,7 @@ from .strategies.simple import SimpleRetryStrategy, is_built_in
 from .urls import scope_of
 from .wire.addresses import AddressFault, AddressMemory
 from .wire.pools import use_our_pools
+from .wire.state import LATE_PATCH, is_patched_late
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -104,6 +106,8 @@ class RetryAdapter(SendLoop):
         # A mix-in behind us may have other defaults, or not know these names.
         super().__init__(**{name: value for name, value in pools.items() if value != POOL_DEFAULTS[name]}, **others)
         self._use_our_pools()  # a subclass may have made its own
+        if is_patched_late():
+            warnings.warn(LATE_PATCH, RetryConfigWarning, stacklevel=2)
 
     def _own_options(self, options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """Separate our options from those of a mix-in behind us (contract 11.4)."""

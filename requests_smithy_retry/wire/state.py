@@ -99,6 +99,16 @@ class AttemptState(threading.local):
 
 this_thread: AttemptState = AttemptState()
 
+LATE_PATCH = (
+    "threading was patched (by gevent or eventlet) after requests_smithy_retry had been imported, so greenlets share "
+    "the state of their attempts: a deadline or an attempt of one may be taken for that of another. Patch first"
+)
+
+
+def is_patched_late() -> bool:
+    """Return True if threads have become greenlets, which do not have a state each."""
+    return threading.local not in AttemptState.__mro__
+
 
 def timeout_of(sock: Any) -> float | None:
     """Return a socket's timeout in seconds; None for no limit."""

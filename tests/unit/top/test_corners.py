@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import threading
 
 import pytest
 import requests
@@ -11,6 +12,7 @@ import requests_smithy_retry.smithy
 from requests_smithy_retry import (
     RetryAdapter,
     RetryConfigError,
+    RetryConfigWarning,
     SimpleRetryStrategy,
     StopReason,
     TokenBucket,
@@ -88,3 +90,10 @@ def test_a_quota_of_several_processes_does_not_wait() -> None:
     """Only a bucket in memory can wake its waiters, so a shared one refuses ``on_empty="wait"``."""
     with pytest.raises(RetryConfigError, match="does not wait"):
         quota_factory("shm://waits", on_empty="wait")
+
+
+def test_a_patch_that_comes_too_late_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where gevent has patched threads after the import, greenlets would share what an attempt knows of itself."""
+    monkeypatch.setattr(threading, "local", type("local", (), {}))
+    with pytest.warns(RetryConfigWarning, match="greenlets share the state of their attempts.* Patch first"):
+        RetryAdapter()

@@ -434,7 +434,6 @@ def test_gevents_resolver_is_used_where_it_has_patched() -> None:
     pytest.importorskip("gevent")
     program = """
     from gevent import monkey
-    import requests_smithy_retry.wire.resolving  # before the patch, as a program may have it
     monkey.patch_all()
     import socket, gevent, requests, threading
     from requests_smithy_retry import mount
