@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import urllib3.exceptions as uex
 
 from ..forksafe import renew_lock_after_fork
-from .state import seconds_until, this_thread
+from .state import this_thread
 
 MOST_LOOKUPS = 8
 """The most threads of a process that resolve names."""
@@ -183,10 +183,8 @@ def resolve(connection: Any, host: str, port: int, family: int = 0) -> Found:
 def in_time(connection: Any, question: Question) -> Any:
     """Return the answer to a question about a name, by the attempt's deadline; raise as urllib3 does."""
     host = question.host
-    # Taken now: greenlets share their thread's state if it was imported before gevent patched, and they take turns.
-    deadline = this_thread.deadline
     try:
-        answer, error = _lookups.find(question, lambda: None if deadline is None else seconds_until(deadline))
+        answer, error = _lookups.find(question, lambda: this_thread.seconds(None))
     except Late:
         late = f"Connection to {host} timed out: the name was not resolved before the deadline"
         raise uex.ConnectTimeoutError(connection, late) from None

@@ -22,17 +22,6 @@ LONGEST = 2e6
 """The longest timeout of a socket, in seconds (23 days): it counts milliseconds in an int of 32 bits."""
 
 
-def seconds_until(deadline: Deadline) -> float:
-    """Return the seconds until a deadline, as many as a socket can count.
-
-    :raises TimeoutError: if it has passed.
-    """
-    left = deadline.at - deadline.clock.now()
-    if left <= 0:
-        raise TimeoutError("timed out: the deadline has passed")
-    return left if left < LONGEST else LONGEST
-
-
 class AttemptState(threading.local):
     """The attempt that a thread is making. Reset before each; an attempt stays in its thread."""
 
@@ -68,8 +57,12 @@ class AttemptState(threading.local):
         deadline = self.deadline
         if deadline is None:
             return usual
-        left = seconds_until(deadline)
-        return usual if usual is not None and usual < left else left
+        left = deadline.at - deadline.clock.now()
+        if left <= 0:
+            raise TimeoutError("timed out: the deadline has passed")
+        if usual is None:
+            return left if left < LONGEST else LONGEST
+        return usual if usual < left else left
 
     def rest(self, usual: float | None) -> float | None:
         """Return the same, or the shortest timeout once the deadline has passed: the next step fails at once."""

@@ -414,20 +414,6 @@ def test_a_child_resolves_with_threads_of_its_own() -> None:
     assert ["0 late 1", "1"] == run(STUCK + textwrap.dedent(program)).splitlines()
 
 
-def test_a_lookup_ends_by_the_deadline_that_it_began_with(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another greenlet may end its attempt meanwhile, and share the state of the thread."""
-    ends = Deadline(time.monotonic() + 60)
-
-    def find(_question: Question, seconds_left: Any) -> Any:
-        this_thread.deadline = None
-        assert 0 < seconds_left() <= 60
-        return [("found",)], None
-
-    monkeypatch.setattr(resolving._lookups, "find", find)
-    with this_thread.under(ends):
-        assert [("found",)] == resolving.resolve(None, "name.test", 80)
-
-
 @pytest.mark.real_time
 def test_gevents_resolver_is_used_where_it_has_patched() -> None:
     """Greenlets resolve side by side in one thread; the deadline holds."""
