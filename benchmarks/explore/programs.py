@@ -193,7 +193,7 @@ class Waiting(Program):
 
 
 class WaitingAlone(Waiting):
-    """Who waits alone goes when another one succeeds."""
+    """An operation that waits alone goes when another one succeeds."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -139,7 +139,7 @@ class _Scripted(Turns):
         tasks.give_way()
 
     def _others(self) -> Iterator[int]:
-        """What else can happen now, as in :attr:`Schedule.preemptions`."""
+        """Yield the other things that can happen now, as in :attr:`Schedule.preemptions`."""
         is_stirred, self._stirred = tasks.stirred != self._stirred or not self._reduced, tasks.stirred
         for number, task in enumerate(tasks.all):
             if task is not tasks.current and self._may_go(task, is_stirred=is_stirred):

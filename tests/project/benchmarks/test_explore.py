@@ -72,7 +72,7 @@ def test_one_that_waits_for_tokens_keeps_no_connection_from_the_one_that_has_the
 
 
 def test_who_is_interrupted_while_it_joins_the_line_for_tokens_leaves_it() -> None:
-    """Whoever comes next would wait behind a thread that is gone."""
+    """An interrupted thread does not stay in a line, where the next one would wait behind it."""
     first, tries, waiting = Op(tries=(Try(status=503),)), (Try(status=503),), (("quota", "waiting"),)
     plans = (
         Plan(ops=(*ahead, Op(start=0.003, tries=tries, interrupt=(step, "stop"))), options=waiting, shallow=True)

@@ -208,7 +208,7 @@ def test_redirects_are_operations_of_their_own() -> None:
 
 
 def test_a_wait_for_tokens_comes_between_an_attempt_and_its_retry() -> None:
-    """Whoever watches learns of the attempt at once, and of what its retry cost once that was paid."""
+    """A listener hears of the attempt at once, and of the price of its retry once that was paid."""
     times: list[tuple[str, float]] = []
 
     class Timed(Log):
@@ -228,7 +228,7 @@ def test_a_wait_for_tokens_comes_between_an_attempt_and_its_retry() -> None:
 
 
 def test_a_gate_hears_of_a_refusal_before_the_operation_waits_for_tokens() -> None:
-    """What the response announces would be stale after the wait."""
+    """The gate hears of a refusal before the wait, after which the response's announcement would be stale."""
     heard: list[float] = []
     options: dict[str, Any] = {"quota": 6, "refill_rate": 0.5, "on_empty": "wait", "max_attempts": 4}
     announced = Reply(429, {"Retry-After": "1"})

@@ -677,7 +677,7 @@ def test_tokens_that_an_interrupted_operation_has_not_got_yet_are_written_off(
 
 
 def test_an_interruption_before_a_payment_writes_nothing_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What others have is still out."""
+    """Tokens that other operations have taken are still out."""
     bucket = TokenBucket(20, on_empty="wait", clock=FakeClock())
     assert bucket.acquire(20)
     quota = PricedQuota(bucket)
