@@ -494,15 +494,9 @@ def drop(
     started: float,
     observed: ObservedOperation | None,
 ) -> None:
-    """Clean up after a first attempt that was interrupted."""
-    this_thread.connecting = False
-    if made is not None:
-        made.close()
-        return
-    if response is not None:
-        response.close()
-    if observed is not None and not observed.is_over:
-        observed.interrupted(stopped, started)
+    """Clean up after a first attempt that was interrupted, or after what followed it."""
+    is_told = made is not None or observed is None or observed.is_over
+    break_off(made or Attempt(started, response), stopped, None, None if is_told else observed)
 
 
 def break_off(

@@ -143,7 +143,7 @@ class StandardRetryStrategy(SimpleRetryStrategy):
     def _counts_attempts(self, reason: RetryReason, context: RetryContext) -> bool:
         if self._has_own_buckets or not self._quotas.counts_attempts or self._patience(context) <= 0:
             return True
-        return self._asks_again(reason, context) or is_refused_alone(reason, context.outcome)
+        return self._is_no_outage(reason, context)
 
     def _patience(self, context: RetryContext) -> float:
         own = (context.options or NOTHING).patience
@@ -154,10 +154,12 @@ class StandardRetryStrategy(SimpleRetryStrategy):
         return self._is_poll(reason, context.outcome) or is_value(reason, context.outcome)
 
     def _is_free(self, quota: ScopeQuota, reason: RetryReason, context: RetryContext) -> bool:
-        """Return True if a retry costs nothing, because its failure is no sign of an outage."""
-        if quota.counts_attempts:
-            return self._asks_again(reason, context) or is_refused_alone(reason, context.outcome)
-        return self._is_poll(reason, context.outcome)
+        """Return True if a retry costs nothing."""
+        return self._is_no_outage(reason, context) if quota.counts_attempts else self._is_poll(reason, context.outcome)
+
+    def _is_no_outage(self, reason: RetryReason, context: RetryContext) -> bool:
+        """Return True if the service is well: it has no result yet, or it refused this one request."""
+        return self._asks_again(reason, context) or is_refused_alone(reason, context.outcome)
 
     def _is_poll(self, reason: RetryReason, outcome: Outcome) -> bool:
         """Return True if another attempt polls for a result, which is not a failure (contract 6.2).
