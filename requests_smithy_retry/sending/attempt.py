@@ -69,6 +69,8 @@ class Attempt:
     :param response: the response, or None; its body is looked at as little as possible.
     """
 
+    answer: Response | None = None
+    """The response; None beside an error."""
     is_success: bool = False
     """There is a response below 400 and no error."""
     unwritten: bool = False
@@ -119,7 +121,8 @@ class Attempt:
                 self.error = None
             if self.error is None and not self._look(response):
                 self.error = self._read(response, request)
-            self.is_success = self.error is None and response.status_code < 400
+            if self.error is None:
+                self.answer, self.is_success = response, response.status_code < 400
 
     def _look(self, response: Response) -> bool:
         """Look at the beginning of a failed response's body. False: it cannot be looked at, only read.
@@ -147,8 +150,10 @@ class Attempt:
         """Read the long or late rest of a body whose response is final; return True if that failed."""
         assert self.response is not None
         self.error = self._read(self.response, self.response.request)
-        self.unwritten = False
-        return self.error is not None
+        if self.error is None:
+            return False
+        self.unwritten, self.answer = False, None
+        return True
 
     def blame(self, tried: set[tuple[str, str]]) -> None:
         """Have the memory of addresses know of a failure.
@@ -169,11 +174,6 @@ class Attempt:
                 peer.failed(str(response.status_code), answers=True)
         finally:
             del error, response  # an error's traceback refers to this frame
-
-    @property
-    def answer(self) -> Response | None:
-        """The response; None beside an error."""
-        return self.response if self.error is None else None
 
     def let_go(self, *, keep: bool) -> bool:
         """Let go of its connection while the operation waits, and may yet end with this response. False: it cannot."""
