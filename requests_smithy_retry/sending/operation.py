@@ -25,7 +25,6 @@ import requests.exceptions
 from requests import PreparedRequest, Response
 
 from ..classifiers.actions import NO_ACTION, RetryIndicated
-from ..classifiers.context import RetryContext, carrier_of, take_off
 from ..classifiers.fold import Classification, classification_of
 from ..classifiers.outcome import Outcome
 from ..classifiers.protocol import sees_successes
@@ -39,6 +38,7 @@ from ..observing.events import ObservedOperation
 from ..observing.history import attach
 from ..observing.log import log_end_of_tape
 from ..observing.recorder import Recorder
+from ..strategies.context import RetryContext, carrier_of
 from ..strategies.foreign import StrategyPort
 from ..strategies.protocol import LoopToken, StandardRetryToken, delay_of
 from ..wire.state import read_part
@@ -250,7 +250,7 @@ class Operation:
             # The Smithy guide's strategies propagate the error that they were shown: that is a refusal.
             return Stop(StopReason.STRATEGY_REFUSED, StopReason.STRATEGY_REFUSED.value)
         finally:
-            take_off(carrier)
+            vars(carrier).pop("retry_context", None)
         delay = delay_of(token, self.port.strategy)
         if self.limits.forbids(delay):  # a foreign strategy need not look at the deadline
             why = f"the next wait of {delay:.3g} s would not end in time"

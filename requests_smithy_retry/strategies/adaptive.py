@@ -9,13 +9,13 @@ from types import MappingProxyType
 from typing import Any
 
 from ..classifiers.actions import ErrorKind, NoActionIndicated, RetryIndicated, RetryReason
-from ..classifiers.context import RetryContext
 from ..classifiers.fold import Classification
 from ..errors import RetryError, StopReason
 from ..pacing.gate import Board
 from ..pacing.rate_limiter import ClientRateLimiter, PermitWait
 from ..quotas.scopes import ScopeTable
 from ..urls import display_scope
+from .context import RetryContext
 from .first_tries import FirstTryHook, remember
 from .protocol import RetryToken, StandardRetryToken, StrategySnapshot
 from .simple import is_built_in

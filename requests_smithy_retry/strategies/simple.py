@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NoReturn
 
 from ..checks import is_seconds, safe_repr
 from ..classifiers.actions import ErrorKind, RetryForbidden, RetryIndicated, RetryReason
-from ..classifiers.context import RetryContext, context_of
 from ..classifiers.fold import Classification, classify, fold_of
 from ..classifiers.outcome import Outcome
 from ..classifiers.protocol import RetryClassifier, in_order, sees_successes
 from ..clock import SYSTEM_CLOCK, Clock
 from ..config.retry_config import RetryConfig, RetryOptions
-from ..config.retry_options import NOTHING, options_in_force
+from ..config.retry_options import NOTHING
 from ..config.urllib3_rules import count_failure, heeds_hints
 from ..errors import RetryConfigError, RetryError, StopReason, TokenError
 from ..pacing.announced import DIALECTS, announced_in, dialects_of, limit_hint
@@ -23,23 +21,12 @@ from ..pacing.gate import Board, Gates, Lookout
 from ..pacing.server_hints import AMZ_HEADER, Hint, delay_for, is_too_long, read_hint, until_text
 from ..quotas.bucket import RetryQuota
 from ..quotas.line import Standing, Terms
+from .context import RetryContext, context_around
 from .first_tries import NOTHING_TO_TELL, FirstTryHook, remember
 from .protocol import NEW, RetryToken, StandardRetryToken, StrategySnapshot
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
-
-
-def context_around(error: Exception, clock: Clock) -> RetryContext:
-    """Return the context that an error carries; code without an adapter gets one with the options of the block
-    around.
-    """
-    context = context_of(error)
-    around = options_in_force() if context.options is None else None
-    if around is None:
-        return context
-    deadline = None if around.deadline is None else around.deadline.on(clock).at
-    return replace(context, deadline=deadline, options=around)
 
 
 class Payment(NamedTuple):

@@ -9,7 +9,6 @@ from types import MappingProxyType
 from typing import Any
 
 from ..classifiers.actions import ErrorKind, RetryReason
-from ..classifiers.context import RetryContext, context_of
 from ..classifiers.fold import Classification
 from ..classifiers.outcome import Outcome
 from ..config.retry_options import NOTHING
@@ -19,6 +18,7 @@ from ..quotas.bucket import RetryQuota
 from ..quotas.line import Failure, Go, Refusal, Refused, Standing, Terms
 from ..quotas.scope_quota import ScopeQuota
 from ..urls import display_scope
+from .context import RetryContext, context_of
 from .first_tries import NOTHING_TO_TELL, FirstTryHook, remember
 from .protocol import RetryToken, StandardRetryToken, StrategySnapshot
 from .quotas import Quotas, board_of, price_of, quota_before, quotas_for, shared_buckets
