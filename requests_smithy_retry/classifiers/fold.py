@@ -48,17 +48,21 @@ def classification_of(token: object) -> Classification | None:
     return found if isinstance(found, Classification) else None
 
 
-def fold_of(
-    own: tuple[RetryClassifier, ...], added: tuple[RetryClassifier, ...] = (), *, replaced: bool = False
-) -> tuple[RetryClassifier, ...]:
-    """Return the classifiers of one operation, lowest priority first; the resend rule is always last (contract 3.4).
+def classify_operation(
+    own: tuple[RetryClassifier, ...],
+    outcome: Outcome,
+    added: tuple[RetryClassifier, ...] = (),
+    *,
+    replaced: bool = False,
+) -> Classification:
+    """Ask the classifiers of one operation, lowest priority first; the resend rule is always last (contract 3.4).
 
     :param own: the strategy's classifiers, in order.
     :param added: the operation's own, in any order (contract 3.3).
     :param replaced: leave out ``own``.
     """
     kept = () if replaced else own
-    return (*(in_order((*kept, *added)) if added else kept), RESEND_RULE)
+    return classify((*(in_order((*kept, *added)) if added else kept), RESEND_RULE), outcome)
 
 
 def classify(classifiers: Iterable[RetryClassifier], outcome: Outcome) -> Classification:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
 from ..classifiers.actions import NoActionIndicated, RetryForbidden
-from ..classifiers.fold import classification_of, classify, fold_of
+from ..classifiers.fold import classification_of, classify_operation
 from ..classifiers.outcome import Outcome
 from ..classifiers.protocol import RetryClassifier, in_order, sees_successes
 from ..classifiers.resend import resend_ruling
@@ -64,8 +64,8 @@ def check_for_foreign(
 
     The error is made to say of itself what the classifiers say.
     """
-    items = fold_of(own, options.classifiers, replaced=options.default_classifiers is False)
-    classification = classify(items, outcome)
+    replaced = options.default_classifiers is False
+    classification = classify_operation(own, outcome, options.classifiers, replaced=replaced)
     action = classification.action
     assert outcome.resend is not None
     if outcome.is_success and isinstance(action, NoActionIndicated):

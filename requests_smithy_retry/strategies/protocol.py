@@ -160,6 +160,17 @@ class StandardRetryToken:
         self._unused.append(None)
 
 
+def redeemed(token: object, issuer: object) -> StandardRetryToken:
+    """Mark a token as used, and return it.
+
+    :raises TokenError: if it was used before, or if another strategy issued it.
+    """
+    if not isinstance(token, StandardRetryToken):
+        raise TokenError(f"this token was issued by another strategy: {token!r}")
+    token.redeem(issuer)
+    return token
+
+
 @dataclass(frozen=True, slots=True)
 class ForeignToken:
     """The token of a foreign strategy, with the attributes that the send loop reads from a token."""
