@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ..errors import RetryError
 from .actions import NO_ACTION, ErrorKind, NoActionIndicated, RetryAction, RetryForbidden, RetryIndicated
@@ -34,12 +34,13 @@ class Classification:
 
     action: RetryAction
     votes: tuple[Vote, ...] = ()
+    is_throttling: bool = field(init=False, compare=False, repr=False)
+    """True if a retry is indicated because the server asked for fewer requests."""
 
-    @property
-    def is_throttling(self) -> bool:
-        """Return True if a retry is indicated because the server asked for fewer requests."""
+    def __post_init__(self) -> None:
         action = self.action
-        return isinstance(action, RetryIndicated) and action.reason.kind is ErrorKind.THROTTLING
+        is_throttling = isinstance(action, RetryIndicated) and action.reason.kind is ErrorKind.THROTTLING
+        object.__setattr__(self, "is_throttling", is_throttling)
 
 
 def classification_of(token: object) -> Classification | None:

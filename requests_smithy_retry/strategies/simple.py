@@ -6,25 +6,25 @@ import copy
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
-from ..checks import is_seconds, safe_repr
+from ..checks import safe_repr
 from ..classifiers.actions import ErrorKind, RetryForbidden, RetryIndicated, RetryReason
 from ..classifiers.fold import Classification, classify_operation
 from ..classifiers.outcome import Outcome
 from ..classifiers.protocol import RetryClassifier, in_order, sees_successes
 from ..clock import SYSTEM_CLOCK, Clock
 from ..config.retry_config import RetryConfig, RetryOptions
-from ..config.retry_options import NOTHING
+from ..config.retry_options import NOTHING, OperationOptions
 from ..config.urllib3_rules import count_failure, heeds_hints
 from ..errors import RetryConfigError, RetryError, StopReason
 from ..pacing.announced import DIALECTS, announced_in, dialects_of, limit_hint
-from ..pacing.backoff import RetryBackoffStrategy, is_backoff, takes_previous_delay
+from ..pacing.backoff import ExponentialRetryBackoffStrategy, RetryBackoffStrategy
 from ..pacing.gate import Board, Gates, Lookout
 from ..pacing.server_hints import AMZ_HEADER, Hint, delay_for, is_too_long, read_hint, until_text
 from ..quotas.bucket import RetryQuota
 from ..quotas.line import Terms
 from .context import RetryContext, context_around
 from .first_tries import NOTHING_TO_TELL, FirstTryHook, remember
-from .protocol import RetryToken, StandardRetryToken, StrategySnapshot, redeemed
+from .protocol import RetryToken, StandardRetryToken, StrategySnapshot, is_seconds, redeemed
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
@@ -150,23 +150,11 @@ class SimpleRetryStrategy:
 
     def _renewed(self, token: StandardRetryToken, context: RetryContext) -> StandardRetryToken:
         options = context.options or NOTHING
-        if options.enabled is False:
-            raise RetryError(stop_reason=StopReason.DISABLED)
-        try:
-            replaced = options.default_classifiers is False
-            classification = classify_operation(
-                self.classifiers, context.outcome, options.classifiers, replaced=replaced
-            )
-        except BaseException:
-            token.unredeem()
-            raise
+        classification = self._classify(token, context.outcome, options)
         reason = self._reason(classification, context, token)
         retry = token.retry_count + 1
-        most = self.max_attempts if options.max_attempts is None else options.max_attempts
-        patience = self.config.patience if options.patience is None else options.patience
-        terms = Terms(most, patience, context.deadline)
-        is_capped = options.most_sent is not None and retry >= options.most_sent
-        if is_capped or (retry >= most and self._counts_attempts(reason, context.outcome, terms)):
+        terms = self._terms(options, context.deadline)
+        if self._is_last(retry, options.most_sent, reason, context.outcome, terms):
             _refuse(StopReason.MAX_ATTEMPTS, None, classification)
         failures = token.failures
         if self.config.urllib3_rules is not None:
@@ -225,6 +213,18 @@ class SimpleRetryStrategy:
         """
         return token
 
+    def _terms(self, options: OperationOptions, deadline: float | None) -> Terms:
+        most = self.max_attempts if options.max_attempts is None else options.max_attempts
+        patience = self.config.patience if options.patience is None else options.patience
+        return Terms(most, patience, deadline)
+
+    def _is_last(
+        self, attempts: int, most_sent: int | None, reason: RetryReason, outcome: Outcome, terms: Terms
+    ) -> bool:
+        """Return True if no attempt may follow this many."""
+        is_capped = most_sent is not None and attempts >= most_sent
+        return is_capped or (attempts >= terms.max_attempts and self._counts_attempts(reason, outcome, terms))
+
     def _counts_attempts(self, reason: RetryReason, outcome: Outcome, terms: Terms) -> bool:  # noqa: ARG002
         """Return True if each attempt counts against ``max_attempts``; a quota may count by itself."""
         return True
@@ -237,6 +237,16 @@ class SimpleRetryStrategy:
         if url is not None:
             remember(self.hooks, url, NOTHING_TO_TELL)
         return NOTHING_TO_TELL
+
+    def _classify(self, token: StandardRetryToken, outcome: Outcome, options: OperationOptions) -> Classification:
+        if options.enabled is False:
+            raise RetryError(stop_reason=StopReason.DISABLED)
+        replaced = options.default_classifiers is False
+        try:
+            return classify_operation(self.classifiers, outcome, options.classifiers, replaced=replaced)
+        except BaseException:
+            token.unredeem()
+            raise
 
     def _reason(self, classification: Classification, context: RetryContext, token: StandardRetryToken) -> RetryReason:
         action = classification.action
@@ -326,6 +336,26 @@ def is_built_in(strategy: object, *methods: str) -> bool:
     return isinstance(strategy, SimpleRetryStrategy) and all(
         str(getattr(method, "__module__", None)).partition(".")[0] == package for method in own
     )
+
+
+def is_backoff(value: object) -> bool:
+    """Return True for an object, not a class, that computes delays."""
+    return not isinstance(value, type) and callable(getattr(value, "compute_next_backoff_delay", None))
+
+
+def takes_previous_delay(strategy: RetryBackoffStrategy) -> bool:
+    """Return True if a backoff strategy takes the previous delay as well."""
+    compute = strategy.compute_next_backoff_delay
+    if getattr(compute, "__func__", None) is ExponentialRetryBackoffStrategy.compute_next_backoff_delay:
+        return True
+
+    import inspect  # slow to import, and seldom needed
+
+    try:
+        parameters = inspect.signature(compute).parameters
+    except (TypeError, ValueError):  # a callable written in C may have no signature
+        return False
+    return "previous_delay" in parameters
 
 
 def _refuse(stop_reason: StopReason, why: str | None, classification: Classification) -> NoReturn:

@@ -140,7 +140,7 @@ class StandardRetryStrategy(SimpleRetryStrategy):
     def _paid(
         self, token: StandardRetryToken, reason: RetryReason, context: RetryContext, hint: float
     ) -> StandardRetryToken:
-        outcome, standing, terms = context.outcome, token.standing, token.terms
+        outcome, standing = context.outcome, token.standing
         if standing.successes is None and context.began is not None:
             standing = replace(standing, began=context.began)
         with self._quota_in_use(token.token_scope) as quota:
@@ -148,23 +148,18 @@ class StandardRetryStrategy(SimpleRetryStrategy):
                 return replace(token, standing=standing)
             if self._asks_again(reason, outcome):
                 standing = quota.answered(standing)
-            if self._is_no_outage(reason, outcome) if quota.counts_attempts else self._is_poll(reason, outcome):
+            is_free = self._is_no_outage if quota.counts_attempts else self._is_poll
+            if is_free(reason, outcome):
                 return replace(token, standing=standing, acquired=standing.acquired)
             throttled = reason.kind is ErrorKind.THROTTLING
             unresolved = outcome.error is not None and is_unresolved(outcome.error)
             failure = Failure(price_of(self.config, quota, reason), token.retry_delay, hint, throttled, unresolved)
             let_go = context.before_waiting and partial(context.before_waiting, token.classification)
-            seen = quota.failed(standing, terms, failure, before_waiting=let_go)
+            seen = quota.failed(standing, token.terms, failure, before_waiting=let_go)
             if isinstance(seen, Go):
                 return _sent(token, seen, quota)
-        stop_reason, why = _told(seen, terms, token.token_scope, standing.waited + seen.waited)
-        is_waited = (context.options or NOTHING).long_poll and seen.reason is not Refusal.MAX_ATTEMPTS
-        raise RetryError(
-            why,
-            stop_reason=stop_reason,
-            delay=token.retry_delay if is_waited else None,
-            classification=token.classification,
-        )
+        is_long_poll = bool((context.options or NOTHING).long_poll)
+        raise _refusal(token, seen, standing.waited + seen.waited, is_long_poll=is_long_poll)
 
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
@@ -218,13 +213,18 @@ def _sent(token: StandardRetryToken, go: Go, quota: ScopeQuota) -> StandardRetry
     return replace(sent, quota_before=after + paid, quota_after=after, quota_source=source)
 
 
-def _told(refused: Refused, terms: Terms, scope: str | None, seconds: float) -> tuple[StopReason, str]:
-    """Return the stop reason, and a plain sentence that says why there is no further attempt.
-
-    The sentence is empty where attempts ran out.
+def _refusal(token: StandardRetryToken, refused: Refused, seconds: float, *, is_long_poll: bool) -> RetryError:
+    """Return the error for a retry that the quota refuses.
 
     :param seconds: the seconds that the operation waited for the service, in all.
     """
+    stop_reason, why = _told(refused, token.terms, token.token_scope, seconds)
+    delay = token.retry_delay if is_long_poll and refused.reason is not Refusal.MAX_ATTEMPTS else None
+    return RetryError(why, stop_reason=stop_reason, delay=delay, classification=token.classification)
+
+
+def _told(refused: Refused, terms: Terms, scope: str | None, seconds: float) -> tuple[StopReason, str]:
+    """Return the stop reason, and a plain sentence that says why; it is empty where attempts ran out."""
     service = "the service" if scope is None else display_scope(scope)
     waited = f"waited {seconds:.3g} s: " if seconds else ""
     if refused.reason in (Refusal.PATIENCE, Refusal.DEADLINE) and terms.patience <= 0:
