@@ -29,7 +29,7 @@ from ..classifiers.fold import Classification, classification_of
 from ..classifiers.outcome import Outcome
 from ..classifiers.protocol import sees_successes
 from ..classifiers.resend import may_be_applied
-from ..classifiers.transport_faults import forget_frames, is_end_of_tape, is_played, is_request_fault
+from ..classifiers.transport_faults import forget_frames, is_of_a_tape, is_played, is_request_fault
 from ..config.retry_options import NOTHING, OperationOptions
 from ..errors import RetryError, StopReason, without_text_of
 from ..interruptions import is_interruption
@@ -222,7 +222,7 @@ class Operation:
             return Stop(StopReason.REQUEST_FAULT, StopReason.REQUEST_FAULT.value)
         if isinstance(error, requests.exceptions.UnrewindableBodyError):
             return Stop(StopReason.BODY_NOT_REPLAYABLE, str(error))
-        if self.number > 1 and is_end_of_tape(error):
+        if self.number > 1 and is_of_a_tape(error):
             return Stop(StopReason.NOT_RETRYABLE, END_OF_TAPE)
         return None
 
