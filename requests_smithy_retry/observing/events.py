@@ -17,7 +17,7 @@ from ..errors import StopReason, safe_error
 from ..urls import safe_url
 from ..wire.body import WatchedBody
 from ..wire.state import this_thread
-from .history import AttemptRecord, RetryHistory, ended_now
+from .history import AttemptRecord, RetryHistory
 from .log import QUIET_ENDINGS
 
 if TYPE_CHECKING:
@@ -262,10 +262,7 @@ class ObservedOperation:
         except BaseException as error:
             self.interrupted(error, None)
             raise
-        return self._to_send()
-
-    def _to_send(self) -> PreparedRequest:
-        return self._copy or self._base or self.request
+        return self._copy or base
 
     def attempt_request(self) -> PreparedRequest:
         """Return the attempt's own copy of the request."""
@@ -334,9 +331,10 @@ class ObservedOperation:
             listeners.succeeded(Succeeded(self, number, history))
 
     def record_of(self, event: AfterAttempt) -> AttemptRecord:
-        """Make the record of an attempt that was not recorded."""
+        """Make the record of an attempt that ended just now and was not recorded."""
         error = None if event.error is None else type(event.error).__name__
-        return ended_now(self.adapter.clock, event.number, event.duration, event.status, error, event.address)
+        started = self.adapter.clock.wall() - event.duration
+        return AttemptRecord(event.number, started, event.duration, event.status, error, address=event.address)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.method} {self.url} attempt {self.number}>"

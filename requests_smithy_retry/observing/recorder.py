@@ -86,7 +86,7 @@ class Recorder:
         """
         record = self._note_attempt(made, waited, classification, None)
         self._waiting = record, self.clock.now()
-        log_waiting(self.request.method, self.request.url, record, self.scope)
+        log_waiting(self.request, record, self.scope)
 
     def note(
         self,
@@ -118,7 +118,7 @@ class Recorder:
         source = token.delay_source
         self._line_wait = line_wait = token.waited, token.why
         if may_log(INFO, True):
-            log_retry(self.request.method, self.request.url, record, delay, source, self.scope, *line_wait)
+            log_retry(self.request, record, delay, source, self.scope, *line_wait)
         if self.observed is not None:
             self.observed.retry_follows(record, delay, source, *line_wait)
 
@@ -160,7 +160,7 @@ class Recorder:
         if len(self.rows) > MAX_KEPT:
             del self.attempts[MAX_KEPT // 2], self.rows[MAX_KEPT // 2]
         if may_log(DEBUG, True):
-            log_attempt(self.request.method, self.request.url, record)
+            log_attempt(self.request, record)
         if self.observed is not None and not self.is_told:
             self.observed.attempt_ended(record, response, error, classification)
         self.is_told = False
@@ -176,10 +176,11 @@ class Recorder:
         deleted_by = self.in_doubt if self._found_nothing_to_delete() else None
         attempts, waited = tuple(self.attempts), self._vain_wait
         history = RetryHistory(self.scope, attempts, stop_reason, why, max_attempts, deleted_by, waited)
-        number = 0
-        if stop_reason not in QUIET_ENDINGS:
+        is_quiet, number = stop_reason in QUIET_ENDINGS, 0
+        if not is_quiet:
             number = gave_up(self.scope, is_outage=bool(waited) or stop_reason in OUTAGES)
-        log_end(self.request.method, self.request.url, history, number)
+        if not is_quiet or deleted_by is not None:
+            log_end(self.request, history, number)
         if self.observed is not None:
             self.observed.ended(history)
         return history

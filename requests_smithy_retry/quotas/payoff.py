@@ -227,14 +227,11 @@ class LineSnapshot(TokenBucketSnapshot):
 
 def line_before(bucket: PayoffTokenBucket, clock: Clock, timeout_of: Callable[[Any], float | None]) -> PatientQuota:
     """Return the one line before a bucket that was passed in: adapters that share the bucket share its line."""
-    with _making:
+    with bucket._lock:
         if bucket.line is None:
             bucket.line = PatientQuota(bucket, clock=clock, timeout_of=timeout_of)
         line: PatientQuota = bucket.line
         return line
-
-
-_making = threading.Lock()
 
 
 class PatientQuota(ScopeQuota):
