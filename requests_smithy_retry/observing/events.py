@@ -78,7 +78,11 @@ class AfterAttempt(NamedTuple):
     @property
     def record(self) -> AttemptRecord:
         """The history's record of the attempt: votes, delay, quota. It holds no header, body or query."""
-        return self.noted or self.operation.record_of(self)
+        if self.noted is not None:
+            return self.noted
+        started = self.operation.adapter.clock.wall() - self.duration
+        error = None if self.error is None else type(self.error).__name__
+        return AttemptRecord(self.number, started, self.duration, self.status, error, address=self.address)
 
     @property
     def status(self) -> int | None:
@@ -262,7 +266,10 @@ class ObservedOperation:
         except BaseException as error:
             self.interrupted(error, None)
             raise
-        return self._copy or base
+        return self._to_send()
+
+    def _to_send(self) -> PreparedRequest:
+        return self._copy or self._base or self.request
 
     def attempt_request(self) -> PreparedRequest:
         """Return the attempt's own copy of the request."""
@@ -329,12 +336,6 @@ class ObservedOperation:
             listeners.gave_up(GaveUp(self, number, history))
         elif history.stop_reason is StopReason.SUCCESS and number > 1:
             listeners.succeeded(Succeeded(self, number, history))
-
-    def record_of(self, event: AfterAttempt) -> AttemptRecord:
-        """Make the record of an attempt that ended just now and was not recorded."""
-        error = None if event.error is None else type(event.error).__name__
-        started = self.adapter.clock.wall() - event.duration
-        return AttemptRecord(event.number, started, event.duration, event.status, error, address=event.address)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.method} {self.url} attempt {self.number}>"

@@ -111,16 +111,14 @@ class Recorder:
             paid = {name: getattr(next_token, name) for name in ("quota_before", "quota_after", "quota_source")}
             record = self.attempts[-1] = replace(record, **paid)
         self._waiting = None
-        if next_token is not None:
-            self._note_retry(record, next_token, next_wait)
-
-    def _note_retry(self, record: AttemptRecord, token: LoopToken, delay: float) -> None:
-        source = token.delay_source
-        self._line_wait = line_wait = token.waited, token.why
+        if next_token is None:
+            return
+        source = next_token.delay_source
+        self._line_wait = line_wait = next_token.waited, next_token.why
         if may_log(INFO, True):
-            log_retry(self.request, record, delay, source, self.scope, *line_wait)
+            log_retry(self.request, record, next_wait, source, self.scope, *line_wait)
         if self.observed is not None:
-            self.observed.retry_follows(record, delay, source, *line_wait)
+            self.observed.retry_follows(record, next_wait, source, *line_wait)
 
     def _note_attempt(
         self,
@@ -173,8 +171,9 @@ class Recorder:
 
         :param gave_up: counts the operations that give up in an outage of their service.
         """
-        deleted_by = self.in_doubt if self._found_nothing_to_delete() else None
         attempts, waited = tuple(self.attempts), self._vain_wait
+        is_gone = self.request.method == "DELETE" and bool(attempts) and attempts[-1].status in GONE
+        deleted_by = self.in_doubt if is_gone else None
         history = RetryHistory(self.scope, attempts, stop_reason, why, max_attempts, deleted_by, waited)
         is_quiet, number = stop_reason in QUIET_ENDINGS, 0
         if not is_quiet:
@@ -184,9 +183,6 @@ class Recorder:
         if self.observed is not None:
             self.observed.ended(history)
         return history
-
-    def _found_nothing_to_delete(self) -> bool:
-        return self.request.method == "DELETE" and bool(self.attempts) and self.attempts[-1].status in GONE
 
     def fill_urllib3_history(self, response: Response, shown: ShownRetry | None = None) -> None:
         """Put the discarded attempts where tools look for urllib3's own retries (contract 11.2).
