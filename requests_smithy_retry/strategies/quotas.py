@@ -54,7 +54,7 @@ class QuotaTable(ScopeTable[ScopeQuota]):
         self._forget = forget
 
     def _give_up_quota(self, quota: ScopeQuota) -> None:
-        quota.retire()
+        quota.retired = True
         self._forget()
 
 
