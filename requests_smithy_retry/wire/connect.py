@@ -18,7 +18,7 @@ from urllib3.util import connection as urllib3_connection
 from ..interruptions import is_interruption
 from .addresses import AddressMemory, Peer
 from .proxies import bound_handshake, open_otherwise
-from .racing import How, Race, address_text, candidates, open_socket
+from .racing import Candidate, How, Race, candidates
 from .resolving import not_connected, resolve
 from .response import RESPONSE_CLASS, probing
 from .state import this_thread
@@ -27,11 +27,6 @@ PIECE = 16_384
 """The size of a TLS record, to each of which urllib3's ``sendall`` over pyOpenSSL applies its timeout."""
 
 _create_connection = urllib3_connection.create_connection
-
-# `tuple.__new__` saves the frame of a named tuple's own constructor, for every connection.
-_peer: Any = tuple.__new__
-_how: Any = tuple.__new__
-_UNKNOWN: Peer | None = None
 
 
 class Connect:
@@ -58,7 +53,7 @@ class Connect:
         connection: Any = self._connection()
         assert connection is not None  # it is being called through the connection itself
         connection.__dict__.pop("send", None)
-        self.peer = _UNKNOWN
+        self.peer = None
         is_first = this_thread.connecting is None
         if is_first:
             this_thread.connecting, this_thread.peer = True, None
@@ -76,7 +71,7 @@ class Connect:
                 self._made = None
                 del connection._new_conn
         if is_first:
-            this_thread.connecting = self.peer or False
+            this_thread.connecting = self.peer or False  # type: ignore[redundant-expr]  # it was set meanwhile
         self._memory.on_connect()
         connection.send, arrive = self._sending = self._sending or sending(connection)
         arrive(self.peer)
@@ -109,10 +104,9 @@ class Connect:
         timeout: Any = connection.timeout
         if timeout.__class__ is object:  # that of the socket module, before a tunnel in urllib3 1.26
             timeout = socket.getdefaulttimeout()
-        how = _how(How, (timeout, connection.source_address, connection.socket_options or ()))
+        how = How(timeout, connection.source_address, connection.socket_options or ())
         try:
-            found = _addresses(connection)
-            sock = self._alone(connection, found[0], how) if len(found) == 1 else self._race(connection, found, how)
+            sock = self._raced(connection, candidates(_addresses(connection)), how)
         except TimeoutError:
             raise
         except OSError as error:
@@ -122,33 +116,23 @@ class Connect:
         sys.audit("http.client.connect", connection, connection.host, connection.port)
         return sock
 
-    def _alone(self, connection: Any, info: Any, how: How) -> Any:
-        """Connect to the only address, of which there is nothing to remember."""
-        family, _, proto, _, sockaddr = info
-        connection.response_class, sock = RESPONSE_CLASS, None
-        try:
-            sock = self._made = open_socket(family, proto, sockaddr, this_thread.seconds(how.timeout), how)
-        finally:
-            origin, name, memory = f"{connection._dns_host}:{connection.port}", address_text(sockaddr), self._memory
-            self.peer = _peer(Peer, (memory, origin, name, (name,), memory.clock.now()))
-        return sock
-
-    def _race(self, connection: Any, found: list[Any], how: How) -> Any:
+    def _raced(self, connection: Any, ahead: list[Candidate], how: How) -> Any:
         """Connect to one of the addresses, those that failed lately last, and remember what failed on the way."""
-        memory, ahead, origin = self._memory, candidates(found), f"{connection._dns_host}:{connection.port}"
-        names = tuple([candidate[0] for candidate in ahead])
+        memory, origin = self._memory, f"{connection._dns_host}:{connection.port}"
+        names = tuple([candidate.name for candidate in ahead])
         if memory.faults or this_thread.tried:
             ahead = [ahead[names.index(name)] for name in memory.in_order(origin, names, this_thread.tried)]
             memory.begin_probe(origin, ahead[0].name)
         race = self._made = Race(ahead, how)
         try:
             sock, (name, *_) = race.run()
-            self.peer = _peer(Peer, (memory, origin, name, names, memory.clock.now()))
+            self.peer = Peer(memory, origin, name, names, memory.clock.now())
         finally:
-            if race.failed and self.peer is None:
-                self.peer = Peer(memory, origin, ", ".join(race.failed), (), 0.0)
-            for failed, why in race.failed.items():
-                memory.failed(origin, failed, why)
+            if self.peer is None:
+                self.peer = Peer(memory, origin, ", ".join(race.failed or names[:1]), (), 0.0)
+            if len(names) > 1:  # of an only address there is nothing to remember
+                for failed, why in race.failed.items():
+                    memory.failed(origin, failed, why)
         is_known = memory.faults and memory.is_known(origin, name)
         connection.response_class = probing(self.peer) if is_known else RESPONSE_CLASS
         sock.settimeout(how.timeout)
