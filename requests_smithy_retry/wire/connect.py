@@ -30,7 +30,7 @@ _create_connection = urllib3_connection.create_connection
 
 
 class Connect:
-    """The ``connect`` of one connection, which records in the attempt when it begins and ends, and to which address.
+    """The ``connect`` and ``send`` of one connection, which record in the attempt what was done, and at which address.
 
     Only an attempt's first connection is recorded: one that is made after something was sent belongs to the caller's
     body. A tunnel's head is no byte of the request, so ``send`` is prepared once the tunnel is established.
@@ -38,12 +38,12 @@ class Connect:
     The reference to the connection is weak: a cycle would keep sockets open until the next garbage collection.
     """
 
-    __slots__ = ("_connection", "_made", "_memory", "_sending", "peer")
+    __slots__ = ("_connection", "_made", "_memory", "_plain_send", "peer")
 
     def __init__(self, connection: HTTPConnection, memory: AddressMemory) -> None:
         self._connection = weakref.ref(connection)
         self._memory = memory
-        self._sending: tuple[Callable[[Any], None], Callable[[Peer | None], None]] | None = None
+        self._plain_send: Callable[[Any, Any], None] = type(connection).send
         self._made: Any = None
         """A socket that is not the connection's yet, or the race that opens it."""
         self.peer: Peer | None = None
@@ -73,8 +73,7 @@ class Connect:
         if is_first:
             this_thread.connecting = self.peer or False  # type: ignore[redundant-expr]  # it was set meanwhile
         self._memory.on_connect()
-        connection.send, arrive = self._sending = self._sending or sending(connection)
-        arrive(self.peer)
+        connection.send = self.send
 
     def _open(self) -> Any:
         """Open the socket as the connection's own ``_new_conn`` does, but by the attempt's deadline."""
@@ -106,7 +105,13 @@ class Connect:
             timeout = socket.getdefaulttimeout()
         how = How(timeout, connection.source_address, connection.socket_options or ())
         try:
-            sock = self._raced(connection, candidates(_addresses(connection)), how)
+            host = connection._dns_host.strip("[]")
+            try:
+                host.encode("idna")
+            except UnicodeError:
+                raise uex.LocationParseError(f"'{host}', label empty or too long") from None
+            found = resolve(connection, host, connection.port, urllib3_connection.allowed_gai_family())
+            sock = self._raced(connection, candidates(found), how)
         except TimeoutError:
             raise
         except OSError as error:
@@ -138,61 +143,30 @@ class Connect:
         sock.settimeout(how.timeout)
         return sock
 
-
-def _addresses(connection: Any) -> list[Any]:
-    """Look up the host; return the addresses as ``getaddrinfo`` does, or refuse what cannot be a name."""
-    host = connection._dns_host.strip("[]")
-    try:
-        host.encode("idna")
-    except UnicodeError:
-        raise uex.LocationParseError(f"'{host}', label empty or too long") from None
-    family = urllib3_connection.allowed_gai_family()
-    found = resolve(connection, host, connection.port, family)
-    if not found:
-        raise OSError("getaddrinfo returns an empty list")
-    return found
-
-
-def sending(connection: HTTPConnection) -> tuple[Callable[[Any], None], Callable[[Peer | None], None]]:
-    """Return a ``send`` for one connection, and a function that tells it the far end, None if that is not known.
-
-    A connection that was closed may connect within ``send``, which then has to know the new end. The reference to the
-    connection is weak: a cycle would keep sockets open.
-    """
-    reference, plain = weakref.ref(connection), type(connection).send
-    reached: Peer | bool = False
-
-    def send(data: Any) -> None:
+    def send(self, data: Any) -> None:
         # The first step of an attempt over a kept connection is a head: the socket's buffer is empty, and the socket
         # was just given the time that is left.
         if this_thread.deadline is None or this_thread.connecting is None:
-            plain(reference(), data)  # type: ignore[arg-type]  # it is being called through the connection itself
+            self._plain_send(self._connection(), data)
         else:
-            _send_in_time(plain, reference(), data)
-        this_thread.connecting = reached  # also over a connection that was kept alive
+            self._send_in_time(self._connection(), data)
+        this_thread.connecting = self.peer or False  # also over a connection that was kept alive
 
-    def arrive(peer: Peer | None) -> None:
-        nonlocal reached
-        reached = peer or False
-
-    return send, arrive
-
-
-def _send_in_time(plain: Callable[[Any, Any], None], connection: Any, data: Any) -> None:
-    if connection.sock is None and connection.auto_open:
-        connection.connect()
-    sock = connection.sock
-    if sock is None or not isinstance(data, (bytes, bytearray)):
-        plain(connection, data)
-        return
-    usual = this_thread.bound(sock)
-    try:
-        if len(data) <= PIECE:  # sent as it is, for stand-in sockets that inspect it
-            plain(connection, data)
+    def _send_in_time(self, connection: Any, data: Any) -> None:
+        if connection.sock is None and connection.auto_open:
+            connection.connect()
+        sock = connection.sock
+        if sock is None or not isinstance(data, (bytes, bytearray)):
+            self._plain_send(connection, data)
             return
-        for start in range(0, len(data), PIECE):
-            sock.settimeout(this_thread.seconds(usual))
-            plain(connection, memoryview(data)[start : start + PIECE])
-    finally:
-        if connection.sock is not None:
-            sock.settimeout(usual)
+        usual = this_thread.bound(sock)
+        try:
+            if len(data) <= PIECE:  # sent as it is, for stand-in sockets that inspect it
+                self._plain_send(connection, data)
+                return
+            for start in range(0, len(data), PIECE):
+                sock.settimeout(this_thread.seconds(usual))
+                self._plain_send(connection, memoryview(data)[start : start + PIECE])
+        finally:
+            if connection.sock is not None:
+                sock.settimeout(usual)
