@@ -30,7 +30,7 @@ from .observing.telemetry import TELEMETRY
 from .sending.credentials import Credentials
 from .sending.nested_retries import refuse_own_max_retries
 from .sending.send_loop import SendLoop, is_within_send
-from .strategies.first_tries import BusyBesides, nothing_known
+from .strategies.first_tries import BusyBesides
 from .strategies.foreign import StrategyPort, adapt, check_beside_strategy, strategy_for
 from .strategies.protocol import RetryStrategy
 from .strategies.simple import SimpleRetryStrategy, is_built_in
@@ -156,8 +156,8 @@ class RetryAdapter(SendLoop):
             self._needs_operation = BusyBesides(needs, gates.shut)
         # Asked on each first-try success. Where scopes are not origins, nothing is remembered.
         self._by_origin = not self._has_own_scopes() and is_built_in(strategy, "bucket", "limiter")
-        hooks = strategy.hooks if isinstance(strategy, SimpleRetryStrategy) else None
-        self._hook_at = hooks.get if hooks is not None and self._by_origin else nothing_known
+        hooks = strategy.hooks if self._by_origin and isinstance(strategy, SimpleRetryStrategy) else {}
+        self._hook_at = hooks.get
         renew = config.on_unauthorized
         self.credentials: Credentials | None = None if renew is None else Credentials(renew, self.clock)
         self._listen()
