@@ -21,7 +21,8 @@ from .config.max_retries import (
     translate,
     with_translated,
 )
-from .config.retry_config import ADAPTER_OPTIONS, OPTIONS, RetryConfig, RetryOptions, unknown_option, with_options
+from .config.options import signature_with
+from .config.retry_config import ADAPTER_OPTIONS, OPTIONS, RetryConfig, RetryOptions, unknown_option
 from .config.sources import resolve
 from .config.urllib3_retry import SOURCE, TRANSLATED, UNLIMITED, OptionsRetry, changed_options
 from .errors import RetryConfigError, RetryConfigWarning
@@ -417,4 +418,4 @@ def _owned_by(strategy: RetryStrategy, value: Any) -> RetryConfigError:
 
 
 # A mix-in before us (requests-ratelimiter) may pass on only the options in the signature.
-RetryAdapter.__init__.__signature__ = with_options(RetryAdapter.__init__)  # type: ignore[attr-defined]
+RetryAdapter.__init__.__signature__ = signature_with(OPTIONS, RetryConfig.__annotations__, RetryAdapter.__init__)  # type: ignore[attr-defined]
