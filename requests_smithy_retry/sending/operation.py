@@ -375,7 +375,7 @@ class Operation:
         """
         if self.played is not None and made.error is not None and stop.why == END_OF_TAPE:
             forget_frames(made.error)
-            log_end_of_tape(self.request.method, self.request.url, END_OF_TAPE)
+            log_end_of_tape(self.request, END_OF_TAPE)
             made.response, made.error = self.played, None
         if self.number > 1 and self._began is not None:
             status = None if made.answer is None else made.answer.status_code

@@ -101,7 +101,7 @@ def quotas_for(
         return PricedQuota(bucket, reward=config.success_reward)
 
     def give_up(given_up: ScopeQuota) -> None:
-        given_up.retire()
+        given_up.retired = True
         forget()
 
     return ScopeTable(quota_of, lambda quota: quota.is_spare(), clock=clock, retire=give_up)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from ..checks import safe_repr
@@ -115,9 +114,10 @@ class SimpleRetryStrategy:
         self.hooks = {}
         self.gates = None if dialects is None else Gates(self.clock, dialects, self.busy, self.hooks, board)
 
-    max_attempts: int = property(  # type: ignore[assignment]
-        attrgetter("config.max_attempts"), doc="Most attempts of an operation, the first one included."
-    )
+    @property
+    def max_attempts(self) -> int:
+        """Most attempts of an operation, the first one included."""
+        return self.config.max_attempts
 
     def acquire_initial_retry_token(self, *, token_scope: str | None = None) -> StandardRetryToken:
         """Return a token for the first attempt: always given, without delay, and free.
