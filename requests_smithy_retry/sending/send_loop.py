@@ -21,10 +21,9 @@ from ..strategies.first_tries import ORIGIN, BusyBesides, FirstTryHook
 from ..strategies.foreign import StrategyPort
 from ..strategies.protocol import RetryStrategy, rest_until_permitted
 from ..wire.state import this_thread
-from .attempt import Attempt
+from .attempt import NO_HOOKS, Attempt, complete
 from .continuing import InHand, Rest
 from .credentials import Credentials
-from .held_response import NO_HOOKS, complete
 from .nested_retries import recognise
 from .operation import Operation, Retry, Stop
 from .plain import send_plainly, send_within
