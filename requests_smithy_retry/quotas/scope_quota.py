@@ -79,10 +79,6 @@ class ScopeQuota(ABC):
         """Return True if a new one would do as well."""
         return is_full(self.plain)
 
-    def retire(self) -> None:
-        """Take note that the scope was given up."""
-        self.retired = True
-
     def snapshot(self) -> TokenBucketSnapshot:
         """An immutable view."""
         return self.plain.snapshot()

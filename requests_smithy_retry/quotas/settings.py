@@ -87,7 +87,7 @@ def settings_from(cls: type[S], query: Mapping[str, str]) -> S:
     for name in query:
         if name not in names_of(cls):
             raise ValueError(f"there is no setting of that name: there are {', '.join(sorted(names_of(cls)))}")
-    given: dict[str, Any] = {name: _number(name, text) for name, text in query.items()}
+    given: dict[str, Any] = {name: text if name == "prefix" else _number(name, text) for name, text in query.items()}
     return cls(**given)
 
 
@@ -95,9 +95,7 @@ def names_of(cls: type[SharedQuotaSettings]) -> frozenset[str]:
     return frozenset(field.name for field in fields(cls))
 
 
-def _number(name: str, text: str) -> Any:
-    if name == "prefix":
-        return text
+def _number(name: str, text: str) -> float:
     try:
         return float(text)
     except ValueError:

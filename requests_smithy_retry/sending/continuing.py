@@ -18,7 +18,7 @@ from requests import PreparedRequest, Response
 from ..observing.history import MAX_KEPT, AttemptRecord, RetryHistory, attach, retry_history
 from ..wire.body import PART, WatchedBody
 from ..wire.state import this_thread
-from .held_response import hold, verify_decoded
+from .attempt import hold, verify_decoded
 from .resuming import Piece, Resumable
 
 KEPT = "_retry_kept"

@@ -11,8 +11,8 @@ from requests.structures import CaseInsensitiveDict
 
 from ..wire.body import WatchedBody, watch
 from ..wire.digests import DIGEST_FIELDS, Checks, expected_digests
+from .attempt import complete, is_left_for_hooks
 from .continuing import KEPT, Continuation, KeptPart, Refused, hold_whole
-from .held_response import complete, is_left_for_hooks
 from .resuming import Resumable, resumable
 
 if TYPE_CHECKING:

@@ -21,10 +21,9 @@ from ..strategies.first_tries import ORIGIN, BusyBesides, FirstTryHook
 from ..strategies.foreign import StrategyPort
 from ..strategies.protocol import RetryStrategy, rest_until_permitted
 from ..wire.state import this_thread
-from .attempt import Attempt
+from .attempt import NO_HOOKS, Attempt, complete
 from .continuing import InHand, Rest
 from .credentials import Credentials
-from .held_response import NO_HOOKS, complete
 from .nested_retries import recognise
 from .operation import Operation, Retry, Stop
 from .plain import send_plainly, send_within
@@ -291,7 +290,7 @@ class SendLoop(HTTPAdapter):
             return NO_WAIT
         deadline = None if limits is None else limits.at
         wait = gate.enter(deadline, max(0.0, self.retry_config.max_retry_after - waited))
-        log_gate(request.method, request.url, *wait)
+        log_gate(request, *wait)
         return wait
 
     def _attempt(
@@ -396,7 +395,7 @@ class SendLoop(HTTPAdapter):
         if self._shown is not None:
             self._shown.put_into(response.raw)
         if may_log(10, True):
-            log_first_try(request.method, request.url, response.status_code, self.clock.now() - started)
+            log_first_try(request, response.status_code, self.clock.now() - started)
 
     def _hook_of(self, request: PreparedRequest, response: Response) -> FirstTryHook:
         """Return the hook for first-try successes in a request's scope, if none is remembered for its origin."""

@@ -6,16 +6,16 @@ from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
 from ..classifiers.actions import NoActionIndicated, RetryForbidden
-from ..classifiers.context import BlockOptions, context_of, describe
-from ..classifiers.fold import classification_of, classify, fold_of
+from ..classifiers.fold import classification_of, classify_operation
 from ..classifiers.outcome import Outcome
 from ..classifiers.protocol import RetryClassifier, in_order, sees_successes
 from ..classifiers.resend import resend_ruling
 from ..clock import SYSTEM_CLOCK, Clock
 from ..config.retry_config import ADAPTER_OPTIONS, CLASSIFIER_OPTIONS, RetryConfig
-from ..config.retry_options import NOTHING
+from ..config.retry_options import NOTHING, OperationOptions
 from ..errors import RetryConfigError, RetryError, StopReason
 from ..pacing.gate import Gates
+from .context import context_of, describe
 from .default_classifiers import default_classifiers
 from .protocol import CountsAttempts, ForeignToken, RetryStrategy, SendPermits
 from .simple import SimpleRetryStrategy, is_built_in
@@ -58,14 +58,14 @@ def foreign_fold(config: RetryConfig) -> tuple[RetryClassifier, ...]:
 
 
 def check_for_foreign(
-    own: tuple[RetryClassifier, ...], outcome: Outcome, options: BlockOptions, error: Exception
+    own: tuple[RetryClassifier, ...], outcome: Outcome, options: OperationOptions, error: Exception
 ) -> None:
     """Apply the rules that a foreign strategy is not asked about: the resend rule, and the block's number of attempts.
 
     The error is made to say of itself what the classifiers say.
     """
-    items = fold_of(own, options.classifiers, replaced=options.default_classifiers is False)
-    classification = classify(items, outcome)
+    replaced = options.default_classifiers is False
+    classification = classify_operation(own, outcome, options.classifiers, replaced=replaced)
     action = classification.action
     assert outcome.resend is not None
     if outcome.is_success and isinstance(action, NoActionIndicated):

@@ -7,7 +7,6 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any
 
-from ..classifiers.actions import ErrorKind, RetryReason
 from ..clock import Clock
 from ..config.retry_config import PUBLISHED_CAPACITY, RetryConfig
 from ..pacing.gate import Board
@@ -55,7 +54,7 @@ class QuotaTable(ScopeTable[ScopeQuota]):
         self._forget = forget
 
     def _give_up_quota(self, quota: ScopeQuota) -> None:
-        quota.retire()
+        quota.retired = True
         self._forget()
 
 
@@ -139,13 +138,3 @@ def quota_before(bucket: RetryQuota, config: RetryConfig, clock: Clock) -> Scope
 
 def _scope_of(name: str) -> str | None:
     return None if name == NO_SCOPE else name
-
-
-def price_of(config: RetryConfig, quota: ScopeQuota, reason: RetryReason) -> float:
-    """Return the price of a retry: one token of two, or that of the specification out of 500."""
-    if isinstance(quota.plain, PayoffTokenBucket):
-        return 1.0
-    numbers = config.numbers
-    if reason.kind is ErrorKind.THROTTLING:
-        return numbers.throttling_cost
-    return numbers.timeout_cost if reason.timeout else numbers.retry_cost

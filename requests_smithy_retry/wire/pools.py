@@ -10,6 +10,7 @@ that is not idempotent cannot be sent again.
 from __future__ import annotations
 
 import functools
+import math
 import os
 import queue
 import socket
@@ -50,6 +51,7 @@ class KeptConnections:
 
     def __init__(self, maxsize: int, max_idle: float, now: Callable[[], float]) -> None:
         self.maxsize = maxsize
+        self._most: float = maxsize if maxsize > 0 else math.inf
         self._max_idle = max_idle
         self._now = now
         self._kept: list[tuple[float, Any]] = []
@@ -68,7 +70,7 @@ class KeptConnections:
         return not self._kept
 
     def full(self) -> bool:
-        return 0 < self.maxsize <= len(self._kept)
+        return len(self._kept) >= self._most
 
     def put_nowait(self, connection: Any) -> None:
         self.put(connection, block=False)
@@ -82,7 +84,7 @@ class KeptConnections:
             if connection is None and self._interrupted:
                 self._interrupted -= 1
                 return
-            if 0 < self.maxsize <= len(self._kept):
+            if len(self._kept) >= self._most:
                 raise queue.Full
             # One step: a signal's handler may raise between two.
             self._kept.append((self._now(), connection))

@@ -20,9 +20,8 @@ from requests_smithy_retry import Outcome, RetryAction, RetryAdapter, classifier
 from requests_smithy_retry.clock import SYSTEM_CLOCK
 from requests_smithy_retry.config.retry_config import RetryConfig
 from requests_smithy_retry.config.retry_options import NOTHING
-from requests_smithy_retry.sending import held_response as discarded
-from requests_smithy_retry.sending.attempt import Attempt, as_requests_error
-from requests_smithy_retry.sending.held_response import let_go
+from requests_smithy_retry.sending import attempt as discarded
+from requests_smithy_retry.sending.attempt import Attempt, as_requests_error, let_go
 from requests_smithy_retry.sending.replay import BodyChanged
 from requests_smithy_retry.sending.time_limits import TimeLimits
 from requests_smithy_retry.testing import CutBody, FaultServer, Reply
