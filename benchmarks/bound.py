@@ -44,7 +44,8 @@ from requests_smithy_retry.quotas.settings import SharedQuotaSettings
 from requests_smithy_retry.quotas.shared_memory import SharedMemoryTokenBucket
 from requests_smithy_retry.quotas.shared_memory.file import FILE_SIZE, SLOT_SIZE
 from requests_smithy_retry.quotas.shared_memory.records import SharedMemory
-from requests_smithy_retry.strategies.quotas import price_of, quotas_for
+from requests_smithy_retry.strategies.quotas import quotas_for
+from requests_smithy_retry.strategies.standard import price_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

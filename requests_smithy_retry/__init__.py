@@ -19,7 +19,6 @@ if TYPE_CHECKING:
         RetryReason as RetryReason,
     )
     from .classifiers.aws import AwsErrorCodeClassifier as AwsErrorCodeClassifier
-    from .classifiers.context import ResponseError as ResponseError, RetryContext as RetryContext
     from .classifiers.fold import Classification as Classification, Vote as Vote, classify as classify
     from .classifiers.in_body import ErrorInBodyClassifier as ErrorInBodyClassifier
     from .classifiers.modeled import ModeledAsRetryableClassifier as ModeledAsRetryableClassifier
@@ -91,6 +90,7 @@ if TYPE_CHECKING:
     )
     from .smithy.model_classifier import SmithyModelClassifier as SmithyModelClassifier
     from .strategies.adaptive import AdaptiveRetryStrategy as AdaptiveRetryStrategy
+    from .strategies.context import ResponseError as ResponseError, RetryContext as RetryContext
     from .strategies.default_classifiers import default_classifiers as default_classifiers
     from .strategies.protocol import (
         RetryStrategy as RetryStrategy,
@@ -105,7 +105,6 @@ else:  # pragma: no branch - a type checker would accept any name
         "adapter": "RetryAdapter",
         "classifiers.actions": "ErrorKind NoActionIndicated RetryAction RetryForbidden RetryIndicated RetryReason",
         "classifiers.aws": "AwsErrorCodeClassifier",
-        "classifiers.context": "ResponseError RetryContext",
         "classifiers.fold": "Classification Vote classify",
         "classifiers.in_body": "ErrorInBodyClassifier",
         "classifiers.modeled": "ModeledAsRetryableClassifier",
@@ -131,6 +130,7 @@ else:  # pragma: no branch - a type checker would accept any name
         "smithy": "SmithyEndpoint SmithyModel SmithyModelError",
         "smithy.model_classifier": "SmithyModelClassifier",
         "strategies.adaptive": "AdaptiveRetryStrategy",
+        "strategies.context": "ResponseError RetryContext",
         "strategies.default_classifiers": "default_classifiers",
         "strategies.protocol": "RetryStrategy RetryToken StandardRetryToken",
         "strategies.simple": "SimpleRetryStrategy",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Iterable
-from numbers import Real
 from typing import Any, TypeGuard
 
 MOST_BITS = 10_000
@@ -20,12 +19,6 @@ class Refused(ValueError):
 def is_finite(value: object) -> TypeGuard[float]:
     """Return True for an int or a float, but not a bool, that is finite and within the range of a float."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
-
-
-def is_seconds(value: Any) -> TypeGuard[float]:
-    """Return True for a finite real number of any type, numpy's among them, but not for a bool."""
-    number_of_any_type = isinstance(value, Real) and not isinstance(value, bool)
-    return number_of_any_type and bool(abs(value) <= sys.float_info.max)
 
 
 def safe_repr(value: object) -> str:

@@ -10,13 +10,13 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from .checks import is_finite, safe_repr
 from .classifiers.actions import ErrorKind, NoActionIndicated, RetryAction, RetryIndicated, RetryReason
-from .classifiers.context import RetryContext, context_of
 from .classifiers.fold import classify
 from .classifiers.outcome import Fault, Outcome, floor_of
 from .classifiers.protocol import FunctionClassifier, RetryClassifier, in_order
 from .clock import SYSTEM_CLOCK, Clock
 from .config.retry_options import NOTHING, current_options
 from .errors import RetryError, StopReason, TokenError
+from .strategies.context import RetryContext, context_of
 from .strategies.protocol import RetryStrategy, RetryToken, delay_of, rest_until_permitted
 from .strategies.simple import SimpleRetryStrategy
 

@@ -86,9 +86,9 @@ class Measurement:
             history = retry_history(outcome)
             ours.append((request.method or "", 1 if history is None else len(history.attempts)))
 
-        def around(send: Any, adapter: Any, request: PreparedRequest, options: dict[str, Any]) -> Response:
+        def around(send: Callable[[], Response], _: object, request: PreparedRequest) -> Response:
             try:
-                response: Response = send(adapter, request, **options)
+                response = send()
             except Exception as error:
                 note(request, error)
                 raise

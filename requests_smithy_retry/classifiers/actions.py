@@ -148,19 +148,9 @@ class RetryAction:
         return RetryIndicated(RetryReason(ErrorKind.CLIENT))
 
 
+@dataclass(frozen=True, slots=True)
 class NoActionIndicated(RetryAction):
     """No opinion. If every classifier gives this verdict, there is no retry."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return "NoActionIndicated()"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, NoActionIndicated)
-
-    def __hash__(self) -> int:
-        return hash(NoActionIndicated)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -172,9 +172,10 @@ class AwsErrorCodeClassifier:
         response = outcome.response
         if response is None or response.status_code < 400:
             return NO_ACTION
-        floor = _floor(response.headers.get(AMZ_HEADER))
-        source = None if floor is None else AMZ_HEADER
-        code = code_of(outcome)
+        text = response.headers.get(AMZ_HEADER)
+        milliseconds = parse_integer(text) if isinstance(text, str) else None
+        floor, source = (None, None) if milliseconds is None else (milliseconds / 1000, AMZ_HEADER)
+        code = error_code(response.headers, outcome.body_prefix)
         if code in THROTTLING_CODES:
             return RetryAction.retry_indicated(RetryReason(ErrorKind.THROTTLING, floor, source, not_applied=True))
         if code in TRANSIENT_CODES:
@@ -190,8 +191,3 @@ def code_of(outcome: Outcome) -> str | None:
     if response is None or response.status_code < 400:
         return None
     return error_code(response.headers, outcome.body_prefix)
-
-
-def _floor(value: object) -> float | None:
-    milliseconds = parse_integer(value) if isinstance(value, str) else None
-    return None if milliseconds is None else milliseconds / 1000

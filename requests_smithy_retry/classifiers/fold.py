@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ..errors import RetryError
 from .actions import NO_ACTION, ErrorKind, NoActionIndicated, RetryAction, RetryForbidden, RetryIndicated
@@ -34,12 +34,13 @@ class Classification:
 
     action: RetryAction
     votes: tuple[Vote, ...] = ()
+    is_throttling: bool = field(init=False, compare=False, repr=False)
+    """True if a retry is indicated because the server asked for fewer requests."""
 
-    @property
-    def is_throttling(self) -> bool:
-        """Return True if a retry is indicated because the server asked for fewer requests."""
+    def __post_init__(self) -> None:
         action = self.action
-        return isinstance(action, RetryIndicated) and action.reason.kind is ErrorKind.THROTTLING
+        is_throttling = isinstance(action, RetryIndicated) and action.reason.kind is ErrorKind.THROTTLING
+        object.__setattr__(self, "is_throttling", is_throttling)
 
 
 def classification_of(token: object) -> Classification | None:
@@ -48,17 +49,21 @@ def classification_of(token: object) -> Classification | None:
     return found if isinstance(found, Classification) else None
 
 
-def fold_of(
-    own: tuple[RetryClassifier, ...], added: tuple[RetryClassifier, ...] = (), *, replaced: bool = False
-) -> tuple[RetryClassifier, ...]:
-    """Return the classifiers of one operation, lowest priority first; the resend rule is always last (contract 3.4).
+def classify_operation(
+    own: tuple[RetryClassifier, ...],
+    outcome: Outcome,
+    added: tuple[RetryClassifier, ...] = (),
+    *,
+    replaced: bool = False,
+) -> Classification:
+    """Ask the classifiers of one operation, lowest priority first; the resend rule is always last (contract 3.4).
 
     :param own: the strategy's classifiers, in order.
     :param added: the operation's own, in any order (contract 3.3).
     :param replaced: leave out ``own``.
     """
     kept = () if replaced else own
-    return (*(in_order((*kept, *added)) if added else kept), RESEND_RULE)
+    return classify((*(in_order((*kept, *added)) if added else kept), RESEND_RULE), outcome)
 
 
 def classify(classifiers: Iterable[RetryClassifier], outcome: Outcome) -> Classification:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Number
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, runtime_checkable
 
@@ -109,6 +109,15 @@ class Outcome:
     stream: bool = False
     resend: ResendFacts | None = None
     peeked: bytes | None = None
+    status: int | None = field(init=False, compare=False)
+    """The response's status, or None without a response."""
+    is_success: bool = field(init=False, compare=False)
+    """True if there is a response below 400, and no exception."""
+
+    def __post_init__(self) -> None:
+        status = getattr(self.response, "status_code", None)
+        object.__setattr__(self, "status", status)
+        object.__setattr__(self, "is_success", self.error is None and status is not None and status < 400)
 
     def __repr__(self) -> str:
         return (
@@ -135,13 +144,3 @@ class Outcome:
                 raise
             return b""
         return body[:BODY_PREFIX] if isinstance(body, bytes) else b""
-
-    @property
-    def status(self) -> int | None:
-        """The response's status, or None without a response."""
-        return None if self.response is None else self.response.status_code
-
-    @property
-    def is_success(self) -> bool:
-        """Return True if there is a response below 400, and no exception."""
-        return self.error is None and self.response is not None and self.response.status_code < 400

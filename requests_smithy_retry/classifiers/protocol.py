@@ -96,19 +96,14 @@ class RetryClassifierPriority:
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self._path}>"
 
-    def __reduce__(self) -> tuple[object, tuple[tuple[int, ...]]]:
-        return _priority, (self._path,)
+    def __reduce__(self) -> tuple[object, tuple[()]]:
+        return functools.partial(RetryClassifierPriority, _path=self._path), ()
 
 
 def _path_of(other: object) -> tuple[int, ...]:
     if not isinstance(other, RetryClassifierPriority):
         raise TypeError(f"a priority is made relative to another RetryClassifierPriority, not to {other!r}")
     return other._path
-
-
-def _priority(path: tuple[int, ...]) -> RetryClassifierPriority:
-    """Rebuild a priority from a pickle or a copy."""
-    return RetryClassifierPriority(_path=path)
 
 
 BY_PLACE, BY_NAME = "by place", "by name"
@@ -220,25 +215,15 @@ def classifier(
 
 
 class PrioritizedClassifier:
-    """A classifier at another priority.
-
-    :param inner: the classifier that is asked.
-    :param priority: its new priority.
-    :raises TypeError: for anything but a priority.
-    """
+    """A classifier at another priority."""
 
     def __init__(self, inner: RetryClassifier, priority: RetryClassifierPriority) -> None:
         self.inner = inner
+        self.name: str = inner.name
         self.priority: RetryClassifierPriority = checked_priority(priority)
         self.sees_successes: bool = sees_successes(inner)
 
-    @property
-    def name(self) -> str:
-        """The inner classifier's name."""
-        return self.inner.name
-
     def classify_retry(self, outcome: Outcome, previous: RetryAction) -> RetryAction | None:
-        """Ask the inner classifier."""
         return self.inner.classify_retry(outcome, previous)
 
 
@@ -287,15 +272,6 @@ def is_classifier(item: Any) -> bool:
     return callable(getattr(item, "classify_retry", None)) and isinstance(getattr(item, "name", None), str)
 
 
-def _signature_of(function: Callable[..., object]) -> inspect.Signature | None:
-    import inspect  # slow to import, and seldom needed
-
-    try:
-        return inspect.signature(function)
-    except (TypeError, ValueError):
-        return None
-
-
 def _way_of(parameters: Collection[inspect.Parameter]) -> str | None:
     by_place = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     is_variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
@@ -313,8 +289,11 @@ def _previous_parameter(function: Callable[..., object]) -> str | None:
 
     :raises TypeError: if it can be called in none of these ways.
     """
-    signature = _signature_of(function)
-    if signature is None:
+    import inspect  # slow to import, and seldom needed
+
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
         return None
     way = _way_of(signature.parameters.values())
     try:

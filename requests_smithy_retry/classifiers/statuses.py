@@ -18,6 +18,8 @@ RETRY_STATUS_CODES = frozenset({408, 425, 429, 500, 502, 503, 504, 520, 521, 522
 
 THROTTLING_STATUSES = frozenset({429, 529})
 
+TRANSIENT, THROTTLED = RetryAction.transient_error(), RetryAction.throttling_error()
+
 TOO_MANY_REQUESTS = 429
 FORBIDDEN = 403
 CONTENT_TOO_LARGE = 413
@@ -35,7 +37,7 @@ def verdict_on_status(status: int) -> RetryAction:
     >>> verdict_on_status(503), verdict_on_status(429), verdict_on_status(529)
     (RetryIndicated(kind=transient), RetryIndicated(kind=throttling), RetryIndicated(kind=throttling))
     """
-    return RetryAction.throttling_error() if status in THROTTLING_STATUSES else RetryAction.transient_error()
+    return THROTTLED if status in THROTTLING_STATUSES else TRANSIENT
 
 
 class HttpStatusCodeClassifier:
@@ -78,7 +80,7 @@ class HttpStatusCodeClassifier:
         if status == FORBIDDEN:
             return _verdict_on_forbidden(outcome, self.dialects)
         if status == CONTENT_TOO_LARGE and _has_hint(outcome):
-            return RetryAction.transient_error()
+            return TRANSIENT
         return NO_ACTION
 
 
@@ -91,12 +93,12 @@ def _verdict_on_forbidden(outcome: Outcome, dialects: Collection[RateLimitDialec
     assert outcome.response is not None
     limits = announced_in(outcome.response.headers, wall=0.0, dialects=dialects)
     if _has_hint(outcome) or any(limit.is_used_up for limit in limits):
-        return RetryAction.throttling_error()
+        return THROTTLED
     words = re.search(RATE_LIMIT_WORDS, outcome.body_prefix)
     if words is None:
         return NO_ACTION
     if words[0].lower() != SECONDARY_LIMIT:
-        return RetryAction.throttling_error()
+        return THROTTLED
     return RetryIndicated(RetryReason(ErrorKind.THROTTLING, SECONDARY_WAIT, "secondary rate limit"))
 
 
@@ -139,7 +141,7 @@ class IdempotencyKeyClassifier:
         """Judge by the status, if the request had a key."""
         if outcome.resend is not None and outcome.resend.keyed:
             if outcome.status == STILL_RUNNING:
-                return RetryAction.transient_error()
+                return TRANSIENT
             if outcome.status == OTHER_PAYLOAD:
                 return RetryAction.retry_forbidden("the idempotency key was used with another payload")
         return NO_ACTION

@@ -76,17 +76,13 @@ TAPES = frozenset({"betamax", "vcr"})
 """The packages that record answers in a test and play them later."""
 
 
-def is_end_of_tape(error: BaseException) -> bool:
-    """Return True if a tape had no answer to a request: that is no outcome of a server."""
-    return _is_of_a_tape(error)
-
-
 def is_played(response: Response | None) -> bool:
     """Return True for an answer that came from a tape."""
-    return _is_of_a_tape(getattr(getattr(response, "raw", None), "_original_response", None))
+    return is_of_a_tape(getattr(getattr(response, "raw", None), "_original_response", None))
 
 
-def _is_of_a_tape(thing: object) -> bool:
+def is_of_a_tape(thing: object) -> bool:
+    """Return True for what a tape plays, and for the error of one that has no answer: no outcome of a server."""
     return type(thing).__module__.partition(".")[0] in TAPES
 
 

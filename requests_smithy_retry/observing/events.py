@@ -17,7 +17,7 @@ from ..errors import StopReason, safe_error
 from ..urls import safe_url
 from ..wire.body import WatchedBody
 from ..wire.state import this_thread
-from .history import AttemptRecord, RetryHistory, ended_now
+from .history import AttemptRecord, RetryHistory
 from .log import QUIET_ENDINGS
 
 if TYPE_CHECKING:
@@ -78,7 +78,11 @@ class AfterAttempt(NamedTuple):
     @property
     def record(self) -> AttemptRecord:
         """The history's record of the attempt: votes, delay, quota. It holds no header, body or query."""
-        return self.noted or self.operation.record_of(self)
+        if self.noted is not None:
+            return self.noted
+        started = self.operation.adapter.clock.wall() - self.duration
+        error = None if self.error is None else type(self.error).__name__
+        return AttemptRecord(self.number, started, self.duration, self.status, error, address=self.address)
 
     @property
     def status(self) -> int | None:
@@ -332,11 +336,6 @@ class ObservedOperation:
             listeners.gave_up(GaveUp(self, number, history))
         elif history.stop_reason is StopReason.SUCCESS and number > 1:
             listeners.succeeded(Succeeded(self, number, history))
-
-    def record_of(self, event: AfterAttempt) -> AttemptRecord:
-        """Make the record of an attempt that was not recorded."""
-        error = None if event.error is None else type(event.error).__name__
-        return ended_now(self.adapter.clock, event.number, event.duration, event.status, error, event.address)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.method} {self.url} attempt {self.number}>"

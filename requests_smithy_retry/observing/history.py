@@ -11,7 +11,7 @@ from typing import Any
 
 from ..classifiers.actions import NoActionIndicated, RetryForbidden, RetryIndicated
 from ..classifiers.fold import Vote
-from ..clock import SYSTEM_CLOCK, Clock
+from ..clock import SYSTEM_CLOCK
 from ..errors import StopReason
 from ..urls import display_scope, scope_of, without_secrets
 
@@ -236,13 +236,6 @@ def _of_first_try(response: Any, started: float) -> RetryHistory:
     scope = adapter.scope_of(response.request) if hasattr(adapter, "scope_of") else scope_of(response.request.url)
     most = getattr(getattr(adapter, "strategy", None), "max_attempts", None)
     return RetryHistory(scope, (record,), StopReason.SUCCESS, StopReason.SUCCESS.value, most)
-
-
-def ended_now(
-    clock: Clock, number: int, duration: float, status: int | None, error: str | None, address: str | None = None
-) -> AttemptRecord:
-    """Make the record of an attempt that ended just now, of which nothing else is known."""
-    return AttemptRecord(number, clock.wall() - duration, duration, status, error, address=address)
 
 
 WIDTH = 30

@@ -54,7 +54,7 @@ class Listeners:
     :param listeners: called in this order.
     """
 
-    __slots__ = EVENTS
+    __slots__ = (*EVENTS, "hears_attempts", "hears_bodies")
 
     before_attempt: Tell
     after_attempt: Tell
@@ -69,16 +69,9 @@ class Listeners:
         for name in EVENTS:
             calls = [getattr(item, name) for item in items if _overrides(item, name)]
             setattr(self, name, _each(calls) if name == "after_attempt" else _as_one(calls))
-
-    @property
-    def hears_attempts(self) -> bool:
-        """Return True if a first-try success has an event with a listener."""
-        return self.hears_bodies or not (self.before_attempt is self.after_attempt is ignore)
-
-    @property
-    def hears_bodies(self) -> bool:
-        """Return True if a listener hears of the parts of bodies."""
-        return self.body_progress is not ignore
+        self.hears_bodies: bool = self.body_progress is not ignore
+        self.hears_attempts: bool = self.hears_bodies or not (self.before_attempt is self.after_attempt is ignore)
+        """A first-try success has an event with a listener."""
 
 
 def _overrides(listener: Any, name: str) -> bool:

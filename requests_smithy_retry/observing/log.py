@@ -11,6 +11,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
+from requests import PreparedRequest
+
 from ..errors import StopReason
 from ..urls import display_scope, safe_url
 from .history import AttemptRecord, RetryHistory, wait_text
@@ -32,41 +34,35 @@ QUIET_ENDINGS = frozenset({StopReason.SUCCESS, StopReason.NOT_RETRYABLE, StopRea
 """The stop reasons that are not giving up, because no retry was indicated."""
 
 
-def log_attempt(method: str | None, url: str | None, record: AttemptRecord) -> None:
+def log_attempt(request: PreparedRequest, record: AttemptRecord) -> None:
     """Log the end of an attempt, at DEBUG. Ask :data:`may_log` first."""
-    said = record.number, method, safe_url(url), record.ending, record.duration
-    logger.debug("attempt %d of %s %s ended with %s after %.3f s", *said, extra=_extra(method, url, record))
+    said = record.number, request.method, safe_url(request.url), record.ending, record.duration
+    logger.debug("attempt %d of %s %s ended with %s after %.3f s", *said, extra=_extra(request, record))
 
 
-def log_first_try(method: str | None, url: str | None, status: int, duration: float) -> None:
+def log_first_try(request: PreparedRequest, status: int, duration: float) -> None:
     """Log a first-try success, at DEBUG."""
-    log_attempt(method, url, AttemptRecord(1, 0.0, duration, status))
+    log_attempt(request, AttemptRecord(1, 0.0, duration, status))
 
 
-def log_gate(method: str | None, url: str | None, seconds: float, source: str) -> None:
+def log_gate(request: PreparedRequest, seconds: float, source: str) -> None:
     """Log that an attempt waited for a rate limit that the server had announced, at DEBUG."""
     if seconds and logger.isEnabledFor(logging.DEBUG):
-        logger.debug(
-            "%s %s waited %.3f s for a rate limit (%s)",
-            method,
-            safe_url(url),
-            seconds,
-            source,
-            extra={"retry_method": method, "retry_url": safe_url(url), "retry_gate_wait": seconds},
-        )
+        said, extra = (request.method, safe_url(request.url), seconds, source), _extra(request)
+        message = "%s %s waited %.3f s for a rate limit (%s)"
+        logger.debug(message, *said, extra={**extra, "retry_gate_wait": seconds})
 
 
-def log_waiting(method: str | None, url: str | None, record: AttemptRecord, scope: str) -> None:
+def log_waiting(request: PreparedRequest, record: AttemptRecord, scope: str) -> None:
     """Log that an operation waits for its service from now on, at INFO."""
     if logger.isEnabledFor(logging.INFO):
-        said = method, safe_url(url), display_scope(scope), record.number, record.ending
+        said = request.method, safe_url(request.url), display_scope(scope), record.number, record.ending
         message = "%s %s waits: %s is failing (attempt %d ended with %s)"
-        logger.info(message, *said, extra=_extra(method, url, record))
+        logger.info(message, *said, extra=_extra(request, record))
 
 
 def log_retry(
-    method: str | None,
-    url: str | None,
+    request: PreparedRequest,
     record: AttemptRecord,
     delay: float,
     source: str,
@@ -75,8 +71,8 @@ def log_retry(
     line_why: str = "",
 ) -> None:
     """Log the retry that follows, at INFO. Ask :data:`may_log` first."""
-    extra = {**_extra(method, url, record), "retry_delay": delay, "retry_delay_source": source}
-    said: tuple[object, ...] = record.number, method, safe_url(url)
+    extra = {**_extra(request, record), "retry_delay": delay, "retry_delay_source": source}
+    said: tuple[object, ...] = record.number, request.method, safe_url(request.url)
     if line_why:
         extra |= {"retry_line_wait": line_wait, "retry_line_why": line_why}
         logger.info("retry %d of %s %s: %s", *said, wait_text(scope, line_wait, line_why), extra=extra)
@@ -90,7 +86,7 @@ def log_left_alone(sentence: str) -> None:
     logger.info("left alone: %s", sentence, extra={"retry_left_alone": sentence})
 
 
-def log_end(method: str | None, url: str | None, history: RetryHistory, number: int = 0) -> None:
+def log_end(request: PreparedRequest, history: RetryHistory, number: int) -> None:
     """Log an operation that gave up, or whose retry of a deletion found nothing to delete.
 
     It is logged at WARNING; in an outage that is known, at INFO after the first, which tells of the outage.
@@ -98,11 +94,10 @@ def log_end(method: str | None, url: str | None, history: RetryHistory, number: 
     :param number: the operation's among those that gave up in the outage; 0: no outage is known.
     """
     level = logging.INFO if number > 1 else logging.WARNING
-    is_quiet = history.stop_reason in QUIET_ENDINGS and history.deleted_by is None
-    if not is_quiet and logger.isEnabledFor(level):
+    if logger.isEnabledFor(level):
         last = history.attempts[-1] if history.attempts else AttemptRecord(0, 0.0, None)
-        extra = {**_extra(method, url, last), "retry_stop_reason": history.stop_reason.name}
-        said: tuple[object, ...] = method, safe_url(url), history.sentence
+        extra = {**_extra(request, last), "retry_stop_reason": history.stop_reason.name}
+        said: tuple[object, ...] = request.method, safe_url(request.url), history.sentence
         message = "%s %s: %s"
         if number == 1:
             service = display_scope(history.scope or "")
@@ -110,16 +105,13 @@ def log_end(method: str | None, url: str | None, history: RetryHistory, number: 
         logger.log(level, message, *said, extra=extra)
 
 
-def log_end_of_tape(method: str | None, url: str | None, why: str) -> None:
+def log_end_of_tape(request: PreparedRequest, why: str) -> None:
     """Log that a caller gets the last answer of a tape, at WARNING: a test that plays one needs no retries."""
-    logger.warning("%s %s: %s", method, safe_url(url), why, extra={"retry_method": method, "retry_url": safe_url(url)})
+    logger.warning("%s %s: %s", request.method, safe_url(request.url), why, extra=_extra(request))
 
 
-def _extra(method: str | None, url: str | None, record: AttemptRecord) -> dict[str, object]:
-    return {
-        "retry_method": method,
-        "retry_url": safe_url(url),
-        "retry_attempt": record.number,
-        "retry_status": record.status,
-        "retry_error": record.error,
-    }
+def _extra(request: PreparedRequest, record: AttemptRecord | None = None) -> dict[str, object]:
+    extra: dict[str, object] = {"retry_method": request.method, "retry_url": safe_url(request.url)}
+    if record is not None:
+        extra |= {"retry_attempt": record.number, "retry_status": record.status, "retry_error": record.error}
+    return extra

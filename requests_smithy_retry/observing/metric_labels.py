@@ -76,17 +76,12 @@ class QuotaLevels:
         self._most = most
         # By identity: a user's strategy, a dataclass say, may not be hashable.
         self._strategies: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
-        self.renew_lock()
-        renew_lock_after_fork(self)
-
-    def renew_lock(self) -> None:
-        self._lock = threading.Lock()
 
     def observe(self, operation: ObservedOperation) -> None:
         """Include the operation's strategy from now on, if it has a ``snapshot``."""
         strategy: Any = operation.adapter.strategy
         if id(strategy) not in self._strategies and hasattr(strategy, "snapshot"):
-            with self._lock, contextlib.suppress(TypeError):  # slots may rule out a weak reference
+            with contextlib.suppress(TypeError):  # slots may rule out a weak reference
                 self._strategies[id(strategy)] = strategy
 
     def read(self) -> dict[str, float]:
@@ -107,8 +102,8 @@ class QuotaLevels:
         return levels
 
     def _buckets(self) -> Iterator[tuple[str, Any]]:
-        with self._lock:
-            strategies = list(self._strategies.values())
-        for strategy in strategies:
+        # A list of references is made in one step: other threads may add strategies meanwhile.
+        alive = [strategy for each in self._strategies.valuerefs() if (strategy := each()) is not None]
+        for strategy in alive:
             for scope, bucket in getattr(strategy.snapshot(), "buckets", {}).items():
                 yield SHARED if scope is None else display_scope(scope), bucket

@@ -86,7 +86,7 @@ class Recorder:
         """
         record = self._note_attempt(made, waited, classification, None)
         self._waiting = record, self.clock.now()
-        log_waiting(self.request.method, self.request.url, record, self.scope)
+        log_waiting(self.request, record, self.scope)
 
     def note(
         self,
@@ -111,16 +111,14 @@ class Recorder:
             paid = {name: getattr(next_token, name) for name in ("quota_before", "quota_after", "quota_source")}
             record = self.attempts[-1] = replace(record, **paid)
         self._waiting = None
-        if next_token is not None:
-            self._note_retry(record, next_token, next_wait)
-
-    def _note_retry(self, record: AttemptRecord, token: LoopToken, delay: float) -> None:
-        source = token.delay_source
-        self._line_wait = line_wait = token.waited, token.why
+        if next_token is None:
+            return
+        source = next_token.delay_source
+        self._line_wait = line_wait = next_token.waited, next_token.why
         if may_log(INFO, True):
-            log_retry(self.request.method, self.request.url, record, delay, source, self.scope, *line_wait)
+            log_retry(self.request, record, next_wait, source, self.scope, *line_wait)
         if self.observed is not None:
-            self.observed.retry_follows(record, delay, source, *line_wait)
+            self.observed.retry_follows(record, next_wait, source, *line_wait)
 
     def _note_attempt(
         self,
@@ -160,7 +158,7 @@ class Recorder:
         if len(self.rows) > MAX_KEPT:
             del self.attempts[MAX_KEPT // 2], self.rows[MAX_KEPT // 2]
         if may_log(DEBUG, True):
-            log_attempt(self.request.method, self.request.url, record)
+            log_attempt(self.request, record)
         if self.observed is not None and not self.is_told:
             self.observed.attempt_ended(record, response, error, classification)
         self.is_told = False
@@ -173,19 +171,18 @@ class Recorder:
 
         :param gave_up: counts the operations that give up in an outage of their service.
         """
-        deleted_by = self.in_doubt if self._found_nothing_to_delete() else None
         attempts, waited = tuple(self.attempts), self._vain_wait
+        is_gone = self.request.method == "DELETE" and bool(attempts) and attempts[-1].status in GONE
+        deleted_by = self.in_doubt if is_gone else None
         history = RetryHistory(self.scope, attempts, stop_reason, why, max_attempts, deleted_by, waited)
-        number = 0
-        if stop_reason not in QUIET_ENDINGS:
+        is_quiet, number = stop_reason in QUIET_ENDINGS, 0
+        if not is_quiet:
             number = gave_up(self.scope, is_outage=bool(waited) or stop_reason in OUTAGES)
-        log_end(self.request.method, self.request.url, history, number)
+        if not is_quiet or deleted_by is not None:
+            log_end(self.request, history, number)
         if self.observed is not None:
             self.observed.ended(history)
         return history
-
-    def _found_nothing_to_delete(self) -> bool:
-        return self.request.method == "DELETE" and bool(self.attempts) and self.attempts[-1].status in GONE
 
     def fill_urllib3_history(self, response: Response, shown: ShownRetry | None = None) -> None:
         """Put the discarded attempts where tools look for urllib3's own retries (contract 11.2).

@@ -137,23 +137,3 @@ class ExponentialRetryBackoffStrategy:
             f"{type(self).__name__}(backoff_scale_value={self.backoff_scale_value:g}, "
             f"max_backoff={self.max_backoff:g}, jitter_type={self.jitter_type.value!r})"
         )
-
-
-def is_backoff(value: object) -> bool:
-    """Return True for an object, not a class, that computes delays."""
-    return not isinstance(value, type) and callable(getattr(value, "compute_next_backoff_delay", None))
-
-
-def takes_previous_delay(strategy: RetryBackoffStrategy) -> bool:
-    """Return True if a backoff strategy takes the previous delay as well."""
-    compute = strategy.compute_next_backoff_delay
-    if getattr(compute, "__func__", None) is ExponentialRetryBackoffStrategy.compute_next_backoff_delay:
-        return True
-
-    import inspect  # slow to import, and seldom needed
-
-    try:
-        parameters = inspect.signature(compute).parameters
-    except (TypeError, ValueError):  # a callable written in C may have no signature
-        return False
-    return "previous_delay" in parameters

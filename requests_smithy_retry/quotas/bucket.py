@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections import deque
 from dataclasses import dataclass
-from itertools import islice
 from typing import ClassVar, Protocol, runtime_checkable
 
 from ..checks import is_finite, safe_repr
@@ -19,16 +18,12 @@ ROUNDING = 1e-9
 """A part of an amount this small is a rounding error, whether it is there or missing."""
 
 
+@dataclass(eq=False, slots=True)
 class Waiter:
-    """One waiting thread."""
+    """One waiting thread, which takes its tokens itself when it is the first in line."""
 
-    __slots__ = ("amount", "changed", "granted")
-
-    def __init__(self, amount: float, lock: threading.Lock) -> None:
-        self.amount: float = amount
-        self.changed: threading.Condition = threading.Condition(lock)
-        self.granted: bool | None = None
-        """True: served; False: refused; None: still in line."""
+    amount: float
+    changed: threading.Condition
 
 
 class WaitingLine:
@@ -36,45 +31,50 @@ class WaitingLine:
 
     def __init__(self, bucket: TokenBucket) -> None:
         self._bucket = bucket
-        self._line: deque[Waiter] = deque()
+        self._line: list[Waiter] = []
         self._outstanding = 0.0
         self._lost: deque[float] = deque()
 
     def acquire(self, amount: float, deadline: float | None) -> bool:
         """Take ``amount``, now or when it is its turn; return False if that cannot be in time."""
-        self._write_off_lost()
-        if amount > self._bucket.capacity:
+        bucket = self._bucket
+        if amount > bucket.capacity:
             return False
-        waiter = Waiter(amount, self._bucket._lock)
+        waiter = Waiter(amount, threading.Condition(bucket._lock))
         try:
             self._line.append(waiter)
-            if len(self._line) == 1:
-                self.serve()
-            while waiter.granted is None:
-                wanted = sum(other.amount for other in islice(self._line, self._line.index(waiter) + 1))
-                seconds = self._seconds_to_wait(wanted, deadline)
-                if seconds is None:
-                    return False
-                wait_on(self._bucket.clock, waiter.changed, seconds)
-                self._write_off_lost()
-                self.serve()
-            return waiter.granted
-        except BaseException:
-            if waiter.granted:
-                # Served and interrupted at once: nobody will use the tokens.
-                self.returned(amount)
-                self._bucket._available = min(self._bucket.capacity, self._bucket._available + amount)
-            raise
+            is_granted = self._wait(waiter, deadline)
         finally:
             if waiter in self._line:
                 self._line.remove(waiter)
-            self.serve()
+            self.wake_first()
+        if is_granted:
+            # Last of all: who is interrupted before has taken nothing.
+            left, out = max(0.0, bucket._available - amount), self._outstanding + amount
+            bucket._available, self._outstanding = left, out
+        return is_granted
+
+    def _wait(self, waiter: Waiter, deadline: float | None) -> bool:
+        """Wait until a waiter is the first and there is enough for it; return False if that cannot be in time."""
+        bucket = self._bucket
+        while True:
+            bucket._refill()
+            self._write_off_lost()
+            place = self._line.index(waiter)
+            if place == 0 and self._is_enough(waiter.amount):
+                return True
+            if place == 0 and not self._may_gain():
+                return False
+            wanted = sum(each.amount for each in self._line[: place + 1])
+            seconds = self._seconds_to_wait(wanted, deadline)
+            if seconds is None:
+                return False
+            wait_on(bucket.clock, waiter.changed, seconds)
 
     def may_come(self, amount: float, deadline: float | None) -> bool:
         """Return True if ``amount`` is there, or may come in time to one that joins the line now."""
         self._write_off_lost()
-        bucket = self._bucket
-        if amount > bucket.capacity or not (bucket.refill_rate or self._outstanding):
+        if amount > self._bucket.capacity or not self._may_gain():
             return self._is_enough(amount)
         return self._seconds_to_wait(sum(each.amount for each in self._line) + amount, deadline) is not None
 
@@ -88,24 +88,13 @@ class WaitingLine:
         """Take note, without the lock and from a finalizer, that tokens will not come back."""
         self._lost.append(amount)
 
-    def serve(self) -> None:
-        """Grant and refuse from the front of the line, as far as that is decided; wake the threads concerned."""
-        bucket = self._bucket
-        bucket._refill()
-        while self._line:
-            first = self._line[0]
-            if first.granted is not None:
-                pass  # an interruption came before it was told
-            elif self._is_enough(first.amount):
-                left, out = max(0.0, bucket._available - first.amount), self._outstanding + first.amount
-                bucket._available, self._outstanding, first.granted = left, out, True
-            elif not (bucket.refill_rate or self._outstanding):
-                first.granted = False
-            else:
-                first.changed.notify()  # it may be due earlier than it thought
-                return
-            self._line.popleft()
-            first.changed.notify()
+    def wake_first(self) -> None:
+        """Have the first in line look: it may be served, or refused, or due earlier than it thought."""
+        if self._line:
+            self._line[0].changed.notify()
+
+    def _may_gain(self) -> bool:
+        return self._bucket.refill_rate > 0 or self._outstanding > 0
 
     def _is_enough(self, amount: float) -> bool:
         # An amount missing by rounding alone may be too little to move the clock: waiting for it would never end.
@@ -119,13 +108,13 @@ class WaitingLine:
     def _seconds_to_wait(self, wanted: float, deadline: float | None) -> float | None:
         """Return the seconds until all that is wanted up to a waiter may be there; None: not in time."""
         bucket = self._bucket
-        now = bucket.clock.now()
-        left = float("inf") if deadline is None else deadline - now
-        if bucket.refill_rate:
-            seconds = (wanted - bucket._available) / bucket.refill_rate
-            # The end of a steady refill is known: too late is too late (contract 6.3).
-            return None if seconds > left else max(0.0, seconds)
-        return None if left <= 0 else min(left, LOOK_AGAIN)
+        left = float("inf") if deadline is None else deadline - bucket.clock.now()
+        missing = wanted - bucket._available
+        # The end of a steady refill is known: too late is too late (contract 6.3).
+        if left <= 0 or (bucket.refill_rate and missing / bucket.refill_rate > left):
+            return None
+        # Where nothing is missing, those in front are about to take theirs: the last of them says so.
+        return missing / bucket.refill_rate if bucket.refill_rate and missing > 0 else min(left, LOOK_AGAIN)
 
     def _write_off_lost(self) -> None:
         while self._lost:
@@ -333,7 +322,7 @@ class TokenBucket(FreshCopies):
         with self._lock:
             if self._line is not None:
                 self._line.returned(amount)
-                self._line.serve()
+                self._line.wake_first()
 
     def snapshot(self) -> TokenBucketSnapshot:
         """An immutable view of the bucket now."""
@@ -347,7 +336,7 @@ class TokenBucket(FreshCopies):
     def _add(self, amount: float) -> None:
         self._available = min(self.capacity, self._available + amount)
         if self._line is not None:
-            self._line.serve()
+            self._line.wake_first()
 
     def _refill(self) -> None:
         if self.refill_rate:

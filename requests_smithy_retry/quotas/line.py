@@ -183,15 +183,19 @@ class Waiter:
 
 
 class Line:
-    """The record of one scope."""
+    """The record of one scope.
+
+    :param renew: called when it begins anew after a long time.
+    """
 
     __slots__ = (
-        *("_base", "_born", "_credit", "_firsts", "_firsts_at_birth", "_gap", "_last", "_slow_until", "_touched"),
-        *("down_since", "given_up", "outage", "room", "successes", "waiters"),
+        *("_base", "_born", "_credit", "_firsts", "_firsts_at_birth", "_gap", "_last", "_renew", "_slow_until"),
+        *("_touched", "down_since", "given_up", "outage", "room", "successes", "waiters"),
     )
 
-    def __init__(self, now: float, *, room: int = WAITERS) -> None:
+    def __init__(self, now: float, *, room: int = WAITERS, renew: Callable[[], object] = bool) -> None:
         self.room = room
+        self._renew = renew
         self.waiters: list[Waiter] = []
         self.successes: int = 0
         self.down_since: float | None = None
@@ -225,10 +229,15 @@ class Line:
         self._last = max(self._last, now)
 
     def failed(
-        self, standing: Standing, terms: Terms, now: float, *, firsts: int, throttled: bool = False
-    ) -> Standing | Refused:
-        """Count an attempt that failed; return its operation's standing now, or that its attempts are used up."""
+        self, standing: Standing, terms: Terms, failure: Failure, now: float, *, firsts: int
+    ) -> tuple[Standing, float | None] | Refused:
+        """Count an attempt that failed.
+
+        :returns: its operation's standing now, and the seconds to wait before a retry that is paid for; None: it may
+            only wait in line. Or that its attempts are used up.
+        """
         if self.is_as_good_as_new(now, firsts):
+            self._renew()
             self._begin_anew(now)
         self._catch_up(firsts, now)
         self._touched = now
@@ -237,16 +246,16 @@ class Line:
         if self.down_since is None:
             self.down_since = now
         counts = standing.successes is None or standing.successes != self.successes
-        if throttled:
+        if failure.throttled:
             self._slow_until = max(self._slow_until, now + max(1.0, 2 * self.usual(now)))
             counts = standing.successes is None or (counts and now >= terms.in_all(standing.began))
         counted = standing.counted + counts
         if counted >= terms.max_attempts:
             return Refused(Refusal.MAX_ATTEMPTS)
-        return replace(standing, counted=counted, successes=self.successes)
+        standing = replace(standing, counted=counted, successes=self.successes)
+        return standing, self._delay_of_payment(standing, terms, failure, now)
 
-    def delay_of_payment(self, standing: Standing, terms: Terms, failure: Failure, now: float) -> float | None:
-        """Return the seconds to wait before a retry that is paid for; None: this operation may only wait in line."""
+    def _delay_of_payment(self, standing: Standing, terms: Terms, failure: Failure, now: float) -> float | None:
         if self.waiters:
             return None
         delay, has_paid, most = failure.delay, standing.spent, (terms.max_attempts - 1) * failure.price
@@ -309,26 +318,25 @@ class Line:
 
     def succeeded(
         self,
+        standing: Standing,
+        terms: Terms,
         now: float,
         *,
         firsts: int,
-        is_first: bool,
         latency: float = 0.0,
         timeout: float | None = None,
-        patience: float = 0.0,
     ) -> bool:
         """Take note of a success, and let waiters go for it.
 
         :param firsts: first-try successes so far, this one included.
         :param latency: seconds that the attempt took.
         :param timeout: seconds that it was allowed; None: as long as it took.
-        :param patience: the seconds for which its operation would have waited.
         :returns: nobody waits: what its operation spent goes back to the bucket.
         """
-        self.successes += firsts - self._firsts + (not is_first)
+        self.successes += firsts - self._firsts + (standing.successes is not None)
         self._firsts = firsts
         self._touched = now
-        return self._note_success(now, latency, timeout, patience)
+        return self._note_success(now, latency, timeout, terms.span(standing.began))
 
     def gave_up(self, *, is_outage: bool) -> int:
         """Count an operation that gave up, as :meth:`ScopeQuota.gave_up` says."""

@@ -55,6 +55,9 @@ class PayoffTokenBucket:
 
     __slots__ = ("__weakref__", "_firsts", "_lock", "_seen", "_tokens", "first_tries", "line")
 
+    capacity = ROOM
+    """The tokens up to which first-try successes fill it; retries that paid can raise it above."""
+
     def __init__(self) -> None:
         self.first_tries: count[int] = count()
         """The counter of first-try successes; each one calls ``next`` on it."""
@@ -64,11 +67,6 @@ class PayoffTokenBucket:
         self._tokens: float
         self.renew_lock()
         renew_lock_after_fork(self)
-
-    @property
-    def capacity(self) -> float:
-        """The tokens up to which first-try successes fill it; retries that paid can raise it above."""
-        return ROOM
 
     @property
     def available(self) -> float:
@@ -209,10 +207,6 @@ class CountedQuota:
         return self.plain.snapshot()
 
 
-LineBucket = PayoffTokenBucket | CountedQuota
-"""A bucket that a line can stand before."""
-
-
 @dataclass(frozen=True, slots=True)
 class LineSnapshot(TokenBucketSnapshot):
     """A bucket and the line in front of it at one moment.
@@ -227,14 +221,11 @@ class LineSnapshot(TokenBucketSnapshot):
 
 def line_before(bucket: PayoffTokenBucket, clock: Clock, timeout_of: Callable[[Any], float | None]) -> PatientQuota:
     """Return the one line before a bucket that was passed in: adapters that share the bucket share its line."""
-    with _making:
+    with bucket._lock:
         if bucket.line is None:
             bucket.line = PatientQuota(bucket, clock=clock, timeout_of=timeout_of)
         line: PatientQuota = bucket.line
         return line
-
-
-_making = threading.Lock()
 
 
 class PatientQuota(ScopeQuota):
@@ -263,7 +254,7 @@ class PatientQuota(ScopeQuota):
 
     def __init__(
         self,
-        bucket: LineBucket | None = None,
+        bucket: PayoffTokenBucket | CountedQuota | None = None,
         *,
         clock: Clock = SYSTEM_CLOCK,
         room: int = WAITERS,
@@ -271,7 +262,7 @@ class PatientQuota(ScopeQuota):
         timeout_of: Callable[[Any], float | None] = lambda seconds: seconds,
         lines: set[Any] | None = None,
     ) -> None:
-        self.bucket: LineBucket = PayoffTokenBucket() if bucket is None else bucket
+        self.bucket: PayoffTokenBucket | CountedQuota = PayoffTokenBucket() if bucket is None else bucket
         super().__init__(self.bucket.plain)
         self.clock = clock
         self._room = room
@@ -316,15 +307,11 @@ class PatientQuota(ScopeQuota):
         """Decide without waiting: a waiter may enter the line. Its ``wake`` is called with the lock held."""
         with self._lock:
             now, firsts = self.clock.now(), self.bucket.settle()
-            line = self._made_line()
-            if line.is_as_good_as_new(now, firsts):
-                self.bucket.renew()
-            counted = line.failed(standing, terms, now, firsts=firsts, throttled=failure.throttled)
-            if isinstance(counted, Refused):
-                self._follow()
-                return counted
-            delay = line.delay_of_payment(counted, terms, failure, now)
+            seen = self._made_line().failed(standing, terms, failure, now, firsts=firsts)
             self._follow()
+        if isinstance(seen, Refused):
+            return seen
+        counted, delay = seen
         # Not under the lock: a bucket that processes share may take a moment to answer.
         price, spare = failure.price, failure.price if terms.is_patient else 0.0
         if delay is not None and self.bucket.take(price, spare=spare):
@@ -341,19 +328,13 @@ class PatientQuota(ScopeQuota):
     def succeeded(
         self, standing: Standing, terms: Terms, *, latency: float = 0.0, timeout: float | None = None
     ) -> None:
-        is_first, is_alone, outage = standing.successes is None, True, None
+        is_alone, outage = True, None
         with self._lock:
-            if is_first:
+            if standing.successes is None:
                 next(self.bucket.first_tries)
             if self._line is not None:
-                is_alone = self._line.succeeded(
-                    self.clock.now(),
-                    firsts=self.bucket.settle(),
-                    is_first=is_first,
-                    latency=latency,
-                    timeout=timeout,
-                    patience=terms.span(standing.began),
-                )
+                now, firsts = self.clock.now(), self.bucket.settle()
+                is_alone = self._line.succeeded(standing, terms, now, firsts=firsts, latency=latency, timeout=timeout)
                 outage, self._line.outage = self._line.outage, None
                 self._follow()
         if outage is not None:
@@ -373,11 +354,9 @@ class PatientQuota(ScopeQuota):
         """Return True if a new one would do as well: unspent and without waiters, or unused for minutes."""
         with self._lock:
             line = self._line
-            if line is None:
-                return is_full(self.plain)
-            if line.is_calm and is_full(self.plain):
+            if (line is None or line.is_calm) and is_full(self.plain):
                 return True
-            return line.is_as_good_as_new(self.clock.now(), self.bucket.settle())
+            return line is not None and line.is_as_good_as_new(self.clock.now(), self.bucket.settle())
 
     def snapshot(self) -> LineSnapshot:
         """An immutable view of bucket and line now."""
@@ -397,7 +376,7 @@ class PatientQuota(ScopeQuota):
     def _made_line(self) -> Line:
         """Return the line, made on first use: most scopes are never in trouble. Called with the lock."""
         if self._line is None:
-            self._line = Line(self._born, room=self._room)
+            self._line = Line(self._born, room=self._room, renew=self.bucket.renew)
         return self._line
 
     def _wait(self, waiter: Waiter, changed: threading.Condition) -> Go | Refused:
@@ -433,8 +412,10 @@ class PatientQuota(ScopeQuota):
     def _follow(self) -> None:
         """Have first-try successes take the slow path while operations wait or one failed, and note who waits."""
         line = self._line
-        self.first_try = self._count if line is None or line.is_calm else self._first_try_in_trouble
-        if line is not None and line.waiters:
+        has_waiters = line is not None and bool(line.waiters)
+        is_calm = line is None or (line.down_since is None and not has_waiters)
+        self.first_try = self._count if is_calm else self._first_try_in_trouble
+        if has_waiters:
             self.lines.add(self._name)
         else:
             self.lines.discard(self._name)

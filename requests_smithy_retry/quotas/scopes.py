@@ -63,7 +63,8 @@ class ScopeTable(Generic[T]):
         self._items: dict[str | None, T] = {}
         self._touched: dict[str | None, float] = {}
         self._seen: dict[str | None, float] = {}
-        self._overflow: T | None = None
+        self.overflow: T | None = None
+        """The item that newcomers share while there is no room; None: there was room so far."""
         self._overflow_touched = 0.0
         self.renew_lock()
         renew_lock_after_fork(self)
@@ -75,7 +76,7 @@ class ScopeTable(Generic[T]):
 
     def known(self, scope: str | None) -> T | None:
         """Return the item of a scope if there is one already, or that of the newcomers."""
-        return self._items.get(scope, self._overflow)
+        return self._items.get(scope, self.overflow)
 
     @contextmanager
     def use(self, scope: str | None) -> Iterator[T]:
@@ -109,11 +110,6 @@ class ScopeTable(Generic[T]):
     def __contains__(self, scope: object) -> bool:
         return scope in self._items
 
-    @property
-    def overflow(self) -> T | None:
-        """The item that newcomers share while there is no room; None: there was room so far."""
-        return self._overflow
-
     def _get(self, scope: str | None) -> T:
         now = self._clock.now()
         if scope in self._items:
@@ -123,9 +119,9 @@ class ScopeTable(Generic[T]):
             self._forget_overflow(now)
             if len(self._items) >= self._limit and not self._evict_one(now):
                 self._overflow_touched = now
-                if self._overflow is None:
-                    self._overflow = self._make(OVERFLOW)
-                return self._overflow
+                if self.overflow is None:
+                    self.overflow = self._make(OVERFLOW)
+                return self.overflow
             # Before the item: an interruption may come between, and an item is never without it.
             self._touched[scope] = now
             item = self._items[scope] = self._make(NO_SCOPE if scope is None else scope)
@@ -159,11 +155,11 @@ class ScopeTable(Generic[T]):
 
     def _forget_overflow(self, now: float) -> None:
         """Give up the newcomers' item, if it was not used for long and is not in use."""
-        item = self._overflow
+        item = self.overflow
         if item is None or now - max(self._overflow_touched, self._last_use(item)) < FORGET_AFTER:
             return
         if self._pins.keys() <= self._items.keys():
-            self._overflow = None
+            self.overflow = None
             self._retire(item)
 
     def _last_use(self, item: T) -> float:

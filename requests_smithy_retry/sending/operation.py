@@ -25,12 +25,11 @@ import requests.exceptions
 from requests import PreparedRequest, Response
 
 from ..classifiers.actions import NO_ACTION, RetryIndicated
-from ..classifiers.context import RetryContext, carrier_of, take_off
 from ..classifiers.fold import Classification, classification_of
 from ..classifiers.outcome import Outcome
 from ..classifiers.protocol import sees_successes
 from ..classifiers.resend import may_be_applied
-from ..classifiers.transport_faults import forget_frames, is_end_of_tape, is_played, is_request_fault
+from ..classifiers.transport_faults import forget_frames, is_of_a_tape, is_played, is_request_fault
 from ..config.retry_options import NOTHING, OperationOptions
 from ..errors import RetryError, StopReason, without_text_of
 from ..interruptions import is_interruption
@@ -38,6 +37,7 @@ from ..observing import events
 from ..observing.history import attach
 from ..observing.log import log_end_of_tape
 from ..observing.recorder import Recorder
+from ..strategies.context import RetryContext, carrier_of
 from ..strategies.foreign import StrategyPort
 from ..strategies.protocol import LoopToken, StandardRetryToken, delay_of
 from ..wire.state import read_part
@@ -204,7 +204,7 @@ class Operation:
             return Stop(StopReason.REQUEST_FAULT, StopReason.REQUEST_FAULT.value)
         if isinstance(error, requests.exceptions.UnrewindableBodyError):
             return Stop(StopReason.BODY_NOT_REPLAYABLE, str(error))
-        if self.number > 1 and is_end_of_tape(error):
+        if self.number > 1 and is_of_a_tape(error):
             return Stop(StopReason.NOT_RETRYABLE, END_OF_TAPE)
         return None
 
@@ -236,7 +236,7 @@ class Operation:
             # The Smithy guide's strategies propagate the error that they were shown: that is a refusal.
             return Stop(StopReason.STRATEGY_REFUSED, StopReason.STRATEGY_REFUSED.value)
         finally:
-            take_off(carrier)
+            vars(carrier).pop("retry_context", None)
         delay = delay_of(token, self.port.strategy)
         if self._forbids(delay):  # a foreign strategy need not look at the deadline
             why = f"the next wait of {delay:.3g} s would not end in time"
@@ -358,7 +358,7 @@ class Operation:
         """
         if self.played is not None and made.error is not None and stop.why == END_OF_TAPE:
             forget_frames(made.error)
-            log_end_of_tape(self.request.method, self.request.url, END_OF_TAPE)
+            log_end_of_tape(self.request, END_OF_TAPE)
             made.response, made.answer, made.error = self.played, self.played, None
         if self.number > 1 and self._began is not None:
             status = None if made.answer is None else made.answer.status_code

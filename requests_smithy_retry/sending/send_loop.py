@@ -291,7 +291,7 @@ class SendLoop(HTTPAdapter):
             return NO_WAIT
         deadline = None if limits is None else limits.at
         wait = gate.enter(deadline, max(0.0, self.retry_config.max_retry_after - waited))
-        log_gate(request.method, request.url, *wait)
+        log_gate(request, *wait)
         return wait
 
     def _attempt(self, made: Attempt, request: PreparedRequest, call: Call, rest: Rest | InHand | None = None) -> None:
@@ -357,7 +357,7 @@ class SendLoop(HTTPAdapter):
         if self._shown is not None:
             self._shown.put_into(response.raw)  # where tools look for it
         if may_log(10, True):
-            log_first_try(request.method, request.url, response.status_code, self.clock.now() - started)
+            log_first_try(request, response.status_code, self.clock.now() - started)
         return response
 
     def _hook_of(self, request: PreparedRequest, response: Response) -> FirstTryHook:

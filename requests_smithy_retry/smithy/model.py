@@ -11,7 +11,7 @@ import ipaddress
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -31,24 +31,37 @@ class SmithyModel:
 
     def __init__(self, root: Node, service: str | None) -> None:
         ast = Ast(root)
-        self._source = root.source
+        self.source: str = root.source
+        """The file of the model."""
+        self.service: str | None = _service_of(ast, service)
+        """The absolute shape ID of the service; None for a model of errors only."""
+        self.protocols: tuple[Protocol, ...] = ()
+        """The protocols of the service, in the model's order."""
         self._verdicts = read_errors(ast)
         self._errors = {code: errors[0] for code, errors in self._verdicts.items()}
-        self._service = _service_of(ast, service)
-        self._protocols: tuple[Protocol, ...] = ()
         self._operations: dict[str, ModeledOperation] = {}
         bound: dict[Protocol, list[ModeledOperation]] = {}
-        if self._service is not None:
-            self._protocols = protocols_of(ast.traits(self._service))
-            shape_ids = bound_operations(ast, self._service)
-            for protocol in self._protocols:
+        if self.service is not None:
+            self.protocols = protocols_of(ast.traits(self.service))
+            shape_ids = bound_operations(ast, self.service)
+            for protocol in self.protocols:
                 bound[protocol] = [read_operation(ast, shape_id, protocol) for shape_id in shape_ids]
-            for operation in bound[self._protocols[0]]:
+            for operation in bound[self.protocols[0]]:
                 if operation.name in self._operations:
                     problem = "expected one operation of this name in the service, found several"
-                    raise SmithyModelError(self._source, pointer(("shapes", operation.shape_id)), problem)
+                    raise SmithyModelError(self.source, pointer(("shapes", operation.shape_id)), problem)
                 self._operations[operation.name] = operation
-        self._matcher = OperationMatcher(shape_name(self._service or ""), bound)
+        self._name = shape_name(self.service or "")
+        self._targets, self._rpc, self._forms = (
+            {each.name: each for protocol in protocols for each in bound.get(protocol, ())}
+            for protocols in ((Protocol.JSON_TARGET,), (Protocol.RPC_V2,), (Protocol.QUERY, Protocol.EC2_QUERY))
+        )
+        rest = bound.get(Protocol.REST_JSON, bound.get(Protocol.REST_XML, ()))
+        self._uris = UriTable(
+            (each.http_method, each.uri_pattern, each)
+            for each in rest
+            if each.http_method is not None and each.uri_pattern is not None
+        )
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, service: str | None = None) -> SmithyModel:
@@ -88,22 +101,7 @@ class SmithyModel:
 
     def __repr__(self) -> str:
         counts = f"{len(self._operations)} operations, {len(self._errors)} errors"
-        return f"<SmithyModel {self._service or 'without a service'}: {counts}>"
-
-    @property
-    def source(self) -> str:
-        """The file of the model."""
-        return self._source
-
-    @property
-    def service(self) -> str | None:
-        """The absolute shape ID of the service; None for a model of errors only."""
-        return self._service
-
-    @property
-    def protocols(self) -> tuple[Protocol, ...]:
-        """The protocols of the service, in the model's order."""
-        return self._protocols
+        return f"<SmithyModel {self.service or 'without a service'}: {counts}>"
 
     @property
     def errors(self) -> Mapping[str, ModeledError]:
@@ -133,8 +131,37 @@ class SmithyModel:
     def match_segments(
         self, method: str, segments: tuple[str, ...], query: str, headers: Mapping[str, Any], body: object
     ) -> ModeledOperation | None:
-        """Return what :meth:`match` does, for a path that was split already."""
-        return self._matcher.match(method, segments, query, headers, body)
+        """Return what :meth:`match` does, for a path that was split already.
+
+        A request that names two operations, or names one in the wrong place, matches none.
+        """
+        if self._targets:
+            target = header(headers, "X-Amz-Target")
+            if target is not None:
+                return self._by_target(method, segments, target)
+        if self._rpc and (header(headers, "smithy-protocol") or "").startswith("rpc-v2-"):
+            return self._by_rpc_path(method, segments)
+        if self._forms and segments == () and method in ("GET", "POST"):
+            found = self._by_action(query, body)
+            if found is not None:
+                return found
+        return self._uris.find(method, segments, query)
+
+    def _by_target(self, method: str, segments: tuple[str, ...], target: str) -> ModeledOperation | None:
+        service, _, name = target.partition(".")
+        if method != "POST" or segments != () or service != self._name:
+            return None
+        return self._targets.get(name)
+
+    def _by_rpc_path(self, method: str, segments: tuple[str, ...]) -> ModeledOperation | None:
+        if method != "POST" or len(segments) != 4 or segments[:3] != ("service", self._name, "operation"):
+            return None
+        return self._rpc.get(segments[3])
+
+    def _by_action(self, query: str, body: object) -> ModeledOperation | None:
+        actions = set(parameters(query).get("Action", ()))
+        actions.update(parameters(body_text(body) or "").get("Action", ()))
+        return self._forms.get(actions.pop()) if len(actions) == 1 else None
 
     def for_endpoint(self, url: str) -> SmithyEndpoint:
         """Bind this model to an endpoint.
@@ -152,57 +179,6 @@ def _service_of(ast: Ast, wanted: str | None) -> str | None:
     if wanted is None and len(services) > 1:
         raise ast.root.error(f"one service, or service= with one of {', '.join(sorted(services))}")
     return wanted or (services[0] if services else None)
-
-
-class OperationMatcher:
-    """Finds the operation of a request to one service, by its protocols (contract 3, 4).
-
-    A request that names two operations, or names one in the wrong place, matches none.
-    """
-
-    def __init__(self, service_name: str, operations: Mapping[Protocol, Iterable[ModeledOperation]]) -> None:
-        self._service = service_name
-        self._targets, self._rpc, self._forms = (
-            {each.name: each for protocol in protocols for each in operations.get(protocol, ())}
-            for protocols in ((Protocol.JSON_TARGET,), (Protocol.RPC_V2,), (Protocol.QUERY, Protocol.EC2_QUERY))
-        )
-        rest = operations.get(Protocol.REST_JSON, operations.get(Protocol.REST_XML, ()))
-        self._uris = UriTable(
-            (each.http_method, each.uri_pattern, each)
-            for each in rest
-            if each.http_method is not None and each.uri_pattern is not None
-        )
-
-    def match(
-        self, method: str, segments: tuple[str, ...], query: str, headers: Mapping[str, Any], body: object
-    ) -> ModeledOperation | None:
-        if self._targets:
-            target = header(headers, "X-Amz-Target")
-            if target is not None:
-                return self._by_target(method, segments, target)
-        if self._rpc and (header(headers, "smithy-protocol") or "").startswith("rpc-v2-"):
-            return self._by_rpc_path(method, segments)
-        if self._forms and segments == () and method in ("GET", "POST"):
-            found = self._by_action(query, body)
-            if found is not None:
-                return found
-        return self._uris.find(method, segments, query)
-
-    def _by_target(self, method: str, segments: tuple[str, ...], target: str) -> ModeledOperation | None:
-        service, _, name = target.partition(".")
-        if method != "POST" or segments != () or service != self._service:
-            return None
-        return self._targets.get(name)
-
-    def _by_rpc_path(self, method: str, segments: tuple[str, ...]) -> ModeledOperation | None:
-        if method != "POST" or len(segments) != 4 or segments[:3] != ("service", self._service, "operation"):
-            return None
-        return self._rpc.get(segments[3])
-
-    def _by_action(self, query: str, body: object) -> ModeledOperation | None:
-        actions = set(parameters(query).get("Action", ()))
-        actions.update(parameters(body_text(body) or "").get("Action", ()))
-        return self._forms.get(actions.pop()) if len(actions) == 1 else None
 
 
 _NOT_IN_A_URL = re.compile(r"[\x00-\x20\x7f\\]")

@@ -9,15 +9,15 @@ from types import MappingProxyType
 from typing import Any
 
 from ..classifiers.actions import ErrorKind, NoActionIndicated, RetryIndicated, RetryReason
-from ..classifiers.context import RetryContext
 from ..classifiers.fold import Classification
 from ..errors import RetryError, StopReason
 from ..pacing.gate import Board
 from ..pacing.rate_limiter import ClientRateLimiter, PermitWait
 from ..quotas.scopes import ScopeTable
 from ..urls import display_scope
+from .context import RetryContext
 from .first_tries import FirstTryHook, remember
-from .protocol import RetryToken, StandardRetryToken, StrategySnapshot
+from .protocol import RetryToken, StandardRetryToken, StrategySnapshot, redeemed
 from .simple import is_built_in
 from .standard import StandardRetryStrategy
 
@@ -130,7 +130,7 @@ class AdaptiveRetryStrategy(StandardRetryStrategy):
 
     def _refund(self, token: RetryToken) -> None:
         """Give back the price of a retry that was paid and not made (contract 2.6)."""
-        own = self._redeem(token)
+        own = redeemed(token, self)
         if own.acquired:
             with self._quota_in_use(own.token_scope) as quota:
                 if quota is not None:

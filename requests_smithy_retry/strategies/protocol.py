@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from numbers import Real
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, runtime_checkable
 
-from ..checks import is_seconds, safe_repr
+from ..checks import safe_repr
 from ..clock import Clock
 from ..errors import RetryError, StopReason, TokenError
 from ..quotas.line import Standing, Terms
@@ -63,16 +65,6 @@ class SendPermits(Protocol):
         :param waited: seconds waited for this permit so far.
         :raises RetryError: if there will be no permit in time.
         """
-        ...
-
-
-@runtime_checkable
-class CountsAttempts(Protocol):
-    """The optional ability to tell how many attempts an operation may have."""
-
-    @property
-    def max_attempts(self) -> int | None:
-        """The most attempts of an operation, the first one included; None for no bound."""
         ...
 
 
@@ -160,6 +152,17 @@ class StandardRetryToken:
         self._unused.append(None)
 
 
+def redeemed(token: object, issuer: object) -> StandardRetryToken:
+    """Mark a token as used, and return it.
+
+    :raises TokenError: if it was used before, or if another strategy issued it.
+    """
+    if not isinstance(token, StandardRetryToken):
+        raise TokenError(f"this token was issued by another strategy: {token!r}")
+    token.redeem(issuer)
+    return token
+
+
 @dataclass(frozen=True, slots=True)
 class ForeignToken:
     """The token of a foreign strategy, with the attributes that the send loop reads from a token."""
@@ -205,6 +208,12 @@ class StrategySnapshot:
 
     buckets: Mapping[str | None, TokenBucketSnapshot] = field(default_factory=lambda: MappingProxyType({}))
     limiters: Mapping[str | None, RateLimiterSnapshot] = field(default_factory=lambda: MappingProxyType({}))
+
+
+def is_seconds(value: Any) -> TypeGuard[float]:
+    """Return True for a finite real number of any type, numpy's among them, but not for a bool."""
+    number_of_any_type = isinstance(value, Real) and not isinstance(value, bool)
+    return number_of_any_type and bool(abs(value) <= sys.float_info.max)
 
 
 def delay_of(token: Any, strategy: object) -> float:

@@ -3,56 +3,30 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
-from ..checks import is_seconds, safe_repr
+from ..checks import safe_repr
 from ..classifiers.actions import ErrorKind, RetryForbidden, RetryIndicated, RetryReason
-from ..classifiers.context import RetryContext, context_of
-from ..classifiers.fold import Classification, classify, fold_of
+from ..classifiers.fold import Classification, classify_operation
 from ..classifiers.outcome import Outcome
 from ..classifiers.protocol import RetryClassifier, in_order, sees_successes
 from ..clock import SYSTEM_CLOCK, Clock
 from ..config.retry_config import RetryConfig, RetryOptions
-from ..config.retry_options import NOTHING, options_in_force
-from ..config.urllib3_rules import count_failure, heeds_hints
-from ..errors import RetryConfigError, RetryError, StopReason, TokenError
+from ..config.retry_options import NOTHING, OperationOptions
+from ..config.urllib3_rules import heeds_hints, kind_of
+from ..errors import RetryConfigError, RetryError, StopReason
 from ..pacing.announced import DIALECTS, announced_in, dialects_of, limit_hint
-from ..pacing.backoff import RetryBackoffStrategy, is_backoff, takes_previous_delay
+from ..pacing.backoff import ExponentialRetryBackoffStrategy, RetryBackoffStrategy
 from ..pacing.gate import Board, Gates, Lookout
 from ..pacing.server_hints import AMZ_HEADER, Hint, delay_for, is_too_long, read_hint, until_text
 from ..quotas.bucket import RetryQuota
-from ..quotas.line import Standing, Terms
+from ..quotas.line import Terms
+from .context import RetryContext, context_around
 from .first_tries import NOTHING_TO_TELL, FirstTryHook, remember
-from .protocol import NEW, RetryToken, StandardRetryToken, StrategySnapshot
+from .protocol import RetryToken, StandardRetryToken, StrategySnapshot, is_seconds, redeemed
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
-
-
-def context_around(error: Exception, clock: Clock) -> RetryContext:
-    """Return the context that an error carries; code without an adapter gets one with the options of the block
-    around.
-    """
-    context = context_of(error)
-    around = options_in_force() if context.options is None else None
-    if around is None:
-        return context
-    deadline = None if around.deadline is None else around.deadline.on(clock).at
-    return replace(context, deadline=deadline, options=around)
-
-
-class Payment(NamedTuple):
-    """The quota's answer to a retry."""
-
-    delay: float
-    standing: Standing = NEW
-    terms: Terms = Terms()
-    before: float | None = None
-    after: float | None = None
-    source: str | None = None
-    waited: float = 0.0
-    why: str = ""
 
 
 class SimpleRetryStrategy:
@@ -156,31 +130,36 @@ class SimpleRetryStrategy:
         """Return a token for another attempt, or raise the reason why there is none.
 
         In this order (contract 2.6): is a retry indicated, may the request be sent again, are attempts left, is the
-        server's hint bearable, is there time, is there quota. A refusal costs no quota.
+        server's hint bearable, is there time, is there quota. A refusal costs no quota. Where the quota lets operations
+        wait, it may take a while: see ``patience``.
 
         :param token_to_renew: the failed attempt's token.
         :param error: the exception that was raised, or one that carries the response.
         :raises RetryError: with the first rule that said no.
         :raises TokenError: for a token that was used before or is another strategy's.
         """
-        token = self._redeem(token_to_renew)
+        token = redeemed(token_to_renew, self)
         context = context_around(error, self.clock)
-        options = context.options or NOTHING
-        if options.enabled is False:
-            raise RetryError(stop_reason=StopReason.DISABLED)
         try:
-            items = fold_of(self.classifiers, options.classifiers, replaced=options.default_classifiers is False)
-            classification = classify(items, context.outcome)
-        except BaseException:
-            token.unredeem()
+            return self._renewed(token, context)
+        except RetryError:
+            # A final failure gives nothing back, and operations that wait for the tokens must know.
+            if token.standing.loan is not None and not context.outcome.is_success:
+                token.standing.loan.write_off()
             raise
+
+    def _renewed(self, token: StandardRetryToken, context: RetryContext) -> StandardRetryToken:
+        options = context.options or NOTHING
+        classification = self._classify(token, context.outcome, options)
         reason = self._reason(classification, context, token)
         retry = token.retry_count + 1
-        if self._is_last(retry, reason, context):
+        terms = self._terms(options, context.deadline)
+        if self._is_last(retry, options.most_sent, reason, context.outcome, terms):
             _refuse(StopReason.MAX_ATTEMPTS, None, classification)
-        failures = token.failures
-        if self.config.urllib3_rules is not None:
-            failures, exceeded = count_failure(self.config.urllib3_rules, failures, context.outcome)
+        failures, rules = token.failures, self.config.urllib3_rules
+        if rules is not None:
+            failures = (*failures, kind_of(context.outcome))
+            exceeded = rules.exceeded(failures)
             if exceeded is not None:
                 _refuse(StopReason.MAX_ATTEMPTS, exceeded, classification)
         backoff = self._backoff(reason.kind, retry, token.previous_delay)
@@ -188,25 +167,19 @@ class SimpleRetryStrategy:
         delay = backoff if hint is None else delay_for(backoff, hint)
         if context.deadline is not None and self.clock.now() + delay >= context.deadline:
             _refuse(StopReason.DEADLINE, f"the next wait of {delay:.3g} s would not end in time", classification)
-        payment = self._pay(reason, token, context, delay, 0.0 if hint is None else delay, classification)
-        return StandardRetryToken(
+        renewed = StandardRetryToken(
             issuer=self,
             token_scope=token.token_scope,
             retry_count=retry,
-            retry_delay=payment.delay,
-            standing=payment.standing,
-            terms=payment.terms,
-            acquired=payment.standing.acquired,
-            waited=payment.waited,
-            why=payment.why,
+            retry_delay=delay,
+            standing=token.standing,
+            terms=terms,
             previous_delay=backoff,
-            delay_source=_source_of(payment.delay, delay, backoff, hint),
-            quota_before=payment.before,
-            quota_after=payment.after,
-            quota_source=payment.source,
+            delay_source=hint.source if hint is not None and delay != backoff else "backoff",
             classification=classification,
             failures=failures,
         )
+        return self._paid(renewed, reason, context, 0.0 if hint is None else delay)
 
     def record_success(self, *, token: RetryToken) -> None:
         """Take note that an attempt succeeded.
@@ -214,7 +187,7 @@ class SimpleRetryStrategy:
         :param token: that attempt's token.
         :raises TokenError: for a token that was used before or is another strategy's.
         """
-        self._redeem(token)
+        redeemed(token, self)
 
     def gave_up(self, token_scope: str | None, *, is_outage: bool) -> int:  # noqa: ARG002
         """Count an operation that gave up in an outage of its service, and return its number; 0: no outage is known.
@@ -228,27 +201,33 @@ class SimpleRetryStrategy:
         """Return an immutable view of the strategy's state."""
         return StrategySnapshot()
 
-    def _pay(
+    def _paid(
         self,
+        token: StandardRetryToken,
         reason: RetryReason,  # noqa: ARG002
-        token: StandardRetryToken,  # noqa: ARG002
         context: RetryContext,  # noqa: ARG002
-        delay: float,
         hint: float,  # noqa: ARG002
-        classification: Classification,  # noqa: ARG002
-    ) -> Payment:
-        """Ask the quota for the retry; without a quota there is nothing to pay."""
-        return Payment(delay)
+    ) -> StandardRetryToken:
+        """Return a retry's token as the quota lets it have; without a quota there is nothing to pay.
 
-    def _is_last(self, attempts: int, reason: RetryReason, context: RetryContext) -> bool:
-        """Return True if no attempt may follow this many."""
-        options = context.options or NOTHING
+        :param hint: seconds that the server asked for; 0 if it did not.
+        """
+        return token
+
+    def _terms(self, options: OperationOptions, deadline: float | None) -> Terms:
         most = self.max_attempts if options.max_attempts is None else options.max_attempts
-        is_capped = options.most_sent is not None and attempts >= options.most_sent
-        return is_capped or (attempts >= most and self._counts_attempts(reason, context))
+        patience = self.config.patience if options.patience is None else options.patience
+        return Terms(most, patience, deadline)
 
-    def _counts_attempts(self, reason: RetryReason, context: RetryContext) -> bool:  # noqa: ARG002
-        """True if each attempt counts against ``max_attempts``; a quota may count by itself."""
+    def _is_last(
+        self, attempts: int, most_sent: int | None, reason: RetryReason, outcome: Outcome, terms: Terms
+    ) -> bool:
+        """Return True if no attempt may follow this many."""
+        is_capped = most_sent is not None and attempts >= most_sent
+        return is_capped or (attempts >= terms.max_attempts and self._counts_attempts(reason, outcome, terms))
+
+    def _counts_attempts(self, reason: RetryReason, outcome: Outcome, terms: Terms) -> bool:  # noqa: ARG002
+        """Return True if each attempt counts against ``max_attempts``; a quota may count by itself."""
         return True
 
     def first_try_hook(self, scope: str, url: str | None = None) -> FirstTryHook:  # noqa: ARG002
@@ -259,6 +238,16 @@ class SimpleRetryStrategy:
         if url is not None:
             remember(self.hooks, url, NOTHING_TO_TELL)
         return NOTHING_TO_TELL
+
+    def _classify(self, token: StandardRetryToken, outcome: Outcome, options: OperationOptions) -> Classification:
+        if options.enabled is False:
+            raise RetryError(stop_reason=StopReason.DISABLED)
+        replaced = options.default_classifiers is False
+        try:
+            return classify_operation(self.classifiers, outcome, options.classifiers, replaced=replaced)
+        except BaseException:
+            token.unredeem()
+            raise
 
     def _reason(self, classification: Classification, context: RetryContext, token: StandardRetryToken) -> RetryReason:
         action = classification.action
@@ -310,12 +299,6 @@ class SimpleRetryStrategy:
         dialects = dialects_of(self.config.pacing) or DIALECTS
         return limit_hint(announced_in(headers, wall=wall, dialects=dialects))
 
-    def _redeem(self, token: RetryToken) -> StandardRetryToken:
-        if not isinstance(token, StandardRetryToken):
-            raise TokenError(f"this token was issued by another strategy: {token!r}")
-        token.redeem(self)
-        return token
-
     def _default_classifiers(self) -> tuple[RetryClassifier, ...]:
         if not self.config.default_classifiers:
             return ()
@@ -356,11 +339,24 @@ def is_built_in(strategy: object, *methods: str) -> bool:
     )
 
 
-def _source_of(paid: float, delay: float, backoff: float, hint: Hint | None) -> str:
-    """Return the name of the rule that made a delay that long."""
-    if paid > delay:
-        return "patience"
-    return hint.source if hint is not None and delay != backoff else "backoff"
+def is_backoff(value: object) -> bool:
+    """Return True for an object, not a class, that computes delays."""
+    return not isinstance(value, type) and callable(getattr(value, "compute_next_backoff_delay", None))
+
+
+def takes_previous_delay(strategy: RetryBackoffStrategy) -> bool:
+    """Return True if a backoff strategy takes the previous delay as well."""
+    compute = strategy.compute_next_backoff_delay
+    if getattr(compute, "__func__", None) is ExponentialRetryBackoffStrategy.compute_next_backoff_delay:
+        return True
+
+    import inspect  # slow to import, and seldom needed
+
+    try:
+        parameters = inspect.signature(compute).parameters
+    except (TypeError, ValueError):  # a callable written in C may have no signature
+        return False
+    return "previous_delay" in parameters
 
 
 def _refuse(stop_reason: StopReason, why: str | None, classification: Classification) -> NoReturn:

@@ -9,30 +9,21 @@ from types import MappingProxyType
 from typing import Any
 
 from ..classifiers.actions import ErrorKind, RetryReason
-from ..classifiers.context import RetryContext, context_of
-from ..classifiers.fold import Classification
 from ..classifiers.outcome import Outcome
+from ..config.retry_config import RetryConfig, has_line
 from ..config.retry_options import NOTHING
 from ..errors import RetryError, StopReason, is_unresolved
 from ..pacing.gate import Board
 from ..quotas.bucket import RetryQuota
 from ..quotas.line import Failure, Go, Refusal, Refused, Standing, Terms
+from ..quotas.payoff import PayoffTokenBucket
 from ..quotas.scope_quota import ScopeQuota
 from ..urls import display_scope
+from .context import RetryContext
 from .first_tries import NOTHING_TO_TELL, FirstTryHook, remember
-from .protocol import RetryToken, StandardRetryToken, StrategySnapshot
-from .quotas import Quotas, board_of, price_of, quota_before, quotas_for, shared_buckets
-from .simple import Payment, SimpleRetryStrategy, is_built_in
-
-STOP_REASONS = {
-    Refusal.MAX_ATTEMPTS: StopReason.MAX_ATTEMPTS,
-    Refusal.PATIENCE: StopReason.PATIENCE,
-    Refusal.DEADLINE: StopReason.DEADLINE,
-    Refusal.FULL: StopReason.LINE_FULL,
-    Refusal.HELD: StopReason.QUOTA_EXCEEDED,
-    Refusal.EMPTY: StopReason.QUOTA_EXCEEDED,
-}
-"""The stop reason for each refusal of a quota."""
+from .protocol import RetryToken, StandardRetryToken, StrategySnapshot, redeemed
+from .quotas import Quotas, board_of, quota_before, quotas_for, shared_buckets
+from .simple import SimpleRetryStrategy, is_built_in
 
 NOT_FOUND = 404
 
@@ -96,30 +87,13 @@ class StandardRetryStrategy(SimpleRetryStrategy):
         standing = standing or Standing(self.clock.now())
         return StandardRetryToken(issuer=self, token_scope=token_scope, standing=standing)
 
-    def refresh_retry_token_for_retry(self, *, token_to_renew: RetryToken, error: Exception) -> StandardRetryToken:
-        """Return a token for another attempt, or raise the reason for refusing. It may take a while: see ``patience``.
-
-        :param token_to_renew: the failed attempt's token.
-        :param error: the exception that was raised, or one that carries the response.
-        :raises RetryError: with the first rule that said no.
-        :raises TokenError: for a token that was used before or is another strategy's.
-        """
-        try:
-            return super().refresh_retry_token_for_retry(token_to_renew=token_to_renew, error=error)
-        except RetryError:
-            # A final failure gives nothing back, and operations that wait for the tokens must know.
-            standing = getattr(token_to_renew, "standing", None)
-            if standing is not None and standing.loan is not None and not context_of(error).outcome.is_success:
-                standing.loan.write_off()
-            raise
-
     def record_success(self, *, token: RetryToken) -> None:
         """Tell the quota: the retries' tokens come back, and waiting operations may ask again.
 
         :param token: the successful attempt's token.
         :raises TokenError: for a token that was used before or is another strategy's.
         """
-        own = self._redeem(token)
+        own = redeemed(token, self)
         with self._quota_in_use(own.token_scope) as quota:
             if quota is not None:
                 quota.succeeded(own.standing, own.terms, latency=own.latency, timeout=own.timeout)
@@ -140,26 +114,18 @@ class StandardRetryStrategy(SimpleRetryStrategy):
         """Return an immutable view of the buckets and of the waiting operations; a scope never used is not in it."""
         return StrategySnapshot(MappingProxyType({scope: quota.snapshot() for scope, quota in self._quotas}))
 
-    def _counts_attempts(self, reason: RetryReason, context: RetryContext) -> bool:
-        if self._has_own_buckets or not self._quotas.counts_attempts or self._patience(context) <= 0:
+    def _counts_attempts(self, reason: RetryReason, outcome: Outcome, terms: Terms) -> bool:
+        if self._has_own_buckets or not has_line(self.config.effective_quota) or terms.patience <= 0:
             return True
-        return self._is_no_outage(reason, context)
+        return self._is_no_outage(reason, outcome)
 
-    def _patience(self, context: RetryContext) -> float:
-        own = (context.options or NOTHING).patience
-        return self.config.patience if own is None else own
-
-    def _asks_again(self, reason: RetryReason, context: RetryContext) -> bool:
+    def _asks_again(self, reason: RetryReason, outcome: Outcome) -> bool:
         """Return True if the attempt did not fail, but polls for a result that is not there yet."""
-        return self._is_poll(reason, context.outcome) or is_value(reason, context.outcome)
+        return self._is_poll(reason, outcome) or is_value(reason, outcome)
 
-    def _is_free(self, quota: ScopeQuota, reason: RetryReason, context: RetryContext) -> bool:
-        """Return True if a retry costs nothing."""
-        return self._is_no_outage(reason, context) if quota.counts_attempts else self._is_poll(reason, context.outcome)
-
-    def _is_no_outage(self, reason: RetryReason, context: RetryContext) -> bool:
+    def _is_no_outage(self, reason: RetryReason, outcome: Outcome) -> bool:
         """Return True if the service is well: it has no result yet, or it refused this one request."""
-        return self._asks_again(reason, context) or is_refused_alone(reason, context.outcome)
+        return self._asks_again(reason, outcome) or is_refused_alone(reason, outcome)
 
     def _is_poll(self, reason: RetryReason, outcome: Outcome) -> bool:
         """Return True if another attempt polls for a result, which is not a failure (contract 6.2).
@@ -171,43 +137,29 @@ class StandardRetryStrategy(SimpleRetryStrategy):
             return False
         return outcome.is_success or (self.config.urllib3_rules is not None and outcome.status == NOT_FOUND)
 
-    def _terms(self, context: RetryContext) -> Terms:
-        most = (context.options or NOTHING).max_attempts
-        return Terms(self.max_attempts if most is None else most, self._patience(context), context.deadline)
-
-    def _pay(
-        self,
-        reason: RetryReason,
-        token: StandardRetryToken,
-        context: RetryContext,
-        delay: float,
-        hint: float,
-        classification: Classification,
-    ) -> Payment:
-        options = context.options or NOTHING
-        terms, standing = self._terms(context), token.standing
+    def _paid(
+        self, token: StandardRetryToken, reason: RetryReason, context: RetryContext, hint: float
+    ) -> StandardRetryToken:
+        outcome, standing = context.outcome, token.standing
         if standing.successes is None and context.began is not None:
             standing = replace(standing, began=context.began)
         with self._quota_in_use(token.token_scope) as quota:
             if quota is None:
-                return Payment(delay, standing)
-            if self._asks_again(reason, context):
+                return replace(token, standing=standing)
+            if self._asks_again(reason, outcome):
                 standing = quota.answered(standing)
-            if self._is_free(quota, reason, context):
-                return Payment(delay, standing, terms)
-            error, throttled = context.outcome.error, reason.kind is ErrorKind.THROTTLING
-            unresolved = error is not None and is_unresolved(error)
-            failure = Failure(price_of(self.config, quota, reason), delay, hint, throttled, unresolved)
-            let_go = context.before_waiting and partial(context.before_waiting, classification)
-            seen = quota.failed(standing, terms, failure, before_waiting=let_go)
+            is_free = self._is_no_outage if quota.counts_attempts else self._is_poll
+            if is_free(reason, outcome):
+                return replace(token, standing=standing, acquired=standing.acquired)
+            throttled = reason.kind is ErrorKind.THROTTLING
+            unresolved = outcome.error is not None and is_unresolved(outcome.error)
+            failure = Failure(price_of(self.config, quota, reason), token.retry_delay, hint, throttled, unresolved)
+            let_go = context.before_waiting and partial(context.before_waiting, token.classification)
+            seen = quota.failed(standing, token.terms, failure, before_waiting=let_go)
             if isinstance(seen, Go):
-                return _payment(seen, terms, quota)
-        raise RetryError(
-            _told(seen, terms, token.token_scope, standing.waited + seen.waited),
-            stop_reason=_stop_reason(seen, terms),
-            delay=delay if options.long_poll and seen.reason is not Refusal.MAX_ATTEMPTS else None,
-            classification=classification,
-        )
+                return _sent(token, seen, quota)
+        is_long_poll = bool((context.options or NOTHING).long_poll)
+        raise _refusal(token, seen, standing.waited + seen.waited, is_long_poll=is_long_poll)
 
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
@@ -233,38 +185,61 @@ def is_refused_alone(reason: RetryReason, outcome: Outcome) -> bool:
     return reason.kind is ErrorKind.CLIENT and outcome.response is not None and outcome.error is None
 
 
-def _payment(go: Go, terms: Terms, quota: ScopeQuota) -> Payment:
+def price_of(config: RetryConfig, quota: ScopeQuota, reason: RetryReason) -> float:
+    """Return the price of a retry: one token of two, or that of the specification out of 500."""
+    if isinstance(quota.plain, PayoffTokenBucket):
+        return 1.0
+    numbers = config.numbers
+    if reason.kind is ErrorKind.THROTTLING:
+        return numbers.throttling_cost
+    return numbers.timeout_cost if reason.timeout else numbers.retry_cost
+
+
+def _sent(token: StandardRetryToken, go: Go, quota: ScopeQuota) -> StandardRetryToken:
+    """Return the token of a retry that the quota lets go."""
     paid = go.standing.acquired
-    made = Payment(go.delay, go.standing, terms, waited=go.waited, why=go.why)
+    sent = replace(
+        token,
+        retry_delay=go.delay,
+        delay_source="patience" if go.delay > token.retry_delay else token.delay_source,
+        standing=go.standing,
+        acquired=paid,
+        waited=go.waited,
+        why=go.why,
+    )
     if not paid:
-        return made
-    after = quota.plain.available
-    return made._replace(before=after + paid, after=after, source=getattr(quota.plain, "source", "memory"))
+        return sent
+    after, source = quota.plain.available, getattr(quota.plain, "source", "memory")
+    return replace(sent, quota_before=after + paid, quota_after=after, quota_source=source)
 
 
-def _stop_reason(refused: Refused, terms: Terms) -> StopReason:
-    if refused.reason in (Refusal.PATIENCE, Refusal.DEADLINE) and terms.patience <= 0:
-        return StopReason.QUOTA_EXCEEDED
-    return STOP_REASONS[refused.reason]
-
-
-def _told(refused: Refused, terms: Terms, scope: str | None, seconds: float) -> str:
-    """Return a plain sentence that says why there is no further attempt; empty where attempts ran out.
+def _refusal(token: StandardRetryToken, refused: Refused, seconds: float, *, is_long_poll: bool) -> RetryError:
+    """Return the error for a retry that the quota refuses.
 
     :param seconds: the seconds that the operation waited for the service, in all.
     """
-    if refused.reason is Refusal.EMPTY:
-        return f"the retry quota{'' if scope is None else f' of {display_scope(scope)}'}{refused.why}"
+    stop_reason, why = _told(refused, token.terms, token.token_scope, seconds)
+    delay = token.retry_delay if is_long_poll and refused.reason is not Refusal.MAX_ATTEMPTS else None
+    return RetryError(why, stop_reason=stop_reason, delay=delay, classification=token.classification)
+
+
+def _told(refused: Refused, terms: Terms, scope: str | None, seconds: float) -> tuple[StopReason, str]:
+    """Return the stop reason, and a plain sentence that says why; it is empty where attempts ran out."""
     service = "the service" if scope is None else display_scope(scope)
     waited = f"waited {seconds:.3g} s: " if seconds else ""
-    if refused.reason is Refusal.MAX_ATTEMPTS:
-        return ""
-    if _stop_reason(refused, terms) is StopReason.QUOTA_EXCEEDED and refused.reason is not Refusal.HELD:
-        return f"the retry quota of {service} is empty, and patience is 0"
+    if refused.reason in (Refusal.PATIENCE, Refusal.DEADLINE) and terms.patience <= 0:
+        return StopReason.QUOTA_EXCEEDED, f"the retry quota of {service} is empty, and patience is 0"
+    if refused.reason is Refusal.EMPTY:
+        of_scope = "" if scope is None else f" of {service}"
+        return StopReason.QUOTA_EXCEEDED, f"the retry quota{of_scope}{refused.why}"
     if refused.reason is Refusal.PATIENCE:
-        return f"{waited}{service} has been failing for longer than patience allows ({terms.patience:g} s)"
+        why = f"{waited}{service} has been failing for longer than patience allows ({terms.patience:g} s)"
+        return StopReason.PATIENCE, why
     if refused.reason is Refusal.DEADLINE:
-        return f"{waited}{service} was failing until the deadline"
+        return StopReason.DEADLINE, f"{waited}{service} was failing until the deadline"
     if refused.reason is Refusal.FULL:
-        return f"too many operations are waiting for {service} already"
-    return f"the response of {service} is too long to be let go, so its operation cannot wait"
+        return StopReason.LINE_FULL, f"too many operations are waiting for {service} already"
+    if refused.reason is Refusal.HELD:
+        why = f"the response of {service} is too long to be let go, so its operation cannot wait"
+        return StopReason.QUOTA_EXCEEDED, why
+    return StopReason.MAX_ATTEMPTS, ""

@@ -16,9 +16,8 @@ from ..config.retry_options import NOTHING, OptionsBlock, options_in_force, retr
 from ..errors import StopReason
 from ..observing.history import AttemptRecord, RetryHistory, retry_history
 
-Send = Callable[..., Response]
-Around = Callable[[Send, RetryAdapter, PreparedRequest, dict[str, Any]], Response]
-"""A function of the real ``send``, the adapter, the request and the other arguments by name, which calls ``send``."""
+Around = Callable[[Callable[[], Response], RetryAdapter, PreparedRequest], Response]
+"""A function of the real ``send`` with its arguments, the adapter and the request, which calls the former."""
 
 
 @contextmanager
@@ -27,17 +26,8 @@ def around_every_send(around: Around) -> Iterator[None]:
     real = RetryAdapter.send
 
     @functools.wraps(real)
-    def send(
-        self: RetryAdapter,
-        request: PreparedRequest,
-        stream: bool = False,
-        timeout: Any = None,
-        verify: Any = True,
-        cert: Any = None,
-        proxies: Any = None,
-    ) -> Response:
-        options = {"stream": stream, "timeout": timeout, "verify": verify, "cert": cert, "proxies": proxies}
-        return around(real, self, request, options)
+    def send(self: RetryAdapter, request: PreparedRequest, *args: Any, **options: Any) -> Response:
+        return around(lambda: real(self, request, *args, **options), self, request)
 
     with mock.patch.object(RetryAdapter, "send", send):
         yield
@@ -113,10 +103,10 @@ def watched_attempts() -> Iterator[AttemptLog]:
     """
     log = AttemptLog()
 
-    def around(send: Send, adapter: RetryAdapter, request: PreparedRequest, options: dict[str, Any]) -> Response:
+    def around(send: Callable[[], Response], adapter: RetryAdapter, request: PreparedRequest) -> Response:
         started = adapter.clock.now()
         try:
-            response = send(adapter, request, **options)
+            response = send()
         except Exception as error:
             log.add(retry_history(error) or _alone(adapter, request, started, error=type(error).__name__))
             raise
@@ -138,9 +128,9 @@ def _alone(adapter: RetryAdapter, request: PreparedRequest, started: float, **en
 def retries_disabled() -> Iterator[None]:
     """Make every ``RetryAdapter`` of the process behave as a plain ``HTTPAdapter`` in the block, in every thread."""
 
-    def around(send: Send, adapter: RetryAdapter, request: PreparedRequest, options: dict[str, Any]) -> Response:
+    def around(send: Callable[[], Response], *_: object) -> Response:
         with retry_options(enabled=False):
-            return send(adapter, request, **options)
+            return send()
 
     with around_every_send(around):
         yield
@@ -159,14 +149,14 @@ def cap_attempts(most: int) -> Iterator[None]:
     if most < 1:
         raise ValueError(f"most={most!r}: a whole number of 1 or more is allowed")
 
-    def around(send: Send, adapter: RetryAdapter, request: PreparedRequest, options: dict[str, Any]) -> Response:
+    def around(send: Callable[[], Response], adapter: RetryAdapter, _: object) -> Response:
         around = options_in_force() or NOTHING
         configured = around.max_attempts
         if configured is None:
             configured = getattr(adapter.strategy, "max_attempts", most)
         sent = most if around.most_sent is None else min(most, around.most_sent)
         with OptionsBlock({"max_attempts": min(most, configured), "most_sent": sent}, adapter.clock):
-            return send(adapter, request, **options)
+            return send()
 
     with around_every_send(around):
         yield

@@ -18,7 +18,7 @@ from urllib3.util import connection as urllib3_connection
 from ..interruptions import is_interruption
 from .addresses import AddressMemory, Peer
 from .proxies import bound_handshake, open_otherwise
-from .racing import How, Race, address_text, candidates, open_socket
+from .racing import Candidate, How, Race, candidates
 from .resolving import not_connected, resolve
 from .response import RESPONSE_CLASS, probing
 from .state import this_thread
@@ -28,14 +28,9 @@ PIECE = 16_384
 
 _create_connection = urllib3_connection.create_connection
 
-# `tuple.__new__` saves the frame of a named tuple's own constructor, for every connection.
-_peer: Any = tuple.__new__
-_how: Any = tuple.__new__
-_UNKNOWN: Peer | None = None
-
 
 class Connect:
-    """The ``connect`` of one connection, which records in the attempt when it begins and ends, and to which address.
+    """The ``connect`` and ``send`` of one connection, which record in the attempt what was done, and at which address.
 
     Only an attempt's first connection is recorded: one that is made after something was sent belongs to the caller's
     body. A tunnel's head is no byte of the request, so ``send`` is prepared once the tunnel is established.
@@ -43,12 +38,12 @@ class Connect:
     The reference to the connection is weak: a cycle would keep sockets open until the next garbage collection.
     """
 
-    __slots__ = ("_connection", "_made", "_memory", "_sending", "peer")
+    __slots__ = ("_connection", "_made", "_memory", "_plain_send", "peer")
 
     def __init__(self, connection: HTTPConnection, memory: AddressMemory) -> None:
         self._connection = weakref.ref(connection)
         self._memory = memory
-        self._sending: tuple[Callable[[Any], None], Callable[[Peer | None], None]] | None = None
+        self._plain_send: Callable[[Any, Any], None] = type(connection).send
         self._made: Any = None
         """A socket that is not the connection's yet, or the race that opens it."""
         self.peer: Peer | None = None
@@ -58,7 +53,7 @@ class Connect:
         connection: Any = self._connection()
         assert connection is not None  # it is being called through the connection itself
         connection.__dict__.pop("send", None)
-        self.peer = _UNKNOWN
+        self.peer = None
         is_first = this_thread.connecting is None
         if is_first:
             this_thread.connecting, this_thread.peer = True, None
@@ -76,10 +71,9 @@ class Connect:
                 self._made = None
                 del connection._new_conn
         if is_first:
-            this_thread.connecting = self.peer or False
+            this_thread.connecting = self.peer or False  # type: ignore[redundant-expr]  # it was set meanwhile
         self._memory.on_connect()
-        connection.send, arrive = self._sending = self._sending or sending(connection)
-        arrive(self.peer)
+        connection.send = self.send
 
     def _open(self) -> Any:
         """Open the socket as the connection's own ``_new_conn`` does, but by the attempt's deadline."""
@@ -109,10 +103,15 @@ class Connect:
         timeout: Any = connection.timeout
         if timeout.__class__ is object:  # that of the socket module, before a tunnel in urllib3 1.26
             timeout = socket.getdefaulttimeout()
-        how = _how(How, (timeout, connection.source_address, connection.socket_options or ()))
+        how = How(timeout, connection.source_address, connection.socket_options or ())
         try:
-            found = _addresses(connection)
-            sock = self._alone(connection, found[0], how) if len(found) == 1 else self._race(connection, found, how)
+            host = connection._dns_host.strip("[]")
+            try:
+                host.encode("idna")
+            except UnicodeError:
+                raise uex.LocationParseError(f"'{host}', label empty or too long") from None
+            found = resolve(connection, host, connection.port, urllib3_connection.allowed_gai_family())
+            sock = self._raced(connection, candidates(found), how)
         except TimeoutError:
             raise
         except OSError as error:
@@ -122,93 +121,52 @@ class Connect:
         sys.audit("http.client.connect", connection, connection.host, connection.port)
         return sock
 
-    def _alone(self, connection: Any, info: Any, how: How) -> Any:
-        """Connect to the only address, of which there is nothing to remember."""
-        family, _, proto, _, sockaddr = info
-        connection.response_class, sock = RESPONSE_CLASS, None
-        try:
-            sock = self._made = open_socket(family, proto, sockaddr, this_thread.seconds(how.timeout), how)
-        finally:
-            origin, name, memory = f"{connection._dns_host}:{connection.port}", address_text(sockaddr), self._memory
-            self.peer = _peer(Peer, (memory, origin, name, (name,), memory.clock.now()))
-        return sock
-
-    def _race(self, connection: Any, found: list[Any], how: How) -> Any:
+    def _raced(self, connection: Any, ahead: list[Candidate], how: How) -> Any:
         """Connect to one of the addresses, those that failed lately last, and remember what failed on the way."""
-        memory, ahead, origin = self._memory, candidates(found), f"{connection._dns_host}:{connection.port}"
-        names = tuple([candidate[0] for candidate in ahead])
+        memory, origin = self._memory, f"{connection._dns_host}:{connection.port}"
+        names = tuple([candidate.name for candidate in ahead])
         if memory.faults or this_thread.tried:
             ahead = [ahead[names.index(name)] for name in memory.in_order(origin, names, this_thread.tried)]
             memory.begin_probe(origin, ahead[0].name)
         race = self._made = Race(ahead, how)
         try:
             sock, (name, *_) = race.run()
-            self.peer = _peer(Peer, (memory, origin, name, names, memory.clock.now()))
+            self.peer = Peer(memory, origin, name, names, memory.clock.now())
         finally:
-            if race.failed and self.peer is None:
-                self.peer = Peer(memory, origin, ", ".join(race.failed), (), 0.0)
-            for failed, why in race.failed.items():
-                memory.failed(origin, failed, why)
+            if self.peer is None:
+                self.peer = Peer(memory, origin, ", ".join(race.failed or names[:1]), (), 0.0)
+            if len(names) > 1:  # of an only address there is nothing to remember
+                for failed, why in race.failed.items():
+                    memory.failed(origin, failed, why)
         is_known = memory.faults and memory.is_known(origin, name)
         connection.response_class = probing(self.peer) if is_known else RESPONSE_CLASS
         sock.settimeout(how.timeout)
         return sock
 
-
-def _addresses(connection: Any) -> list[Any]:
-    """Look up the host; return the addresses as ``getaddrinfo`` does, or refuse what cannot be a name."""
-    host = connection._dns_host.strip("[]")
-    try:
-        host.encode("idna")
-    except UnicodeError:
-        raise uex.LocationParseError(f"'{host}', label empty or too long") from None
-    family = urllib3_connection.allowed_gai_family()
-    found = resolve(connection, host, connection.port, family)
-    if not found:
-        raise OSError("getaddrinfo returns an empty list")
-    return found
-
-
-def sending(connection: HTTPConnection) -> tuple[Callable[[Any], None], Callable[[Peer | None], None]]:
-    """Return a ``send`` for one connection, and a function that tells it the far end, None if that is not known.
-
-    A connection that was closed may connect within ``send``, which then has to know the new end. The reference to the
-    connection is weak: a cycle would keep sockets open.
-    """
-    reference, plain = weakref.ref(connection), type(connection).send
-    reached: Peer | bool = False
-
-    def send(data: Any) -> None:
+    def send(self, data: Any) -> None:
         # The first step of an attempt over a kept connection is a head: the socket's buffer is empty, and the socket
         # was just given the time that is left.
         if this_thread.deadline is None or this_thread.connecting is None:
-            plain(reference(), data)  # type: ignore[arg-type]  # it is being called through the connection itself
+            self._plain_send(self._connection(), data)
         else:
-            _send_in_time(plain, reference(), data)
-        this_thread.connecting = reached  # also over a connection that was kept alive
+            self._send_in_time(self._connection(), data)
+        this_thread.connecting = self.peer or False  # also over a connection that was kept alive
 
-    def arrive(peer: Peer | None) -> None:
-        nonlocal reached
-        reached = peer or False
-
-    return send, arrive
-
-
-def _send_in_time(plain: Callable[[Any, Any], None], connection: Any, data: Any) -> None:
-    if connection.sock is None and connection.auto_open:
-        connection.connect()
-    sock = connection.sock
-    if sock is None or not isinstance(data, (bytes, bytearray)):
-        plain(connection, data)
-        return
-    usual = this_thread.bound(sock)
-    try:
-        if len(data) <= PIECE:  # sent as it is, for stand-in sockets that inspect it
-            plain(connection, data)
+    def _send_in_time(self, connection: Any, data: Any) -> None:
+        if connection.sock is None and connection.auto_open:
+            connection.connect()
+        sock = connection.sock
+        if sock is None or not isinstance(data, (bytes, bytearray)):
+            self._plain_send(connection, data)
             return
-        for start in range(0, len(data), PIECE):
-            sock.settimeout(this_thread.seconds(usual))
-            plain(connection, memoryview(data)[start : start + PIECE])
-    finally:
-        if connection.sock is not None:
-            sock.settimeout(usual)
+        usual = this_thread.bound(sock)
+        try:
+            if len(data) <= PIECE:  # sent as it is, for stand-in sockets that inspect it
+                self._plain_send(connection, data)
+                return
+            for start in range(0, len(data), PIECE):
+                sock.settimeout(this_thread.seconds(usual))
+                self._plain_send(connection, memoryview(data)[start : start + PIECE])
+        finally:
+            if connection.sock is not None:
+                sock.settimeout(usual)

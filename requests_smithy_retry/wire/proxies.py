@@ -118,15 +118,12 @@ def _open_socks(connection: Any, socks: Any) -> Any:
         try:
             connect_socket(sock, (host, connection.port), this_thread.seconds(connection.timeout), how)
             return sock
-        except OSError as error:
+        except BaseException as error:
             sock.close()
-            if is_interruption(error):
+            if not isinstance(error, OSError) or is_interruption(error):
                 raise
             if number == len(found):
                 raise _named(connection, error) from error
-        except BaseException:
-            sock.close()
-            raise
     raise AssertionError("a proxy has at least one address")  # pragma: no cover - see resolve
 
 

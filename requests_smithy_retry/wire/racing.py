@@ -4,8 +4,7 @@ An address gets 250 ms before the next one is tried beside it; where an attempt 
 second one does not answer either, the others follow in waves: two after 10 ms, four after another 10 ms. So one well
 address among eight is found within 300 ms.
 
-While addresses answer at once, there is one blocking socket at a time, as in urllib3. A selector is made only for the
-first address that does not.
+Sockets that need not know of selectors are tried one after another, as in urllib3, and so is an only address.
 """
 
 from __future__ import annotations
@@ -27,8 +26,6 @@ LATER_DELAY = 0.01
 """The seconds between later waves."""
 
 _now = SYSTEM_CLOCK.now
-# `tuple.__new__` saves the frame of a named tuple's own constructor, for every connection.
-_candidate: Any = tuple.__new__
 
 
 class Candidate(NamedTuple):
@@ -58,38 +55,14 @@ class _Pending(NamedTuple):
 
 def candidates(found: Iterable[Any]) -> list[Candidate]:
     """Return the resolver's addresses in its order, families alternating (RFC 8305 section 4), each once."""
-    named: dict[str, Candidate] = {}
+    families: dict[int, dict[str, Candidate]] = {}
     for family, _, proto, _, sockaddr in found:
-        name = sockaddr[0] if len(sockaddr) == 2 else address_text(sockaddr)
-        if name not in named:
-            named[name] = _candidate(Candidate, (name, family, proto, sockaddr))
-    if len(named) < 3:
-        return list(named.values())
-    families: dict[int, list[Candidate]] = {}
-    for candidate in named.values():
-        families.setdefault(candidate.family, []).append(candidate)
-    rows = itertools.zip_longest(*families.values())
+        name = str(sockaddr[0])
+        if len(sockaddr) == 4 and sockaddr[3] and "%" not in name:
+            name = f"{name}%{sockaddr[3]}"  # a link-local address of IPv6 needs its scope, the interface's number
+        families.setdefault(family, {}).setdefault(name, Candidate(name, family, proto, sockaddr))
+    rows = itertools.zip_longest(*(named.values() for named in families.values()))
     return [candidate for row in rows for candidate in row if candidate is not None]
-
-
-def address_text(sockaddr: Sequence[Any]) -> str:
-    """Return an address as text. A link-local address of IPv6 needs its scope, the interface's number."""
-    host = str(sockaddr[0])
-    scope = sockaddr[3] if len(sockaddr) == 4 and "%" not in host else 0
-    return f"{host}%{scope}" if scope else host
-
-
-def open_socket(family: int, proto: int, sockaddr: Any, seconds: float | None, how: How) -> Any:
-    """Return a connected socket."""
-    sock: Any = None
-    try:
-        sock = socket.socket(family, socket.SOCK_STREAM, proto)
-        connect_socket(sock, sockaddr, seconds, how)
-        return sock
-    except BaseException:
-        if sock is not None:
-            sock.close()
-        raise
 
 
 def connect_socket(sock: Any, sockaddr: Any, seconds: float | None, how: How) -> None:
@@ -124,7 +97,6 @@ class Race:
     def __init__(self, addresses: Sequence[Candidate], how: How) -> None:
         self._ahead = [*addresses]
         self._how = how
-        self._staggers = can_stagger(how.source_address)
         self._pending: dict[Any, _Pending] = {}
         self._socks: list[Any] = []
         self.failed: dict[str, str] = {}
@@ -137,7 +109,11 @@ class Race:
         """
         won = None
         try:
-            won = self._one_by_one() or self._side_by_side()
+            is_race = len(self._ahead) > 1 and can_stagger(self._how.source_address)
+            won = self._side_by_side() if is_race else self._one_by_one()
+            if won is None:
+                assert self._error is not None
+                raise self._error
         except OSError:
             self._outrun(began_by=_now() - FIRST_DELAY)
             raise
@@ -157,56 +133,42 @@ class Race:
                 sock.close()
 
     def _one_by_one(self) -> tuple[Any, Candidate] | None:
-        """Try until an address connects; return None if one does not answer soon."""
-        while self._ahead and not self._pending:
+        while self._ahead:
             candidate = self._ahead.pop(0)
-            most = this_thread.seconds(self._how.timeout)
-            sock = self._begin(candidate, self._patience(most), most)
+            seconds = this_thread.seconds(self._how.timeout)
+            left = this_thread.seconds(None) if self._ahead else None
+            if left is not None:
+                seconds = min(seconds or left, left / (len(self._ahead) + 1))
+            sock = self._begin(candidate, seconds)
             if sock is not None:
                 return sock, candidate
         return None
 
-    def _patience(self, most: float | None) -> float | None:
-        """Return the time after which the next address is tried, in seconds."""
-        if not self._ahead:
-            return most
-        left = None if this_thread.deadline is None else this_thread.seconds(None)
-        if not self._staggers:
-            return most if left is None else left / (len(self._ahead) + 1)
-        delay = FIRST_DELAY if left is None else min(FIRST_DELAY, left / 4)
-        return delay if most is None or delay < most else most
-
-    def _side_by_side(self) -> tuple[Any, Candidate]:
-        """Wait for the first address, and try the others beside it."""
+    def _side_by_side(self) -> tuple[Any, Candidate] | None:
+        waves, next_at = 0, 0.0
         with selectors.DefaultSelector() as selector:
-            for sock in self._pending:
-                selector.register(sock, selectors.EVENT_WRITE)
-            size, next_at = 1, _now()
             while self._pending or self._ahead:
+                failures = len(self.failed)
                 if self._ahead and (not self._pending or _now() >= next_at):
-                    won = self._begin_wave(selector, size)
-                    size, next_at = 2 * size, _now() + LATER_DELAY
+                    waves = waves + 1 if self._pending else 0
+                    won = self._begin_wave(selector, max(1, 2**waves // 2))
+                    next_at = _now() + (LATER_DELAY if waves else _patience())
                 else:
-                    failures = len(self.failed)
                     won = self._wait(selector, next_at if self._ahead else None)
-                    if len(self.failed) > failures:
-                        next_at = _now()
                 if won is not None:
                     return won
-        assert self._error is not None
-        raise self._error
+                if len(self.failed) > failures:
+                    next_at = _now()
+        return None
 
     def _begin_wave(self, selector: selectors.BaseSelector, size: int) -> tuple[Any, Candidate] | None:
         """Begin ``size`` attempts, or as many as there are addresses left; return one that connects at once."""
-        before = len(self._pending)
-        while self._ahead and len(self._pending) < before + size:
-            candidate, known = self._ahead.pop(0), set(self._pending)
-            sock = self._begin(candidate, 0.0, this_thread.seconds(self._how.timeout))
+        for candidate in self._ahead[:size]:
+            self._ahead.remove(candidate)
+            sock = self._begin(candidate, this_thread.seconds(self._how.timeout), selector)
             if sock is not None:
                 self._outrun(began_by=_now())
                 return sock, candidate
-            for begun in self._pending.keys() - known:
-                selector.register(begun, selectors.EVENT_WRITE)
         return None
 
     def _wait(self, selector: selectors.BaseSelector, until: float | None) -> tuple[Any, Candidate] | None:
@@ -231,22 +193,24 @@ class Race:
         self._fail(self._pending.pop(sock).candidate, error)
         sock.close()
 
-    def _begin(self, candidate: Candidate, seconds: float | None, most: float | None) -> Any:
-        """Begin an attempt; return its socket if that is connected.
+    def _begin(
+        self, candidate: Candidate, seconds: float | None, selector: selectors.BaseSelector | None = None
+    ) -> Any:
+        """Begin an attempt; return its socket if that is connected. A failure is noted.
 
-        One that failed is noted, and so is one that is still under way.
-
-        :param seconds: how long to wait for the connection; None for no limit.
-        :param most: the time that the address has in all, in seconds; None for no limit.
+        :param seconds: the time that the address has; None for no limit.
+        :param selector: is to tell of a connection that is not made at once; None: wait for it here.
         """
-        began, sock = _now(), None
+        began = _now()
+        sock: Any = None
         try:
             self._socks.append(socket.socket(candidate.family, socket.SOCK_STREAM, candidate.proto))
             sock = self._socks[-1]
-            connect_socket(sock, candidate.sockaddr, seconds, self._how)
+            connect_socket(sock, candidate.sockaddr, seconds if selector is None else 0.0, self._how)
         except OSError as error:
-            if sock is not None and self._is_under_way(error, seconds, most):
-                self._pending[sock] = _Pending(candidate, began, None if most is None else began + most)
+            if selector is not None and isinstance(error, BlockingIOError):
+                self._pending[sock] = _Pending(candidate, began, None if seconds is None else began + seconds)
+                selector.register(sock, selectors.EVENT_WRITE)
                 return None
             if sock is not None:
                 sock.close()
@@ -256,13 +220,6 @@ class Race:
             return None
         return sock
 
-    def _is_under_way(self, error: OSError, seconds: float | None, most: float | None) -> bool:
-        if isinstance(error, BlockingIOError):
-            return True
-        # The kernel's own time-out has a number: then the attempt is over.
-        is_ours = isinstance(error, TimeoutError) and error.errno is None and not is_interruption(error)
-        return is_ours and self._staggers and seconds != most
-
     def _fail(self, candidate: Candidate, error: OSError) -> None:
         self._error, self.failed[candidate.name] = error, type(error).__name__
 
@@ -271,3 +228,9 @@ class Race:
         for item in self._pending.values():
             if item.began <= began_by:
                 self.failed[item.candidate.name] = TimeoutError.__name__
+
+
+def _patience() -> float:
+    """Return the time after which the next address is tried beside the first, in seconds."""
+    left = this_thread.seconds(None)
+    return FIRST_DELAY if left is None else min(FIRST_DELAY, left / 4)

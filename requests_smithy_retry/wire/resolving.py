@@ -78,8 +78,6 @@ class Lookups:
         lookup = self._join(question, seconds_left)
         try:
             _wait(lookup.done, seconds_left)
-            if not lookup.done.is_set():
-                raise Late
             return lookup.answer, lookup.error
         finally:
             self._leave(lookup)
@@ -160,7 +158,8 @@ def _wait(event: threading.Event, seconds_left: Callable[[], float | None]) -> N
         seconds = seconds_left()
     except TimeoutError:
         raise Late from None
-    event.wait(seconds)
+    if not event.wait(seconds):
+        raise Late
 
 
 _lookups = Lookups()
@@ -174,10 +173,15 @@ def resolve(connection: Any, host: str, port: int, family: int = 0) -> Found:
     :raises urllib3.exceptions.HTTPError: as urllib3 raises it, under a deadline: ``ConnectTimeoutError`` if it passed.
     """
     getaddrinfo: Any = socket.getaddrinfo  # looked up now, because programs replace it
+    rest = port, family, socket.SOCK_STREAM
+    found: Found
     if this_thread.deadline is None or is_numeric(host):
-        found: Found = getaddrinfo(host, port, family, socket.SOCK_STREAM)
-        return found
-    return in_time(connection, Question(getaddrinfo, host, (port, family, socket.SOCK_STREAM)))  # type: ignore[no-any-return]
+        found = getaddrinfo(host, *rest)
+    else:
+        found = in_time(connection, Question(getaddrinfo, host, rest))
+    if not found:
+        raise uex.NewConnectionError(connection, f"{FAILED}: getaddrinfo returns an empty list")
+    return found
 
 
 def in_time(connection: Any, question: Question) -> Any:
@@ -196,8 +200,6 @@ def in_time(connection: Any, question: Question) -> Any:
             raise not_connected(connection, host, error) from error
         if error is not None:
             raise error
-        if not answer:
-            raise uex.NewConnectionError(connection, f"{FAILED}: getaddrinfo returns an empty list")
         return answer
     finally:
         del error  # its traceback refers to this frame

@@ -27,8 +27,8 @@ from requests_smithy_retry import (
     TokenError,
 )
 from requests_smithy_retry.classifiers.actions import RetryReason
-from requests_smithy_retry.classifiers.context import context_of, describe
 from requests_smithy_retry.quotas.url import QuotaUrl
+from requests_smithy_retry.strategies.context import context_of, describe
 
 
 def answer(status: int) -> requests.Response:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+import json
+import platform
+from dataclasses import asdict
+from importlib import metadata
+from typing import Any
 
 import click
 from rich.console import Console
 
 from ...clock import SYSTEM_CLOCK
-from .clients import CLIENTS
-from .contest import Contender, Setting, play_scene, watch
+from ...version import __version__
+from .clients import CLIENTS, CROWD_CLIENTS
+from .contest import Contender, Crowd, Setting, take_turns
 from .plan import FEWEST
-from .report import Bars, show, to_json
-from .results import Summary
-from .scenes import Scene, Turnout
+from .report import Bars, show
+from .results import column
 
 MOST = 150
 """The most operations that fit into the time limit."""
@@ -39,30 +43,40 @@ def demo(ctx: click.Context, as_json: bool, operations: int, seed: int) -> None:
 
     The exit status is 0 if RetryAdapter finished all of its operations without a wrong body; otherwise 1.
     """
-    console = Console()
-    setting = Setting(seed=seed, operations=operations)
-    if not as_json:
-        console.print(f"{operations} operations for each client, and two scenes: about 45 seconds ...", highlight=False)
-    summaries, turnouts, took = run(setting, None if as_json else console)
+    console = Console(quiet=as_json)
+    console.print(f"{operations} operations for each client, and two scenes: about 45 seconds ...", highlight=False)
+    document = run(Setting(seed=seed, operations=operations), console)
+    show(console, document)
     if as_json:
-        click.echo(to_json(setting, summaries, turnouts, took))
-    else:
-        show(console, setting, summaries, turnouts, took)
-    ctx.exit(0 if summaries[-1].is_sound else 1)
+        click.echo(json.dumps(document, indent=2))
+    ctx.exit(0 if document["ok"] else 1)
 
 
-def run(setting: Setting, console: Console | None) -> tuple[list[Summary], dict[Scene, list[Turnout]], float]:
-    """Do a run, with real sockets and real child processes."""
+def run(setting: Setting, console: Console) -> dict[str, Any]:
+    """Do a run, with real sockets and real child processes, and return the document that ``--json`` prints."""
     started = SYSTEM_CLOCK.now()
-    terminal = console if console is not None and console.is_terminal else None
-    with ExitStack() as stack:
-        contenders: list[Contender] = [stack.enter_context(Contender(client, setting)) for client in CLIENTS]
-        bars = None if terminal is None else stack.enter_context(Bars(terminal, contenders))
-        watch(contenders, draw=(lambda: None) if bars is None else bars.draw)
-    summaries = [Summary(each.client, each.results, tuple(each.noise)) for each in contenders]
-    turnouts = {}
+    contenders = [Contender(client, setting) for client in CLIENTS]
+    with Bars(console, contenders) as bars:
+        take_turns([each.run() for each in contenders], draw=bars.draw)
+    columns = [column(each.client, each.results, each.noise) for each in contenders]
+    scenes = {}
     for scene in setting.scenes:
-        if terminal is not None:
-            terminal.print(f"{scene.label} ...", highlight=False)
-        turnouts[scene] = play_scene(scene)
-    return summaries, turnouts, SYSTEM_CLOCK.now() - started
+        if console.is_terminal:
+            console.print(f"{scene.label} ...", highlight=False)
+        crowds = [Crowd(client, scene) for client in CROWD_CLIENTS]
+        take_turns([each.run() for each in crowds])
+        scenes[scene.name] = {**asdict(scene), "clients": [each.turnout() for each in crowds]}
+    return {
+        "seed": setting.seed,
+        "operations": setting.operations,
+        "patience": setting.patience,
+        "seconds": round(SYSTEM_CLOCK.now() - started, 3),
+        "versions": {
+            "python": platform.python_version(),
+            **{name: metadata.version(name) for name in ("requests", "urllib3")},
+            "requests-smithy-retry": __version__,
+        },
+        "clients": columns,
+        "scenes": scenes,
+        "ok": not (columns[-1]["wrong"] or columns[-1]["missing"]),
+    }

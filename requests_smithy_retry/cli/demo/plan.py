@@ -106,8 +106,6 @@ class Operation:
 
 def make_plan(seed: int, count: int) -> list[Operation]:
     """Make a workload, the same for the same numbers: mixed, then the outage, and last the one told to wait a day."""
-    if count < FEWEST:
-        raise ValueError(f"count={count!r}: a whole number of {FEWEST} or more is allowed, one for each fault")
     share = min(MOST_SLOW, count // FEWEST)
     quick = [fault for fault in FAULTS if not fault.is_slow]
     mixed = [fault for fault in FAULTS if fault.is_slow and fault not in (OUTAGE, DAY)] * share

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,77 +36,54 @@ class Result:
     operation: Operation
     verdict: Verdict
     requests: int
-    seconds: float | None = None
+    seconds: float = 0.0
     is_empty: bool = False
 
 
-def judge(operation: Operation, sent: str, end: dict[str, Any], accepted: Sequence[str], requests: int) -> Result:
-    """Judge a finished operation."""
-    status, body = end["status"], end["body"]
+def judge(
+    operation: Operation,
+    sent: str,
+    accepted: Sequence[str],
+    requests: int,
+    seconds: float,
+    status: int | None = None,
+    body: str = "",
+    otherwise: Verdict = Verdict.FAILED,
+) -> Result:
+    """Judge an operation by the reports of both ends; ``otherwise`` is the verdict if it got no success."""
     went_well = status is not None and status < 400
     wrong = [each for each in accepted if each != sent]
     if went_well and body != digest(operation.download()):
         wrong.append(body)
-    verdict = Verdict.WRONG if wrong else Verdict.SUCCEEDED if went_well else Verdict.FAILED
-    return Result(operation, verdict, requests, end["seconds"], EMPTY in wrong)
+    verdict = Verdict.WRONG if wrong else Verdict.SUCCEEDED if went_well else otherwise
+    return Result(operation, verdict, requests, seconds, EMPTY in wrong)
 
 
-@dataclass(frozen=True)
-class Summary:
-    """One client's column of the report."""
+def column(client: Client, results: Sequence[Result], noise: Iterable[str] = ()) -> dict[str, Any]:
+    """Return one client's column of the report, as plain values for JSON."""
+    begun = [result.requests for result in results if result.verdict is not Verdict.MISSING]
+    slowest = max(results, key=lambda result: result.seconds)
+    return {
+        "client": client.name,
+        "setup": client.setup,
+        "operations": len(results),
+        **counts(results),
+        "empty": sum(result.is_empty for result in results),
+        "requests_per_operation": round(sum(begun) / len(begun), 3) if begun else 0.0,
+        "most_requests": max(result.requests for result in results),
+        "slowest": {
+            "seconds": round(slowest.seconds, 3),
+            "fault": slowest.operation.fault.name,
+            "still_asleep": slowest.verdict is Verdict.ASLEEP,
+        },
+        "faults": {
+            fault.name: counts(result for result in results if result.operation.fault is fault) for fault in FAULTS
+        },
+        "noise": list(noise),
+    }
 
-    client: Client
-    results: Sequence[Result]
-    noise: Sequence[str] = ()
 
-    def count(self, *verdicts: Verdict, fault: str | None = None) -> int:
-        """Return the number of operations with one of these verdicts, and with this fault."""
-        return sum(
-            result.verdict in verdicts and fault in (None, result.operation.fault.name) for result in self.results
-        )
-
-    @property
-    def empty(self) -> int:
-        """The number of wrong bodies that were empty."""
-        return sum(result.is_empty for result in self.results)
-
-    @property
-    def requests_per_operation(self) -> float:
-        """The requests that the server saw per begun operation; 0 if none was begun."""
-        begun = [result.requests for result in self.results if result.verdict is not Verdict.MISSING]
-        return sum(begun) / len(begun) if begun else 0.0
-
-    @property
-    def most_requests(self) -> int:
-        return max(result.requests for result in self.results)
-
-    @property
-    def slowest(self) -> Result:
-        return max(self.results, key=lambda result: result.seconds or 0.0)
-
-    @property
-    def is_sound(self) -> bool:
-        """True if no body was wrong, and no operation is missing."""
-        return not self.count(Verdict.WRONG, Verdict.MISSING)
-
-    def to_dict(self) -> dict[str, Any]:
-        slowest = self.slowest
-        return {
-            "client": self.client.name,
-            "setup": self.client.setup,
-            "operations": len(self.results),
-            **self._counts(),
-            "empty": self.empty,
-            "requests_per_operation": round(self.requests_per_operation, 3),
-            "most_requests": self.most_requests,
-            "slowest": {
-                "seconds": round(slowest.seconds or 0.0, 3),
-                "fault": slowest.operation.fault.name,
-                "still_asleep": slowest.verdict is Verdict.ASLEEP,
-            },
-            "faults": {fault.name: self._counts(fault.name) for fault in FAULTS},
-            "noise": list(self.noise),
-        }
-
-    def _counts(self, fault: str | None = None) -> dict[str, int]:
-        return {verdict.value: self.count(verdict, fault=fault) for verdict in Verdict}
+def counts(results: Iterable[Result]) -> dict[str, int]:
+    """Return the number of operations for each verdict."""
+    verdicts = Counter(result.verdict for result in results)
+    return {verdict.value: verdicts[verdict] for verdict in Verdict}

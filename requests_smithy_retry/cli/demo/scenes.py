@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import threading
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from ...clock import SYSTEM_CLOCK, Clock
 from ...testing import Behaviour, RecordedRequest, Reply, ResetAfterRequest
@@ -86,55 +86,31 @@ class SceneScript:
         return start + left / scene.capacity
 
 
-class Call(NamedTuple):
-    """One operation of a scene."""
-
-    at: float
-    is_done: bool
-    seconds: float
-
-
-@dataclass(frozen=True)
-class Turnout:
-    """The end of one client's operations, and their load on the server."""
-
-    client: str
-    in_trouble: int
-    """Operations begun while the server was in trouble."""
-    in_trouble_done: int
-    otherwise: int
-    otherwise_done: int
-    requests_per_operation: float
-    """Requests that the server saw, for each operation."""
-    peak: int
-    """The most requests in one second, from the begin of the trouble on."""
-    well_after: float
-    """Seconds from the end of the trouble to the begin of the last operation that failed; 0: none did."""
-    slowest: float
-    noise: tuple[str, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        return {name: round(value, 3) if isinstance(value, float) else value for name, value in asdict(self).items()}
-
-
 def turnout_of(
-    client: str, scene: Scene, calls: Sequence[Call], arrivals: Sequence[float], noise: Sequence[str] = ()
-) -> Turnout:
-    """Count the ends of the operations."""
+    client: str,
+    scene: Scene,
+    calls: Sequence[tuple[int, bool, float]],
+    arrivals: Sequence[float],
+    noise: Iterable[str] = (),
+) -> dict[str, Any]:
+    """Count the ends of one client's operations, and their load on the server, as plain values for JSON.
+
+    :param calls: the number, the success and the seconds of each operation that ended.
+    """
     begins = [number / scene.rate for number in range(scene.count)]
     trouble = {number for number, at in enumerate(begins) if scene.begins <= at < scene.ends}
-    done = {round(call.at * scene.rate) for call in calls if call.is_done}
+    done = {number for number, is_done, _ in calls if is_done}
     late = [begins[number] - scene.ends for number in set(range(scene.count)) - done]
     a_second = Counter(math.floor(at) for at in arrivals if at >= math.floor(scene.begins))
-    return Turnout(
-        client,
-        in_trouble=len(trouble),
-        in_trouble_done=len(trouble & done),
-        otherwise=scene.count - len(trouble),
-        otherwise_done=len(done - trouble),
-        requests_per_operation=len(arrivals) / scene.count,
-        peak=max(a_second.values(), default=0),
-        well_after=max([0.0, *late]),
-        slowest=max((call.seconds for call in calls), default=0.0),
-        noise=tuple(noise),
-    )
+    return {
+        "client": client,
+        "in_trouble": len(trouble),
+        "in_trouble_done": len(trouble & done),
+        "otherwise": scene.count - len(trouble),
+        "otherwise_done": len(done - trouble),
+        "requests_per_operation": round(len(arrivals) / scene.count, 3),
+        "peak": max(a_second.values(), default=0),  # the most requests in one second, from the begin of the trouble on
+        "well_after": round(max([0.0, *late]), 3),  # from the end of the trouble to the begin of the last failure
+        "slowest": round(max((seconds for _, _, seconds in calls), default=0.0), 3),
+        "noise": list(noise),
+    }

@@ -107,10 +107,9 @@ class SharedFile:
         try:
             if self._fd < 0:
                 self._map(budget)
-            flock(self._fd, LOCK_NOW)
-        except BlockingIOError:
-            self._lock_late(budget)
-        except BaseException:
+            wait_for_lock(self._fd, self.clock, budget)
+        except BaseException as error:
+            self._in_vain += isinstance(error, BusyError)
             self._let_go()
             raise
 
@@ -128,14 +127,6 @@ class SharedFile:
         if self._in_vain != in_vain:
             self._threads.release()
             raise CrowdedError
-
-    def _lock_late(self, budget: float) -> None:
-        try:
-            wait_for_lock(self._fd, self.clock, budget)
-        except BaseException as error:
-            self._in_vain += isinstance(error, BusyError)
-            self._let_go()
-            raise
 
     def _let_go(self) -> None:
         if self._fd >= 0:
@@ -176,7 +167,7 @@ class SharedFile:
 
 
 def wait_for_lock(fd: int, clock: Clock, budget: float) -> None:
-    """Take a lock that another process holds, as soon as it is released."""
+    """Take a lock, as soon as another process that holds it lets go of it."""
     # Counted in parts, and not on the clock: where this process gets no time to run, its holder may get none either.
     waited, pause = 0.0, PAUSE
     while True:

@@ -14,9 +14,9 @@ from requests_smithy_retry import (
     retry_history,
     retry_options,
 )
-from requests_smithy_retry.classifiers.context import RetryContext
 from requests_smithy_retry.classifiers.outcome import Outcome
 from requests_smithy_retry.config.retry_options import OperationOptions
+from requests_smithy_retry.strategies.context import RetryContext
 from requests_smithy_retry.testing.clock import FakeClock
 from tests.support import Reply, reset_error, scripted, send
 from tests.unit.smithy.asts import operation, service

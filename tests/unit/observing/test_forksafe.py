@@ -72,10 +72,10 @@ def test_a_limiter_and_a_table_whose_locks_were_held_work_in_the_child():
         assert in_child(lambda: limiter.snapshot() is not None and table.get("a") is not None) == 0
 
 
-def test_metrics_whose_locks_were_held_work_in_the_child():
-    """The label values and the quota levels can be read in the child, whose locks are new."""
+def test_metrics_whose_lock_was_held_work_in_the_child():
+    """The label values and the quota levels can be read in the child, whose lock is new."""
     labels, levels = Bounded(), QuotaLevels()
-    with labels._lock, levels._lock:
+    with labels._lock:
         assert in_child(lambda: labels("a") == "a" and levels.read() == {}) == 0
 
 

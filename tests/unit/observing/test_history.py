@@ -7,6 +7,7 @@ import pickle
 import sys
 from collections.abc import Callable
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
 
@@ -16,12 +17,22 @@ import requests.exceptions as rex
 from hypothesis import given
 from hypothesis import strategies as st
 
-from requests_smithy_retry import RetryAction, RetryHistory, StopReason, TokenBucket, classifier, retry_history
+from requests_smithy_retry import (
+    AfterAttempt,
+    RetryAction,
+    RetryAdapter,
+    RetryHistory,
+    StopReason,
+    TokenBucket,
+    classifier,
+    retry_history,
+)
 from requests_smithy_retry.classifiers.fold import Vote
 from requests_smithy_retry.clock import SYSTEM_CLOCK
-from requests_smithy_retry.observing.history import MAX_KEPT, AttemptRecord, attach, ended_now
+from requests_smithy_retry.observing.events import ObservedOperation
+from requests_smithy_retry.observing.history import MAX_KEPT, AttemptRecord, attach
 from requests_smithy_retry.testing.clock import FakeClock
-from tests.support import URL, Reply, pool_timeout, read_timeout, reset_error, scripted, send, session_with
+from tests.support import URL, Reply, pool_timeout, prepare, read_timeout, reset_error, scripted, send, session_with
 
 
 def test_each_attempt_is_recorded():
@@ -356,8 +367,10 @@ def test_the_plain_values_are_these() -> None:
 @pytest.mark.parametrize(("status", "error"), [(200, None), (None, "KeyboardInterrupt")])
 def test_an_attempt_that_ended_now_began_as_long_ago_as_it_took(status: int | None, error: str | None) -> None:
     """The record that a listener is given of an attempt that went without one."""
-    record = ended_now(FakeClock(wall=1000), 2, 1.5, status, error)
-    assert AttemptRecord(2, 998.5, 1.5, status, error) == record
+    operation = ObservedOperation(RetryAdapter(clock=FakeClock(wall=1000)), prepare(), None)
+    response = None if status is None else SimpleNamespace(status_code=status)
+    event = AfterAttempt(operation, 2, response, None if error is None else KeyboardInterrupt(), 1.5)
+    assert AttemptRecord(2, 998.5, 1.5, status, error) == event.record
 
 
 def test_without_a_duration_none_is_shown() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from requests_smithy_retry import ExponentialRetryBackoffStrategy, Jitter, RetryBackoffStrategy, StandardRetryStrategy
-from requests_smithy_retry.pacing.backoff import takes_previous_delay
+from requests_smithy_retry.strategies.simple import takes_previous_delay
 from tests.support import Reply, pin_random, scripted, send
 
 seconds = st.floats(0, 1e9, allow_nan=False)

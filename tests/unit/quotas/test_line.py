@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from requests_smithy_retry.quotas.line import Go, Line, Refusal, Refused, Standing, Terms, Wait, Waiter
+from requests_smithy_retry.quotas.line import Failure, Go, Line, Refusal, Refused, Standing, Terms, Wait, Waiter
 
 PLAIN = Terms()
 
@@ -22,7 +22,8 @@ class Scene:
     def fail(self, terms: Terms = PLAIN, standing: Standing | None = None, *, throttled: bool = False):
         """Fail one attempt, of a new operation unless its standing is given."""
         standing = Standing(self.now) if standing is None else standing
-        return self.line.failed(standing, terms, self.now, firsts=self.firsts, throttled=throttled)
+        seen = self.line.failed(standing, terms, Failure(throttled=throttled), self.now, firsts=self.firsts)
+        return seen if isinstance(seen, Refused) else seen[0]
 
     def join(self, terms: Terms = PLAIN, standing: Standing | None = None, *, earliest: float = 0.0):
         """Fail one attempt and join the line; return the waiter, or the reason for the refusal."""
@@ -36,8 +37,9 @@ class Scene:
 
     def succeed(self, *, is_first: bool = True, latency: float = 0.0, timeout: float | None = None) -> bool:
         self.firsts += is_first
+        standing = Standing(self.now, successes=None if is_first else 0)
         return self.line.succeeded(
-            self.now, firsts=self.firsts, is_first=is_first, latency=latency, timeout=timeout, patience=5.0
+            standing, Terms(patience=5.0), self.now, firsts=self.firsts, latency=latency, timeout=timeout
         )
 
     @property

@@ -7,14 +7,12 @@ import os
 import random
 import threading
 import time
-from collections import deque
-from typing import Any
 
 import pytest
 
 from requests_smithy_retry import Outcome, RetryContext, RetryError, StandardRetryStrategy, StopReason, TokenBucket
 from requests_smithy_retry.quotas import scope_quota
-from requests_smithy_retry.quotas.bucket import Loan, Waiter, loan_of
+from requests_smithy_retry.quotas.bucket import Loan, loan_of
 from requests_smithy_retry.quotas.line import Failure, Go, Refusal, Refused, Terms
 from requests_smithy_retry.quotas.scope_quota import PricedQuota
 from requests_smithy_retry.quotas.scopes import FORGET_AFTER, MAX_SCOPES
@@ -396,13 +394,13 @@ class Interrupting(FakeClock):
 
 
 def test_an_interrupt_leaves_the_line_in_order():
-    """An interrupted waiter leaves the line; tokens granted at that very moment are put back."""
+    """An interrupted waiter leaves the line; tokens that came at that very moment are still there."""
     clock = Interrupting()
     bucket = TokenBucket(10, initial=0, refill_rate=1, on_empty="wait", clock=clock)
     with pytest.raises(KeyboardInterrupt):
         bucket.acquire(5)
     assert not bucket._line._line
-    clock.before = lambda: (clock.advance(7), bucket._line.serve())
+    clock.before = lambda: clock.advance(7)
     with pytest.raises(KeyboardInterrupt):
         bucket.acquire(5)
     assert not bucket._line._line
@@ -433,11 +431,10 @@ def test_real_threads_all_get_through_and_nobody_is_overtaken():
     bucket = TokenBucket(50, initial=0, refill_rate=200, on_empty="wait")
     served: list[float] = []
 
-    class Line(deque):
-        def popleft(self):  # what threads say of themselves may come late on a busy machine
-            waiter = super().popleft()
+    class Line(list):
+        def remove(self, waiter):  # what threads say of themselves may come late on a busy machine
+            super().remove(waiter)
             served.append(waiter.amount)
-            return waiter
 
     bucket._line._line = Line()
     amounts = [2 + number / 100 for number in range(16)]
@@ -688,15 +685,3 @@ def test_an_interruption_before_a_payment_writes_nothing_off(monkeypatch: pytest
     with pytest.raises(KeyboardInterrupt):
         quota.failed(quota.begin(), Terms(), Failure(20), before_waiting=interrupted)
     assert bucket.may_come(20, None)
-
-
-def test_one_who_was_not_told_of_its_tokens_is_not_granted_them_again() -> None:
-    """An interruption may come between a grant and the notice of it; the line goes on from there."""
-    bucket = TokenBucket(20, on_empty="wait", clock=FakeClock())
-    line: Any = bucket._line
-    with bucket._lock:
-        waiter = Waiter(10, bucket._lock)
-        waiter.granted = True
-        line._line.append(waiter)
-        line.serve()
-    assert ([], 20, 0) == ([*line._line], bucket.available, line._outstanding)

@@ -23,7 +23,6 @@ from requests_smithy_retry.testing.clock import FakeClock
 from requests_smithy_retry.wire import connect, pools, racing
 from requests_smithy_retry.wire.addresses import AddressMemory
 from requests_smithy_retry.wire.pools import KeptConnections, preparing
-from requests_smithy_retry.wire.racing import How, open_socket
 from requests_smithy_retry.wire.resolving import Lookups, Question
 from tests.behaviour.test_interruptions import Limit, interrupted_at
 from tests.support import scripted, send
@@ -66,12 +65,12 @@ def test_a_place_too_many_fails_no_request() -> None:
 
 def test_a_socket_that_no_connection_has_yet_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     """An interruption arrives when the address is connected, but its connection has not got the socket."""
-    sock = Closable()
-    monkeypatch.setattr(connect, "open_socket", lambda *_: sock)
-    monkeypatch.setattr(connect, "address_text", interrupted)
+    made: list[Any] = []
+    monkeypatch.setattr(racing, "connect_socket", lambda sock, *_: made.append(sock))
+    monkeypatch.setattr(connect, "Peer", interrupted)
     with session() as client, pytest.raises(Limit):
         client.get("http://127.0.0.1:9/")
-    assert sock.is_closed
+    assert [-1] == [sock.fileno() for sock in made]
 
 
 def interrupted_at_line(number: int, within: frozenset[str], function: Callable[[], None]) -> bool:
@@ -139,13 +138,6 @@ def test_an_interruption_at_any_line_of_a_race_leaves_no_socket(monkeypatch: pyt
             if not was_interrupted:
                 break
         assert (number > 20, 2) == (True, len(set(made[-2:])))
-
-
-def test_no_socket_to_close_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The machine has no more sockets: the caller hears of that."""
-    monkeypatch.setattr(racing.socket, "socket", interrupted)
-    with pytest.raises(Limit):
-        open_socket(socket.AF_INET, 6, ("127.0.0.1", 9), 1, How(1, None, ()))
 
 
 @pytest.mark.parametrize("taken", [Closable(), None], ids=["taken", "not taken"])

@@ -12,7 +12,8 @@ from requests_smithy_retry import RetryAdapter, RetryListener, StopReason, retry
 from requests_smithy_retry.clock import Deadline
 from requests_smithy_retry.testing import FaultServer, ResetAfterRequest, refusing_port
 from requests_smithy_retry.testing.clock import FakeClock
-from requests_smithy_retry.wire.connect import PIECE, sending
+from requests_smithy_retry.wire.addresses import AddressMemory
+from requests_smithy_retry.wire.connect import PIECE, Connect
 from requests_smithy_retry.wire.state import this_thread
 
 from .support import session
@@ -49,11 +50,12 @@ class Connection:
 
 
 def send(connection: Any, data: Any, within: float | None) -> None:
+    made = Connect(connection, AddressMemory(connection.clock))
     if within is None:
-        sending(connection)[0](data)
+        made.send(data)
         return
     with this_thread.under(Deadline(connection.clock.now() + within, connection.clock)):
-        sending(connection)[0](data)
+        made.send(data)
 
 
 def test_without_a_deadline_all_is_sent_at_once() -> None:

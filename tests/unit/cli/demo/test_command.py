@@ -1,16 +1,17 @@
 """The demo from end to end: real servers, real child processes, a run of the smallest size."""
 
+import io
 import json
-import sys
 
 import pytest
+from rich.console import Console
 
 from requests_smithy_retry.cli import main
-from requests_smithy_retry.cli.demo import command
-from requests_smithy_retry.cli.demo.clients import CROWD_CLIENTS
+from requests_smithy_retry.cli.demo import command, contest
+from requests_smithy_retry.cli.demo.clients import CROWD_CLIENTS, OURS
 from requests_smithy_retry.cli.demo.contest import Setting
 from requests_smithy_retry.cli.demo.plan import FEWEST
-from requests_smithy_retry.cli.demo.results import Summary, Verdict
+from requests_smithy_retry.cli.demo.results import Result, Verdict
 from requests_smithy_retry.cli.demo.scenes import Scene
 
 BRIEF = Scene("brief", "A brief restart", remains=0.0, begins=0.1, ends=0.3, seconds=0.5, grace=1.0, rate=20.0, users=2)
@@ -59,47 +60,40 @@ def test_a_whole_run(brief, capsys):
     ]
 
 
+def ended(client, verdict):
+    """Make a contender whose operations have all ended so."""
+    contender = contest.Contender(client, Setting(operations=FEWEST))
+    contender.results.extend(Result(operation, verdict, 1, 0.1) for operation in contender.plan)
+    return contender
+
+
 @pytest.mark.parametrize(("verdict", "expected"), [(Verdict.SUCCEEDED, 0), (Verdict.WRONG, 1), (Verdict.MISSING, 1)])
-def test_the_exit_status_is_ours(monkeypatch, capsys, verdict, expected):
-    """The exit status goes by our own column alone."""
-
-    def run(setting, console):
-        from requests_smithy_retry.cli.demo.clients import CLIENTS
-        from requests_smithy_retry.cli.demo.plan import make_plan
-        from requests_smithy_retry.cli.demo.results import Result
-
-        plan = make_plan(setting.seed, setting.operations)
-        columns = [Verdict.WRONG, Verdict.WRONG, verdict]
-        return (
-            [
-                Summary(client, [Result(operation, each, 1, 0.1) for operation in plan])
-                for client, each in zip(CLIENTS, columns, strict=True)
-            ],
-            {},
-            1.0,
-        )
-
-    monkeypatch.setattr(command, "run", run)
-    assert expected == status_of(["demo"])
+def test_the_exit_status_is_ours(monkeypatch, capsys, brief, verdict, expected):
+    """The exit status goes by our own column alone; JSON has the versions and is alone."""
+    monkeypatch.setattr(
+        command, "Contender", lambda client, setting: ended(client, verdict if client is OURS else Verdict.WRONG)
+    )
+    monkeypatch.setattr(command, "take_turns", lambda runs, draw=None: None)
+    assert expected == status_of(["demo", "--operations", "60"])
     said = capsys.readouterr().out
     assert said.startswith("60 operations for each client, and two scenes: about 45 seconds ...")
     assert "wrong or empty bodies" in said
-    assert expected == status_of(["demo", "--json"])
-    assert (expected == 0) == json.loads(capsys.readouterr().out)["ok"]
+    assert expected == status_of(["demo", "--json", "--seed", "7"])
+    document = json.loads(capsys.readouterr().out)
+    assert (7, 60, expected == 0) == (document["seed"], document["operations"], document["ok"])
+    assert {"python", "requests", "urllib3", "requests-smithy-retry"} == set(document["versions"])
+    assert ("brief", 20.0, 40.0) == tuple(document["scenes"]["brief"][name] for name in ("name", "rate", "capacity"))
 
 
 @pytest.mark.real_time
 @pytest.mark.parametrize("bars", [True, False])
 def test_a_run_with_bars_or_none(monkeypatch, bars):
-    """With a console, the bars follow the run; children that end at once leave everything undone."""
-    from rich.console import Console
-
-    from requests_smithy_retry.cli.demo import contest
-
-    monkeypatch.setattr(contest, "PROGRAM", "this")
+    """On a terminal, the bars follow the run; children that fail at once leave everything undone."""
+    monkeypatch.setattr(contest, "work", repr)
+    monkeypatch.setattr(contest, "play", repr)
     setting = Setting(operations=FEWEST, scenes=(BRIEF,))
-    with open("/dev/null" if sys.platform != "win32" else "nul", "w") as nowhere:
-        summaries, turnouts, _ = command.run(setting, Console(file=nowhere, force_terminal=True) if bars else None)
-    assert [FEWEST] * 3 == [summary.count(Verdict.MISSING) for summary in summaries]
-    assert [0] * 4 == [turnout.otherwise_done for turnout in turnouts[BRIEF]]
-    assert "The Zen of Python, by Tim Peters" not in turnouts[BRIEF][0].noise[1:]
+    console = Console(file=io.StringIO(), force_terminal=bars, legacy_windows=False)
+    document = command.run(setting, console)
+    assert [FEWEST] * 3 == [each["missing"] for each in document["clients"]]
+    assert [0] * 4 == [each["otherwise_done"] for each in document["scenes"]["brief"]["clients"]]
+    assert bars == ("RetryAdapter" in console.file.getvalue()) == (BRIEF.label in console.file.getvalue())

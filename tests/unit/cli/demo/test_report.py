@@ -1,46 +1,55 @@
 """The report of a run."""
 
 import io
-import json
 
 import pytest
 from rich.console import Console
 
 from requests_smithy_retry.cli.demo.clients import CLIENTS
-from requests_smithy_retry.cli.demo.contest import Setting
 from requests_smithy_retry.cli.demo.plan import FAULTS, Operation
-from requests_smithy_retry.cli.demo.report import Bars, cell, main_rows, scene_rows, show, to_json
-from requests_smithy_retry.cli.demo.results import Result, Summary, Verdict
-from requests_smithy_retry.cli.demo.scenes import RESTART, Turnout
-
-SETTING = Setting(seed=7, operations=4)
+from requests_smithy_retry.cli.demo.report import Bars, cell, main_rows, scene_rows, show
+from requests_smithy_retry.cli.demo.results import Result, Verdict, column, counts
 
 
-def column(position, *verdicts, seconds=0.25, noise=()):
-    """The summary of a client whose operations, all of the first fault, ended so."""
-    results = [
+def results(*verdicts, seconds=0.25):
+    """The results of operations, all of the first fault, that ended so."""
+    return [
         Result(Operation(number, FAULTS[0], 1), verdict, 2, seconds, is_empty=verdict is Verdict.WRONG)
         for number, verdict in enumerate(verdicts)
     ]
-    return Summary(CLIENTS[position], results, noise)
+
+
+def ended(position, *verdicts, seconds=0.25, noise=()):
+    """The column of a client whose operations ended so."""
+    return column(CLIENTS[position], results(*verdicts, seconds=seconds), noise)
 
 
 OK, FAILED, WRONG, ASLEEP, MISSING = Verdict
-THREE = [column(0, OK, FAILED, FAILED), column(1, OK, WRONG, ASLEEP, seconds=5.03), column(2, OK, OK, OK)]
+THREE = [ended(0, OK, FAILED, FAILED), ended(1, OK, WRONG, ASLEEP, seconds=5.03), ended(2, OK, OK, OK)]
 
 
-TURNOUTS = {
-    RESTART: [
-        Turnout("requests", 72, 1, 96, 95, 1.0, 24, 0.0, 0.08),
-        Turnout("urllib3 Retry(2)", 72, 11, 96, 96, 1.869, 72, 0.04, 0.644),
-        Turnout("RetryAdapter", 72, 72, 96, 96, 1.554, 44, 0.0, 6.845),
-    ]
+def turnout(*values):
+    names = "client in_trouble in_trouble_done otherwise otherwise_done requests_per_operation peak well_after slowest"
+    return {"noise": (), **dict(zip(names.split(), values, strict=True))}
+
+
+RESTART = {
+    "label": "A server restarts",
+    "users": 10,
+    "rate": 24.0,
+    "capacity": 40.0,
+    "clients": [
+        turnout("requests", 72, 1, 96, 95, 1.0, 24, 0.0, 0.08),
+        turnout("urllib3 Retry(2)", 72, 11, 96, 96, 1.869, 72, 0.04, 0.644),
+        turnout("RetryAdapter", 72, 72, 96, 96, 1.554, 44, 0.0, 6.845),
+    ],
 }
 
 
-def shown(summaries, turnouts=None, **options):
+def shown(columns, scene=RESTART, **options):
     console = Console(file=io.StringIO(), width=100, **options)
-    show(console, SETTING, summaries, TURNOUTS if turnouts is None else turnouts, 12.4)
+    document = {"seed": 7, "operations": 4, "patience": 5.0, "seconds": 12.4, "versions": {"python": "3.11.7"}}
+    show(console, {**document, "clients": columns, "scenes": {"restart": scene}})
     return console.file.getvalue()
 
 
@@ -59,14 +68,14 @@ def test_the_rows_of_the_main_table():
 
 def test_a_sleeping_client_is_shown_so():
     """Where the slowest operation was ended asleep, its time is a lower bound and says why."""
-    assert ("slowest operation", ["> 5.0 s, asleep"]) == main_rows([column(1, ASLEEP, seconds=5.04)], 5.0)[-1]
+    assert ("slowest operation", ["> 5.0 s, asleep"]) == main_rows([ended(1, ASLEEP, seconds=5.04)], 5.0)[-1]
 
 
 def test_what_was_not_done_has_a_row_of_its_own():
     """The row appears where it says something."""
-    rows = main_rows([column(2, OK, MISSING, seconds=None)], 5.0)
+    rows = main_rows([ended(2, OK, MISSING, seconds=0.0)], 5.0)
     assert [("slowest operation", ["0.0 s"]), ("not done", ["1"])] == rows[-2:]
-    assert ("slowest operation", ["> 0.0 s, asleep"]) == main_rows([column(1, ASLEEP, seconds=None)], 5.0)[-1]
+    assert ("slowest operation", ["> 0.0 s, asleep"]) == main_rows([ended(1, ASLEEP, seconds=0.0)], 5.0)[-1]
 
 
 @pytest.mark.parametrize(
@@ -81,7 +90,7 @@ def test_what_was_not_done_has_a_row_of_its_own():
 )
 def test_a_cell_of_the_table_of_faults(verdicts, expected):
     """A cell says how many succeeded of how many, and what is worse than a failure."""
-    assert expected == cell(column(0, *verdicts), FAULTS[0])
+    assert expected == cell(counts(results(*verdicts)))
 
 
 def test_without_a_terminal_it_is_plain():
@@ -104,10 +113,10 @@ def test_a_terminal_gets_lines():
 def test_what_a_broken_child_said_is_shown():
     """Where operations are missing, the child's last lines tell why; else they are left out."""
     assert "The process of RetryAdapter printed: Traceback | Boom" in shown(
-        [column(2, MISSING, noise=("Traceback", "Boom"))]
+        [ended(2, MISSING, noise=("Traceback", "Boom"))]
     )
-    assert "printed:" not in shown([column(2, OK, noise=("Warning",))])
-    assert "printed:" not in shown([column(2, MISSING)])
+    assert "printed:" not in shown([ended(2, OK, noise=("Warning",))])
+    assert "printed:" not in shown([ended(2, MISSING)])
 
 
 def test_a_scene_shows_the_outcome_and_the_load():
@@ -120,28 +129,18 @@ def test_a_scene_shows_the_outcome_and_the_load():
         ("slowest operation", ["0.1 s", "0.6 s", "6.8 s"]),
         ("requests per operation", ["1.00", "1.87", "1.55"]),
         ("most requests in a second", ["24", "72", "44"]),
-    ] == scene_rows(TURNOUTS[RESTART])
+    ] == scene_rows(RESTART["clients"])
     text = shown(THREE)
-    assert f"{RESTART.label}. 10 clients make 24 operations a second; the server can do 40.\n" in text
+    assert "A server restarts. 10 clients make 24 operations a second; the server can do 40.\n" in text
     assert "| done, begun meanwhile" in text
     assert "its process printed" not in text
 
 
 def test_a_crowd_that_never_came_is_told():
     """The report shows the output of the crowd's process."""
-    text = shown(THREE, {RESTART: [Turnout("requests", 72, 0, 96, 0, 0.0, 0, 3.0, 0.0, ("Traceback", "Boom"))]})
+    silent = turnout("requests", 72, 0, 96, 0, 0.0, 0, 3.0, 0.0) | {"noise": ("Traceback", "Boom")}
+    text = shown(THREE, RESTART | {"clients": [silent]})
     assert "No request of requests came; its process printed: Traceback | Boom" in text
-
-
-def test_json_has_every_number():
-    """The document is JSON, with the columns, the versions and whether ours is sound."""
-    document = json.loads(to_json(SETTING, THREE, TURNOUTS, 12.3456))
-    (scene,) = document["scenes"].values()
-    assert [each.to_dict() | {"noise": []} for each in TURNOUTS[RESTART]] == scene["clients"]
-    assert ("restart", 24.0, 40.0) == (scene["name"], scene["rate"], scene["capacity"])
-    assert [each.to_dict() for each in THREE] == document["clients"]
-    assert (7, 4, 12.346, True) == tuple(document[name] for name in ("seed", "operations", "seconds", "ok"))
-    assert {"python", "requests", "urllib3", "requests-smithy-retry"} == set(document["versions"])
 
 
 class Standing:
@@ -151,7 +150,7 @@ class Standing:
     plan = range(4)
 
     def __init__(self, *verdicts):
-        self.results = column(1, *verdicts).results
+        self.results = results(*verdicts)
 
 
 def drawn(**options):

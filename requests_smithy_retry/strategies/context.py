@@ -3,37 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
-from .actions import ErrorKind, RetryAction, RetryForbidden, RetryIndicated
-from .outcome import ErrorRetryInfo, Fault, Outcome
-from .protocol import RetryClassifier
+from ..classifiers.actions import ErrorKind, RetryAction, RetryForbidden, RetryIndicated
+from ..classifiers.outcome import ErrorRetryInfo, Fault, Outcome
+from ..clock import Clock
+from ..config.retry_options import OperationOptions, options_in_force
 
 if TYPE_CHECKING:
     from requests import PreparedRequest, Response
-
-
-class BlockOptions(Protocol):
-    """The part of an operation's ``retry_options`` that a strategy reads; None: not set.
-
-    ``most_sent`` counts the attempts that do not count, too; the others are as the user gives them.
-    """
-
-    @property
-    def enabled(self) -> bool | None: ...
-    @property
-    def max_attempts(self) -> int | None: ...
-    @property
-    def most_sent(self) -> int | None: ...
-    @property
-    def classifiers(self) -> tuple[RetryClassifier, ...]: ...
-    @property
-    def patience(self) -> float | None: ...
-    @property
-    def default_classifiers(self) -> bool | None: ...
-    @property
-    def long_poll(self) -> bool | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +29,7 @@ class RetryContext:
 
     outcome: Outcome
     deadline: float | None = None
-    options: BlockOptions | None = None
+    options: OperationOptions | None = None
     began: float | None = None
     before_waiting: Callable[..., bool] | None = None
 
@@ -86,7 +65,7 @@ class ResponseError(Exception):
 def carrier_of(context: RetryContext) -> Any:
     """Return the exception that carries a context to a strategy: the one raised, or one made around the response.
 
-    The caller removes the context with :func:`take_off` as soon as the strategy has decided.
+    The caller removes the context again as soon as the strategy has decided.
     """
     outcome = context.outcome
     if outcome.error is None:
@@ -94,11 +73,6 @@ def carrier_of(context: RetryContext) -> Any:
         return ResponseError(outcome.response, context)
     vars(outcome.error)["retry_context"] = context  # not setattr: an exception may be frozen
     return outcome.error
-
-
-def take_off(carrier: Exception) -> None:
-    """Remove the context from an exception."""
-    vars(carrier).pop("retry_context", None)
 
 
 def context_of(error: Any) -> RetryContext:
@@ -115,6 +89,18 @@ def context_of(error: Any) -> RetryContext:
     # An unread body stays unread: reading it could take long, and the caller may want to stream it.
     unread = getattr(response, "_content", None) is False
     return RetryContext(Outcome(error=error, response=response, stream=unread))
+
+
+def context_around(error: Exception, clock: Clock) -> RetryContext:
+    """Return the context that an error carries; code without an adapter gets one with the options of the block
+    around.
+    """
+    context = context_of(error)
+    around = options_in_force() if context.options is None else None
+    if around is None:
+        return context
+    deadline = None if around.deadline is None else around.deadline.on(clock).at
+    return replace(context, deadline=deadline, options=around)
 
 
 def describe(error: Exception, action: RetryAction) -> None:
