@@ -9,12 +9,12 @@ import requests.exceptions
 from requests import PreparedRequest, Response
 
 from ..classifiers.transport_faults import forget_frames, is_timeout, is_transient, never_left
-from ..clock import Deadline, after, earliest
+from ..clock import after, earliest
 from ..interruptions import is_interruption
-from ..wire.body import WatchedBody, watched_body
+from ..wire.body import WatchedBody
 from ..wire.decoding import verify_whole
 from ..wire.response import UNREAD_BYTES, Peeked, peek, reader_of
-from ..wire.state import this_thread, timeout_of
+from ..wire.state import AttemptState, this_thread, timeout_of
 from .replay import BodyChanged
 from .time_limits import TimeLimits, as_body_failure
 
@@ -104,7 +104,7 @@ class Attempt:
         The traceback of an error refers to this frame, so no local refers to the error or to the operation.
         """
         response, request = self.response, call.request
-        self.peer = this_thread.reached()
+        self.peer = reached(this_thread)
         self.address = None if self.peer is None else self.peer.address
         if self.error is not None:
             self.unwritten = bool(this_thread.connecting is True or never_left(self.error))
@@ -249,6 +249,17 @@ def _close(response: Response) -> None:
         response.close()
 
 
+def reached(thread: AttemptState) -> Peer | None:
+    """Return the far end of the attempt's connection; None if it is not known."""
+    return thread.peer if thread.connecting is True else thread.connecting or None
+
+
+def watched_body(response: Response | None) -> WatchedBody | None:
+    """Return the watched body of a response; None if it has none."""
+    body = getattr(getattr(response, "raw", None), "_fp", None)
+    return body if isinstance(body, WatchedBody) else None
+
+
 def as_requests_error(error: Exception, response: Response | None, call: Call) -> Exception:
     """Return the exception of ``requests`` for an error."""
     if isinstance(error, BodyChanged):
@@ -272,20 +283,34 @@ def let_go(raw: Any, *, keep: bool) -> None:
 
 
 def _drained(raw: Any, connection: Any) -> bool:
+    """Read a response to its end, if that is near. ``read1`` waits for one packet, not for a full part."""
     original = getattr(raw, "_original_response", None)
     socket = getattr(connection, "sock", None)
     if original is None or socket is None:  # a connection that is not kept anyway
         return False
-    timeout = timeout_of(socket)
+    left, timeout = DRAIN_BYTES, timeout_of(socket)
     until = earliest(after(DRAIN_SECONDS), this_thread.deadline)
     assert until is not None
     socket.settimeout(DRAIN_STALL)
     try:
         # The deadline also ends a line of chunk framing that trickles, of which one read makes many.
         with this_thread.under(until):
-            return _read_up(original, until)
+            while left > 0 and until.left() > 0:
+                part = original.read1(left)
+                if not part:
+                    break
+                left -= len(part)
+            else:
+                if original.length != 0:
+                    return False  # there may be more
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        if is_interruption(error):
+            raise
+        return False
     finally:
         socket.settimeout(timeout)
+    original.close()  # the connection takes no request before, even if the caller kept the response
+    return True
 
 
 def _close_idle(raw: Any) -> None:
@@ -309,26 +334,6 @@ def _close_idle(raw: Any) -> None:
     finally:
         if mutex is not None:
             mutex.release()
-
-
-def _read_up(original: Any, until: Deadline) -> bool:
-    """Read a raw response to its end, if that is near. ``read1`` waits for one packet, not for a full part."""
-    left = DRAIN_BYTES
-    try:
-        while left > 0 and until.left() > 0:
-            part = original.read1(left)
-            if not part:
-                break
-            left -= len(part)
-        else:
-            if original.length != 0:
-                return False  # there may be more
-    except (OSError, http.client.HTTPException, ValueError) as error:
-        if is_interruption(error):
-            raise
-        return False
-    original.close()  # the connection takes no request before, even if the caller kept the response
-    return True
 
 
 def complete(response: Response, request: PreparedRequest | None) -> None:

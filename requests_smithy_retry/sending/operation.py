@@ -285,8 +285,8 @@ class Operation:
     def _succeed(self, made: Attempt) -> Stop:
         if self.token is not None:
             if isinstance(self.token, StandardRetryToken):
-                limits, timeout = self.call.limits, self.call.timeout
-                timeout = read_part(timeout if limits is None else limits.allowed)
+                allowed = self.call.timeout if self.call.limits is None else self.call.limits.allowed
+                timeout = None if allowed is None else read_part(allowed)
                 self.token = replace(self.token, latency=self.clock.now() - made.started, timeout=timeout)
             self.port.strategy.record_success(token=self.token)
         return Stop(StopReason.SUCCESS, StopReason.SUCCESS.value)

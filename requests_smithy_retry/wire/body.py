@@ -318,9 +318,3 @@ def watch(
     body.heard = heard
     raw.__class__ = WatchedResponse
     return body
-
-
-def watched_body(response: Response | None) -> WatchedBody | None:
-    """Return the watched body of a response; None if it has none."""
-    body = getattr(getattr(response, "raw", None), "_fp", None)
-    return body if isinstance(body, WatchedBody) else None
