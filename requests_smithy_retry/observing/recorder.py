@@ -13,7 +13,7 @@ from ..classifiers.fold import Classification
 from ..clock import Clock
 from ..config.max_retries import ShownRetry
 from ..errors import StopReason
-from ..strategies.protocol import LoopToken
+from ..strategies.foreign import LoopToken
 from .events import ObservedOperation
 from .history import MAX_KEPT, AttemptRecord, RetryHistory
 from .log import QUIET_ENDINGS, log_attempt, log_end, log_retry, log_waiting, may_log

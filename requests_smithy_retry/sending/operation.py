@@ -39,8 +39,9 @@ from ..observing.history import attach
 from ..observing.log import log_end_of_tape
 from ..observing.recorder import Recorder
 from ..strategies.context import RetryContext, carrier_of
-from ..strategies.foreign import StrategyPort
-from ..strategies.protocol import LoopToken, StandardRetryToken, delay_of
+from ..strategies.foreign import LoopToken, StrategyPort
+from ..strategies.protocol import StandardRetryToken
+from ..strategies.simple import delay_of
 from ..wire.state import read_part
 from .caller_errors import is_raised, not_sent_error, status_error
 from .continuing import InHand, Rest, rest_of

@@ -92,9 +92,7 @@ def context_of(error: Any) -> RetryContext:
 
 
 def context_around(error: Exception, clock: Clock) -> RetryContext:
-    """Return the context that an error carries; code without an adapter gets one with the options of the block
-    around.
-    """
+    """Return the context that an error carries; without an adapter, with the options of the block around."""
     context = context_of(error)
     around = options_in_force() if context.options is None else None
     if around is None:

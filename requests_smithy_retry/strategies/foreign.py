@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ..classifiers.actions import NoActionIndicated, RetryForbidden
-from ..classifiers.fold import classification_of, classify_operation
+from ..classifiers.fold import Classification, classification_of, classify_operation
 from ..classifiers.outcome import Outcome
 from ..classifiers.protocol import RetryClassifier, in_order, sees_successes
 from ..classifiers.resend import resend_ruling
@@ -17,8 +18,8 @@ from ..errors import RetryConfigError, RetryError, StopReason
 from ..pacing.gate import Gates
 from .context import context_of, describe
 from .default_classifiers import default_classifiers
-from .protocol import ForeignToken, RetryStrategy, SendPermits
-from .simple import SimpleRetryStrategy, is_built_in
+from .protocol import RetryStrategy, RetryToken, SendPermits, StandardRetryToken
+from .simple import SimpleRetryStrategy, delay_of, is_built_in
 from .standard import StandardRetryStrategy
 
 
@@ -55,6 +56,41 @@ def check_for_foreign(
         why = f"{outcome.attempt} of {most} attempts were made"
         raise RetryError(why, stop_reason=StopReason.MAX_ATTEMPTS, classification=classification)
     describe(error, action)
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignToken:
+    """The token of a foreign strategy, with the attributes that the send loop reads from a token."""
+
+    token: RetryToken
+    classification: Classification | None = None
+    delay_source: str = "strategy"
+    strategy: object = None
+    waited: float = 0.0
+    why: str = ""
+    quota_before: None = None
+    quota_after: None = None
+    quota_source: None = None
+
+    @property
+    def retry_count(self) -> int:
+        """Attempts so far without the first."""
+        return self.token.retry_count
+
+    @property
+    def retry_delay(self) -> float:
+        """Seconds to wait before the attempt.
+
+        :raises TypeError: if the strategy's own token tells no such number.
+        """
+        return delay_of(self.token, self.strategy)
+
+    def unredeem(self) -> None:
+        """Do nothing: a foreign token has no mark that could be taken back."""
+
+
+LoopToken = StandardRetryToken | ForeignToken
+"""A token as the send loop and its record read it."""
 
 
 class ForeignStrategy:

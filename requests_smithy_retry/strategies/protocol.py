@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from numbers import Real
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from ..checks import safe_repr
 from ..clock import Clock
 from ..errors import RetryError, StopReason, TokenError
 from ..quotas.line import Standing, Terms
@@ -164,41 +161,6 @@ def redeemed(token: object, issuer: object) -> StandardRetryToken:
 
 
 @dataclass(frozen=True, slots=True)
-class ForeignToken:
-    """The token of a foreign strategy, with the attributes that the send loop reads from a token."""
-
-    token: RetryToken
-    classification: Classification | None = None
-    delay_source: str = "strategy"
-    strategy: object = None
-    waited: float = 0.0
-    why: str = ""
-    quota_before: None = None
-    quota_after: None = None
-    quota_source: None = None
-
-    @property
-    def retry_count(self) -> int:
-        """Attempts so far without the first."""
-        return self.token.retry_count
-
-    @property
-    def retry_delay(self) -> float:
-        """Seconds to wait before the attempt.
-
-        :raises TypeError: if the strategy's own token tells no such number.
-        """
-        return delay_of(self.token, self.strategy)
-
-    def unredeem(self) -> None:
-        """Do nothing: a foreign token has no mark that could be taken back."""
-
-
-LoopToken = StandardRetryToken | ForeignToken
-"""A token as the send loop and its record read it."""
-
-
-@dataclass(frozen=True, slots=True)
 class StrategySnapshot:
     """A strategy at one moment.
 
@@ -208,25 +170,6 @@ class StrategySnapshot:
 
     buckets: Mapping[str | None, TokenBucketSnapshot] = field(default_factory=lambda: MappingProxyType({}))
     limiters: Mapping[str | None, RateLimiterSnapshot] = field(default_factory=lambda: MappingProxyType({}))
-
-
-def is_seconds(value: Any) -> TypeGuard[float]:
-    """Return True for a finite real number of any type, numpy's among them, but not for a bool."""
-    number_of_any_type = isinstance(value, Real) and not isinstance(value, bool)
-    return number_of_any_type and bool(abs(value) <= sys.float_info.max)
-
-
-def delay_of(token: Any, strategy: object) -> float:
-    """Return the seconds for which a token asks; None, as in the published request loop, is 0 s."""
-    delay = token.retry_delay
-    if delay is None:
-        return 0.0
-    if not is_seconds(delay):
-        shown = safe_repr(delay)
-        raise TypeError(
-            f"retry_delay={shown} of a token of {strategy!r}: a finite number of seconds or None is allowed"
-        )
-    return delay
 
 
 def rest_until_permitted(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+import sys
+from numbers import Real
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeGuard
 
 from ..checks import safe_repr
 from ..classifiers.actions import ErrorKind, RetryForbidden, RetryIndicated, RetryReason
@@ -23,10 +25,14 @@ from ..quotas.bucket import RetryQuota
 from ..quotas.line import Terms
 from .context import RetryContext, context_around
 from .first_tries import NOTHING_TO_TELL, FirstTryHook, remember
-from .protocol import RetryToken, StandardRetryToken, StrategySnapshot, is_seconds, redeemed
+from .protocol import RetryToken, StandardRetryToken, StrategySnapshot, redeemed
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
+
+
+BOOKS = frozenset({"busy", "hooks", "gates", "_quotas", "_has_own_buckets", "_limiters"})
+"""The attributes that a copy of a strategy has anew."""
 
 
 class SimpleRetryStrategy:
@@ -182,7 +188,7 @@ class SimpleRetryStrategy:
         return self._paid(renewed, reason, context, 0.0 if hint is None else delay)
 
     def record_success(self, *, token: RetryToken) -> None:
-        """Take note that an attempt succeeded.
+        """Take note that an attempt succeeded: the quota gets back what its retries took, and who waits may ask again.
 
         :param token: that attempt's token.
         :raises TokenError: for a token that was used before or is another strategy's.
@@ -231,7 +237,7 @@ class SimpleRetryStrategy:
         return True
 
     def first_try_hook(self, scope: str, url: str | None = None) -> FirstTryHook:  # noqa: ARG002
-        """Return the hook for first-try successes in a scope.
+        """Return the hook for first-try successes in a scope, which tells its quota and its limiter.
 
         :param url: have it found in ``hooks`` by the origin of this URL; None: the next one asks again.
         """
@@ -308,10 +314,7 @@ class SimpleRetryStrategy:
         return default_classifiers(self.config)
 
     def __getstate__(self) -> dict[str, Any]:
-        state = dict(self.__dict__)
-        for name in ("busy", "hooks", "gates"):
-            del state[name]
-        return state
+        return {name: value for name, value in self.__dict__.items() if name not in BOOKS}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -337,6 +340,25 @@ def is_built_in(strategy: object, *methods: str) -> bool:
     return isinstance(strategy, SimpleRetryStrategy) and all(
         str(getattr(method, "__module__", None)).partition(".")[0] == package for method in own
     )
+
+
+def is_seconds(value: Any) -> TypeGuard[float]:
+    """Return True for a finite real number of any type, numpy's among them, but not for a bool."""
+    number_of_any_type = isinstance(value, Real) and not isinstance(value, bool)
+    return number_of_any_type and bool(abs(value) <= sys.float_info.max)
+
+
+def delay_of(token: Any, strategy: object) -> float:
+    """Return the seconds for which a token asks; None, as in the published request loop, is 0 s."""
+    delay = token.retry_delay
+    if delay is None:
+        return 0.0
+    if not is_seconds(delay):
+        shown = safe_repr(delay)
+        raise TypeError(
+            f"retry_delay={shown} of a token of {strategy!r}: a finite number of seconds or None is allowed"
+        )
+    return delay
 
 
 def is_backoff(value: object) -> bool:

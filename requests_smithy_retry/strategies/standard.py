@@ -61,10 +61,6 @@ class StandardRetryStrategy(SimpleRetryStrategy):
         return None if quota is None else quota.plain
 
     def first_try_hook(self, scope: str, url: str | None = None) -> FirstTryHook:
-        """Return the hook of a scope's quota.
-
-        :param url: have it found in ``hooks`` by the origin of this URL; None: the next one asks again.
-        """
         quota = self._own_quota(scope) if self._has_own_buckets else self._quotas.get(scope)
         hook: FirstTryHook = NOTHING_TO_TELL if quota is None else quota
         if url is not None and self._may_remember(hook):
@@ -76,10 +72,6 @@ class StandardRetryStrategy(SimpleRetryStrategy):
         return hook is not getattr(self._quotas, "overflow", None)
 
     def acquire_initial_retry_token(self, *, token_scope: str | None = None) -> StandardRetryToken:
-        """Return a token for the first attempt: always given, without delay, and free.
-
-        :param token_scope: operations with the same scope share a quota.
-        """
         standing = None
         if self.busy:
             with self._quota_in_use(token_scope) as quota:
@@ -88,11 +80,6 @@ class StandardRetryStrategy(SimpleRetryStrategy):
         return StandardRetryToken(issuer=self, token_scope=token_scope, standing=standing)
 
     def record_success(self, *, token: RetryToken) -> None:
-        """Tell the quota: the retries' tokens come back, and waiting operations may ask again.
-
-        :param token: the successful attempt's token.
-        :raises TokenError: for a token that was used before or is another strategy's.
-        """
         own = redeemed(token, self)
         with self._quota_in_use(own.token_scope) as quota:
             if quota is not None:
@@ -160,12 +147,6 @@ class StandardRetryStrategy(SimpleRetryStrategy):
                 return _sent(token, seen, quota)
         is_long_poll = bool((context.options or NOTHING).long_poll)
         raise _refusal(token, seen, standing.waited + seen.waited, is_long_poll=is_long_poll)
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = super().__getstate__()
-        for name in ("_quotas", "_has_own_buckets"):
-            del state[name]
-        return state
 
 
 def is_value(reason: RetryReason, outcome: Outcome) -> bool:
