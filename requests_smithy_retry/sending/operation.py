@@ -38,9 +38,8 @@ from ..observing.events import ObservedOperation
 from ..observing.history import attach
 from ..observing.log import log_end_of_tape
 from ..observing.recorder import Recorder
-from ..strategies.context import RetryContext, carrier_of
 from ..strategies.foreign import LoopToken, StrategyPort
-from ..strategies.protocol import StandardRetryToken
+from ..strategies.protocol import RetryContext, StandardRetryToken, carrier_of
 from ..strategies.simple import delay_of
 from ..wire.state import read_part
 from .caller_errors import is_raised, not_sent_error, status_error

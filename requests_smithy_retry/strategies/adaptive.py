@@ -15,9 +15,8 @@ from ..pacing.gate import Board
 from ..pacing.rate_limiter import ClientRateLimiter, PermitWait
 from ..quotas.scopes import ScopeTable
 from ..urls import display_scope
-from .context import RetryContext
 from .first_tries import FirstTryHook, remember
-from .protocol import RetryToken, StandardRetryToken, StrategySnapshot, redeemed
+from .protocol import RetryContext, RetryToken, StandardRetryToken, StrategySnapshot, redeemed
 from .simple import is_built_in
 from .standard import StandardRetryStrategy
 

@@ -16,9 +16,8 @@ from ..config.retry_config import ADAPTER_OPTIONS, CLASSIFIER_OPTIONS, RetryConf
 from ..config.retry_options import NOTHING, OperationOptions
 from ..errors import RetryConfigError, RetryError, StopReason
 from ..pacing.gate import Gates
-from .context import context_of, describe
 from .default_classifiers import default_classifiers
-from .protocol import RetryStrategy, RetryToken, SendPermits, StandardRetryToken
+from .protocol import RetryStrategy, RetryToken, SendPermits, StandardRetryToken, context_of, describe
 from .simple import SimpleRetryStrategy, delay_of, is_built_in
 from .standard import StandardRetryStrategy
 

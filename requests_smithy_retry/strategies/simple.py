@@ -23,9 +23,8 @@ from ..pacing.gate import Board, Gates, Lookout
 from ..pacing.server_hints import AMZ_HEADER, Hint, delay_for, is_too_long, read_hint, until_text
 from ..quotas.bucket import RetryQuota
 from ..quotas.line import Terms
-from .context import RetryContext, context_around
 from .first_tries import NOTHING_TO_TELL, FirstTryHook, remember
-from .protocol import RetryToken, StandardRetryToken, StrategySnapshot, redeemed
+from .protocol import RetryContext, RetryToken, StandardRetryToken, StrategySnapshot, context_around, redeemed
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
@@ -110,10 +109,7 @@ class SimpleRetryStrategy:
         return config.replace_from({"mode": f"strategy {name}"}, mode=self.mode)
 
     def _open_books(self, board: Board | None = None) -> None:
-        """Begin to keep what a copy does not take over: gates, quotas and limiters.
-
-        :param board: where processes that share a quota read of each other's closed gates.
-        """
+        """Begin to keep what a copy does not take over. A board is where processes tell each other of closed gates."""
         dialects = dialects_of(self.config.pacing) if self._heeds_hints else None
         board = None if dialects is None else board
         self.busy = set() if board is None else Lookout(board)

@@ -19,9 +19,8 @@ from ..quotas.line import Failure, Go, Refusal, Refused, Standing, Terms
 from ..quotas.payoff import PayoffTokenBucket
 from ..quotas.scope_quota import ScopeQuota
 from ..urls import display_scope
-from .context import RetryContext
 from .first_tries import NOTHING_TO_TELL, FirstTryHook, remember
-from .protocol import RetryToken, StandardRetryToken, StrategySnapshot, redeemed
+from .protocol import RetryContext, RetryToken, StandardRetryToken, StrategySnapshot, redeemed
 from .quotas import Quotas, board_of, quota_before, quotas_for, shared_buckets
 from .simple import SimpleRetryStrategy, is_built_in
 
@@ -195,10 +194,7 @@ def _sent(token: StandardRetryToken, go: Go, quota: ScopeQuota) -> StandardRetry
 
 
 def _refusal(token: StandardRetryToken, refused: Refused, seconds: float, *, is_long_poll: bool) -> RetryError:
-    """Return the error for a retry that the quota refuses.
-
-    :param seconds: the seconds that the operation waited for the service, in all.
-    """
+    """Return the error for a retry that the quota refuses, after so many seconds of waiting for the service in all."""
     stop_reason, why = _told(refused, token.terms, token.token_scope, seconds)
     delay = token.retry_delay if is_long_poll and refused.reason is not Refusal.MAX_ATTEMPTS else None
     return RetryError(why, stop_reason=stop_reason, delay=delay, classification=token.classification)

@@ -28,7 +28,7 @@ from requests_smithy_retry import (
 )
 from requests_smithy_retry.classifiers.actions import RetryReason
 from requests_smithy_retry.quotas.url import QuotaUrl
-from requests_smithy_retry.strategies.context import context_of, describe
+from requests_smithy_retry.strategies.protocol import context_of, describe
 
 
 def answer(status: int) -> requests.Response:
