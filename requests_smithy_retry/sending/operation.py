@@ -38,7 +38,7 @@ from ..observing.events import ObservedOperation
 from ..observing.history import attach
 from ..observing.log import log_end_of_tape
 from ..observing.recorder import Recorder
-from ..strategies.foreign import LoopToken, StrategyPort
+from ..strategies.foreign import StrategyPort
 from ..strategies.protocol import RetryContext, StandardRetryToken, carrier_of
 from ..strategies.simple import delay_of
 from ..wire.state import read_part
@@ -72,7 +72,7 @@ class Retry(NamedTuple):
     :param classification: the verdict behind it, where the strategy tells.
     """
 
-    token: LoopToken
+    token: StandardRetryToken
     wait: float
     source: str
     classification: Classification | None = None

@@ -7,18 +7,17 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ..classifiers.actions import NoActionIndicated, RetryForbidden
-from ..classifiers.fold import Classification, classification_of, classify_operation
+from ..classifiers.fold import classification_of, classify_operation
 from ..classifiers.outcome import Outcome
-from ..classifiers.protocol import RetryClassifier, in_order, sees_successes
+from ..classifiers.protocol import RetryClassifier, sees_successes
 from ..classifiers.resend import resend_ruling
 from ..clock import SYSTEM_CLOCK, Clock
 from ..config.retry_config import ADAPTER_OPTIONS, CLASSIFIER_OPTIONS, RetryConfig
 from ..config.retry_options import NOTHING, OperationOptions
 from ..errors import RetryConfigError, RetryError, StopReason
 from ..pacing.gate import Gates
-from .default_classifiers import default_classifiers
-from .protocol import RetryStrategy, RetryToken, SendPermits, StandardRetryToken, context_of, describe
-from .simple import SimpleRetryStrategy, delay_of, is_built_in
+from .protocol import RetryStrategy, SendPermits, StandardRetryToken, context_of, describe
+from .simple import SimpleRetryStrategy, classifiers_of, delay_of, is_built_in
 from .standard import StandardRetryStrategy
 
 
@@ -57,39 +56,11 @@ def check_for_foreign(
     describe(error, action)
 
 
-@dataclass(frozen=True, slots=True)
-class ForeignToken:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForeignToken(StandardRetryToken):
     """The token of a foreign strategy, with the attributes that the send loop reads from a token."""
 
-    token: RetryToken
-    classification: Classification | None = None
-    delay_source: str = "strategy"
-    strategy: object = None
-    waited: float = 0.0
-    why: str = ""
-    quota_before: None = None
-    quota_after: None = None
-    quota_source: None = None
-
-    @property
-    def retry_count(self) -> int:
-        """Attempts so far without the first."""
-        return self.token.retry_count
-
-    @property
-    def retry_delay(self) -> float:
-        """Seconds to wait before the attempt.
-
-        :raises TypeError: if the strategy's own token tells no such number.
-        """
-        return delay_of(self.token, self.strategy)
-
-    def unredeem(self) -> None:
-        """Do nothing: a foreign token has no mark that could be taken back."""
-
-
-LoopToken = StandardRetryToken | ForeignToken
-"""A token as the send loop and its record read it."""
+    token: Any
 
 
 class ForeignStrategy:
@@ -97,9 +68,8 @@ class ForeignStrategy:
 
     def __init__(self, strategy: RetryStrategy, config: RetryConfig) -> None:
         self.strategy = strategy
-        # The adapter asks them for a strategy that consults none itself.
-        defaults = default_classifiers(config) if config.default_classifiers else ()
-        self.fold: tuple[RetryClassifier, ...] = in_order((*defaults, *config.classifiers))
+        self.fold: tuple[RetryClassifier, ...] = classifiers_of(config)
+        """The adapter asks them for a strategy that consults none itself."""
 
     @property
     def max_attempts(self) -> int | None:
@@ -107,8 +77,7 @@ class ForeignStrategy:
         return getattr(self.strategy, "max_attempts", None)
 
     def acquire_initial_retry_token(self, *, token_scope: str | None = None) -> ForeignToken:
-        token = self.strategy.acquire_initial_retry_token(token_scope=token_scope)
-        return ForeignToken(token, strategy=self.strategy)
+        return self._wrapped(self.strategy.acquire_initial_retry_token(token_scope=token_scope))
 
     def refresh_retry_token_for_retry(self, *, token_to_renew: ForeignToken, error: Exception) -> ForeignToken:
         """Apply the rules, then ask the strategy.
@@ -117,9 +86,18 @@ class ForeignStrategy:
         """
         context = context_of(error)
         check_for_foreign(self.fold, context.outcome, context.options or NOTHING, error)
-        token = self.strategy.refresh_retry_token_for_retry(token_to_renew=token_to_renew.token, error=error)
-        source = getattr(token, "delay_source", "strategy")
-        return ForeignToken(token, classification_of(token), source, strategy=self.strategy)
+        return self._wrapped(
+            self.strategy.refresh_retry_token_for_retry(token_to_renew=token_to_renew.token, error=error)
+        )
+
+    def _wrapped(self, token: Any) -> ForeignToken:
+        return ForeignToken(
+            issuer=self,
+            token=token,
+            retry_delay=delay_of(token, self.strategy),
+            delay_source=getattr(token, "delay_source", "strategy"),
+            classification=classification_of(token),
+        )
 
     def record_success(self, *, token: ForeignToken) -> None:
         self.strategy.record_success(token=token.token)

@@ -67,7 +67,9 @@ class SimpleRetryStrategy:
         base = RetryConfig() if config is None else config
         if not isinstance(base, RetryConfig):
             raise RetryConfigError("config", config, "code", "a RetryConfig is allowed")
-        if backoff_strategy is not None and not is_backoff(backoff_strategy):
+        given: object = backoff_strategy
+        computes = not isinstance(given, type) and callable(getattr(given, "compute_next_backoff_delay", None))
+        if given is not None and not computes:
             allowed = "an object with compute_next_backoff_delay is allowed"
             raise RetryConfigError("backoff_strategy", backoff_strategy, "code", allowed)
         self.clock = clock
@@ -80,9 +82,7 @@ class SimpleRetryStrategy:
         transient, throttling = (self.config.backoff(base) if given is None else given for base in bases)
         self.backoff_strategy: RetryBackoffStrategy = transient
         self.throttling_backoff_strategy: RetryBackoffStrategy = throttling
-        self.classifiers: tuple[RetryClassifier, ...] = in_order(
-            (*self._default_classifiers(), *self.config.classifiers)
-        )
+        self.classifiers: tuple[RetryClassifier, ...] = classifiers_of(config)
         self.sees_successes: bool = any(map(sees_successes, self.classifiers))
         self._heeds_hints: bool = heeds_hints(config.urllib3_rules)
 
@@ -301,14 +301,6 @@ class SimpleRetryStrategy:
         dialects = dialects_of(self.config.pacing) or DIALECTS
         return limit_hint(announced_in(headers, wall=wall, dialects=dialects))
 
-    def _default_classifiers(self) -> tuple[RetryClassifier, ...]:
-        if not self.config.default_classifiers:
-            return ()
-        # Imported here: the strategy layer knows no HTTP library, only its default classifiers do.
-        from .default_classifiers import default_classifiers
-
-        return default_classifiers(self.config)
-
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name not in BOOKS}
 
@@ -327,6 +319,16 @@ class SimpleRetryStrategy:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} max_attempts={self.max_attempts}>"
+
+
+def classifiers_of(config: RetryConfig) -> tuple[RetryClassifier, ...]:
+    """Return the classifiers that a config asks for, in order."""
+    if not config.default_classifiers:
+        return in_order(config.classifiers)
+    # Imported here: the strategy layer knows no HTTP library, only its default classifiers do.
+    from .default_classifiers import default_classifiers
+
+    return in_order((*default_classifiers(config), *config.classifiers))
 
 
 def is_built_in(strategy: object, *methods: str) -> bool:
@@ -355,11 +357,6 @@ def delay_of(token: Any, strategy: object) -> float:
             f"retry_delay={shown} of a token of {strategy!r}: a finite number of seconds or None is allowed"
         )
     return delay
-
-
-def is_backoff(value: object) -> bool:
-    """Return True for an object, not a class, that computes delays."""
-    return not isinstance(value, type) and callable(getattr(value, "compute_next_backoff_delay", None))
 
 
 def takes_previous_delay(strategy: RetryBackoffStrategy) -> bool:
