@@ -6,9 +6,9 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ..classifiers.actions import NoActionIndicated, RetryForbidden
+from ..classifiers.actions import ErrorKind, NoActionIndicated, RetryAction, RetryForbidden, RetryIndicated
 from ..classifiers.fold import classification_of, classify_operation
-from ..classifiers.outcome import Outcome
+from ..classifiers.outcome import ErrorRetryInfo, Outcome
 from ..classifiers.protocol import RetryClassifier, sees_successes
 from ..classifiers.resend import resend_ruling
 from ..clock import SYSTEM_CLOCK, Clock
@@ -16,8 +16,8 @@ from ..config.retry_config import ADAPTER_OPTIONS, CLASSIFIER_OPTIONS, RetryConf
 from ..config.retry_options import NOTHING, OperationOptions
 from ..errors import RetryConfigError, RetryError, StopReason
 from ..pacing.gate import Gates
-from .protocol import RetryStrategy, SendPermits, StandardRetryToken, context_of, describe
-from .simple import SimpleRetryStrategy, classifiers_of, delay_of, is_built_in
+from .protocol import ResponseError, RetryStrategy, SendPermits, StandardRetryToken
+from .simple import SimpleRetryStrategy, classifiers_of, context_of, delay_of, is_built_in
 from .standard import StandardRetryStrategy
 
 
@@ -54,6 +54,25 @@ def check_for_foreign(
         why = f"{outcome.attempt} of {most} attempts were made"
         raise RetryError(why, stop_reason=StopReason.MAX_ATTEMPTS, classification=classification)
     describe(error, action)
+
+
+def describe(error: Exception, action: RetryAction) -> None:
+    """Set the attributes of :class:`ErrorRetryInfo` on an error by the verdict, for strategies that know only those.
+
+    Where no classifier has an opinion, a client error is not retried: None would mean "maybe". Properties of the error
+    stay as they are.
+    """
+    if isinstance(error, ErrorRetryInfo) and not isinstance(error, ResponseError):
+        return
+    reason = action.reason if isinstance(action, RetryIndicated) else None
+    is_forbidden = isinstance(action, RetryForbidden) or getattr(error, "fault", None) == "client"
+    # Not setattr: an exception may be frozen, or have a read-only property.
+    vars(error).update(
+        is_retry_safe=True if reason is not None else False if is_forbidden else None,
+        retry_after=None if reason is None else reason.retry_after,
+        is_throttling_error=reason is not None and reason.kind is ErrorKind.THROTTLING,
+        is_timeout_error=reason is not None and reason.timeout,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from ..classifiers.actions import ErrorKind, RetryAction, RetryForbidden, RetryIndicated
-from ..classifiers.outcome import ErrorRetryInfo, Fault, Outcome
+from ..classifiers.outcome import Fault, Outcome
 from ..clock import Clock
-from ..config.retry_options import OperationOptions, options_in_force
+from ..config.retry_options import OperationOptions
 from ..errors import RetryError, StopReason, TokenError
 from ..quotas.line import Standing, Terms
 
@@ -220,51 +219,6 @@ def carrier_of(context: RetryContext) -> Any:
         return ResponseError(outcome.response, context)
     vars(outcome.error)["retry_context"] = context  # not setattr: an exception may be frozen
     return outcome.error
-
-
-def context_of(error: Any) -> RetryContext:
-    """Return the context that an error carries, or a new one.
-
-    A new one includes the response that the exception carries, as those of ``raise_for_status`` do.
-    """
-    context = getattr(error, "retry_context", None)
-    if isinstance(context, RetryContext):
-        return context
-    response = getattr(error, "response", None)
-    if not isinstance(getattr(response, "status_code", None), int) or not hasattr(response, "headers"):
-        return RetryContext(Outcome(error=error))
-    # An unread body stays unread: reading it could take long, and the caller may want to stream it.
-    unread = getattr(response, "_content", None) is False
-    return RetryContext(Outcome(error=error, response=response, stream=unread))
-
-
-def context_around(error: Exception, clock: Clock) -> RetryContext:
-    """Return the context that an error carries; without an adapter, with the options of the block around."""
-    context = context_of(error)
-    around = options_in_force() if context.options is None else None
-    if around is None:
-        return context
-    deadline = None if around.deadline is None else around.deadline.on(clock).at
-    return replace(context, deadline=deadline, options=around)
-
-
-def describe(error: Exception, action: RetryAction) -> None:
-    """Set the attributes of :class:`ErrorRetryInfo` on an error by the verdict, for strategies that know only those.
-
-    Where no classifier has an opinion, a client error is not retried: None would mean "maybe". Properties of the error
-    stay as they are.
-    """
-    if isinstance(error, ErrorRetryInfo) and not isinstance(error, ResponseError):
-        return
-    reason = action.reason if isinstance(action, RetryIndicated) else None
-    is_forbidden = isinstance(action, RetryForbidden) or getattr(error, "fault", None) == "client"
-    # Not setattr: an exception may be frozen, or have a read-only property.
-    vars(error).update(
-        is_retry_safe=True if reason is not None else False if is_forbidden else None,
-        retry_after=None if reason is None else reason.retry_after,
-        is_throttling_error=reason is not None and reason.kind is ErrorKind.THROTTLING,
-        is_timeout_error=reason is not None and reason.timeout,
-    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import sys
+from dataclasses import replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeGuard
 
@@ -14,7 +15,7 @@ from ..classifiers.outcome import Outcome
 from ..classifiers.protocol import RetryClassifier, in_order, sees_successes
 from ..clock import SYSTEM_CLOCK, Clock
 from ..config.retry_config import RetryConfig, RetryOptions
-from ..config.retry_options import NOTHING, OperationOptions
+from ..config.retry_options import NOTHING, OperationOptions, options_in_force
 from ..config.urllib3_rules import heeds_hints, kind_of
 from ..errors import RetryConfigError, RetryError, StopReason
 from ..pacing.announced import DIALECTS, announced_in, dialects_of, limit_hint
@@ -24,10 +25,36 @@ from ..pacing.server_hints import AMZ_HEADER, Hint, delay_for, is_too_long, read
 from ..quotas.bucket import RetryQuota
 from ..quotas.line import Terms
 from .first_tries import NOTHING_TO_TELL, FirstTryHook, remember
-from .protocol import RetryContext, RetryToken, StandardRetryToken, StrategySnapshot, context_around, redeemed
+from .protocol import RetryContext, RetryToken, StandardRetryToken, StrategySnapshot, redeemed
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
+
+
+def context_of(error: Any) -> RetryContext:
+    """Return the context that an error carries, or a new one.
+
+    A new one includes the response that the exception carries, as those of ``raise_for_status`` do.
+    """
+    context = getattr(error, "retry_context", None)
+    if isinstance(context, RetryContext):
+        return context
+    response = getattr(error, "response", None)
+    if not isinstance(getattr(response, "status_code", None), int) or not hasattr(response, "headers"):
+        return RetryContext(Outcome(error=error))
+    # An unread body stays unread: reading it could take long, and the caller may want to stream it.
+    unread = getattr(response, "_content", None) is False
+    return RetryContext(Outcome(error=error, response=response, stream=unread))
+
+
+def context_around(error: Exception, clock: Clock) -> RetryContext:
+    """Return the context that an error carries; without an adapter, with the options of the block around."""
+    context = context_of(error)
+    around = options_in_force() if context.options is None else None
+    if around is None:
+        return context
+    deadline = None if around.deadline is None else around.deadline.on(clock).at
+    return replace(context, deadline=deadline, options=around)
 
 
 BOOKS = frozenset({"busy", "hooks", "gates", "_quotas", "_has_own_buckets", "_limiters"})
