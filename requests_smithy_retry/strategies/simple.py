@@ -105,8 +105,8 @@ class SimpleRetryStrategy:
 
     def _go_by(self, config: RetryConfig, backoff_strategy: RetryBackoffStrategy | None = None) -> None:
         self.config: RetryConfig = config
-        given, bases = backoff_strategy, (self.config.transient_base, self.config.throttling_base)
-        transient, throttling = (self.config.backoff(base) if given is None else given for base in bases)
+        given, bases = backoff_strategy, (config.transient_base, config.throttling_base)
+        transient, throttling = (config.backoff(base) if given is None else given for base in bases)
         self.backoff_strategy: RetryBackoffStrategy = transient
         self.throttling_backoff_strategy: RetryBackoffStrategy = throttling
         self.classifiers: tuple[RetryClassifier, ...] = classifiers_of(config)
