@@ -408,6 +408,21 @@ def test_an_interrupt_leaves_the_line_in_order():
     assert bucket.available == 7
 
 
+def test_who_is_interrupted_before_it_is_in_line_leaves_nothing_there():
+    """The next one is served at once."""
+
+    class Interrupted(list):
+        def append(self, waiter):
+            raise KeyboardInterrupt
+
+    bucket = TokenBucket(10, on_empty="wait", clock=FakeClock())
+    usual, bucket._line = bucket._line, Interrupted()
+    with pytest.raises(KeyboardInterrupt):
+        bucket.acquire(5)
+    bucket._line = usual
+    assert bucket.acquire(10)
+
+
 def test_tokens_put_back_after_an_interrupt_do_not_overfill_the_bucket():
     """Tokens that are put back are dropped if others have filled the bucket meanwhile."""
 
