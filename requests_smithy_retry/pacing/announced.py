@@ -66,7 +66,6 @@ class Announced(NamedTuple):
 
     @property
     def is_used_up(self) -> bool:
-        """Nothing is left."""
         return self.remaining is not None and self.remaining < 1
 
 

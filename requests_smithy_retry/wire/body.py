@@ -97,13 +97,11 @@ class WatchedBody:
     closed = property(isclosed)
 
     def close(self) -> None:
-        """Close the current connection's response."""
         self._is_over, self._failure = True, None
         self._current.close()
 
     @property
     def pool(self) -> Any:
-        """The pool of its connections."""
         return getattr(self._raw(), "_pool", None)
 
     def read(self, amt: int | None = None) -> bytes:
@@ -301,6 +299,5 @@ def watch(
 
 
 def watched_body(response: Response | None) -> WatchedBody | None:
-    """Return the watched body of a response; None if it has none."""
     body = getattr(getattr(response, "raw", None), "_fp", None)
     return body if isinstance(body, WatchedBody) else None

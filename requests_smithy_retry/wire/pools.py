@@ -159,7 +159,6 @@ class PreparingPool(HTTPConnectionPool):
         super().__init__(*args, **options)
 
     def QueueCls(self, maxsize: int) -> Any:  # type: ignore[override]
-        """Make the queue for the connections that are kept."""
         usual: Any = super().QueueCls
         # Only that of urllib3's own pools is replaced, not a program's own; gevent may have replaced it before.
         is_urllib3s = isinstance(usual, type) and usual.__name__ == "LifoQueue"

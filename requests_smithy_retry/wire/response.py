@@ -140,7 +140,6 @@ class BoundedReader(Reader):
     _until: Deadline | None = None
 
     def readinto(self, buffer: Any) -> int | None:
-        """Read as usual, within the bound."""
         if self._until is None:
             self._until = after(self.seconds)
         with this_thread.under(earliest(self._until, this_thread.deadline)):
@@ -250,7 +249,6 @@ class _ReadsToLength(CheckedResponse):
 
 
 RESPONSE_CLASS = CheckedResponse if hasattr(urllib3, "BaseHTTPResponse") else _ReadsToLength
-"""The response class of prepared connections."""
 
 
 class _ProbeResponse(RESPONSE_CLASS):  # type: ignore[misc, valid-type]
@@ -373,7 +371,6 @@ class Chunks:
 
     @property
     def body(self) -> bytes:
-        """The contents of the chunks so far."""
         return bytes(self._taken) + self._begun
 
     def take(self, data: bytes) -> bool:
@@ -409,7 +406,6 @@ class Chunks:
 
 
 def framing_of(raw: Any) -> Sized | Chunks:
-    """Return the framing of a body of which nothing was read yet."""
     length = raw._original_response.length
     # For a response to HEAD, http.client has a length of 0, whatever the head says.
     return Chunks() if getattr(raw, "chunked", False) and length != 0 else Sized(length)
