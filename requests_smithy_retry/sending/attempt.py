@@ -73,7 +73,7 @@ class Attempt:
         The traceback of an error refers to this frame, so no local refers to the error or to the operation.
         """
         response = self.response
-        self.peer = this_thread.reached()
+        self.peer = this_thread.peer if this_thread.connecting is True else this_thread.connecting or None
         self.address = None if self.peer is None else self.peer.address
         if self.error is not None:
             self.unwritten = bool(this_thread.connecting is True or never_left(self.error))

@@ -5,10 +5,11 @@ It is made to the first address that answers, and sends in time even to a server
 
 from __future__ import annotations
 
+import itertools
 import socket
 import sys
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import urllib3.exceptions as uex
@@ -18,7 +19,7 @@ from urllib3.util import connection as urllib3_connection
 from ..interruptions import is_interruption
 from .addresses import AddressMemory, Peer
 from .proxies import bound_handshake, open_otherwise
-from .racing import Candidate, How, Race, candidates
+from .racing import Candidate, How, Race
 from .resolving import not_connected, resolve
 from .response import RESPONSE_CLASS, probing
 from .state import this_thread
@@ -125,7 +126,7 @@ class Connect:
         """Connect to one of the addresses, those that failed lately last, and remember what failed on the way."""
         memory, origin = self._memory, f"{connection._dns_host}:{connection.port}"
         names = tuple([candidate.name for candidate in ahead])
-        if memory.faults or this_thread.tried:
+        if len(ahead) > 1 and (memory.faults or this_thread.tried):
             ahead = [ahead[names.index(name)] for name in memory.in_order(origin, names, this_thread.tried)]
             memory.begin_probe(origin, ahead[0].name)
         race = self._made = Race(ahead, how)
@@ -170,3 +171,15 @@ class Connect:
         finally:
             if connection.sock is not None:
                 sock.settimeout(usual)
+
+
+def candidates(found: Iterable[Any]) -> list[Candidate]:
+    """Return the resolver's addresses in its order, families alternating (RFC 8305 section 4), each once."""
+    families: dict[int, dict[str, Candidate]] = {}
+    for family, _, proto, _, sockaddr in found:
+        name = str(sockaddr[0])
+        if len(sockaddr) == 4 and sockaddr[3] and "%" not in name:
+            name = f"{name}%{sockaddr[3]}"  # a link-local address of IPv6 needs its scope, the interface's number
+        families.setdefault(family, {}).setdefault(name, Candidate(name, family, proto, sockaddr))
+    rows = itertools.zip_longest(*(named.values() for named in families.values()))
+    return [candidate for row in rows for candidate in row if candidate is not None]

@@ -20,7 +20,6 @@ from requests_smithy_retry.wire.addresses import (
     Peer,
     is_in_disgrace,
 )
-from requests_smithy_retry.wire.state import AttemptState
 
 HERE = "name.test:80"
 ABCD = ("A", "B", "C", "D")
@@ -259,16 +258,6 @@ def test_which_kept_connections_are_avoided(failures: str, tried: str, expected:
 def test_a_connection_of_somebody_elses_is_not_judged() -> None:
     """A foreign connection has no known far end, so it is not judged."""
     assert not is_in_disgrace(object())
-
-
-def test_the_far_end_of_an_attempt() -> None:
-    """While it connects, it is as far as it is known; later it is that of the connection."""
-    state, peer = AttemptState(), Peer(AddressMemory(FakeClock()), HERE, "A", ABCD, 0.0)
-    found = []
-    for connecting, known in ((None, None), (False, peer), (True, None), (True, peer), (peer, None)):
-        state.connecting, state.peer = connecting, known
-        found.append(state.reached())
-    assert [None, None, None, peer, peer] == found
 
 
 steps = st.one_of(
