@@ -10,6 +10,7 @@ import socket
 import sys
 import weakref
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import urllib3.exceptions as uex
@@ -21,7 +22,7 @@ from .addresses import AddressMemory, Peer
 from .proxies import bound_handshake, open_otherwise
 from .racing import Candidate, How, Race
 from .resolving import not_connected, resolve
-from .response import RESPONSE_CLASS, probing
+from .response import RESPONSE_CLASS, ProbeResponse
 from .state import this_thread
 
 PIECE = 16_384
@@ -113,10 +114,8 @@ class Connect:
                 raise uex.LocationParseError(f"'{host}', label empty or too long") from None
             found = resolve(connection, host, connection.port, urllib3_connection.allowed_gai_family())
             sock = self._raced(connection, candidates(found), how)
-        except TimeoutError:
-            raise
         except OSError as error:
-            if is_interruption(error):
+            if isinstance(error, TimeoutError) or is_interruption(error):
                 raise
             raise not_connected(connection, connection.host, error) from error
         sys.audit("http.client.connect", connection, connection.host, connection.port)
@@ -140,7 +139,7 @@ class Connect:
                 for failed, why in race.failed.items():
                     memory.failed(origin, failed, why)
         is_known = memory.faults and memory.is_known(origin, name)
-        connection.response_class = probing(self.peer) if is_known else RESPONSE_CLASS
+        connection.response_class = partial(ProbeResponse, self.peer) if is_known else RESPONSE_CLASS
         sock.settimeout(how.timeout)
         return sock
 

@@ -8,7 +8,6 @@ missing reasons.
 
 from __future__ import annotations
 
-import functools
 import http.client
 import socket
 from io import BufferedReader
@@ -251,7 +250,7 @@ class _ReadsToLength(CheckedResponse):
 RESPONSE_CLASS = CheckedResponse if hasattr(urllib3, "BaseHTTPResponse") else _ReadsToLength
 
 
-class _ProbeResponse(RESPONSE_CLASS):  # type: ignore[misc, valid-type]
+class ProbeResponse(RESPONSE_CLASS):  # type: ignore[misc, valid-type]
     """A response from an address that failed lately: a status below 500 clears it."""
 
     def __init__(self, peer: Peer, sock: Any, *others: Any, **named: Any) -> None:
@@ -262,11 +261,6 @@ class _ProbeResponse(RESPONSE_CLASS):  # type: ignore[misc, valid-type]
         super().begin()
         if self.status < 500:
             self._peer.memory.succeeded(self._peer.origin, self._peer.address)
-
-
-def probing(peer: Peer) -> Any:
-    """Return the response class of a connection to an address that failed lately."""
-    return functools.partial(_ProbeResponse, peer)
 
 
 def reader_of(raw: Any) -> Reader | None:
