@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol
 
 LONGEST_SLEEP = 1e9
 """The longest sleep in seconds (31 years): a server may ask for more than a platform's clock can sleep."""
@@ -26,15 +26,6 @@ class Clock(Protocol):
 
     def sleep(self, seconds: float) -> None:
         """Wait. A signal handler's exception interrupts it."""
-        ...
-
-
-@runtime_checkable
-class WaitingClock(Clock, Protocol):
-    """A clock whose waits another thread can end early. Optional: see :func:`wait_on`."""
-
-    def wait(self, condition: threading.Condition, seconds: float) -> None:
-        """Wait until the condition is notified, at most ``seconds``. The caller holds the condition's lock."""
         ...
 
 
@@ -59,7 +50,7 @@ class SystemClock:
 
 
 def wait_on(clock: Clock, condition: threading.Condition, seconds: float) -> None:
-    """Wait on a condition whose lock is held, by the clock's own ``wait``, or else by its ``sleep``.
+    """Wait on a condition whose lock is held, by the clock's ``wait(condition, seconds)``, or else by its ``sleep``.
 
     A clock that can only sleep is not woken early.
 

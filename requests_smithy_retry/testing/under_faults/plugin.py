@@ -10,7 +10,7 @@ import signal
 import unittest.case
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import astuple
 from traceback import walk_tb
 from typing import Any
@@ -20,8 +20,8 @@ import pytest
 from _pytest.runner import runtestprotocol
 
 from .runs import SEND_FAULTS, TWICE, Finding, Run, SendFault, judge
-from .transport import Detour, watched_sends
-from .virtual_wire import Stuck, VirtualTime
+from .transport import Detour, run_under_way, watched_sends
+from .virtual_wire import STUCK, VirtualTime
 
 SENDS = 50
 """The sends that a client may make under one fault beyond twice those without a fault."""
@@ -40,7 +40,6 @@ class UnderFaults:
     def __init__(self, runs: int, seed: int) -> None:
         self._runs = runs
         self._seed = seed
-        self._now: _Watched | None = None
         self._detour = Detour()
         self.findings: list[Finding] = []
         self.counts: Counter[str] = Counter()
@@ -51,7 +50,7 @@ class UnderFaults:
         with ExitStack() as stack:
             stack.callback(self._detour.remove)
             for owner in (_RAISES, unittest.case._AssertRaisesContext):
-                stack.enter_context(mock.patch.object(owner, "__exit__", self._noting(owner.__exit__)))
+                stack.enter_context(mock.patch.object(owner, "__exit__", _noting(owner.__exit__)))
             return (yield)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -59,7 +58,7 @@ class UnderFaults:
         """Run a test as ever, and then under faults, if it passed and sent anything."""
         self._detour.install()
         plain = Run()
-        with self._watched(item, plain):
+        with _watched(item, plain):
             result = yield
         if not plain.passed:
             self.counts["not passed"] += 1
@@ -79,7 +78,7 @@ class UnderFaults:
             with (
                 _without_failures(item),
                 run.clock.in_force(),
-                self._watched(item, run),
+                _watched(item, run),
                 _ending_in(REAL_SECONDS, run.clock),
             ):
                 runtestprotocol(item, log=False, nextitem=nextitem)
@@ -107,28 +106,12 @@ class UnderFaults:
             seen[fault.name] += 1
         return [pair for _, pair in sorted(turns, key=lambda turn: turn[0])[: self._runs]]
 
-    @contextmanager
-    def _watched(self, item: pytest.Item, run: Run) -> Iterator[None]:
-        self._now = now = _Watched(item, run)
-        with watched_sends(run):
-            try:
-                yield
-            finally:
-                self._now, run.passed = None, not now.has_failed
-
     def pytest_runtest_makereport(self, call: pytest.CallInfo[None]) -> None:
         """Take note of how a part of a test ended."""
-        if self._now is not None and call.excinfo is not None:
-            self._now.has_failed = True
-            self._now.note(call.excinfo.value)
-
-    def _noting(self, leave: Any) -> Any:
-        def __exit__(context: Any, kind: Any, error: BaseException | None, traceback: Any) -> Any:
-            if self._now is not None and error is not None:
-                self._now.note(error)
-            return leave(context, kind, error, traceback)
-
-        return __exit__
+        run = run_under_way()
+        if run is not None and call.excinfo is not None:
+            run.passed = False
+            _note(call.excinfo.value)
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Hand what was found on, where this is a worker of pytest-xdist."""
@@ -150,26 +133,31 @@ class UnderFaults:
             terminalreporter.write_line(line)
 
 
-class _Watched:
-    """A test while it runs."""
+def _watched(item: pytest.Item, run: Run) -> AbstractContextManager[object]:
+    """Have every send of a test pass by a run inside the block."""
+    run.file = str(item.path)
+    # What a test catches by itself is not seen, so it is given the benefit of the doubt.
+    run.has_raised = _catches(getattr(item, "obj", None))
+    return watched_sends(run)
 
-    def __init__(self, item: pytest.Item, run: Run) -> None:
-        self.has_failed: bool = False
-        self._run = run
-        self._path = str(item.path)
-        # What a test catches by itself is not seen, so it is given the benefit of the doubt.
-        run.has_raised = _catches(getattr(item, "obj", None))
 
-    def note(self, error: BaseException) -> None:
-        """Take note of an exception that reached the test."""
-        at: BaseException | None = error
-        # A mock that misses a request raises its own error in the place of the client's.
-        while self._run.struck is not None and at is not None:
-            files = [frame.f_code.co_filename for frame, _ in walk_tb(at.__traceback__)]
-            if files and not isinstance(at, AssertionError):
-                not_of_the_client = files[-1] == self._path or files[-1].startswith(_NOT_OF_THE_CLIENT)
-                self._run.has_raised |= not not_of_the_client
-            at = at.__cause__ or at.__context__
+def _noting(leave: Any) -> Any:
+    def __exit__(context: Any, kind: Any, error: BaseException | None, traceback: Any) -> Any:
+        _note(error)
+        return leave(context, kind, error, traceback)
+
+    return __exit__
+
+
+def _note(error: BaseException | None) -> None:
+    """Take note of an exception that reached the test."""
+    run = run_under_way()
+    # A mock that misses a request raises its own error in the place of the client's.
+    while run is not None and run.struck is not None and error is not None:
+        files = [frame.f_code.co_filename for frame, _ in walk_tb(error.__traceback__)]
+        if files and not isinstance(error, AssertionError):
+            run.has_raised |= not (files[-1] == run.file or files[-1].startswith(_NOT_OF_THE_CLIENT))
+        error = error.__cause__ or error.__context__
 
 
 @functools.lru_cache(1)
@@ -195,7 +183,7 @@ def _ending_in(seconds: float, clock: VirtualTime) -> Iterator[None]:
     if not hasattr(signal, "setitimer"):  # pragma: no cover - Windows
         yield
         return
-    former = signal.signal(signal.SIGALRM, lambda *_: clock.end(Stuck(f"it took more than {seconds:g} s")))
+    former = signal.signal(signal.SIGALRM, lambda *_: clock.end(STUCK, f"it took more than {seconds:g} s"))
     rest = signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         yield

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import FrameType
 from typing import Any, Literal
 
@@ -14,7 +15,7 @@ from requests import PreparedRequest, Response
 from ..behaviour import Behaviour, Reply, coded_reply, try_later
 from ..connection_faults import ResetAfterRequest, Stall
 from ..reply_faults import CutBody, CutHead
-from .virtual_wire import NoBound, VirtualTime
+from .virtual_wire import NO_BOUND, VirtualTime
 
 Kind = Literal["error", "status", "data"]
 """The client gets an exception of the wire; a response that says no; or a part of the service's answer."""
@@ -99,24 +100,24 @@ class Sent:
         return len(content) if isinstance(content, bytes) else 0
 
 
+@dataclass
 class Run:
     """One run of a test, in which the send number ``at`` meets a fault, and which ends after ``most`` sends."""
 
-    def __init__(
-        self, fault: SendFault | None = None, at: int = 0, *, most: int = 1_000_000, clock: VirtualTime | None = None
-    ) -> None:
-        self.fault = fault
-        self.at = at
-        self.clock: VirtualTime = clock or VirtualTime()
-        self.sends: list[Sent] = []
-        self.has_raised: bool = False
-        """An exception of the client reached the test."""
-        self.passed: bool = False
-        self._most = most
-        self._lock = threading.Lock()
+    fault: SendFault | None = None
+    at: int = 0
+    most: float = math.inf
+    clock: VirtualTime = field(default_factory=VirtualTime)
+    file: str = ""
+    """The file of the test."""
+    sends: list[Sent] = field(default_factory=list)
+    has_raised: bool = False
+    """An exception of the client reached the test."""
+    passed: bool = True
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def begin(self, request: PreparedRequest) -> Sent:
-        """Take note of a send; raise :class:`NoBound` if there are too many."""
+        """Take note of a send; end the run if there are too many."""
         keyed = any("idempoten" in str(name).lower() for name in request.headers)
         where = _place(sys._getframe(1))
         with self._lock:
@@ -125,8 +126,8 @@ class Run:
             struck = self.fault is not None and (number == self.at or is_later)
             sent = Sent(str(request.method), str(request.url), keyed, where, struck)
             self.sends.append(sent)
-        if number >= self._most:
-            self.clock.end(NoBound(f"it sent more than {self._most} requests"))
+        if number >= self.most:
+            self.clock.end(NO_BOUND, f"it sent more than {self.most} requests")
         return sent
 
     @property
@@ -185,21 +186,18 @@ def judge(test: str, plain: Run, run: Run) -> Finding | None:
     sent, fault = run.struck, run.fault
     if sent is None or fault is None:
         return None
-    what = _what(plain, run, sent, fault, plain.sends[run.at])
-    if what is None:
-        return None
-    return Finding(what, sent.where, test, f"{fault.name}, send {run.at + 1}", not run.passed)
-
-
-def _what(plain: Run, run: Run, sent: Sent, fault: SendFault, before: Sent) -> str | None:
-    """Compare two runs, in which the same request may have different URLs: ``before`` is what ``sent`` was."""
+    # The same request may have different URLs in the two runs: ``before`` is what ``sent`` was.
+    before = plain.sends[run.at]
+    what: str | None = None
     if sent.is_unsafe and sent.is_well and run.asked(sent) > plain.asked(before):
-        return TWICE
-    if run.clock.ending is not None:
-        return run.clock.ending.what
-    if run.has_raised or run.was_ridden_out(sent) or run.answered(sent) >= plain.answered(before):
+        what = TWICE
+    elif run.clock.ending is not None:
+        what = run.clock.ending.what
+    elif run.has_raised or run.was_ridden_out(sent) or run.answered(sent) >= plain.answered(before):
         return None
-    if fault.kind == "data":
-        return WRONG_DATA if sent.method == "GET" else None
+    elif fault.kind == "data":
+        what = WRONG_DATA if sent.method == "GET" else None
     # A client that hands responses on as they are leaves it to the test to look at the status.
-    return SWALLOWED if fault.kind == "error" or run.passed else None
+    elif fault.kind == "error" or run.passed:
+        what = SWALLOWED
+    return None if what is None else Finding(what, sent.where, test, f"{fault.name}, send {run.at + 1}", not run.passed)

@@ -108,7 +108,7 @@ def asked(service: Service, request: PreparedRequest, sent: Sent) -> Response:
 
 def _passed(adapter: Any, request: PreparedRequest, options: dict[str, Any], service: Service) -> Response:
     """Make one send of a client."""
-    run: Run | None = _here_and_now.run
+    run = run_under_way()
     above = _here.stood_in
     if run is None or _here.is_below or _here.wire is not None:
         return service(request)
@@ -168,6 +168,12 @@ def _with_new_pools(adapter: Any) -> HTTPAdapter:
 
 _here_and_now = SimpleNamespace(run=None)
 """The run under way, in every thread; None: sends are let pass."""
+
+
+def run_under_way() -> Run | None:
+    """Return the run by which sends pass now."""
+    run: Run | None = _here_and_now.run
+    return run
 
 
 def watched_sends(run: Run) -> AbstractContextManager[object]:

@@ -21,28 +21,19 @@ from ..wire import HangUp, Wire
 
 
 class RunEnded(BaseException):
-    """Ends a run of a test, whatever the code under test catches."""
+    """Ends a run of a test, whatever the code under test catches.
 
-    what: str
-    """The finding of a reviewer."""
+    :param what: the finding of a reviewer.
+    """
 
-
-class Endless(RunEnded):
-    """The server is silent, and no time-out ends the wait."""
-
-    what = "hang: the client waits for a silent server without a time-out"
+    def __init__(self, what: str, why: str) -> None:
+        super().__init__(why)
+        self.what = what
 
 
-class NoBound(RunEnded):
-    """The client goes on sending, or waiting, beyond every reasonable bound."""
-
-    what = "no bound: the client goes on for more than an hour, or with more than 50 requests"
-
-
-class Stuck(RunEnded):
-    """The run took too long on a real clock."""
-
-    what = "hang: the test came to no end"
+ENDLESS = "hang: the client waits for a silent server without a time-out"
+NO_BOUND = "no bound: the client goes on for more than an hour, or with more than 50 requests"
+STUCK = "hang: the test came to no end"
 
 
 class VirtualTime(RetryClock):
@@ -55,9 +46,10 @@ class VirtualTime(RetryClock):
         self.ending: RunEnded | None = None
         """The exception that ended the run."""
 
-    def end(self, how: RunEnded) -> NoReturn:
-        self.ending = how
-        raise how
+    def end(self, what: str, why: str) -> NoReturn:
+        """End the run with a finding."""
+        self.ending = RunEnded(what, why)
+        raise self.ending
 
     @property
     def passed(self) -> float:
@@ -72,10 +64,10 @@ class VirtualTime(RetryClock):
         return float(self._real["time"]()) + self.passed
 
     def advance(self, seconds: float) -> None:
-        """Let time pass; raise :class:`NoBound` if more has passed than any client should take."""
+        """Let time pass; end the run if more has passed than any client should take."""
         super().advance(seconds)
         if self.passed > self._bound:
-            self.end(NoBound(f"it went on for {self.passed:.0f} s"))
+            self.end(NO_BOUND, f"it went on for {self.passed:.0f} s")
 
     def _sleep(self, seconds: float) -> None:
         # A server of the suite in another thread would spin.
@@ -163,7 +155,7 @@ class VirtualSocket:
         return bytes(room[: self.recv_into(room)])
 
     def recv_into(self, buffer: Any) -> int:
-        """Play the next event; raise :class:`Endless` for a silence that nothing ends."""
+        """Play the next event; end the run at a silence that nothing ends."""
         while self._events and isinstance(self._events[0], float):
             self._fall_silent(self._events.popleft())  # type: ignore[arg-type]
         event = self._events[0] if self._events else "close"
@@ -180,7 +172,7 @@ class VirtualSocket:
 
     def _fall_silent(self, seconds: float) -> None:
         if self._timeout is None and math.isinf(seconds):
-            self._clock.end(Endless("no time-out ends the wait for a silent server"))
+            self._clock.end(ENDLESS, "no time-out ends the wait for a silent server")
         wait = seconds if self._timeout is None else min(seconds, self._timeout)
         self._clock.advance(wait)
         if wait < seconds:

@@ -25,7 +25,7 @@ from requests_smithy_retry.testing.under_faults.runs import (
     judge,
 )
 from requests_smithy_retry.testing.under_faults.transport import Detour, watched_sends
-from requests_smithy_retry.testing.under_faults.virtual_wire import Endless, NoBound, Stuck
+from requests_smithy_retry.testing.under_faults.virtual_wire import ENDLESS, NO_BOUND, STUCK, RunEnded
 
 FAULTS = {fault.name: fault for fault in SEND_FAULTS}
 
@@ -134,16 +134,16 @@ def test_a_mounted_stand_in_has_nothing_behind_it(detour: None) -> None:
         ("connection refused", "GET", 1, {"has_raised": True}, None),
         ("connection refused", "GET", 2, {}, None),
         ("503", "GET", 1, {"passed": True}, SWALLOWED),
-        ("503", "GET", 1, {}, None),
+        ("503", "GET", 1, {"passed": False}, None),
         ("body cut", "GET", 1, {}, WRONG_DATA),
         ("body cut", "POST", 1, {}, None),
         ("body cut", "POST", 2, {}, TWICE),
         ("reset after the request", "PATCH", 2, {}, TWICE),
         ("reset after the request", "PUT", 2, {}, None),
         ("connection refused", "POST", 2, {}, None),
-        ("503", "GET", 1, {"ending": Endless()}, Endless.what),
-        ("503", "GET", 1, {"ending": NoBound()}, NoBound.what),
-        ("503", "GET", 1, {"ending": Stuck()}, Stuck.what),
+        ("503", "GET", 1, {"ending": RunEnded(ENDLESS, "")}, ENDLESS),
+        ("503", "GET", 1, {"ending": RunEnded(NO_BOUND, "")}, NO_BOUND),
+        ("503", "GET", 1, {"ending": RunEnded(STUCK, "")}, STUCK),
     ],
 )
 def test_verdicts(name: str, method: str, sends: int, changes: dict[str, Any], expected: str | None) -> None:

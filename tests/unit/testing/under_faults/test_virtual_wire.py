@@ -14,8 +14,9 @@ from requests_smithy_retry.clock import SystemClock
 from requests_smithy_retry.testing import CloseAfterRequest, CutBody, Drip, Reply, ResetAfterRequest, Stall
 from requests_smithy_retry.testing.under_faults.runs import Run
 from requests_smithy_retry.testing.under_faults.virtual_wire import (
-    Endless,
-    NoBound,
+    ENDLESS,
+    NO_BOUND,
+    RunEnded,
     VirtualSocket,
     VirtualTime,
     taped,
@@ -79,9 +80,9 @@ def test_a_silence_longer_than_the_time_out_goes_on() -> None:
 def test_a_silence_without_a_time_out_ends_the_run() -> None:
     """Nobody would end that wait, and no client can catch the end."""
     clock = VirtualTime()
-    with pytest.raises(Endless):
+    with pytest.raises(RunEnded) as ended:
         answer(Stall("status", reply=REPLY), clock, timeout=None)
-    assert isinstance(clock.ending, Endless)
+    assert (ended.value, ENDLESS) == (clock.ending, ended.value.what)
 
 
 def test_time_goes_on_without_sleeping() -> None:
@@ -92,9 +93,9 @@ def test_time_goes_on_without_sleeping() -> None:
         time.sleep(60)
         after = time.monotonic(), time.time(), time.perf_counter(), SystemClock.now()
         assert all(later - earlier >= 60 for earlier, later in zip(before, after, strict=True))
-        with pytest.raises(NoBound):
+        with pytest.raises(RunEnded) as ended:
             time.sleep(60)
-    assert isinstance(clock.ending, NoBound)
+    assert (ended.value, NO_BOUND) == (clock.ending, ended.value.what)
 
 
 def test_other_threads_sleep_for_real(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,6 +114,7 @@ def test_a_run_without_a_bound_is_ended() -> None:
     run = Run(most=1)
     request = requests.Request("GET", "http://localhost/a?b").prepare()
     run.begin(request)
-    with pytest.raises(NoBound):
+    with pytest.raises(RunEnded) as ended:
         run.begin(request)
+    assert ended.value.what == NO_BOUND
     assert [(sent.url, sent.path) for sent in run.sends] == [("http://localhost/a?b", "http://localhost/a")] * 2
