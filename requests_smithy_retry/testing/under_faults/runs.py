@@ -186,18 +186,19 @@ def judge(test: str, plain: Run, run: Run) -> Finding | None:
     sent, fault = run.struck, run.fault
     if sent is None or fault is None:
         return None
-    # The same request may have different URLs in the two runs: ``before`` is what ``sent`` was.
-    before = plain.sends[run.at]
-    what: str | None = None
-    if sent.is_unsafe and sent.is_well and run.asked(sent) > plain.asked(before):
-        what = TWICE
-    elif run.clock.ending is not None:
-        what = run.clock.ending.what
-    elif run.has_raised or run.was_ridden_out(sent) or run.answered(sent) >= plain.answered(before):
-        return None
-    elif fault.kind == "data":
-        what = WRONG_DATA if sent.method == "GET" else None
-    # A client that hands responses on as they are leaves it to the test to look at the status.
-    elif fault.kind == "error" or run.passed:
-        what = SWALLOWED
+    what = _what(plain, run, sent, fault)
     return None if what is None else Finding(what, sent.where, test, f"{fault.name}, send {run.at + 1}", not run.passed)
+
+
+def _what(plain: Run, run: Run, sent: Sent, fault: SendFault) -> str | None:
+    before = plain.sends[run.at]  # the same request, which may have another URL
+    if sent.is_unsafe and sent.is_well and run.asked(sent) > plain.asked(before):
+        return TWICE
+    if run.clock.ending is not None:
+        return run.clock.ending.what
+    if run.has_raised or run.was_ridden_out(sent) or run.answered(sent) >= plain.answered(before):
+        return None
+    if fault.kind == "data":
+        return WRONG_DATA if sent.method == "GET" else None
+    # A client that hands responses on as they are leaves it to the test to look at the status.
+    return SWALLOWED if fault.kind == "error" or run.passed else None
