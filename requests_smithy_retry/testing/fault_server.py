@@ -61,7 +61,8 @@ class FaultServer:
         self._changed = threading.Condition()
         self._requests: list[RecordedRequest] = []
         self._errors: list[BaseException] = []
-        self._connections = 0
+        self.connections: int = 0
+        """The number of accepted connections."""
         self._threads: list[threading.Thread] = []
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self._listener = socket.create_server((host, port), family=family, backlog=128)
@@ -86,12 +87,6 @@ class FaultServer:
             return list(self._requests)
 
     @property
-    def connections(self) -> int:
-        """The number of accepted connections."""
-        with self._changed:
-            return self._connections
-
-    @property
     def errors(self) -> list[BaseException]:
         """The exceptions of the script's functions and behaviours, each of which reset a connection: a copy."""
         with self._changed:
@@ -106,7 +101,7 @@ class FaultServer:
         with self._changed:
             self._requests.clear()
             self._errors.clear()
-            self._connections = 0
+            self.connections = 0
         self._script.rewind()
 
     def wait_for_requests(self, count: int, timeout: float = 5.0) -> list[RecordedRequest]:
@@ -158,8 +153,8 @@ class FaultServer:
                 except OSError:
                     continue  # the client went away before it was accepted
                 with self._changed:
-                    number = self._connections
-                    self._connections += 1
+                    number = self.connections
+                    self.connections += 1
                 name = f"fault-server-{self.port}-{number}"
                 thread = threading.Thread(target=self._serve, args=(sock, number), name=name, daemon=True)
                 thread.start()
