@@ -21,7 +21,8 @@ from .config.max_retries import (
     translate,
     with_translated,
 )
-from .config.retry_config import ADAPTER_OPTIONS, OPTIONS, RetryConfig, RetryOptions, unknown_option, with_options
+from .config.options import signature_with
+from .config.retry_config import ADAPTER_OPTIONS, OPTIONS, RetryConfig, RetryOptions, unknown_option
 from .config.sources import resolve
 from .config.urllib3_retry import SOURCE, TRANSLATED, UNLIMITED, OptionsRetry, changed_options
 from .errors import RetryConfigError, RetryConfigWarning
@@ -30,7 +31,7 @@ from .observing.telemetry import TELEMETRY
 from .sending.credentials import Credentials
 from .sending.nested_retries import refuse_own_max_retries
 from .sending.send_loop import SendLoop, is_within_send
-from .strategies.first_tries import BusyBesides, nothing_known
+from .strategies.first_tries import BusyBesides
 from .strategies.foreign import StrategyPort, adapt, check_beside_strategy, strategy_for
 from .strategies.protocol import RetryStrategy
 from .strategies.simple import SimpleRetryStrategy, is_built_in
@@ -156,8 +157,8 @@ class RetryAdapter(SendLoop):
             self._needs_operation = BusyBesides(needs, gates.shut)
         # Asked on each first-try success. Where scopes are not origins, nothing is remembered.
         self._by_origin = not self._has_own_scopes() and is_built_in(strategy, "bucket", "limiter")
-        hooks = strategy.hooks if isinstance(strategy, SimpleRetryStrategy) else None
-        self._hook_at = hooks.get if hooks is not None and self._by_origin else nothing_known
+        hooks = strategy.hooks if self._by_origin and isinstance(strategy, SimpleRetryStrategy) else {}
+        self._hook_at = hooks.get
         renew = config.on_unauthorized
         self.credentials: Credentials | None = None if renew is None else Credentials(renew, self.clock)
         self._listen()
@@ -417,4 +418,4 @@ def _owned_by(strategy: RetryStrategy, value: Any) -> RetryConfigError:
 
 
 # A mix-in before us (requests-ratelimiter) may pass on only the options in the signature.
-RetryAdapter.__init__.__signature__ = with_options(RetryAdapter.__init__)  # type: ignore[attr-defined]
+RetryAdapter.__init__.__signature__ = signature_with(OPTIONS, RetryConfig.__annotations__, RetryAdapter.__init__)  # type: ignore[attr-defined]

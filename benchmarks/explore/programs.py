@@ -15,7 +15,7 @@ from requests.structures import CaseInsensitiveDict
 
 from requests_smithy_retry.clock import SYSTEM_CLOCK
 from requests_smithy_retry.pacing.announced import DIALECTS
-from requests_smithy_retry.pacing.gate import Gate
+from requests_smithy_retry.pacing.gate import Gate, Gates
 from requests_smithy_retry.pacing.rate_limiter import ClientRateLimiter
 from requests_smithy_retry.quotas.bucket import TokenBucket
 from requests_smithy_retry.quotas.line import Failure, Go, Terms
@@ -257,7 +257,7 @@ class Announced(Program):
 
     def __init__(self) -> None:
         super().__init__()
-        self.gate = Gate(SYSTEM_CLOCK, DIALECTS, set(), set())
+        self.gate = Gate(Gates(SYSTEM_CLOCK, DIALECTS, set(), {}), "scope")
         self.threads = [self.send, self.send, self.hear]
         self.waited: list[float] = []
         self.hear()

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..pacing.server_hints import AMZ_MAX_EXTRA
 from ..quotas.bucket import RetryQuota
-from ..quotas.payoff import PayoffTokenBucket
 from ..quotas.places import QuotaUrl
 from .in_vain import InVain, in_vain
+from .retry_config import has_line
 from .urllib3_rules import heeds_hints
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def worst_case(config: RetryConfig) -> WorstCase:
 
 def waits_for_service(config: RetryConfig) -> bool:
     """Return True if operations wait for a service that is down; attempts that fail meanwhile do not count."""
-    is_patient = isinstance(config.effective_quota, str | PayoffTokenBucket) and config.patience > 0
+    is_patient = has_line(config.effective_quota) and config.patience > 0
     return is_patient and config.mode != "simple" and config.max_attempts > 1
 
 

@@ -6,7 +6,6 @@ line, the tables of the documentation and the checks of contradictions are read 
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypedDict
@@ -22,8 +21,8 @@ from ..quotas.bucket import RetryQuota
 from ..quotas.payoff import PayoffTokenBucket
 from ..quotas.places import QuotaUrl, quota_url
 from . import parsers as types
-from .options import Contradiction, option, options_of, signature_with
-from .urllib3_rules import Urllib3Rules, with_jitter
+from .options import Contradiction, option, options_of
+from .urllib3_rules import JitteredBackoff, Urllib3Rules
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
     from ..pacing.announced import RateLimitDialect
     from ..smithy import SmithyEndpoint, SmithyModel
     from .report import Setting, WorstCase
-    from .urllib3_rules import JitteredBackoff
 
     TimeoutType = float | tuple[float | None, float | None] | Timeout | None
 
@@ -60,17 +58,18 @@ READS_NO_SETTINGS = Contradiction(
 
 def _beside_payoff(default: object) -> Contradiction:
     return Contradiction(
-        "quota", lambda value, quota: value != default and _has_line(quota), "the quota 'payoff' has rules of its own"
+        "quota", lambda value, quota: value != default and has_line(quota), "the quota 'payoff' has rules of its own"
     )
 
 
-def _has_line(quota: Any) -> bool:
+def has_line(quota: Any) -> bool:
+    """Return True for the quota by which operations wait for a service that is down."""
     return isinstance(quota, str | PayoffTokenBucket)
 
 
 HAS_NO_LINE = Contradiction(
     "quota",
-    lambda value, quota: value != DEFAULT_PATIENCE and not _has_line(quota),
+    lambda value, quota: value != DEFAULT_PATIENCE and not has_line(quota),
     "only the quota 'payoff' waits for a service",
 )
 
@@ -306,7 +305,8 @@ class RetryConfig:
         exponential = ExponentialRetryBackoffStrategy(
             backoff_scale_value=base, max_backoff=self.max_backoff, jitter_type=self.jitter
         )
-        return with_jitter(exponential, self.urllib3_rules)
+        jitter = self.urllib3_rules.backoff_jitter if self.urllib3_rules else 0.0
+        return JitteredBackoff(exponential, jitter) if jitter else exponential
 
     @property
     def effective_quota(self) -> float | str | RetryQuota | None:
@@ -471,11 +471,6 @@ class RetryOptions(TypedDict, total=False):
     models: Iterable[SmithyEndpoint | SmithyModel]
     trust_env: bool
     aws_config: bool | str
-
-
-def with_options(function: Callable[..., Any]) -> inspect.Signature:
-    """Return the signature of a function whose ``**options`` are those of :class:`RetryConfig`."""
-    return signature_with(OPTIONS, RetryConfig.__annotations__, function)
 
 
 def check_names(options: dict[str, Any]) -> dict[str, Any]:

@@ -67,22 +67,8 @@ def kind_of(outcome: Outcome) -> FailureKind:
     return FailureKind.OTHER
 
 
-def count_failure(
-    rules: Urllib3Rules, failures: tuple[FailureKind, ...], outcome: Outcome
-) -> tuple[tuple[FailureKind, ...], str | None]:
-    """Return the operation's failures by kind with one more, and the sentence for a limit that it exceeds, or None."""
-    failures = (*failures, kind_of(outcome))
-    return failures, rules.exceeded(failures)
-
-
 def heeds_hints(rules: Urllib3Rules | None) -> bool:
     return rules is None or rules.respect_retry_after
-
-
-def with_jitter(
-    backoff: ExponentialRetryBackoffStrategy, rules: Urllib3Rules | None
-) -> ExponentialRetryBackoffStrategy | JitteredBackoff:
-    return JitteredBackoff(backoff, rules.backoff_jitter) if rules and rules.backoff_jitter else backoff
 
 
 @dataclass(eq=False)

@@ -82,23 +82,18 @@ class Telemetry:
 TELEMETRY = Telemetry()
 
 
-class WithoutAnother(logging.Filter):
-    """Lets records through as long as the program has no handler for them."""
-
-    def filter(self, record: logging.LogRecord) -> bool:  # noqa: ARG002
-        handlers = (*logger.handlers, *logging.getLogger().handlers)
-        return all(isinstance(item, logging.NullHandler) or self in item.filters for item in handlers)
-
-
-WITHOUT_ANOTHER = WithoutAnother()
+def without_another(_: logging.LogRecord) -> bool:
+    """Let records through as long as the program has no handler for them."""
+    handlers = (*logger.handlers, *logging.getLogger().handlers)
+    return all(isinstance(item, logging.NullHandler) or without_another in item.filters for item in handlers)
 
 
 def show_log() -> None:
     """Have the records on retries written, on stderr unless the program has a handler for them."""
     if not logger.isEnabledFor(logging.INFO):
         logger.setLevel(logging.INFO)
-    if not any(WITHOUT_ANOTHER in item.filters for item in logger.handlers):
+    if not any(without_another in item.filters for item in logger.handlers):
         handler = logging.StreamHandler(sys.stderr)
         handler.setFormatter(logging.Formatter("%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s"))
-        handler.addFilter(WITHOUT_ANOTHER)
+        handler.addFilter(without_another)
         logger.addHandler(handler)

@@ -40,6 +40,7 @@ _ITEM = (
     rf"[ \t]*({_STRING}|[A-Za-z*][A-Za-z0-9_:.*/%-]*)"
     rf"((?:[ \t]*;[ \t]*[a-z*][a-z0-9_.*-]*(?:={_VALUE})?)*)[ \t]*(?:,|$)"
 )
+_OTHER_UNIT = r';[ \t]*qu="(?!requests")'
 _PARAMETER = r"([a-z*][a-z0-9_.*-]*)=([0-9]+(?:\.[0-9]+)?)(?=[ \t]*(?:;|$))"
 _MEMBER = r"[ \t]*(limit|remaining|reset)=([0-9]+)[ \t]*(?:,|$)"
 
@@ -157,18 +158,14 @@ def _structured(row: RateLimitDialect, message: Message) -> Iterator[Announced]:
         named = {name: _number(number) for name, number in members.items()}
         yield Announced(named.get("remaining"), named.get("reset"), named.get("limit"), None, row.remaining)
         return
-    policies = dict(_items(message.value(row.limit) or ""))
+    told_policies = message.value(row.limit) or ""
+    policies = dict(_items(told_policies))
+    others = {item[1] for item in re.finditer(_ITEM, told_policies) if re.search(_OTHER_UNIT, item[2])}
     for name, told in _items(value):
         policy = policies.get(name, {})
         if "r" in told:
             unit = policy.get("q"), policy.get("w")
-            yield Announced(told["r"], told.get("t"), *unit, row.remaining, name not in _other_units(message, row))
-
-
-def _other_units(message: Message, row: RateLimitDialect) -> frozenset[str]:
-    """Return the names of the policies whose quota unit is not requests."""
-    found = re.finditer(_ITEM, message.value(row.limit) or "")
-    return frozenset(item[1] for item in found if re.search(r';[ \t]*qu="(?!requests")', item[2]))
+            yield Announced(told["r"], told.get("t"), *unit, row.remaining, name not in others)
 
 
 def _items(value: str) -> Iterator[tuple[str, dict[str, float]]]:

@@ -88,40 +88,20 @@ class Lookout(set[Any]):
 
 
 class Gate:
-    """The gate of one scope. Safe to use from several threads; in the child of a fork nobody waits.
+    """The gate of one scope. Safe to use from several threads; in the child of a fork nobody waits."""
 
-    :param shut: a live set: has this gate in it while sends must ask it.
-    :param busy: likewise, beside others.
-    :param board: where other processes read of closed gates; None: there are no others.
-    """
-
-    __slots__ = (
-        *("__weakref__", "_board", "_dialects", "_glances", "_heard", "_known", "_lock", "_pace", "_rows", "_scope"),
-        *("_until", "_waiters", "busy", "clock", "shut"),
-    )
-
-    def __init__(
-        self,
-        clock: Clock,
-        dialects: Collection[RateLimitDialect],
-        shut: set[Any],
-        busy: set[Any],
-        scope: str = "",
-        board: Board | None = None,
-    ) -> None:
-        self.clock = clock
+    def __init__(self, gates: Gates, scope: str) -> None:
+        self.clock = gates.clock
+        self._gates = gates
         self._scope = scope
-        self._board = board
+        self._board = gates.board
         self._known = 0.0
         """The moment until which all processes know it to be closed."""
-        self.shut = shut
-        self.busy = busy
-        self._dialects = dialects
         self._rows: tuple[RateLimitDialect, ...] = ()
         self._glances: tuple[tuple[str, float], ...] = ()
         self._until = 0.0
         self._heard = 0
-        self._pace = Pace(clock.now())
+        self._pace = Pace(self.clock.now())
         self.renew_lock()
         renew_lock_after_fork(self)
 
@@ -136,7 +116,7 @@ class Gate:
     @property
     def is_limiting(self) -> bool:
         """Sends are held back or spaced."""
-        return self in self.shut
+        return self in self._gates.shut
 
     def look(self, headers: Mapping[str, str]) -> None:
         """Take in the headers of a success. Where plenty is left, that is seen at a glance."""
@@ -165,7 +145,7 @@ class Gate:
         :param heard: 0: it was counted already.
         """
         # A scope goes on speaking as it does, until its window is over.
-        rows = self._rows or speaks(headers, self._dialects)
+        rows = self._rows or speaks(headers, self._gates.dialects)
         said = [(row, limit) for row in rows for limit in announced_in(headers, wall=wall, dialects=(row,))]
         with self._lock:
             now = self.clock.now()
@@ -217,12 +197,12 @@ class Gate:
         elif self._pace.relax(now):
             self._open()
             return
-        self.busy.add(self)
-        self.shut.add(self)
+        self._gates.busy.add(self)
+        self._gates.shut.add(self)
 
     def _open(self) -> None:
-        self.shut.discard(self)
-        self.busy.discard(self)
+        self._gates.shut.discard(self)
+        self._gates.busy.discard(self)
 
     def enter(self, deadline: float | None, longest: float) -> tuple[float, str]:
         """Wait for a send's turn; return the seconds and the header behind it. Then hear, or call :meth:`lost`."""
@@ -282,7 +262,11 @@ def _exact(hint: Hint, limits: Collection[Announced]) -> Hint:
 class Gates:
     """The gates of a strategy's scopes. A scope has one once its server has announced something.
 
+    There is no lock: where threads make gates at the same moment, a scope has one, and one too many may be given up.
+
+    :param busy: a live set: has the gates in it that sends must ask, beside others.
     :param hooks: the remembered hooks of origins, whose successes are not looked at.
+    :param board: where other processes read of closed gates; None: there are no others.
     """
 
     def __init__(
@@ -294,7 +278,7 @@ class Gates:
         board: Board | None = None,
     ) -> None:
         self.clock = clock
-        self._board = board
+        self.board = board
         self.dialects = dialects
         self.busy = busy
         self._hooks = hooks
@@ -305,17 +289,11 @@ class Gates:
         self._gates: dict[str, Gate] = {}
         self._silent: set[str] = set()
         self._probe = probe_for(dialects)
-        self.renew_lock()
-        renew_lock_after_fork(self)
-
-    def renew_lock(self) -> None:
-        """Make the lock anew, after a fork."""
-        self._lock = threading.Lock()
 
     def of(self, scope: str) -> Gate | None:
         """Return the gate of a scope; None: its server has announced nothing."""
         gate = self._gates.get(scope)
-        if self._board is not None and self._board.has_news() and self._board.closed(scope) is not None:
+        if self.board is not None and self.board.has_news() and self.board.closed(scope) is not None:
             gate = gate or self._made(scope)
             if gate is not None:
                 gate.heed()
@@ -380,14 +358,13 @@ class Gates:
 
     def _made(self, scope: str) -> Gate | None:
         """Return a new gate; None if there is no room for one."""
-        with self._lock:
-            if len(self._gates) >= MOST_GATES:
-                spare = next((name for name, gate in self._gates.items() if not gate.is_limiting), None)
-                if spare is None:
-                    return None
-                del self._gates[spare]
-                self.known.clear()
-            self._silent.discard(scope)
-            self._hooks.clear()
-            gate = Gate(self.clock, self.dialects, self.shut, self.busy, scope, self._board)
-            return self._gates.setdefault(scope, gate)
+        if len(self._gates) >= MOST_GATES:
+            spare = next((name for name, gate in tuple(self._gates.items()) if not gate.is_limiting), None)
+            if spare is None:
+                return None
+            self._gates.pop(spare, None)
+            self.known.clear()
+        gate = self._gates.setdefault(scope, Gate(self, scope))
+        self._silent.discard(scope)
+        self._hooks.clear()
+        return gate

@@ -54,11 +54,6 @@ ALWAYS = float("inf"), 0.0
 class Window:
     """One announced limit of a scope."""
 
-    __slots__ = (
-        *("_at", "_began", "_furthest", "_moved", "_named", "_own", "_reset", "_seen", "_spent", "_top"),
-        *("ends", "length", "limit", "remaining"),
-    )
-
     def __init__(self, limit: Announced, now: float) -> None:
         self.limit: float = 0.0
         self.length: float = 0.0
@@ -164,18 +159,10 @@ class Window:
 class Pace:
     """The announcements of one scope's responses, and the moment of the next send."""
 
-    __slots__ = (
-        *("_closed_at", "_last", "_on_their_way", "_several_until", "_windows"),
-        *("_goes_on", "closed_until", "is_spaced", "phase", "source"),
-    )
-
     def __init__(self, now: float) -> None:
-        self.closed_until: float = now
-        self._closed_at = now
-        self._last = now
+        self.closed_until = self._closed_at = self._last = self._several_until = now
         self._on_their_way = 0
         self.is_spaced: bool = False
-        self._several_until = now
         self._goes_on = False
         """Something succeeded after the last opening: the server refuses some, and not all."""
         self._windows: dict[tuple[str, int], Window] = {}

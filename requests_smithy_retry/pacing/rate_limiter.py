@@ -162,7 +162,7 @@ class ClientRateLimiter(FreshCopies):
 
     _past: ClassVar[frozenset[str]] = frozenset(
         {
-            *("_now", "_used_at", "_refilled_at", "_last_throttle", "enabled", "retired", "_fill_rate", "_count"),
+            *("_now", "used_at", "_refilled_at", "_last_throttle", "enabled", "retired", "_fill_rate", "_count"),
             *("_steady_until", "_capacity", "_max_capacity", "_last_max_rate", "_clocker", "_generation"),
             *("_lock", "_changed", "_resting"),
         }
@@ -178,7 +178,9 @@ class ClientRateLimiter(FreshCopies):
     def _begin(self) -> None:
         settings = self.settings
         self._now = self.clock.now
-        now = self._used_at = self._refilled_at = self._last_throttle = self._now()
+        now = self._refilled_at = self._last_throttle = self._now()
+        self.used_at: float = now
+        """The moment of the last response."""
         self.enabled: bool = False
         """True if attempts need permits."""
         self.retired = False  # set when its scope was given up; see :mod:`scopes`
@@ -226,14 +228,14 @@ class ClientRateLimiter(FreshCopies):
         now = self._now()
         if now < self._steady_until:
             # Nobody needs a permit yet, and it would set the same rate again. Counting is atomic, so there is no lock.
-            self._used_at = now
+            self.used_at = now
             return self._count()
         self.record_response(False)
         return None
 
     def _record(self, now: float, throttled: bool) -> None:
         """Set the rate by the formulas of contract 9."""
-        self._used_at = now
+        self.used_at = now
         measured = self._clocker.record(now)
         settings = self.settings
         if throttled:
@@ -277,11 +279,6 @@ class ClientRateLimiter(FreshCopies):
                 finally:
                     self._resting -= is_resting
                     self._changed = changed if self._resting else None
-
-    @property
-    def used_at(self) -> float:
-        """The moment of the last response."""
-        return self._used_at
 
     @property
     def is_spare(self) -> bool:

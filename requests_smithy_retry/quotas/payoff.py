@@ -55,6 +55,9 @@ class PayoffTokenBucket:
 
     __slots__ = ("__weakref__", "_firsts", "_lock", "_seen", "_tokens", "first_tries", "line")
 
+    capacity = ROOM
+    """The tokens up to which first-try successes fill it; retries that paid can raise it above."""
+
     def __init__(self) -> None:
         self.first_tries: count[int] = count()
         """The counter of first-try successes; each one calls ``next`` on it."""
@@ -64,11 +67,6 @@ class PayoffTokenBucket:
         self._tokens: float
         self.renew_lock()
         renew_lock_after_fork(self)
-
-    @property
-    def capacity(self) -> float:
-        """The tokens up to which first-try successes fill it; retries that paid can raise it above."""
-        return ROOM
 
     @property
     def available(self) -> float:
@@ -209,10 +207,6 @@ class CountedQuota:
         return self.plain.snapshot()
 
 
-LineBucket = PayoffTokenBucket | CountedQuota
-"""A bucket that a line can stand before."""
-
-
 @dataclass(frozen=True, slots=True)
 class LineSnapshot(TokenBucketSnapshot):
     """A bucket and the line in front of it at one moment.
@@ -260,7 +254,7 @@ class PatientQuota(ScopeQuota):
 
     def __init__(
         self,
-        bucket: LineBucket | None = None,
+        bucket: PayoffTokenBucket | CountedQuota | None = None,
         *,
         clock: Clock = SYSTEM_CLOCK,
         room: int = WAITERS,
@@ -268,7 +262,7 @@ class PatientQuota(ScopeQuota):
         timeout_of: Callable[[Any], float | None] = lambda seconds: seconds,
         lines: set[Any] | None = None,
     ) -> None:
-        self.bucket: LineBucket = PayoffTokenBucket() if bucket is None else bucket
+        self.bucket: PayoffTokenBucket | CountedQuota = PayoffTokenBucket() if bucket is None else bucket
         super().__init__(self.bucket.plain)
         self.clock = clock
         self._room = room
@@ -360,11 +354,9 @@ class PatientQuota(ScopeQuota):
         """Return True if a new one would do as well: unspent and without waiters, or unused for minutes."""
         with self._lock:
             line = self._line
-            if line is None:
-                return is_full(self.plain)
-            if line.is_calm and is_full(self.plain):
+            if (line is None or line.is_calm) and is_full(self.plain):
                 return True
-            return line.is_as_good_as_new(self.clock.now(), self.bucket.settle())
+            return line is not None and line.is_as_good_as_new(self.clock.now(), self.bucket.settle())
 
     def snapshot(self) -> LineSnapshot:
         """An immutable view of bucket and line now."""

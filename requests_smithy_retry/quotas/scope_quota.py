@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from .bucket import Loan, RetryQuota, TokenBucket, TokenBucketSnapshot, is_full, loan_of
+from .bucket import RetryQuota, TokenBucket, TokenBucketSnapshot, is_full, loan_of
 from .line import Failure, Go, Refusal, Refused, Standing, Terms
 
 FirstTry = Callable[[tuple[float, Any]], object]
@@ -84,16 +84,6 @@ class ScopeQuota(ABC):
         return self.plain.snapshot()
 
 
-def _write_off(loan: Loan | None) -> None:
-    if loan is not None:
-        loan.write_off()
-
-
-def _waited_on(bucket: RetryQuota) -> TokenBucket | None:
-    """Return a bucket whose tokens operations wait for; None for any other one."""
-    return bucket if isinstance(bucket, TokenBucket) and bucket.on_empty == "wait" else None
-
-
 class PricedQuota(ScopeQuota):
     """A plain bucket as the quota of a scope: each retry has its price, and a refusal is final.
 
@@ -121,21 +111,15 @@ class PricedQuota(ScopeQuota):
         before_waiting: Callable[[], bool] | None = None,
     ) -> Go | Refused:
         """Take the price of a retry. A bucket on which others wait may take until the deadline."""
-        _write_off(standing.loan)
+        if standing.loan is not None:
+            standing.loan.write_off()
         # An operation that waits for tokens still has its backoff to wait.
         until = None if terms.deadline is None else terms.deadline - failure.delay
-        price, bucket, granted, loan = failure.price, self.plain, False, None
-        line = _waited_on(bucket)
+        price, bucket, granted, loan = failure.price, self.plain, None, None
         try:
-            if line is None or before_waiting is None:
-                granted = bucket.acquire(price, deadline=until)
-            else:
-                granted = line.acquire(price, deadline=line.clock.now())
-                if not granted and line.may_come(price, until):
-                    # Those who have the tokens may wait for the connection: one that waits keeps nothing.
-                    if not before_waiting():
-                        return Refused(Refusal.HELD)
-                    granted = line.acquire(price, deadline=until)
+            granted = self._take(price, until, before_waiting)
+            if granted is None:
+                return Refused(Refusal.HELD)
             # The hook is set after a refusal, too: other processes may have spent a bucket shared with this one.
             self.first_try = self._give_reward
             if not granted:
@@ -146,9 +130,21 @@ class PricedQuota(ScopeQuota):
             # An interruption came before the operation had them.
             if loan is not None:
                 loan.write_off()
-            elif granted and line is not None:
-                line.write_off(price)
+            elif granted and isinstance(bucket, TokenBucket):
+                bucket.write_off(price)
             raise
+
+    def _take(self, price: float, until: float | None, before_waiting: Callable[[], bool] | None) -> bool | None:
+        """Take a price; None: it would have to be waited for, with what cannot be let go."""
+        bucket = self.plain
+        if before_waiting is None or not isinstance(bucket, TokenBucket) or bucket.on_empty != "wait":
+            return bucket.acquire(price, deadline=until)
+        if bucket.acquire(price, deadline=bucket.clock.now()):
+            return True
+        if not bucket.may_come(price, until):
+            return False
+        # Those who have the tokens may wait for the connection: one that waits keeps nothing.
+        return bucket.acquire(price, deadline=until) if before_waiting() else None
 
     def answered(self, standing: Standing) -> Standing:
         """Give back the tokens of the retry before, as after any success."""

@@ -3,12 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar
 
 from ..checks import Parse, Refused, number
 
 S = TypeVar("S", bound="SharedQuotaSettings")
+
+LONGEST_CALL = 86_400.0
+"""A socket counts its milliseconds in 32 bits, and some waits are ten budgets long."""
+LONGEST = 1e9
+"""31 years: neither Redis nor a lock accepts an infinite wait."""
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or value == "":
+        raise Refused("a text that is not empty is allowed")
+    return value
+
+
+def setting(default: Any, parse: Parse) -> Any:
+    """Return the field of a setting, with the parser that refuses what is not allowed."""
+    return field(default=default, metadata={"parse": parse})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,18 +39,18 @@ class SharedQuotaSettings:
     :raises ValueError: for a number out of range.
     """
 
-    budget: float = 0.02
-    local_capacity: float | None = None
-    retry_interval: float = 1.0
-    log_interval: float = 60.0
+    budget: float = setting(0.02, number(above=0, most=LONGEST_CALL))
+    local_capacity: float | None = setting(None, number(unit="tokens", none=True))
+    retry_interval: float = setting(1.0, number(most=LONGEST))
+    log_interval: float = setting(60.0, number(most=LONGEST))
 
     def __post_init__(self) -> None:
-        for name, parse in PARSERS.items():
-            if hasattr(self, name):
-                try:
-                    parse(getattr(self, name))
-                except Refused as refusal:
-                    raise ValueError(f"{name}={getattr(self, name)!r}: {refusal}") from None
+        for each in fields(self):
+            value = getattr(self, each.name)
+            try:
+                each.metadata["parse"](value)
+            except Refused as refusal:
+                raise ValueError(f"{each.name}={value!r}: {refusal}") from None
 
     def local_bucket_size(self, capacity: float) -> float:
         """Return the capacity of the local bucket beside a shared one of ``capacity``."""
@@ -52,34 +68,10 @@ class RedisSettings(SharedQuotaSettings):
     :param prefix: the keys are ``prefix:{scope}``.
     """
 
-    connect_timeout: float = 1.0
-    flush_interval: float = 1.0
-    ttl: float = 3600.0
-    prefix: str = "requests-smithy-retry"
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str) or value == "":
-        raise Refused("a text that is not empty is allowed")
-    return value
-
-
-LONGEST_CALL = 86_400.0
-"""A socket counts its milliseconds in 32 bits, and some waits are ten budgets long."""
-LONGEST = 1e9
-"""31 years: neither Redis nor a lock accepts an infinite wait."""
-
-PARSERS: dict[str, Parse] = {
-    "budget": number(above=0, most=LONGEST_CALL),
-    "local_capacity": number(unit="tokens", none=True),
-    "retry_interval": number(most=LONGEST),
-    "log_interval": number(most=LONGEST),
-    "connect_timeout": number(above=0, most=LONGEST_CALL),
-    "flush_interval": number(most=LONGEST),
-    "ttl": number(above=0, most=LONGEST),
-    "prefix": _text,
-}
-"""The parser of each setting."""
+    connect_timeout: float = setting(1.0, number(above=0, most=LONGEST_CALL))
+    flush_interval: float = setting(1.0, number(most=LONGEST))
+    ttl: float = setting(3600.0, number(above=0, most=LONGEST))
+    prefix: str = setting("requests-smithy-retry", _text)
 
 
 def settings_from(cls: type[S], query: Mapping[str, str]) -> S:
@@ -92,7 +84,7 @@ def settings_from(cls: type[S], query: Mapping[str, str]) -> S:
 
 
 def names_of(cls: type[SharedQuotaSettings]) -> frozenset[str]:
-    return frozenset(field.name for field in fields(cls))
+    return frozenset(each.name for each in fields(cls))
 
 
 def _number(name: str, text: str) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import http.client
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import requests.exceptions
 from requests import PreparedRequest, Response
@@ -19,6 +19,8 @@ from .replay import BodyChanged
 from .time_limits import TimeLimits, as_body_failure
 
 if TYPE_CHECKING:
+    from ..config.retry_options import OperationOptions
+    from ..observing.events import ObservedOperation
     from ..wire.addresses import Peer
 
 BROKEN = requests.exceptions.ChunkedEncodingError, requests.exceptions.ContentDecodingError
@@ -36,6 +38,29 @@ NO_HOOKS: dict[str, list[Any]] = {"response": []}
 """The hooks of a request without any hook that could see its body unread."""
 BODY_PART = 10_240
 """The size of the parts in which requests reads."""
+
+
+class Call(NamedTuple):
+    """One call of ``send``.
+
+    :param request: the caller's; it is not changed.
+    :param stream: the caller wants the body unread.
+    :param preload: the body is read inside the attempt.
+    :param timeout: the caller's, or else that of the option.
+    :param how: the other arguments of ``send``.
+    :param options: of the ``retry_options`` blocks around it, or None.
+    :param limits: its bounds of time, or None.
+    :param observed: the call as listeners see it, or None.
+    """
+
+    request: PreparedRequest
+    stream: bool
+    preload: bool
+    timeout: Any
+    how: dict[str, Any]
+    options: OperationOptions | None = None
+    limits: TimeLimits | None = None
+    observed: ObservedOperation | None = None
 
 
 class Attempt:
@@ -60,6 +85,10 @@ class Attempt:
     """The response was let go before its body was known, so it cannot be handed over any more."""
     was_let_go: bool = False
     """Its connection was let go, because its operation waits for the service; its body is at hand."""
+    is_unknown: bool = False
+    """The end of a failed response's body is long, late or broken, and must be read if the response is the last one."""
+    _call: Call
+    _preload = True
     _is_examined = False
 
     def __init__(self, started: float, response: Response | None = None, error: Exception | None = None) -> None:
@@ -67,29 +96,29 @@ class Attempt:
         self.response = response
         self.error = error
 
-    def examine(self, request: PreparedRequest, limits: TimeLimits, *, preload: bool) -> None:
+    def examine(self, call: Call) -> None:
         """Name the error as ``requests`` does, and look at as much of a failed body as is at hand.
 
         The traceback of an error refers to this frame, so no local refers to the error or to the operation.
         """
-        response = self.response
+        response, request = self.response, call.request
         self.peer = this_thread.reached()
         self.address = None if self.peer is None else self.peer.address
         if self.error is not None:
             self.unwritten = bool(this_thread.connecting is True or never_left(self.error))
-            self.error = as_requests_error(self.error, response, limits, request)
+            self.error = as_requests_error(self.error, response, call)
         this_thread.connecting = False  # an attempt whose body made this one must not take it for its own
         if isinstance(self.error, requests.exceptions.RequestException):
             self.error.request = request  # not the copy that a watched body was sent with
         self.body: WatchedBody | None = watched_body(response)
         self.received = None if self.body is None else self.body.received - self.body.began_at
+        self._call, self._preload, self._is_examined = call, call.preload, True
         if response is not None:
             response.request = request
-            self._preload, self._is_examined = preload, True
             if isinstance(self.error, BROKEN) and response.is_redirect:
                 self.error = None
             if self.error is None and not self._look(response):
-                self.error = self._read(response, limits)
+                self.error = self._read(response, request)
             self.is_success = self.error is None and response.status_code < 400
 
     def _look(self, response: Response) -> bool:
@@ -99,28 +128,25 @@ class Attempt:
         """
         if response.status_code < 400 or not self._preload:
             return True
-        self.peeked = peek(response)
-        return self.peeked is not None
+        self.peeked = peeked = peek(response)
+        self.is_unknown = peeked is not None and not peeked.whole
+        return peeked is not None
 
-    @property
-    def _is_unknown(self) -> bool:
-        """True if the end of the body is long, late or broken, and must be read if the response is the last one."""
-        return self.peeked is not None and not self.peeked.whole
+    def _read(self, response: Response, request: PreparedRequest | None = None) -> Exception | None:
+        """Read the body to its end, and return the error in it, which is then the attempt's failure.
 
-    def _read(self, response: Response, limits: TimeLimits, *, for_hooks: bool = True) -> Exception | None:
-        """Read the body to its end, and return the error in it, which is then the attempt's failure."""
-        request = response.request
+        :param request: whose hooks may find a short body unread; None: it is read.
+        """
         try:
-            complete(response, request if for_hooks else None)
+            complete(response, request)
         except Exception as error:
-            return as_requests_error(error, response, limits, request)
+            return as_requests_error(error, response, self._call)
         return None
 
-    def read_rest(self, limits: TimeLimits) -> bool:
+    def read_rest(self) -> bool:
         """Read the long or late rest of a body whose response is final; return True if that failed."""
-        if self.response is None or not self._is_unknown:
-            return False
-        self.error = self._read(self.response, limits)
+        assert self.response is not None
+        self.error = self._read(self.response, self.response.request)
         self.unwritten = False
         return self.error is not None
 
@@ -149,22 +175,17 @@ class Attempt:
         """The response; None beside an error."""
         return self.response if self.error is None else None
 
-    @property
-    def prefix(self) -> bytes | None:
-        """The beginning of a body that was not read whole."""
-        return None if self.peeked is None or self.error is not None else self.peeked.prefix
-
-    def let_go(self, limits: TimeLimits, *, keep: bool) -> bool:
+    def let_go(self, *, keep: bool) -> bool:
         """Let go of its connection while the operation waits, and may yet end with this response. False: it cannot."""
         response = self.response
         if response is not None and not self.was_let_go:
-            if self.error is None and not self._outlives_connection(response, limits):
+            if self.error is None and not self._outlives_connection(response):
                 return False
             self._let_go(response, keep=keep)
             self.was_let_go = True
         return True
 
-    def discard(self, limits: TimeLimits, *, keep: bool, may_be_refused: bool) -> None:
+    def discard(self, *, keep: bool, may_be_refused: bool) -> None:
         """Discard it, because a retry follows.
 
         :param may_be_refused: the strategy may still refuse to send the retry after its wait, so that this response
@@ -172,7 +193,7 @@ class Attempt:
         """
         response = self.response
         if response is not None and not self.was_let_go:
-            self.is_lost = may_be_refused and not self._outlives_connection(response, limits)
+            self.is_lost = may_be_refused and not self._outlives_connection(response)
             self._let_go(response, keep=keep)
         if self.error is not None:
             forget_frames(self.error)
@@ -184,37 +205,36 @@ class Attempt:
         let_go(response.raw, keep=keep)
         _close(response)
 
-    def _outlives_connection(self, response: Response, limits: TimeLimits) -> bool:
+    def _outlives_connection(self, response: Response) -> bool:
         """Return True if the whole body is there once the connection is let go; an unread one is looked at for it."""
         if not self._preload:
             self._preload = True
             if not self._look(response):
-                return self._read(response, limits, for_hooks=False) is None
-        return not self._is_unknown and (self.peeked is not None or is_read(response))
+                return self._read(response) is None
+        return not self.is_unknown and (self.peeked is not None or is_read(response))
 
-    def keep(self, limits: TimeLimits, *, raises: bool) -> None:
-        """Prepare it for the caller, because it is the last one.
+    def keep(self, *, raises: bool) -> None:
+        """Prepare it for the caller, because it is the last one. Its limits end here for a body that the caller reads.
 
-        :param limits: the operation's, which end here for a body that the caller reads.
         :param raises: the caller gets an exception that carries the response. A caller who wanted to stream it never
             enters the ``with`` block that would have let go of its connection.
         """
         response = self.response
         if response is None:
             return
-        if self.error is not None or (raises and not self._is_read_out(response, limits)):
+        if self.error is not None or (raises and not self._is_read_out(response)):
             self.close()
-        elif not self._preload:
-            limits.lift(response)
+        elif self._call.limits is not None and not self._preload:
+            self._call.limits.lift(response)
 
-    def _is_read_out(self, response: Response, limits: TimeLimits) -> bool:
+    def _is_read_out(self, response: Response) -> bool:
         """Read the body, unless it is wanted unread and is neither short nor there; return True if it is read."""
         if not self._preload:
             self._preload = True
             self._look(response)
-            if self._is_unknown:
+            if self.is_unknown:
                 return False
-        return self._read(response, limits, for_hooks=False) is None
+        return self._read(response) is None
 
     def close(self) -> None:
         """Close the response and its connection."""
@@ -229,14 +249,12 @@ def _close(response: Response) -> None:
         response.close()
 
 
-def as_requests_error(
-    error: Exception, response: Response | None, limits: TimeLimits, request: PreparedRequest
-) -> Exception:
+def as_requests_error(error: Exception, response: Response | None, call: Call) -> Exception:
     """Return the exception of ``requests`` for an error."""
     if isinstance(error, BodyChanged):
-        return requests.exceptions.UnrewindableBodyError(str(error), request=request)
-    named = limits.translated(error, request)
-    return named if response is None else as_body_failure(named, request)
+        return requests.exceptions.UnrewindableBodyError(str(error), request=call.request)
+    named = error if call.limits is None else call.limits.translated(error, call.request)
+    return named if response is None else as_body_failure(named, call.request)
 
 
 def let_go(raw: Any, *, keep: bool) -> None:

@@ -34,7 +34,6 @@ from ..config.retry_options import NOTHING, OperationOptions
 from ..errors import RetryError, StopReason, without_text_of
 from ..interruptions import is_interruption
 from ..observing import events
-from ..observing.events import ObservedOperation
 from ..observing.history import attach
 from ..observing.log import log_end_of_tape
 from ..observing.recorder import Recorder
@@ -47,13 +46,12 @@ from .continuing import InHand, Rest, rest_of
 from .credentials import UNAUTHORIZED, Credentials
 from .nested_retries import note_end, warn_of_nesting
 from .replay import RequestFacts
-from .time_limits import TimeLimits
 
 if TYPE_CHECKING:
     from ..clock import Clock
     from ..config.max_retries import ShownRetry
     from ..config.retry_config import RetryConfig
-    from .attempt import Attempt
+    from .attempt import Attempt, Call
 
 
 END_OF_TAPE = (
@@ -103,33 +101,21 @@ class Sender(events.Sender, Protocol):
 class Operation:
     """One call of ``send``.
 
-    :param request: the caller's request; it is not changed.
-    :param stream: the caller wants the body unread.
-    :param options: the options of the ``retry_options`` blocks around it, or None.
-    :param observed: the operation as listeners have seen it already, or None.
-    :param limits: of the first attempt, where that was made already; they go on.
+    :param rest: the rest of a body in the caller's hands, which its first attempt brought no further; or None.
     """
 
-    def __init__(
-        self,
-        adapter: Sender,
-        request: PreparedRequest,
-        stream: bool,
-        options: OperationOptions | None,
-        observed: ObservedOperation | None = None,
-        limits: TimeLimits | None = None,
-    ) -> None:
+    def __init__(self, adapter: Sender, call: Call, rest: InHand | None = None) -> None:
         self.adapter: Sender = adapter
         self.config: RetryConfig = adapter.retry_config
         self.clock: Clock = adapter.clock
         self.port: StrategyPort = adapter.port
-        self.request = request
-        self.stream = stream
-        self.preload: bool = not stream and self.config.preload_content
-        self.options: OperationOptions = options or NOTHING
-        self.scope: str = adapter.scope_of(request)
-        self.facts: RequestFacts = RequestFacts(request, self.config, self.options)
-        self.limits: TimeLimits = limits or TimeLimits(self.config, self.options, self.clock)
+        self.call = call
+        self.request: PreparedRequest = call.request
+        self.options: OperationOptions = call.options or NOTHING
+        self.scope: str = adapter.scope_of(self.request)
+        self.facts: RequestFacts = RequestFacts(self.request, self.config, self.options)
+        self.deadline: float | None = None if call.limits is None else call.limits.at
+        """The moment by which it must end, on the clock; None: there is none."""
         self.sees_successes: bool = self.port.sees_successes or any(map(sees_successes, self.options.classifiers))
         self.number: int = 0
         self.has_renewed: bool = False
@@ -137,11 +123,9 @@ class Operation:
         self._told_gate: int = 0
         """The attempt of which the gate was told last."""
         self._began: float | None = None
-        if observed is None and adapter.listeners is not None:
-            observed = ObservedOperation(adapter, request, options)
-        self.observed: ObservedOperation | None = observed
-        self.record: Recorder = Recorder(request, self.scope, self.clock, observed)
-        self.rest: Rest | InHand | None = None
+        self.record: Recorder = Recorder(self.request, self.scope, self.clock, call.observed)
+        self.record.is_told = rest is not None
+        self.rest: Rest | InHand | None = rest
         """The rest of a body that broke off, which the next attempt asks for."""
         self.played: Response | None = None
         """The last answer, if it came from a tape."""
@@ -157,12 +141,15 @@ class Operation:
         try:
             self.token = self.port.strategy.acquire_initial_retry_token(token_scope=self.scope)
             wait = delay_of(self.token, self.port.strategy)
-            if wait > 0 and self.limits.forbids(wait):
+            if wait > 0 and self._forbids(wait):
                 wait, self.refusal = 0.0, RetryError("no time is left", stop_reason=StopReason.DEADLINE)
             self.waited = wait, "backoff"
         except RetryError as refusal:
             # The first attempt is made all the same, and it will be the only one (contract 2.1).
             self.refusal = refusal
+
+    def _forbids(self, wait: float) -> bool:
+        return self.call.limits is not None and self.call.limits.forbids(wait)
 
     def _most_attempts(self) -> int | None:
         return self.options.max_attempts or self.port.strategy.max_attempts
@@ -170,7 +157,8 @@ class Operation:
     def begin_attempt(self) -> PreparedRequest:
         """Return the request to send now. Listeners may have changed this attempt's own copy."""
         base = self.facts.to_send if self.rest is None else self.rest.request(self.facts.to_send)
-        return base if self.observed is None else self.observed.begin(self.number + 1, base)
+        observed = self.call.observed
+        return base if observed is None else observed.begin(self.number + 1, base)
 
     def renew_credentials(self, credentials: Credentials, made: Attempt) -> Retry | None:
         """Have the program renew the credentials after a 401, once; return None where the attempt is to be judged.
@@ -183,11 +171,11 @@ class Operation:
         if response is None or response.status_code != UNAUTHORIZED or self.has_renewed or self.token is None:
             return None
         self.has_renewed = True
-        if not self.facts.body.rewind(unwritten=made.unwritten) or not made.let_go(self.limits, keep=True):
+        if not self.facts.body.rewind(unwritten=made.unwritten) or not made.let_go(keep=True):
             return None
-        left = None if self.limits.deadline is None else self.limits.deadline.left()
+        left = None if self.deadline is None else self.deadline - self.clock.now()
         headers = credentials.after(response, self.scope, made.started, left)
-        if headers is None or self.limits.forbids(0.0):
+        if headers is None or self._forbids(0.0):
             return None
         self.facts.send_with(headers)
         self.number += 1
@@ -234,7 +222,7 @@ class Operation:
             self._began = made.started
         context = RetryContext(
             self._outcome(made),
-            deadline=self.limits.at,
+            deadline=self.deadline,
             options=self.facts.full_options,
             began=self._began,
             before_waiting=partial(self._begin_waiting, made),
@@ -252,7 +240,7 @@ class Operation:
         finally:
             vars(carrier).pop("retry_context", None)
         delay = delay_of(token, self.port.strategy)
-        if self.limits.forbids(delay):  # a foreign strategy need not look at the deadline
+        if self._forbids(delay):  # a foreign strategy need not look at the deadline
             why = f"the next wait of {delay:.3g} s would not end in time"
             return Stop(StopReason.DEADLINE, why, 0.0, token.classification)
         if self.request.method == "DELETE" and self.record.in_doubt is None:
@@ -269,8 +257,8 @@ class Operation:
 
         :returns: False if it cannot be let go, and nothing is written down.
         """
-        self.tell_gate(made, classification)  # what the response announces would be stale after the wait
-        can_wait = made.let_go(self.limits, keep=classification.is_throttling)
+        self._tell_gate(made, classification)  # what the response announces would be stale after the wait
+        can_wait = made.let_go(keep=classification.is_throttling)
         if can_wait:
             self._count_received(made)
             self.record.begin_waiting(made, self.waited, classification)
@@ -282,12 +270,12 @@ class Operation:
             response=made.answer,
             request=self.request,
             attempt=self.number,
-            stream=not self.preload,
+            stream=not self.call.preload,
             resend=self.facts.resend(
                 unwritten=made.unwritten,
                 is_cut=made.error is not None and made.response is not None and made.response.status_code < 400,
             ),
-            peeked=made.prefix,
+            peeked=None if made.peeked is None else made.peeked.prefix,
         )
 
     def _refresh(self, carrier: Any) -> Any:
@@ -304,12 +292,13 @@ class Operation:
     def _succeed(self, made: Attempt) -> Stop:
         if self.token is not None:
             if isinstance(self.token, StandardRetryToken):
-                allowed = read_part(self.limits.allowed)
-                self.token = replace(self.token, latency=self.clock.now() - made.started, timeout=allowed)
+                limits, timeout = self.call.limits, self.call.timeout
+                timeout = read_part(timeout if limits is None else limits.allowed)
+                self.token = replace(self.token, latency=self.clock.now() - made.started, timeout=timeout)
             self.port.strategy.record_success(token=self.token)
         return Stop(StopReason.SUCCESS, StopReason.SUCCESS.value)
 
-    def tell_gate(self, made: Attempt, verdict: Classification | None) -> None:
+    def _tell_gate(self, made: Attempt, verdict: Classification | None) -> None:
         """Tell the gate of the scope once what an attempt's response announced (contract 7.4)."""
         gates, response = self.port.gates, made.answer
         if gates is None or self._told_gate == self.number:
@@ -334,7 +323,8 @@ class Operation:
             )
 
     def note(self, made: Attempt, decision: Retry | Stop) -> None:
-        """Record an attempt, and go on to the next one if there is one."""
+        """Tell the gate of an attempt and record it, and go on to the next one if there is one."""
+        self._tell_gate(made, decision.classification)
         token = decision.token if isinstance(decision, Retry) else None
         if token is not None and decision == (token, 0.0, RENEWED, None):
             token = StandardRetryToken(issuer=self, delay_source=RENEWED)  # nothing was paid for this one

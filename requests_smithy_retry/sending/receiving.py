@@ -17,7 +17,7 @@ from .resuming import Resumable, resumable
 
 if TYPE_CHECKING:
     from ..config.retry_config import RetryConfig
-    from ..config.retry_options import OperationOptions
+    from .attempt import Call
 
 VALIDATORS = frozenset({"etag", "last-modified"})
 NOTABLE = frozenset({"content-encoding", *VALIDATORS, *DIGEST_FIELDS})
@@ -43,30 +43,19 @@ class Sender(Protocol):
         ...
 
 
-def receive(
-    adapter: Sender,
-    response: Response,
-    request: PreparedRequest,
-    options: OperationOptions | None,
-    *,
-    preload: bool,
-    heard: Callable[[WatchedBody], None] | None = None,
-    **how: Any,
-) -> None:
+def receive(adapter: Sender, response: Response, request: PreparedRequest, call: Call) -> None:
     """Have the body of a success watched where there is reason to, and read it where that is wanted.
 
     :param adapter: sends again where a body in the caller's hands breaks off.
     :param response: its status is below 400, and nothing of its body was read.
-    :param options: of the ``retry_options`` blocks around the operation, or None.
-    :param preload: read the body now.
-    :param heard: is told of each part that comes, or None.
-    :param how: the time-out and the other arguments of ``send``.
+    :param request: as it was sent.
     :raises Exception: for a body that is not whole, or not the one that was sent.
     """
     fields: Any = getattr(response.headers, "_store", None) or _fields(response)
-    if heard is not None or is_notable(fields, preload=preload):
-        _receive_watched(adapter, response, request, options, fields, preload=preload, heard=heard, **how)
-    elif preload:
+    heard = None if call.observed is None else call.observed.heard
+    if heard is not None or is_notable(fields, preload=call.preload):
+        _receive_watched(adapter, response, request, call, fields, heard)
+    elif call.preload:
         complete(response, request)
 
 
@@ -74,27 +63,23 @@ def _receive_watched(
     adapter: Sender,
     response: Response,
     request: PreparedRequest,
-    options: OperationOptions | None,
+    call: Call,
     fields: Collection[str],
-    *,
-    preload: bool,
     heard: Callable[[WatchedBody], None] | None,
-    **how: Any,
 ) -> None:
     checks, plan = None, None
     if request.method != "HEAD" and response.status_code not in WITHOUT_BODY:
-        checks = _checks(response, fields, _option(adapter, options, "verify_digests"))
-        plan = _plan(response, request, fields, _option(adapter, options, "resume"))
-    if preload and not _is_long(plan):
+        checks = _checks(response, fields, _option(adapter, call, "verify_digests"))
+        plan = _plan(response, request, fields, _option(adapter, call, "resume"))
+    if call.preload and not _is_long(plan):
         plan = None
     body = watch(response, checks, heard) if checks or heard or plan else None
     if body is None or not body.is_on_a_wire:
         plan = None
-    if preload:
+    if call.preload:
         _read(response, request, body is not None, plan, checks)
     elif body is not None:
-        go_on = functools.partial(adapter.go_on, options=options, **how)
-        body.mend = _mend(plan, go_on, request, response)
+        body.mend = _mend(plan, functools.partial(adapter.go_on, call), request, response)
 
 
 def _plan(
@@ -151,9 +136,9 @@ def _is_long(plan: Resumable | str | None) -> bool:
     return isinstance(plan, Resumable) and (plan.end is None or plan.end - plan.start > LONG)
 
 
-def _option(adapter: Sender, options: OperationOptions | None, name: str) -> bool:
+def _option(adapter: Sender, call: Call, name: str) -> bool:
     """Return an option of the operation's, or else that of the adapter."""
-    chosen = None if options is None else getattr(options, name)
+    chosen = None if call.options is None else getattr(call.options, name)
     return bool(getattr(adapter.retry_config, name) if chosen is None else chosen)
 
 
@@ -169,27 +154,3 @@ def _checks(response: Response, names: Collection[str], is_wanted: bool) -> Chec
         return None
     headers = CaseInsensitiveDict(response.headers)  # the response may have been given another class of headers
     return Checks(expected_digests(headers, response.status_code)) or None
-
-
-def unless_of_odd_headers(
-    error: Exception,
-    adapter: Sender,
-    response: Response | None,
-    request: PreparedRequest,
-    options: OperationOptions | None,
-    **how: Any,
-) -> Exception | None:
-    """Return the error of an attempt; but receive the body if the error is that :data:`is_plain` could not be asked.
-
-    That is the case if the response was given headers of another class than that of requests.
-
-    """
-    if response is None or not isinstance(error, AttributeError) or hasattr(response.headers, "_store"):
-        return error
-    if response.status_code >= 400:
-        return None
-    try:
-        receive(adapter, response, request, options, **how)
-    except Exception as found:
-        return found
-    return None

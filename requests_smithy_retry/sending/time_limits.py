@@ -46,7 +46,6 @@ class TimeLimits:
     allowed: Any = None
     """The timeout of the attempt under way, or of the last one."""
     _now: Deadline | None = None
-    _outer: Deadline | None = None
     _timeout: Any = None
 
     def __init__(self, config: RetryConfig, options: OperationOptions, clock: Clock) -> None:
@@ -59,6 +58,8 @@ class TimeLimits:
             self.deadline = given if seconds is None else earliest(self.deadline, given)
         self.at: float | None = None if self.deadline is None else self.deadline.at
         """The operation's deadline on its clock; None: no deadline."""
+        self.outer: Deadline | None = this_thread.deadline
+        """The deadline of the operation around this one, in a generator that makes a body for instance."""
         self._clock = clock
         self._attempt_timeout = config.operation_attempt_timeout
         self._stall = config.stall_timeout
@@ -79,7 +80,9 @@ class TimeLimits:
         return wait if self.deadline is None else max(0.0, min(wait, self.deadline.left()))
 
     def begin(self, timeout: Any) -> Any:
-        """Begin an attempt in this thread. Returns its timeout.
+        """Begin an attempt in this thread, which ends where ``this_thread.deadline`` is ``outer`` again.
+
+        Returns its timeout.
 
         :param timeout: the time-out that the caller, or the option ``timeout``, allows.
         :raises requests.exceptions.ConnectTimeout: if no time is left; nothing is sent then.
@@ -90,21 +93,14 @@ class TimeLimits:
         if bound is None:
             self.allowed = timeout
             return timeout
-        self._outer = outer = this_thread.deadline
         self._now, self._timeout = bound, timeout
-        # An operation within another one, in a generator that makes a body for instance, has no more time than that.
-        this_thread.deadline = bound if outer is None else earliest(bound, outer)
+        this_thread.deadline = bound if self.outer is None else earliest(bound, self.outer)
         left = bound.at - self._clock.now()
         if left <= 0:
             this_thread.connecting, self.allowed = True, timeout
             raise requests.exceptions.ConnectTimeout("the deadline had passed before the request was sent")
         self.allowed = allowed = shrunk(timeout, left)
         return allowed
-
-    def end(self) -> None:
-        """End the attempt. Can be called again."""
-        if self._now is not None:
-            this_thread.deadline, self._outer, self._now = self._outer, None, None
 
     def lift(self, response: Response) -> None:
         """Give a response that is handed on unread back its usual timeout: its body has no deadline (contract 8.1).

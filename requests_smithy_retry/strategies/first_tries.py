@@ -54,10 +54,6 @@ class BusyBesides:
         return len(self._busy) > len(self._others)
 
 
-def nothing_known(_: str) -> None:
-    """Return None: no hook is remembered, because scopes are not origins."""
-
-
 def remember(hooks: dict[str, FirstTryHook], url: str, hook: FirstTryHook) -> None:
     """Remember a hook by the origin of a URL, as it is written there, until its scope is given up."""
     if len(hooks) >= MAX_SCOPES:

@@ -17,7 +17,7 @@ from ..errors import RetryConfigError, RetryError, StopReason
 from ..pacing.gate import Gates
 from .context import context_of, describe
 from .default_classifiers import default_classifiers
-from .protocol import CountsAttempts, ForeignToken, RetryStrategy, SendPermits
+from .protocol import ForeignToken, RetryStrategy, SendPermits
 from .simple import SimpleRetryStrategy, is_built_in
 from .standard import StandardRetryStrategy
 
@@ -30,31 +30,6 @@ def strategy_for(config: RetryConfig, clock: Clock = SYSTEM_CLOCK) -> SimpleRetr
         return AdaptiveRetryStrategy(config=config, clock=clock)
     built_in = SimpleRetryStrategy if config.mode == "simple" else StandardRetryStrategy
     return built_in(config=config, clock=clock)
-
-
-def gives_free_first_token(strategy: RetryStrategy) -> bool:
-    """Return True if acquiring a first token and recording a first-try success can be skipped until either matters.
-
-    That is so for the built-in strategies; not for a subclass, or an object, that has its own say in either.
-    """
-    return is_built_in(strategy, "acquire_initial_retry_token", "record_success")
-
-
-def permits_needed(strategy: RetryStrategy) -> Collection[Any] | bool:
-    """True if first attempts need permits, now or (a collection) once there is something in it.
-
-    A foreign ``send_permit`` is always asked; so is a foreign limiter, which may be throttled from elsewhere. Built-in
-    ones give leave to everybody until a server throttles.
-    """
-    if not hasattr(strategy, "send_permit"):
-        return getattr(strategy, "busy", False) if isinstance(strategy, SimpleRetryStrategy) else False
-    return getattr(strategy, "busy", True) if is_built_in(strategy, "send_permit", "limiter") else True
-
-
-def foreign_fold(config: RetryConfig) -> tuple[RetryClassifier, ...]:
-    """Return the classifiers that the adapter asks for a foreign strategy, which consults none itself."""
-    defaults = default_classifiers(config) if config.default_classifiers else ()
-    return in_order((*defaults, *config.classifiers))
 
 
 def check_for_foreign(
@@ -87,12 +62,14 @@ class ForeignStrategy:
 
     def __init__(self, strategy: RetryStrategy, config: RetryConfig) -> None:
         self.strategy = strategy
-        self.fold: tuple[RetryClassifier, ...] = foreign_fold(config)
+        # The adapter asks them for a strategy that consults none itself.
+        defaults = default_classifiers(config) if config.default_classifiers else ()
+        self.fold: tuple[RetryClassifier, ...] = in_order((*defaults, *config.classifiers))
 
     @property
     def max_attempts(self) -> int | None:
-        """The most attempts of an operation, if the strategy tells."""
-        return self.strategy.max_attempts if isinstance(self.strategy, CountsAttempts) else None
+        """The most attempts of an operation, the first one included, if the strategy tells."""
+        return getattr(self.strategy, "max_attempts", None)
 
     def acquire_initial_retry_token(self, *, token_scope: str | None = None) -> ForeignToken:
         token = self.strategy.acquire_initial_retry_token(token_scope=token_scope)
@@ -147,14 +124,25 @@ class StrategyPort(NamedTuple):
 
 
 def adapt(strategy: RetryStrategy, config: RetryConfig) -> StrategyPort:
-    """Return a strategy as the send loop uses it."""
-    adapted = strategy if isinstance(strategy, SimpleRetryStrategy) else ForeignStrategy(strategy, config)
-    sees = (
-        adapted.sees_successes if isinstance(adapted, SimpleRetryStrategy) else any(map(sees_successes, adapted.fold))
+    """Return a strategy as the send loop uses it.
+
+    The built-in strategies give first tokens for free and give leave to everybody until a server throttles, so both
+    can be skipped until then. A subclass, or an object, with its own say in either is always asked.
+    """
+    permit = getattr(strategy, "send_permit", None)
+    if not isinstance(strategy, SimpleRetryStrategy):
+        foreign = ForeignStrategy(strategy, config)
+        sees = any(map(sees_successes, foreign.fold))
+        return StrategyPort(foreign, sees, True, permit is not None, permit and foreign.send_permit)
+    gives_leave = permit is None or is_built_in(strategy, "send_permit", "limiter")
+    return StrategyPort(
+        strategy,
+        strategy.sees_successes,
+        needs_first_token=not is_built_in(strategy, "acquire_initial_retry_token", "record_success"),
+        needs_permits=strategy.busy if gives_leave else True,
+        send_permit=permit,
+        gates=strategy.gates,
     )
-    permit = adapted.send_permit if isinstance(strategy, SendPermits) and isinstance(adapted, SendPermits) else None
-    gates = strategy.gates if isinstance(strategy, SimpleRetryStrategy) else None
-    return StrategyPort(adapted, sees, not gives_free_first_token(strategy), permits_needed(strategy), permit, gates)
 
 
 def check_beside_strategy(strategy: RetryStrategy, config: RetryConfig | None, options: dict[str, Any]) -> None:

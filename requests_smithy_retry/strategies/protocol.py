@@ -69,16 +69,6 @@ class SendPermits(Protocol):
 
 
 @runtime_checkable
-class CountsAttempts(Protocol):
-    """The optional ability to tell how many attempts an operation may have."""
-
-    @property
-    def max_attempts(self) -> int | None:
-        """The most attempts of an operation, the first one included; None for no bound."""
-        ...
-
-
-@runtime_checkable
 class RetryToken(Protocol):
     """The token that a strategy issues for each attempt."""
 

@@ -24,7 +24,6 @@ class OneQuota:
 
     def __init__(self, quota: ScopeQuota | None) -> None:
         self._quota = quota
-        self.counts_attempts: bool = quota is not None and quota.counts_attempts
 
     def use(self, scope: str | None) -> AbstractContextManager[ScopeQuota | None]:  # noqa: ARG002
         return nullcontext(self._quota)
@@ -38,27 +37,7 @@ class OneQuota:
         return iter(() if self._quota is None else ((None, self._quota),))
 
 
-class QuotaTable(ScopeTable[ScopeQuota]):
-    """A quota for each scope."""
-
-    def __init__(
-        self,
-        make: Callable[[str], ScopeQuota],
-        clock: Clock,
-        forget: Callable[[], object],
-        *,
-        counts_attempts: bool,
-    ) -> None:
-        super().__init__(make, lambda quota: quota.is_spare(), clock=clock, retire=self._give_up_quota)
-        self.counts_attempts = counts_attempts
-        self._forget = forget
-
-    def _give_up_quota(self, quota: ScopeQuota) -> None:
-        quota.retired = True
-        self._forget()
-
-
-Quotas = OneQuota | QuotaTable
+Quotas = OneQuota | ScopeTable[ScopeQuota]
 """The quota of each scope."""
 
 
@@ -110,23 +89,22 @@ def quotas_for(
     if isinstance(quota, RetryQuota):
         return OneQuota(quota_before(quota, config, clock))
     patient = partial(PatientQuota, clock=clock, timeout_of=_read_part, lines=busy)
-    if isinstance(quota, str):
-        counted = partial(CountedQuota, reward=config.success_reward)
-        return QuotaTable(
-            lambda name: patient(None if make is None else counted(make(name)), name=_scope_of(name)),
-            clock,
-            forget,
-            counts_attempts=True,
-        )
-    if make is None:
-        published = partial(TokenBucket, quota, refill_rate=config.refill_rate, on_empty=config.on_empty, clock=clock)
-        make = lambda _: published()  # noqa: E731 - one of two
-    return QuotaTable(
-        lambda name: PricedQuota(make(name), reward=config.success_reward),
-        clock,
-        forget,
-        counts_attempts=False,
-    )
+    counted = partial(CountedQuota, reward=config.success_reward)
+
+    def quota_of(name: str) -> ScopeQuota:
+        bucket = None if make is None else make(name)
+        if isinstance(quota, str):
+            scope = None if name == NO_SCOPE else name
+            return patient(None if bucket is None else counted(bucket), name=scope)
+        if bucket is None:
+            bucket = TokenBucket(quota, refill_rate=config.refill_rate, on_empty=config.on_empty, clock=clock)
+        return PricedQuota(bucket, reward=config.success_reward)
+
+    def give_up(given_up: ScopeQuota) -> None:
+        given_up.retired = True
+        forget()
+
+    return ScopeTable(quota_of, lambda quota: quota.is_spare(), clock=clock, retire=give_up)
 
 
 def quota_before(bucket: RetryQuota, config: RetryConfig, clock: Clock) -> ScopeQuota:
@@ -134,7 +112,3 @@ def quota_before(bucket: RetryQuota, config: RetryConfig, clock: Clock) -> Scope
     if isinstance(bucket, PayoffTokenBucket):
         return line_before(bucket, clock, _read_part)
     return PricedQuota(bucket, reward=config.success_reward, is_shared=True)
-
-
-def _scope_of(name: str) -> str | None:
-    return None if name == NO_SCOPE else name

@@ -13,7 +13,7 @@ from ..classifiers.protocol import RetryClassifier, in_order, sees_successes
 from ..clock import SYSTEM_CLOCK, Clock
 from ..config.retry_config import RetryConfig, RetryOptions
 from ..config.retry_options import NOTHING, OperationOptions
-from ..config.urllib3_rules import count_failure, heeds_hints
+from ..config.urllib3_rules import heeds_hints, kind_of
 from ..errors import RetryConfigError, RetryError, StopReason
 from ..pacing.announced import DIALECTS, announced_in, dialects_of, limit_hint
 from ..pacing.backoff import ExponentialRetryBackoffStrategy, RetryBackoffStrategy
@@ -156,9 +156,10 @@ class SimpleRetryStrategy:
         terms = self._terms(options, context.deadline)
         if self._is_last(retry, options.most_sent, reason, context.outcome, terms):
             _refuse(StopReason.MAX_ATTEMPTS, None, classification)
-        failures = token.failures
-        if self.config.urllib3_rules is not None:
-            failures, exceeded = count_failure(self.config.urllib3_rules, failures, context.outcome)
+        failures, rules = token.failures, self.config.urllib3_rules
+        if rules is not None:
+            failures = (*failures, kind_of(context.outcome))
+            exceeded = rules.exceeded(failures)
             if exceeded is not None:
                 _refuse(StopReason.MAX_ATTEMPTS, exceeded, classification)
         backoff = self._backoff(reason.kind, retry, token.previous_delay)

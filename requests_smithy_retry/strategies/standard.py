@@ -10,7 +10,7 @@ from typing import Any
 
 from ..classifiers.actions import ErrorKind, RetryReason
 from ..classifiers.outcome import Outcome
-from ..config.retry_config import RetryConfig
+from ..config.retry_config import RetryConfig, has_line
 from ..config.retry_options import NOTHING
 from ..errors import RetryError, StopReason, is_unresolved
 from ..pacing.gate import Board
@@ -115,7 +115,7 @@ class StandardRetryStrategy(SimpleRetryStrategy):
         return StrategySnapshot(MappingProxyType({scope: quota.snapshot() for scope, quota in self._quotas}))
 
     def _counts_attempts(self, reason: RetryReason, outcome: Outcome, terms: Terms) -> bool:
-        if self._has_own_buckets or not self._quotas.counts_attempts or terms.patience <= 0:
+        if self._has_own_buckets or not has_line(self.config.effective_quota) or terms.patience <= 0:
             return True
         return self._is_no_outage(reason, outcome)
 

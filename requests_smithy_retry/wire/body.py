@@ -93,10 +93,7 @@ class WatchedBody:
         """Return True once the end was read, and so the digests were checked."""
         return self._is_over and self._failure is None
 
-    @property
-    def closed(self) -> bool:
-        """As :meth:`isclosed`."""
-        return self.isclosed()
+    closed = property(isclosed)
 
     def close(self) -> None:
         """Close the current connection's response."""

@@ -83,15 +83,11 @@ def _came_to_end(response: Response, raw: Any) -> bool:
         return True
     # A range of a coded representation ends where it was asked to end (RFC 9110 14.2). Plain requests accepts an empty
     # body.
-    is_part = response.status_code == PARTIAL and not _is_all(response.headers.get("content-range", ""))
+    asked = re.fullmatch(_RANGE, response.headers.get("content-range", "").strip())
+    is_all = asked is not None and int(asked[1]) == 0 and int(asked[2]) + 1 == int(asked[3])
+    is_part = response.status_code == PARTIAL and not is_all
     # urllib3 does not count the bytes of chunks.
     return is_part or not (raw.tell() or getattr(getattr(raw, "_original_response", None), "had_chunk", False))
-
-
-def _is_all(content_range: str) -> bool:
-    """Return True if a range is the whole representation."""
-    found = re.fullmatch(_RANGE, content_range.strip())
-    return found is not None and int(found[1]) == 0 and int(found[2]) + 1 == int(found[3])
 
 
 def is_at_end(decoder: Any) -> bool:

@@ -9,6 +9,7 @@ that is not idempotent cannot be sent again.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 import os
@@ -116,11 +117,6 @@ class KeptConnections:
             self._waiters -= 1
 
 
-def is_usual_queue(queue_class: Any) -> bool:
-    """Return True for the queue of urllib3's own pools, which gevent may have replaced; False for a program's own."""
-    return isinstance(queue_class, type) and queue_class.__name__ == "LifoQueue"
-
-
 @functools.cache
 def keep_alive_options() -> tuple[tuple[int, int, int], ...]:
     """Return the socket options that switch TCP keep-alive on, as far as the platform takes them."""
@@ -128,22 +124,13 @@ def keep_alive_options() -> tuple[tuple[int, int, int], ...]:
     for names, seconds in (("TCP_KEEPIDLE", "TCP_KEEPALIVE"), PROBE_AFTER), (("TCP_KEEPINTVL",), PROBE_EVERY):
         numbers = [getattr(socket, name) for name in names if hasattr(socket, name)]
         wanted += [(socket.IPPROTO_TCP, number, seconds) for number in numbers[:1]]
-    return tuple(option for option in wanted if _is_taken(option))
-
-
-def _is_taken(option: tuple[int, int, int]) -> bool:
-    """Return True if a socket takes the option: the name may exist, and the kernel may still refuse it."""
-    try:
-        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as sock:
+    taken = []
+    for option in wanted:
+        # The name may exist, and the kernel may still refuse it.
+        with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_STREAM) as sock:
             sock.setsockopt(*option)
-    except OSError:
-        return False
-    return True
-
-
-def keep_alive(connection: Any) -> None:
-    """Switch TCP keep-alive on for a connection to be made. What its own options say of it comes later, and wins."""
-    connection.socket_options = [*keep_alive_options(), *(connection.socket_options or ())]
+            taken.append(option)
+    return tuple(taken)
 
 
 def prepare(connection: Any, memory: AddressMemory | None = None, *, probes: bool = False) -> Any:
@@ -153,7 +140,8 @@ def prepare(connection: Any, memory: AddressMemory | None = None, *, probes: boo
         connection.response_class = RESPONSE_CLASS
         prepare_tunnel(connection)
         if probes and not this_thread.plain:
-            keep_alive(connection)
+            # What the connection's own options say of it comes later, and wins.
+            connection.socket_options = [*keep_alive_options(), *(connection.socket_options or ())]
     return connection
 
 
@@ -173,7 +161,9 @@ class PreparingPool(HTTPConnectionPool):
     def QueueCls(self, maxsize: int) -> Any:  # type: ignore[override]
         """Make the queue for the connections that are kept."""
         usual: Any = super().QueueCls
-        if self.max_idle is None or not is_usual_queue(usual):
+        # Only that of urllib3's own pools is replaced, not a program's own; gevent may have replaced it before.
+        is_urllib3s = isinstance(usual, type) and usual.__name__ == "LifoQueue"
+        if self.max_idle is None or not is_urllib3s:
             return usual(maxsize)
         return KeptConnections(maxsize, self.max_idle, self.now)
 
@@ -233,11 +223,9 @@ class WaitingPool(PreparingPool):
         return super()._get_conn(timeout)
 
     def _put_conn(self, conn: Any) -> None:
-        try:
+        # An interruption may have left a place too many. urllib3 closed the connection; its request went well.
+        with contextlib.suppress(PoolError):
             super()._put_conn(conn)
-        except PoolError:
-            # An interruption left a place too many. urllib3 closed the connection; its request went well.
-            pass
 
 
 def preparing(

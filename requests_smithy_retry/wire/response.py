@@ -167,14 +167,11 @@ class CheckedResponse(http.client.HTTPResponse):
 
     fp: Any
     headers: http.client.HTTPMessage
-    msg: http.client.HTTPMessage
     length: int | None
     plain = False
     """True while retries are switched off."""
     had_chunk: bool = False
     """True once a chunk was not empty."""
-    interim: int = 0
-    """The number of 1xx responses that were read past."""
 
     def __init__(self, sock: Any, debuglevel: int = 0, method: str | None = None, url: str | None = None) -> None:
         try:
@@ -197,19 +194,19 @@ class CheckedResponse(http.client.HTTPResponse):
             self._check_head()
 
     def _read_status(self) -> tuple[str, int, str]:
-        """Read a status, and count the 1xx responses up to a limit: ``begin`` itself reads past every 100."""
+        """Read a status, past interim responses; ``begin`` itself would read past any number of 100, and no other."""
         read: tuple[str, int, str] = _read_status(self)
-        if read[1] < 200 and not this_thread.plain and _is_interim(read[1]):
-            self.interim += 1
-            if self.interim > MOST_INTERIM:
+        interim = 0
+        while read[1] < 200 and read[1] != 101 and not this_thread.plain:
+            interim += 1
+            if interim > MOST_INTERIM:
                 raise http.client.HTTPException(f"got more than {MOST_INTERIM} interim responses")
+            http.client.parse_headers(self.fp)
+            read = _read_status(self)
         return read
 
     def _check_head(self) -> None:
         """Check a head that announces no length, so that a cut would not be noticed later."""
-        while _is_interim(self.status):
-            self.headers = self.msg = None  # type: ignore[assignment]
-            _begin(self)
         if getattr(getattr(self.fp, "raw", None), "ended", False):
             raise http.client.RemoteDisconnected("Remote end closed connection within the head of its response")
         if self.status == 101:
@@ -240,10 +237,6 @@ class CheckedResponse(http.client.HTTPResponse):
             self.had_chunk = True
         data: bytes = _safe_read(self, amt)
         return data
-
-
-def _is_interim(status: int) -> bool:
-    return status < 200 and status != 101
 
 
 class _ReadsToLength(CheckedResponse):

@@ -19,7 +19,7 @@ def test_every_failure_mode_names_a_test_that_is_there() -> None:
 
 def test_every_setting_is_on_the_page() -> None:
     """The table of settings is whole."""
-    from requests_smithy_retry.quotas.settings import PARSERS
+    from requests_smithy_retry.quotas.settings import RedisSettings, names_of
 
     rows = set(re.findall(r"^\| `(\w+)` \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE))
-    assert set(PARSERS) - rows == set()
+    assert names_of(RedisSettings) - rows == set()

@@ -13,11 +13,10 @@ from requests_smithy_retry.config.urllib3_rules import (
     FailureKind,
     JitteredBackoff,
     Urllib3Rules,
-    count_failure,
     heeds_hints,
     kind_of,
-    with_jitter,
 )
+from tests.support import config_of
 
 CONNECT, READ, STATUS, OTHER = FailureKind
 EACH = Urllib3Rules(limits=((CONNECT, 0), (READ, 1), (STATUS, 2), (OTHER, 3)))
@@ -76,15 +75,8 @@ def outcome(error: Exception | None = None) -> Outcome:
     ],
 )
 def test_a_failure_is_counted_under_its_kind(error: Exception | None, expected: FailureKind) -> None:
-    """A failure is counted behind those before it."""
+    """The types of the causes decide."""
     assert expected is kind_of(outcome(error))
-    assert ((OTHER, expected), None) == count_failure(Urllib3Rules(), (OTHER,), outcome(error))
-
-
-def test_a_failure_past_its_limit_says_so() -> None:
-    """The count goes on, and the sentence comes with it."""
-    said = "0 retries after status failures are allowed by the urllib3 Retry"
-    assert ((STATUS,), said) == count_failure(Urllib3Rules(limits=((STATUS, 0),)), (), outcome())
 
 
 @pytest.mark.parametrize(
@@ -103,15 +95,13 @@ def backoff(**options: Any) -> ExponentialRetryBackoffStrategy:
 @pytest.mark.parametrize("rules", [None, Urllib3Rules(), Urllib3Rules(backoff_jitter=0)])
 def test_without_jitter_a_backoff_stays_what_it_is(rules: Urllib3Rules | None) -> None:
     """Without ``backoff_jitter`` the backoff is not wrapped."""
-    plain = backoff()
-    assert plain is with_jitter(plain, rules)
+    assert isinstance(config_of(urllib3_rules=rules).backoff(1.0), ExponentialRetryBackoffStrategy)
 
 
 @pytest.mark.parametrize(("retry", "delay"), [(-1, 0.0), (0, 0.0), (1, 2.0), (2, 3.0), (3, 5.0), (4, 8.0), (5, 8.0)])
 def test_jitter_comes_on_top_within_the_longest_delay(retry: int, delay: float) -> None:
     """Half of two seconds here; the first attempt waits for nothing."""
-    jittered = with_jitter(backoff(backoff_scale_value=1, max_backoff=8), Urllib3Rules(backoff_jitter=2))
-    assert isinstance(jittered, JitteredBackoff)
+    jittered = JitteredBackoff(backoff(backoff_scale_value=1, max_backoff=8), jitter=2)
     assert delay == jittered.compute_next_backoff_delay(retry)
 
 

@@ -25,7 +25,7 @@ from requests_smithy_retry import RetryConfigError, RetryListener, testing
 from requests_smithy_retry.observing import instrumentor as instrumentor_module
 from requests_smithy_retry.observing.instrumentor import RetryInstrumentor
 from requests_smithy_retry.observing.listeners import Listeners
-from requests_smithy_retry.observing.telemetry import WITHOUT_ANOTHER, Telemetry
+from requests_smithy_retry.observing.telemetry import Telemetry, without_another
 from requests_smithy_retry.otel import OpenTelemetryListener
 from requests_smithy_retry.prometheus import PrometheusListener
 from tests.support import read_timeout, scripted, send
@@ -210,7 +210,7 @@ def shown_by(logger: logging.Logger) -> str:
     """What is written where standard error goes when two retries are logged."""
     written = io.StringIO()
     for handler in logger.handlers:
-        if WITHOUT_ANOTHER in handler.filters:
+        if without_another in handler.filters:
             handler.setStream(written)
     send(scripted(503, 200))
     return written.getvalue()

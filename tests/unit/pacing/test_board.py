@@ -104,7 +104,7 @@ def test_a_lookout_is_true_while_there_is_news() -> None:
 def test_a_gate_that_closes_is_posted(headers: Any, hint: Hint | None, expected: list[Any]) -> None:
     """A refusal with a hint is posted, and so is a limit of which nothing is left, unless that is over at once."""
     board = ListBoard()
-    gate = Gate(FakeClock(), DIALECTS, set(), set(), "a", board)
+    gate = Gate(of_process(board, FakeClock()), "a")
     for _ in range(2):
         gate.hear(headers, WALL, hint=hint, refused=hint is not None)
     assert expected == board.posted
@@ -113,7 +113,7 @@ def test_a_gate_that_closes_is_posted(headers: Any, hint: Hint | None, expected:
 def test_limits_that_are_announced_in_turn_are_not_posted() -> None:
     """Nobody knows which of them the next send meets, so they close nothing."""
     board = ListBoard()
-    gate = Gate(FakeClock(), DIALECTS, set(), set(), "a", board)
+    gate = Gate(of_process(board, FakeClock()), "a")
     gate.hear(announced(50, 60.0), WALL)
     gate.hear(announced(0, 3.0), WALL)
     assert [] == board.posted
@@ -145,7 +145,7 @@ def test_where_there_is_no_room_for_a_gate_nobody_waits(monkeypatch: pytest.Monk
 def test_who_waits_for_a_turn_hears_of_it() -> None:
     """A send that is spaced when another process closes the gate waits for the new end."""
     clock, board = ClockThatTells(), ListBoard()
-    gate = Gate(clock, DIALECTS, set(), set(), "a", board)
+    gate = Gate(of_process(board, clock), "a")
     clock.advance(1.0)
     gate.hear(announced(40, 9.0), WALL)
     gate.hear(announced(4, 8.0), WALL)
@@ -161,7 +161,7 @@ def test_processes_that_open_together_are_spread(part: float, expected: float, m
     """After an opening, the first send of each process waits for its own part of a space, or of a second."""
     monkeypatch.setattr(gate_module, "random_part", lambda: part)
     clock = FakeClock()
-    gate = Gate(clock, DIALECTS, set(), set(), "a", ListBoard())
+    gate = Gate(of_process(ListBoard(), clock), "a")
     gate.hear(announced(100, 10.0), WALL)
     gate.hear(announced(40, 9.0), WALL)
     gate.hear(announced(0, 8.0), WALL, hint=Hint(8.0, "retry-after"), refused=True)

@@ -36,7 +36,7 @@ WALL = 1_700_000_000.0
 
 def gate_with(clock: FakeClock | None = None) -> Gate:
     """A gate that nobody has told anything."""
-    return Gate(clock or FakeClock(), DIALECTS, set(), set())
+    return Gate(Gates(clock or FakeClock(), DIALECTS, set(), {}), "a")
 
 
 def headers(remaining: object, reset: object = 10.5, limit: object = 100, **more: str) -> Mapping[str, str]:
@@ -53,7 +53,7 @@ def test_an_open_gate_is_asked_by_nobody() -> None:
     assert "open" in repr(gate)
     gate.hear(headers(0), WALL)
     assert gate.is_limiting
-    assert gate.shut == gate.busy == {gate}
+    assert gate._gates.shut == gate._gates.busy == {gate}
     assert "limiting" in repr(gate)
 
 
@@ -347,7 +347,6 @@ class TestGates:
         assert 2 >= len(gates.known)
         for scope in "xyz":
             gates.first_look(scope, CaseInsensitiveDict())
-        gates.renew_lock()
 
 
 class PermitWaitOf:

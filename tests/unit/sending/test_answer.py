@@ -17,15 +17,15 @@ from requests.adapters import HTTPAdapter
 from urllib3 import HTTPConnectionPool
 
 from requests_smithy_retry import Outcome, RetryAction, RetryAdapter, classifier
-from requests_smithy_retry.clock import SYSTEM_CLOCK
 from requests_smithy_retry.config.retry_config import RetryConfig
 from requests_smithy_retry.config.retry_options import NOTHING
 from requests_smithy_retry.sending import attempt as discarded
-from requests_smithy_retry.sending.attempt import Attempt, as_requests_error, let_go
+from requests_smithy_retry.sending.attempt import Attempt, Call, as_requests_error, let_go
 from requests_smithy_retry.sending.replay import BodyChanged
 from requests_smithy_retry.sending.time_limits import TimeLimits
 from requests_smithy_retry.testing import CutBody, FaultServer, Reply
 from requests_smithy_retry.testing.clock import FakeClock
+from requests_smithy_retry.wire.state import this_thread
 from tests.support import prepare, read_timeout
 from tests.unit.wire.support import session
 
@@ -34,18 +34,18 @@ pytestmark = pytest.mark.real_time
 LONG = b"a line of a long body\n" * 20_000
 
 
-def limits() -> TimeLimits:
-    return TimeLimits(RetryConfig(), NOTHING, SYSTEM_CLOCK)
+def call_of(request: requests.PreparedRequest, limits: TimeLimits | None = None, *, preload: bool = True) -> Call:
+    return Call(request, not preload, preload, None, {}, limits=limits)
 
 
-def examined(response: requests.Response, *, preload: bool) -> Attempt:
+def examined(response: requests.Response, *, preload: bool, limits: TimeLimits | None = None) -> Attempt:
     made = Attempt(0.0, response)
-    made.examine(response.request, limits(), preload=preload)
+    made.examine(call_of(response.request, limits, preload=preload))
     return made
 
 
 def discard(made: Attempt, *, keep: bool) -> None:
-    made.discard(limits(), keep=keep, may_be_refused=False)
+    made.discard(keep=keep, may_be_refused=False)
 
 
 def unread(server: FaultServer, made: requests.Session) -> requests.Response:
@@ -83,7 +83,7 @@ def test_an_unread_answer_that_is_handed_on_has_its_connection() -> None:
     with FaultServer(Reply(404, body=b"not here")) as server, session(max_attempts=1) as made:
         response = unread(server, made)
         answer = examined(response, preload=False)
-        answer.keep(limits(), raises=False)
+        answer.keep(raises=False)
         assert idle(response) == 0
         assert response.content == b"not here"
         assert idle(response) == 1
@@ -111,7 +111,7 @@ def test_a_success_is_let_go_as_any_other_response(way: str) -> None:
         elif way == "close":
             answer.close()
         else:
-            answer.keep(limits(), raises=False)
+            answer.keep(raises=False)
             assert connection.sock is not None
             assert response.content == LONG
             response.close()
@@ -125,7 +125,7 @@ def test_a_short_answer_is_handed_on_unread_with_its_connection() -> None:
         response = unread(server, made)
         answer = examined(response, preload=True)
         assert answer.peeked == (True, b"oh")
-        answer.keep(limits(), raises=False)
+        answer.keep(raises=False)
         assert (response._content_consumed, idle(response)) == (False, 0)  # type: ignore[attr-defined]
         assert (response.content, idle(response)) == (b"oh", 1)
 
@@ -136,7 +136,7 @@ def test_only_a_short_stream_outlives_its_connection(size: int, expected: bool) 
     with FaultServer(Reply(503, body=b"x" * size)) as server, session(max_attempts=1) as made:
         response = unread(server, made)
         answer = examined(response, preload=False)
-        assert answer.let_go(limits(), keep=False) is expected
+        assert answer.let_go(keep=False) is expected
         discard(answer, keep=False)
         assert response.content == (b"x" * size if expected else b"")
 
@@ -149,7 +149,7 @@ def test_a_recorded_stream_outlives_its_connection() -> None:
         urllib3.HTTPResponse(io.BytesIO(b"why"), preload_content=False),
         prepare(),
     )
-    assert examined(response, preload=False).let_go(limits(), keep=False)
+    assert examined(response, preload=False).let_go(keep=False)
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
@@ -212,7 +212,7 @@ def test_of_a_long_answer_the_beginning_is_enough() -> None:
         assert answer.peeked is not None
         assert LONG.startswith(answer.peeked.prefix)
         assert len(answer.peeked.prefix) == 65_536
-        assert not answer.read_rest(limits())
+        assert not answer.read_rest()
         assert answer.response is not None
         assert answer.response.content == LONG
         answer.close()
@@ -224,7 +224,7 @@ def test_a_broken_answer_is_closed() -> None:
         response = unread(server, made)
         answer = examined(response, preload=True)
         answer.error = OSError("broken")
-        answer.keep(limits(), raises=False)
+        answer.keep(raises=False)
         assert idle(response) == 0
 
 
@@ -235,8 +235,8 @@ def test_only_a_body_that_the_caller_reads_has_no_deadline(preload: bool, usual:
         bound = TimeLimits(RetryConfig(operation_timeout=5), NOTHING, FakeClock())
         response = made.get(server.url, stream=True, timeout=bound.begin(7))
         socket = response.raw._connection.sock
-        examined(response, preload=preload).keep(bound, raises=False)
-        bound.end()
+        examined(response, preload=preload, limits=bound).keep(raises=False)
+        this_thread.deadline = bound.outer
         assert socket.gettimeout() == usual
         response.close()
 
@@ -246,7 +246,7 @@ def test_a_coding_that_does_not_end_is_the_attempts_failure() -> None:
     cut = gzip.compress(b"x" * 1000)[:-10]
     with FaultServer(Reply(500, {"Content-Encoding": "gzip"}, cut)) as server, session(max_attempts=1) as made:
         answer = examined(unread(server, made), preload=True)
-        assert answer.read_rest(limits())
+        assert answer.read_rest()
         assert type(answer.error) is requests.exceptions.ContentDecodingError
         answer.close()
 
@@ -269,7 +269,7 @@ def test_whatever_goes_wrong_in_a_body_is_named_as_requests_names_it() -> None:
 def test_what_goes_wrong_before_there_is_a_body_keeps_its_name() -> None:
     """An error before there is a response may be a bug of the caller's own, so it stays as it is."""
     bug = ValueError("odd")
-    assert as_requests_error(bug, None, limits(), prepare()) is bug
+    assert as_requests_error(bug, None, call_of(prepare())) is bug
 
 
 def test_time_that_is_up_is_named_as_requests_names_it() -> None:
@@ -278,8 +278,8 @@ def test_time_that_is_up_is_named_as_requests_names_it() -> None:
     bound = TimeLimits(RetryConfig(operation_timeout=1), NOTHING, clock)
     bound.begin(None)
     clock.advance(1)
-    error: Any = as_requests_error(read_timeout().args[0], None, bound, request)
-    bound.end()
+    error: Any = as_requests_error(read_timeout().args[0], None, call_of(request, bound))
+    this_thread.deadline = bound.outer
     assert type(error) is requests.exceptions.ReadTimeout
     assert error.request is request
 
@@ -438,7 +438,7 @@ def test_a_recorded_response_without_a_pool_is_closed() -> None:
 def test_a_body_that_changed_is_named_as_requests_names_it() -> None:
     """The caller meets only exceptions of requests, in the body's own words."""
     request = prepare("POST")
-    error: Any = as_requests_error(BodyChanged("less than before"), None, limits(), request)
+    error: Any = as_requests_error(BodyChanged("less than before"), None, call_of(request))
     assert type(error) is requests.exceptions.UnrewindableBodyError
     assert (str(error), error.request) == ("less than before", request)
 

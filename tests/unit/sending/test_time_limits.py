@@ -186,7 +186,7 @@ def test_what_time_ran_out_for(connecting: bool, error: Exception, expected: set
     this_thread.connecting = connecting
     clock.sleep(5)
     named = limits.translated(error, prepare())
-    limits.end()
+    this_thread.deadline = limits.outer
     this_thread.connecting = False
     assert type(named) in expected
     assert isinstance(named, requests.exceptions.ConnectTimeout) is (connecting or isinstance(error, EmptyPoolError))
@@ -228,7 +228,7 @@ def test_without_a_bound_nothing_is_limited() -> None:
     assert limits.allowed is None
     assert limits.begin((1, None)) == limits.allowed == (1, None)
     assert (limits.at, limits.forbids(1e9), this_thread.deadline) == (None, False, None)
-    limits.end()
+    this_thread.deadline = limits.outer
 
 
 def test_the_deadline_is_a_moment_on_the_operations_clock() -> None:
@@ -244,7 +244,7 @@ def test_a_shorter_timeout_stays_and_is_told() -> None:
     limits = limits_of(FakeClock(), operation_timeout=5)
     for timeout, expected in ((2, 2), (9, 5)):
         assert limits.begin(timeout) == limits.allowed == expected
-        limits.end()
+        this_thread.deadline = limits.outer
 
 
 def test_an_attempt_at_the_very_deadline_is_not_made() -> None:
@@ -255,24 +255,22 @@ def test_an_attempt_at_the_very_deadline_is_not_made() -> None:
     with pytest.raises(requests.exceptions.ConnectTimeout):
         limits.begin(7)
     assert (limits.allowed, this_thread.connecting) == (7, True)
-    limits.end()
+    this_thread.deadline = limits.outer
     this_thread.connecting = False
 
 
 @pytest.mark.parametrize(("outer", "expected"), [(3, 3), (30, 5)])
 def test_within_another_operation_the_earlier_deadline_holds(outer: float, expected: float) -> None:
-    """The earlier deadline holds inside; afterwards the outer one is in force again, even after a second ``end``."""
+    """The earlier deadline holds in each attempt inside; the outer one is known, to be in force again afterwards."""
     clock = FakeClock()
     outside = Deadline(clock.now() + outer, clock)
-    limits = limits_of(clock, operation_timeout=5)
     with this_thread.under(outside):
-        limits.end()
-        assert this_thread.deadline is outside
-        limits.begin(None)
-        assert this_thread.deadline.left() == expected
-        limits.end()
-        limits.end()
-        assert this_thread.deadline is outside
+        limits = limits_of(clock, operation_timeout=5)
+        for _ in range(2):
+            limits.begin(None)
+            assert this_thread.deadline is not None
+            assert this_thread.deadline.left() == expected
+        assert limits.outer is outside
 
 
 class Unread(Response):
@@ -292,7 +290,7 @@ def test_a_body_that_is_handed_on_has_the_callers_timeout_again(options: dict[st
         limits = limits_of(FakeClock(), **options)
         limits.begin((10, 20))
         limits.lift(Unread(reader))
-        limits.end()
+        this_thread.deadline = limits.outer
         assert ours.gettimeout() == expected
 
 
@@ -306,7 +304,7 @@ def translated(error: Exception, *, passed: float, connecting: bool = False, **o
     try:
         return limits.translated(error, REQUEST)
     finally:
-        limits.end()
+        this_thread.deadline = limits.outer
         this_thread.connecting = False
 
 

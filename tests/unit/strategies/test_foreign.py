@@ -24,12 +24,10 @@ from requests_smithy_retry.classifiers.outcome import ResendFacts
 from requests_smithy_retry.config.retry_config import ADAPTER_OPTIONS, CLASSIFIER_OPTIONS, OPTIONS
 from requests_smithy_retry.config.retry_options import NOTHING, OperationOptions
 from requests_smithy_retry.strategies.foreign import (
+    ForeignStrategy,
     adapt,
     check_beside_strategy,
     check_for_foreign,
-    foreign_fold,
-    gives_free_first_token,
-    permits_needed,
 )
 from requests_smithy_retry.testing.clock import FakeClock
 from tests.support import ScriptedAdapter, scripted, send
@@ -86,7 +84,7 @@ def patched() -> SimpleRetryStrategy:
 )
 def test_a_first_try_needs_no_bookkeeping_where_the_methods_are_ours(strategy: Any, free: bool) -> None:
     """A strategy that overrides the first token or the record of a success is asked."""
-    assert gives_free_first_token(strategy) is free
+    assert adapt(strategy, RetryConfig()).needs_first_token is not free
 
 
 class Permitting(Foreign):
@@ -121,7 +119,7 @@ class OwnLimiter(AdaptiveRetryStrategy):
 )
 def test_whose_leave_a_first_attempt_needs(strategy: Any, needed: Any) -> None:
     """A strategy with permits or a limiter of its own is always asked; a built-in one once a server has throttled."""
-    assert permits_needed(strategy) == needed
+    assert adapt(strategy, RetryConfig()).needs_permits == needed
 
 
 def test_a_subclass_gives_leave_before_each_attempt() -> None:
@@ -184,10 +182,11 @@ def mine(outcome: Outcome) -> RetryAction | None:
 
 def test_the_adapter_asks_the_configured_classifiers_for_a_foreign_strategy() -> None:
     """The defaults, with the config's own statuses, and what was added; or that alone."""
-    fold = foreign_fold(RetryConfig(retry_status_codes={418}, classifiers=[mine]))
+    fold = ForeignStrategy(Foreign(), RetryConfig(retry_status_codes={418}, classifiers=[mine])).fold
     assert fold[-1] is mine
     assert [item.codes for item in fold if item.name == "HttpStatusCodeClassifier"] == [frozenset({418})]
-    assert foreign_fold(RetryConfig(default_classifiers=False, classifiers=[mine])) == (mine,)
+    alone = ForeignStrategy(Foreign(), RetryConfig(default_classifiers=False, classifiers=[mine]))
+    assert alone.fold == (mine,)
 
 
 def ended(status: int | None, *, attempt: int = 1, error: Exception | None = None, **facts: Any) -> Outcome:

@@ -83,7 +83,7 @@ def test_a_deadline_cuts_the_wait_for_the_service_and_says_so() -> None:
 def test_who_finds_the_line_full_is_told_so() -> None:
     """The sentence names the service."""
     told = _told(Refused(Refusal.FULL), Terms(), "https://a.example:443", 0.0)
-    assert told == "too many operations are waiting for https://a.example already"
+    assert (StopReason.LINE_FULL, "too many operations are waiting for https://a.example already") == told
 
 
 def test_a_quota_of_several_processes_does_not_wait() -> None:

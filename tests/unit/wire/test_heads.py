@@ -56,6 +56,7 @@ GZIP = gzip.compress(b"hello", mtime=0)
         (b"HTTP/1.1 204 No Content\r\n\r\n", b""),
         (b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n" * 16 + OK + b"\r\nhello", b"hello"),
         (b"HTTP/1.1 100 Continue\r\n\r\n" * 16 + OK + b"\r\nhello", b"hello"),
+        (b"HTTP/1.1 102 Processing\r\nX: y\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n" + OK + b"\r\nhello", b"hello"),
     ],
 )
 def test_what_plain_requests_takes_is_taken(raw: bytes, body: bytes) -> None:
