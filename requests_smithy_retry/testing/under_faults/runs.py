@@ -116,17 +116,20 @@ class Run:
     passed: bool = True
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
+    @property
+    def strikes_next(self) -> bool:
+        """True if the next send meets the fault."""
+        number = len(self.sends)
+        return self.fault is not None and (number == self.at or (self.fault.lasting and number > self.at))
+
     def begin(self, request: PreparedRequest) -> Sent:
         """Take note of a send; end the run if there are too many."""
         keyed = any("idempoten" in str(name).lower() for name in request.headers)
         where = _place(sys._getframe(1))
         with self._lock:
-            number = len(self.sends)
-            is_later = self.fault is not None and self.fault.lasting and number > self.at
-            struck = self.fault is not None and (number == self.at or is_later)
-            sent = Sent(str(request.method), str(request.url), keyed, where, struck)
+            sent = Sent(str(request.method), str(request.url), keyed, where, self.strikes_next)
             self.sends.append(sent)
-        if number >= self.most:
+        if len(self.sends) > self.most:
             self.clock.end(NO_BOUND, f"it sent more than {self.most} requests")
         return sent
 
