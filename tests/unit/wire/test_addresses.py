@@ -21,6 +21,7 @@ from requests_smithy_retry.wire.addresses import (
     Peer,
     is_in_disgrace,
 )
+from requests_smithy_retry.wire.state import AttemptState
 
 HERE = "name.test:80"
 ABCD = ("A", "B", "C", "D")
