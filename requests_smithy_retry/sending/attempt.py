@@ -19,6 +19,7 @@ from .replay import BodyChanged
 from .time_limits import TimeLimits, as_body_failure
 
 if TYPE_CHECKING:
+    from ..config.retry_config import RetryConfig
     from ..config.retry_options import OperationOptions
     from ..observing.events import ObservedOperation
     from ..wire.addresses import Peer
@@ -43,6 +44,7 @@ BODY_PART = 10_240
 class Call(NamedTuple):
     """One call of ``send``.
 
+    :param config: the policy of its adapter.
     :param request: the caller's; it is not changed.
     :param stream: the caller wants the body unread.
     :param preload: the body is read inside the attempt.
@@ -53,6 +55,7 @@ class Call(NamedTuple):
     :param observed: the call as listeners see it, or None.
     """
 
+    config: RetryConfig
     request: PreparedRequest
     stream: bool
     preload: bool

@@ -94,7 +94,6 @@ class Stop(NamedTuple):
 class Sender(events.Sender, Protocol):
     """The part of the sending adapter that an operation uses."""
 
-    retry_config: RetryConfig
     _shown: ShownRetry | None
 
 
@@ -106,7 +105,7 @@ class Operation:
 
     def __init__(self, adapter: Sender, call: Call, rest: InHand | None = None) -> None:
         self.adapter: Sender = adapter
-        self.config: RetryConfig = adapter.retry_config
+        self.config: RetryConfig = call.config
         self.clock: Clock = adapter.clock
         self.port: StrategyPort = adapter.port
         self.call = call

@@ -98,7 +98,8 @@ class SendLoop(HTTPAdapter):
                         response.content  # noqa: B018
                     else:
                         how = {"verify": verify, "cert": cert, "proxies": proxies}
-                        receive(self, response, to_send, self._call(request, stream, timeout, how, None, observed))
+                        call = self._call(request, stream, timeout, how, None, observed)
+                        receive(self.go_on, response, to_send, call)
             except Exception as caught:
                 error, is_success = caught, False
             if is_success:
@@ -130,7 +131,7 @@ class SendLoop(HTTPAdapter):
             observed = ObservedOperation(self, request, options)
         preload = not stream and config.preload_content
         timeout = config.timeout if timeout is None else timeout
-        return _call(Call, (request, stream, preload, timeout, how, options, limits, observed))  # type: ignore[no-any-return]
+        return _call(Call, (config, request, stream, preload, timeout, how, options, limits, observed))  # type: ignore[no-any-return]
 
     def _send_in_full(self, request: PreparedRequest, stream: bool, timeout: Any, how: dict[str, Any]) -> Response:
         """Send in the unusual cases: options in force, limits, listeners, or a body to watch."""
@@ -326,7 +327,7 @@ class SendLoop(HTTPAdapter):
             call.limits.watch_for_stalls(response)
         continued = None if rest is None else rest.receive(response)
         if continued is None and response.status_code < 400:
-            receive(self, response, request, call)
+            receive(self.go_on, response, request, call)
         return response if continued is None else continued
 
     def go_on(self, call: Call, request: PreparedRequest, rest: InHand, error: Exception) -> Response:
