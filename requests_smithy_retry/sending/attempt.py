@@ -11,7 +11,7 @@ from requests import PreparedRequest, Response
 from ..classifiers.transport_faults import forget_frames, is_timeout, is_transient, never_left
 from ..clock import after, earliest
 from ..interruptions import is_interruption
-from ..wire.body import WatchedBody
+from ..wire.body import PART, WatchedBody
 from ..wire.decoding import verify_whole
 from ..wire.response import UNREAD_BYTES, Peeked, peek, reader_of
 from ..wire.state import AttemptState, this_thread, timeout_of
@@ -37,8 +37,6 @@ MUTEX_SECONDS = 1.0
 """Seconds to wait for a pool's lock; a signal that hit its queue may have left it locked for good."""
 NO_HOOKS: dict[str, list[Any]] = {"response": []}
 """The hooks of a request without any hook that could see its body unread."""
-BODY_PART = 10_240
-"""The size of the parts in which requests reads."""
 
 
 class Call(NamedTuple):
@@ -349,10 +347,11 @@ def complete(response: Response, request: PreparedRequest | None) -> None:
         return
     raw: Any = response.raw
     # On any connection each read from the socket ends by the deadline from now on.
-    if this_thread.deadline is None or (reader_of(raw) is not None and "content-encoding" not in raw.headers):
+    is_bounded = this_thread.deadline is None or (reader_of(raw) is not None and "content-encoding" not in raw.headers)
+    if is_bounded or raw is None or is_read(response):
         response.content  # noqa: B018
     else:
-        _read_by_the_clock(response)
+        read_by_the_clock(response, [])
     verify_decoded(response)
 
 
@@ -373,16 +372,15 @@ def verify_decoded(response: Response) -> None:
         verify_whole(response)
 
 
-def _read_by_the_clock(response: Response) -> None:
-    """Read a body by the deadline, even if a few coded bytes make gigabytes without another read from a socket."""
-    if response.raw is None or is_read(response):
-        response.content  # noqa: B018
-        return
-    body = bytearray()
-    for part in response.iter_content(BODY_PART):
+def read_by_the_clock(response: Response, parts: list[bytes]) -> None:
+    """Read a body by the deadline, even if a few coded bytes make gigabytes without another read from a socket.
+
+    :param parts: what was read of it already; the rest is added, as far as it comes.
+    """
+    for part in response.iter_content(PART):
+        parts.append(part)
         this_thread.seconds(None)
-        body += part
-    hold(response, bytes(body))
+    hold(response, b"".join(parts))
 
 
 def is_read(response: Response) -> bool:

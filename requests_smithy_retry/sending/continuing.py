@@ -16,9 +16,8 @@ import urllib3.exceptions as uex
 from requests import PreparedRequest, Response
 
 from ..observing.history import MAX_KEPT, AttemptRecord, RetryHistory, attach, retry_history
-from ..wire.body import PART, WatchedBody
-from ..wire.state import this_thread
-from .attempt import hold, verify_decoded
+from ..wire.body import WatchedBody
+from .attempt import read_by_the_clock, verify_decoded
 from .resuming import Piece, Resumable
 
 KEPT = "_retry_kept"
@@ -33,11 +32,8 @@ def read_in_parts(response: Response, plan: Resumable | None, parts: list[bytes]
     :raises requests.exceptions.ContentDecodingError: if its content coding is incomplete.
     """
     setattr(response, KEPT, (plan, parts))
-    for part in response.iter_content(PART):
-        parts.append(part)
-        this_thread.seconds(None)
+    read_by_the_clock(response, parts)
     verify_decoded(response)
-    hold(response, b"".join(parts))
     parts.clear()
     delattr(response, KEPT)
 

@@ -31,7 +31,7 @@ from .replay import SIMPLE_BODIES
 from .time_limits import TimeLimits
 
 # `tuple.__new__` skips the frame that a named tuple's constructor takes.
-_call: Any = tuple.__new__
+_new: Any = tuple.__new__
 
 NO_WAIT = (0.0, "")
 """An attempt that waited for no rate limit."""
@@ -131,7 +131,7 @@ class SendLoop(HTTPAdapter):
             observed = ObservedOperation(self, request, options)
         preload = not stream and config.preload_content
         timeout = config.timeout if timeout is None else timeout
-        return _call(Call, (config, request, stream, preload, timeout, how, options, limits, observed))  # type: ignore[no-any-return]
+        return _new(Call, (config, request, stream, preload, timeout, how, options, limits, observed))  # type: ignore[no-any-return]
 
     def _send_in_full(self, request: PreparedRequest, stream: bool, timeout: Any, how: dict[str, Any]) -> Response:
         """Send in the unusual cases: options in force, limits, listeners, or a body to watch."""
