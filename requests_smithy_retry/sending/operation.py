@@ -29,7 +29,7 @@ from ..classifiers.fold import Classification, classification_of
 from ..classifiers.outcome import Outcome
 from ..classifiers.protocol import sees_successes
 from ..classifiers.resend import may_be_applied
-from ..classifiers.transport_faults import forget_frames, is_of_a_tape, is_played, is_request_fault
+from ..classifiers.transport_faults import forget_frames, is_request_fault
 from ..config.retry_options import NOTHING, OperationOptions
 from ..errors import RetryError, StopReason, without_text_of
 from ..interruptions import is_interruption
@@ -37,9 +37,9 @@ from ..observing import events
 from ..observing.history import attach
 from ..observing.log import log_end_of_tape
 from ..observing.recorder import Recorder
-from ..strategies.context import RetryContext, carrier_of
 from ..strategies.foreign import StrategyPort
-from ..strategies.protocol import LoopToken, StandardRetryToken, delay_of
+from ..strategies.protocol import RetryContext, StandardRetryToken, carrier_of
+from ..strategies.simple import delay_of
 from ..wire.state import read_part
 from .caller_errors import is_raised, not_sent_error, status_error
 from .continuing import InHand, Rest, rest_of
@@ -54,6 +54,8 @@ if TYPE_CHECKING:
     from .attempt import Attempt, Call
 
 
+TAPES = frozenset({"betamax", "vcr"})
+"""The packages that record answers in a test and play them later."""
 END_OF_TAPE = (
     "the tape has no answer to a retry; requests_smithy_retry.testing.retries_disabled() plays it without retries"
 )
@@ -70,7 +72,7 @@ class Retry(NamedTuple):
     :param classification: the verdict behind it, where the strategy tells.
     """
 
-    token: LoopToken
+    token: StandardRetryToken
     wait: float
     source: str
     classification: Classification | None = None
@@ -381,3 +383,13 @@ class Operation:
         strategy = self.port.strategy
         most = self.options.max_attempts or strategy.max_attempts
         return self.record.history(stop.reason, stop.why, most, strategy.gave_up)
+
+
+def is_played(response: Response | None) -> bool:
+    """Return True for an answer that came from a tape."""
+    return is_of_a_tape(getattr(getattr(response, "raw", None), "_original_response", None))
+
+
+def is_of_a_tape(thing: object) -> bool:
+    """Return True for what a tape plays, and for the error of one that has no answer: no outcome of a server."""
+    return type(thing).__module__.partition(".")[0] in TAPES

@@ -10,7 +10,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invaria
 
 from requests_smithy_retry import Outcome, RetryAction, RetryError, StandardRetryStrategy, classifier
 from requests_smithy_retry.quotas.scopes import FORGET_AFTER
-from requests_smithy_retry.strategies.context import RetryContext
+from requests_smithy_retry.strategies.protocol import RetryContext
 from requests_smithy_retry.testing.clock import FakeClock
 from tests.unit.classifiers.test_http_status import outcome_of
 
@@ -93,9 +93,9 @@ class QuotaMachine(RuleBasedStateMachine):
     def nothing_is_out_that_nobody_holds(self) -> None:
         for bucket in self.made:
             assert 0 <= bucket.available <= bucket.capacity
-            lost = sum(bucket._line._lost)
+            lost = sum(bucket._lost)
             held = sum(loan._amount for loan in self.held.values() if loan._bucket is bucket)
-            assert held == bucket._line._outstanding - lost
+            assert held == bucket._outstanding - lost
 
 
 class TestQuota(QuotaMachine.TestCase):  # type: ignore[name-defined,misc]
