@@ -42,9 +42,9 @@ from ..strategies.protocol import RetryContext, StandardRetryToken, carrier_of
 from ..strategies.simple import delay_of
 from ..wire.state import read_part
 from .caller_errors import is_raised, not_sent_error, status_error
-from .continuing import InHand, Rest, rest_of
 from .credentials import UNAUTHORIZED, Credentials
 from .nested_retries import note_end, warn_of_nesting
+from .receiving import InHand, Rest, rest_of
 from .replay import FOLLOWED_STATUSES, RequestFacts
 
 if TYPE_CHECKING:

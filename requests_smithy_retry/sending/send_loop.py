@@ -22,11 +22,10 @@ from ..strategies.protocol import RetryStrategy, rest_until_permitted
 from ..wire.response import CheckedResponse
 from ..wire.state import this_thread
 from .attempt import NO_HOOKS, Attempt, Call, complete
-from .continuing import InHand, Rest
 from .credentials import Credentials
 from .nested_retries import recognise
 from .operation import Operation, Retry, Stop
-from .receiving import NOTABLE, is_plain, receive
+from .receiving import NOTABLE, InHand, Rest, is_plain, receive
 from .replay import SIMPLE_BODIES
 from .time_limits import TimeLimits
 
