@@ -11,7 +11,7 @@ from requests import PreparedRequest, Response
 from ..classifiers.transport_faults import forget_frames, is_timeout, is_transient, never_left
 from ..clock import after, earliest
 from ..interruptions import is_interruption
-from ..wire.body import PART, WatchedBody
+from ..wire.body import WatchedBody
 from ..wire.decoding import verify_whole
 from ..wire.response import UNREAD_BYTES, Peeked, peek, reader_of
 from ..wire.state import AttemptState, this_thread, timeout_of
@@ -35,6 +35,8 @@ DRAIN_SECONDS = 1.0
 """The most seconds that reading a discarded body takes in all."""
 MUTEX_SECONDS = 1.0
 """Seconds to wait for a pool's lock; a signal that hit its queue may have left it locked for good."""
+BODY_PART = 10_240
+"""The size of the parts in which requests reads."""
 NO_HOOKS: dict[str, list[Any]] = {"response": []}
 """The hooks of a request without any hook that could see its body unread."""
 
@@ -351,7 +353,7 @@ def complete(response: Response, request: PreparedRequest | None) -> None:
     if is_bounded or raw is None or is_read(response):
         response.content  # noqa: B018
     else:
-        read_by_the_clock(response, [])
+        read_by_the_clock(response, [], BODY_PART)
     verify_decoded(response)
 
 
@@ -372,12 +374,13 @@ def verify_decoded(response: Response) -> None:
         verify_whole(response)
 
 
-def read_by_the_clock(response: Response, parts: list[bytes]) -> None:
+def read_by_the_clock(response: Response, parts: list[bytes], size: int) -> None:
     """Read a body by the deadline, even if a few coded bytes make gigabytes without another read from a socket.
 
     :param parts: what was read of it already; the rest is added, as far as it comes.
+    :param size: of a part; after each one the clock is looked at.
     """
-    for part in response.iter_content(PART):
+    for part in response.iter_content(size):
         parts.append(part)
         this_thread.seconds(None)
     hold(response, b"".join(parts))

@@ -19,7 +19,7 @@ from requests import PreparedRequest, Response
 from requests.structures import CaseInsensitiveDict
 
 from ..observing.history import MAX_KEPT, AttemptRecord, RetryHistory, attach, retry_history
-from ..wire.body import WatchedBody, watch
+from ..wire.body import PART, WatchedBody, watch
 from ..wire.digests import DIGEST_FIELDS, Checks, expected_digests
 from .attempt import Call, complete, is_left_for_hooks, read_by_the_clock, verify_decoded
 from .resuming import Piece, Resumable, resumable
@@ -140,7 +140,7 @@ def read_in_parts(response: Response, plan: Resumable | None, parts: list[bytes]
     :raises requests.exceptions.ContentDecodingError: if its content coding is incomplete.
     """
     setattr(response, KEPT, (plan, parts))
-    read_by_the_clock(response, parts)
+    read_by_the_clock(response, parts, PART)
     verify_decoded(response)
     parts.clear()
     delattr(response, KEPT)
