@@ -559,8 +559,7 @@ class World:
         if line is not None and line.waiters:
             self.report("left: an operation waits in the line")
         bucket = quota.plain
-        waiting = getattr(bucket, "_line", None)
-        if waiting is not None and waiting._line:
+        if getattr(bucket, "_line", None):
             self.report("left: an operation waits for tokens")
         available, most = bucket.available, max(bucket.capacity, 36.0)
         if not -1e-9 <= available <= most + 1e-9:

@@ -230,11 +230,11 @@ class Line:
 
     def failed(
         self, standing: Standing, terms: Terms, failure: Failure, now: float, *, firsts: int
-    ) -> tuple[Standing, float | None] | Refused:
+    ) -> tuple[Standing, float | None, float] | Refused:
         """Count an attempt that failed.
 
-        :returns: its operation's standing now, and the seconds to wait before a retry that is paid for; None: it may
-            only wait in line. Or that its attempts are used up.
+        :returns: its operation's standing now; the seconds to wait before a retry that is paid for (None: it may only
+            wait in line), and the tokens that this one must leave. Or that its attempts are used up.
         """
         if self.is_as_good_as_new(now, firsts):
             self._renew()
@@ -253,7 +253,8 @@ class Line:
         if counted >= terms.max_attempts:
             return Refused(Refusal.MAX_ATTEMPTS)
         standing = replace(standing, counted=counted, successes=self.successes)
-        return standing, self._delay_of_payment(standing, terms, failure, now)
+        spare = failure.price if terms.is_patient else 0.0
+        return standing, self._delay_of_payment(standing, terms, failure, now), spare
 
     def _delay_of_payment(self, standing: Standing, terms: Terms, failure: Failure, now: float) -> float | None:
         if self.waiters:

@@ -311,9 +311,9 @@ class PatientQuota(ScopeQuota):
             self._follow()
         if isinstance(seen, Refused):
             return seen
-        counted, delay = seen
+        counted, delay, spare = seen
         # Not under the lock: a bucket that processes share may take a moment to answer.
-        price, spare = failure.price, failure.price if terms.is_patient else 0.0
+        price = failure.price
         if delay is not None and self.bucket.take(price, spare=spare):
             with self._lock:
                 self._made_line().sent(now + delay)
