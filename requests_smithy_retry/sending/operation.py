@@ -138,7 +138,7 @@ class Operation:
         self.refusal: RetryError | None = None
         try:
             self.token = self.port.strategy.acquire_initial_retry_token(token_scope=self.scope)
-            wait = delay_of(self.token, self.port.strategy)
+            wait = delay_of(self.token, self.port.strategy) if self.port.needs_first_token else 0.0
             if wait > 0 and self._forbids(wait):
                 raise RetryError("no time is left", stop_reason=StopReason.DEADLINE)
             self.waited = wait, "backoff"
