@@ -90,9 +90,10 @@ if TYPE_CHECKING:
     )
     from .smithy.model_classifier import SmithyModelClassifier as SmithyModelClassifier
     from .strategies.adaptive import AdaptiveRetryStrategy as AdaptiveRetryStrategy
-    from .strategies.context import ResponseError as ResponseError, RetryContext as RetryContext
     from .strategies.default_classifiers import default_classifiers as default_classifiers
     from .strategies.protocol import (
+        ResponseError as ResponseError,
+        RetryContext as RetryContext,
         RetryStrategy as RetryStrategy,
         RetryToken as RetryToken,
         StandardRetryToken as StandardRetryToken,
@@ -130,9 +131,8 @@ else:  # pragma: no branch - a type checker would accept any name
         "smithy": "SmithyEndpoint SmithyModel SmithyModelError",
         "smithy.model_classifier": "SmithyModelClassifier",
         "strategies.adaptive": "AdaptiveRetryStrategy",
-        "strategies.context": "ResponseError RetryContext",
         "strategies.default_classifiers": "default_classifiers",
-        "strategies.protocol": "RetryStrategy RetryToken StandardRetryToken",
+        "strategies.protocol": "ResponseError RetryContext RetryStrategy RetryToken StandardRetryToken",
         "strategies.simple": "SimpleRetryStrategy",
         "strategies.standard": "StandardRetryStrategy",
         "wire.digests": "DigestMismatch",

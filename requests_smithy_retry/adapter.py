@@ -313,12 +313,10 @@ class RetryAdapter(SendLoop):
         of_strategy = getattr(self.strategy, "snapshot", None)
         return AdapterSnapshot(None if of_strategy is None else of_strategy(), self.addresses.snapshot())
 
-    def _use_our_pools(self) -> None:
-        # The attribute is missing during construction, and stays missing if init_poolmanager makes no pool manager.
-        self._make_ours(getattr(self, "poolmanager", None))
-
-    def _make_ours(self, manager: Any) -> None:
+    def _use_our_pools(self, manager: Any = None) -> None:
         config = self.retry_config
+        # The attribute is missing during construction, and stays missing if init_poolmanager makes no pool manager.
+        manager = manager or getattr(self, "poolmanager", None)
         use_our_pools(manager, self.addresses, config.max_idle if config.enabled else None)
 
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
@@ -329,7 +327,7 @@ class RetryAdapter(SendLoop):
     def proxy_manager_for(self, proxy: str, **kwargs: Any) -> Any:
         """Return the pool manager for a proxy, with our own pools (contract 14.1)."""
         manager = super().proxy_manager_for(proxy, **kwargs)
-        self._make_ours(manager)
+        self._use_our_pools(manager)
         return manager
 
     def _policy(self) -> dict[str, Any]:

@@ -16,9 +16,8 @@ from .classifiers.protocol import FunctionClassifier, RetryClassifier, in_order
 from .clock import SYSTEM_CLOCK, Clock
 from .config.retry_options import NOTHING, current_options
 from .errors import RetryError, StopReason, TokenError
-from .strategies.context import RetryContext, context_of
-from .strategies.protocol import RetryStrategy, RetryToken, delay_of, rest_until_permitted
-from .strategies.simple import SimpleRetryStrategy
+from .strategies.protocol import RetryContext, RetryStrategy, RetryToken, rest_until_permitted
+from .strategies.simple import SimpleRetryStrategy, context_of, delay_of
 
 R_co = TypeVar("R_co", covariant=True)
 R_contra = TypeVar("R_contra", contravariant=True)

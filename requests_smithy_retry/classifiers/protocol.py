@@ -236,18 +236,12 @@ def with_priority(inner: RetryClassifier, priority: RetryClassifierPriority) -> 
 
 
 def priority_of(item: RetryClassifier) -> RetryClassifierPriority:
-    """Return the classifier's priority; by default the one after all default classifiers.
-
-    :raises TypeError: for anything but a priority.
-    """
+    """Return the classifier's priority; raise ``TypeError`` for anything but one."""
     return checked_priority(getattr(item, "priority", None))
 
 
 def checked_priority(priority: object) -> RetryClassifierPriority:
-    """Return the priority; for None, the one after all default classifiers.
-
-    :raises TypeError: for anything else.
-    """
+    """Return the priority, for None the one after all default classifiers; raise ``TypeError`` for anything else."""
     if priority is None:
         return RetryClassifierPriority.default()
     if not isinstance(priority, RetryClassifierPriority):

@@ -16,12 +16,7 @@ NOT_APPLIED_STATUSES = frozenset({408, 425, 429})
 
 
 def resend_ruling(facts: ResendFacts, status: int | None, verdict: RetryAction) -> RetryForbidden | None:
-    """Return the reason why the request may not be sent again, or None if it may.
-
-    :param facts: the facts about the request.
-    :param status: the response's status, or None.
-    :param verdict: the classifiers' verdict; throttling and a modelled "safe" mean that it was not applied.
-    """
+    """Return the reason why the request may not be sent again, or None if it may."""
     if not facts.replayable:
         return RetryForbidden("the body cannot be replayed: some of it was read", StopReason.BODY_NOT_REPLAYABLE)
     if facts.strict and facts.is_cut and not _is_harmless(facts):
@@ -36,10 +31,7 @@ def resend_ruling(facts: ResendFacts, status: int | None, verdict: RetryAction) 
 
 
 def may_be_applied(outcome: Outcome, verdict: RetryAction) -> bool:
-    """Return True unless the server is known not to have acted on an attempt that failed.
-
-    :param verdict: the classifiers' verdict.
-    """
+    """Return True unless the server is known not to have acted on an attempt that failed."""
     unwritten = outcome.resend is not None and outcome.resend.unwritten
     return not unwritten and not says_not_applied(outcome.status, verdict)
 
@@ -57,11 +49,7 @@ def _is_harmless(facts: ResendFacts) -> bool:
 
 
 def says_not_applied(status: int | None, verdict: RetryAction) -> bool:
-    """Return True if the server indicated that it did not act on the request.
-
-    :param status: the response's status, or None.
-    :param verdict: the classifiers' verdict.
-    """
+    """Return True if the server indicated that it did not act on the request: throttling and a modelled "safe" do."""
     if status in NOT_APPLIED_STATUSES:
         return True
     if not isinstance(verdict, RetryIndicated):

@@ -13,7 +13,6 @@ import ssl
 
 import requests.exceptions as rex
 import urllib3.exceptions as uex
-from requests import Response
 from urllib3.util.ssl_match_hostname import CertificateError
 
 from ..interruptions import MAX_CAUSES, causes
@@ -70,20 +69,6 @@ PASSING_TLS_REASONS = frozenset(
     }
 )
 """Damage on the way, and the internal error of RFC 8446 6.2."""
-
-
-TAPES = frozenset({"betamax", "vcr"})
-"""The packages that record answers in a test and play them later."""
-
-
-def is_played(response: Response | None) -> bool:
-    """Return True for an answer that came from a tape."""
-    return is_of_a_tape(getattr(getattr(response, "raw", None), "_original_response", None))
-
-
-def is_of_a_tape(thing: object) -> bool:
-    """Return True for what a tape plays, and for the error of one that has no answer: no outcome of a server."""
-    return type(thing).__module__.partition(".")[0] in TAPES
 
 
 def forget_frames(error: BaseException) -> None:

@@ -281,14 +281,12 @@ class RetryConfig:
     @property
     def transient_base(self) -> float:
         """The backoff base after a transient failure, in seconds."""
-        base: float = self.effective("initial_backoff")
-        return base
+        return self.numbers.initial_backoff if self.initial_backoff is None else self.initial_backoff
 
     @property
     def throttling_base(self) -> float:
         """The backoff base after throttling, in seconds."""
-        base: float = self.effective("throttling_backoff")
-        return base
+        return self.numbers.throttling_backoff if self.throttling_backoff is None else self.throttling_backoff
 
     def effective(self, name: str) -> Any:
         """Return the value of an option that is in force: its own, or that of the published numbers."""

@@ -6,6 +6,7 @@ import contextvars
 import functools
 import weakref
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import ContextDecorator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
@@ -130,15 +131,13 @@ current_options: contextvars.ContextVar[OperationOptions | None] = contextvars.C
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class OptionsBlock:
+class OptionsBlock(ContextDecorator):
     """The block of :func:`retry_options`: enter it with ``with``, or decorate a function with it, as often as you like.
 
     It may be left in another context than it was entered in, as that of a generator is which another thread or task
     closes: its options hold no longer then, and those around it are in force. Call ``retry_options`` in the generator
     itself: of one block that is open several times nobody could tell which of them is left.
     """
-
-    __slots__ = ("_changes", "_clock", "_open")
 
     def __init__(self, changes: Mapping[str, Any], clock: Clock) -> None:
         self._changes = dict(changes)
@@ -194,13 +193,7 @@ class OptionsBlock:
                     return await function(*args, **kwargs)
 
             return call_async  # type: ignore[return-value]
-
-        @functools.wraps(function)
-        def call(*args: Any, **kwargs: Any) -> Any:
-            with self:
-                return function(*args, **kwargs)
-
-        return call  # type: ignore[return-value]
+        return super().__call__(function)
 
     def __repr__(self) -> str:
         return f"retry_options({', '.join(f'{name}={value!r}' for name, value in self._changes.items())})"

@@ -106,10 +106,7 @@ _MOUNTED = Option("mounted", "none", one_of("none", "plain", "all"), "which adap
 
 
 def mounted_of(value: Any, environ: Mapping[str, str], source: str = "code", *, default: str = "none") -> str:
-    """Return which of the adapters that a program mounts are made to retry: the value, the environment's, the default.
-
-    :raises RetryConfigError: for a value other than ``"none"``, ``"plain"`` and ``"all"``.
-    """
+    """Return which adapters that a program mounts are made to retry: the value, the environment's, the default."""
     if value is None:
         value, source = environ.get(MOUNTED, "").strip() or default, source_of(MOUNTED)
     return str(_MOUNTED.read(value, source))
@@ -122,10 +119,7 @@ AWS_OPTIONS = frozenset({"max_attempts", "mode", "retry_spec"})
 
 
 def resolve(config: C, environ: Mapping[str, str] | None = None, names: Collection[str] = OPTIONS) -> C:
-    """Return a config with the environment's values filled in for those of the options that are not set yet.
-
-    :raises RetryConfigError: for a bad variable, or AWS settings that cannot be read.
-    """
+    """Return a config with the environment's values filled in for those of the options that are not set yet."""
     if not config.trust_env:
         return config
     environ = os.environ if environ is None else environ

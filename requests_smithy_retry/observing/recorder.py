@@ -13,7 +13,7 @@ from ..classifiers.fold import Classification
 from ..clock import Clock
 from ..config.max_retries import ShownRetry
 from ..errors import StopReason
-from ..strategies.protocol import LoopToken
+from ..strategies.protocol import StandardRetryToken
 from .events import ObservedOperation
 from .history import MAX_KEPT, AttemptRecord, RetryHistory
 from .log import QUIET_ENDINGS, log_attempt, log_end, log_retry, log_waiting, may_log
@@ -93,7 +93,7 @@ class Recorder:
         made: Made,
         waited: tuple[float, str],
         classification: Classification | None,
-        next_token: LoopToken | None,
+        next_token: StandardRetryToken | None,
         next_wait: float = 0.0,
     ) -> None:
         """Record an attempt, if :meth:`begin_waiting` did not, and the retry that follows.
@@ -125,7 +125,7 @@ class Recorder:
         made: Made,
         waited: tuple[float, str],
         classification: Classification | None,
-        next_token: LoopToken | None,
+        next_token: StandardRetryToken | None,
     ) -> AttemptRecord:
         response, error, duration = made.response, made.error, self.clock.now() - made.started
         self.number += 1

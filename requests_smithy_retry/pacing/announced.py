@@ -66,7 +66,6 @@ class Announced(NamedTuple):
 
     @property
     def is_used_up(self) -> bool:
-        """Nothing is left."""
         return self.remaining is not None and self.remaining < 1
 
 
@@ -80,15 +79,14 @@ class Message(NamedTuple):
     headers: Mapping[str, str]
     wall: float
 
-    def value(self, name: str) -> str | None:
-        """Return the value of a header without blanks around it; None for none, and for one that is too long."""
+    def value(self, name: str) -> str:
+        """Return the value of a header without blanks around it; nothing for none, and for one that is too long."""
         value = self.headers.get(name) if name else None
-        return value.strip(" \t") if isinstance(value, str) and len(value) <= LONGEST_VALUE else None
+        return value.strip(" \t") if isinstance(value, str) and len(value) <= LONGEST_VALUE else ""
 
     def now(self) -> float:
         """Return the moment at which the response was sent, by the server's own clock where it tells."""
-        date = self.value("date")
-        sent = None if date is None else parse_http_date(date)
+        sent = parse_http_date(self.value("date"))
         return self.wall if sent is None else sent
 
 
@@ -131,10 +129,10 @@ class RateLimitDialect:
 
 def _counts(row: RateLimitDialect, message: Message) -> Iterator[Announced]:
     """Read a header for each number."""
-    remaining = _number(message.value(row.remaining))
+    remaining = parse_decimal(message.value(row.remaining))
     for name in row.resets:
         value = message.value(name)
-        reset = None if value is None else parse_reset(value, message)
+        reset = parse_reset(value, message) if value else None
         if reset is not None:
             source = name
             break
@@ -142,23 +140,19 @@ def _counts(row: RateLimitDialect, message: Message) -> Iterator[Announced]:
         if remaining is None:
             return
         source, reset = row.remaining, None
-    limit = message.value(row.limit)
     # A limit may be followed by its policy: "100, 100;w=60".
-    number = None if limit is None else _number(limit.partition(",")[0].partition(";")[0].strip(" \t"))
-    yield Announced(remaining, reset, number, row.window, source, row.counts_requests)
+    limit = parse_decimal(message.value(row.limit).partition(",")[0].partition(";")[0].strip(" \t"))
+    yield Announced(remaining, reset, limit, row.window, source, row.counts_requests)
 
 
 def _structured(row: RateLimitDialect, message: Message) -> Iterator[Announced]:
     """Read the ``RateLimit`` of the IETF draft with its ``RateLimit-Policy``, or the dictionary of an older version."""
-    value = message.value(row.remaining)
-    if value is None:
-        return
+    value, told_policies = message.value(row.remaining), message.value(row.limit)
     members = dict(_matches(_MEMBER, value))
     if members:
-        named = {name: _number(number) for name, number in members.items()}
+        named = {name: parse_decimal(number) for name, number in members.items()}
         yield Announced(named.get("remaining"), named.get("reset"), named.get("limit"), None, row.remaining)
         return
-    told_policies = message.value(row.limit) or ""
     policies = dict(_items(told_policies))
     others = {item[1] for item in re.finditer(_ITEM, told_policies) if re.search(_OTHER_UNIT, item[2])}
     for name, told in _items(value):
@@ -171,8 +165,7 @@ def _structured(row: RateLimitDialect, message: Message) -> Iterator[Announced]:
 def _items(value: str) -> Iterator[tuple[str, dict[str, float]]]:
     """Yield the items of a structured list with their numeric parameters; none of a malformed list."""
     for name, parameters in _matches(_ITEM, value):
-        found = {key: _number(number) for key, number in re.findall(_PARAMETER, parameters)}
-        yield name, {key: number for key, number in found.items() if number is not None}
+        yield name, {key: parse_decimal(number) or 0.0 for key, number in re.findall(_PARAMETER, parameters)}
 
 
 def _matches(pattern: str, value: str) -> list[tuple[str, str]]:
@@ -190,8 +183,8 @@ def _matches(pattern: str, value: str) -> list[tuple[str, str]]:
 
 def _used_of(row: RateLimitDialect, message: Message) -> Iterator[Announced]:
     """Read a leaky bucket as ``32/40``: used, and allowed; it empties in the row's window."""
-    used, _, allowed = (message.value(row.remaining) or "").partition("/")
-    taken, limit = _number(used), _number(allowed)
+    used, _, allowed = message.value(row.remaining).partition("/")
+    taken, limit = parse_decimal(used), parse_decimal(allowed)
     if taken is None or not limit:
         return
     window = row.window or 0.0
@@ -203,7 +196,7 @@ def _used_of(row: RateLimitDialect, message: Message) -> Iterator[Announced]:
 
 def _rate(row: RateLimitDialect, message: Message) -> Iterator[Announced]:
     """Read requests per second. What is left of a burst is not announced: only a throttled request goes by it."""
-    rate = _number(message.value(row.remaining))
+    rate = parse_decimal(message.value(row.remaining))
     if rate:
         yield Announced(None, 1 / max(rate, 1e-6), rate, 1.0, row.remaining)
 
@@ -318,10 +311,6 @@ def parse_iso_date(text: str) -> float | None:
     fraction, sign, hours, minutes = match.groups()[6:]
     ahead = 0 if sign is None else (3600 * int(hours) + 60 * int(minutes)) * (-1 if sign == "-" else 1)
     return float(timegm((year, month, day, hour, minute, second)) - ahead) + float(f"0{fraction or '.0'}")
-
-
-def _number(text: str | None) -> float | None:
-    return None if text is None else parse_decimal(text)
 
 
 def dialects_of(value: object) -> tuple[RateLimitDialect, ...] | None:

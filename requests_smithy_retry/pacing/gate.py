@@ -245,7 +245,6 @@ class Gate:
             wait_on(self.clock, woken, (due if place == 1 else until) - now)
 
     def lost(self) -> None:
-        """Take note that a send which was let go got no response."""
         with self._lock:
             self._pace.lost()
 

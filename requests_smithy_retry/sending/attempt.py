@@ -9,12 +9,12 @@ import requests.exceptions
 from requests import PreparedRequest, Response
 
 from ..classifiers.transport_faults import forget_frames, is_timeout, is_transient, never_left
-from ..clock import Deadline, after, earliest
+from ..clock import after, earliest
 from ..interruptions import is_interruption
-from ..wire.body import WatchedBody, watched_body
+from ..wire.body import WatchedBody
 from ..wire.decoding import verify_whole
 from ..wire.response import UNREAD_BYTES, Peeked, peek, reader_of
-from ..wire.state import this_thread, timeout_of
+from ..wire.state import AttemptState, this_thread, timeout_of
 from .replay import BodyChanged
 from .time_limits import TimeLimits, as_body_failure
 
@@ -69,6 +69,8 @@ class Attempt:
     :param response: the response, or None; its body is looked at as little as possible.
     """
 
+    answer: Response | None = None
+    """The response; None beside an error."""
     is_success: bool = False
     """There is a response below 400 and no error."""
     unwritten: bool = False
@@ -102,7 +104,7 @@ class Attempt:
         The traceback of an error refers to this frame, so no local refers to the error or to the operation.
         """
         response, request = self.response, call.request
-        self.peer = this_thread.reached()
+        self.peer = reached(this_thread)
         self.address = None if self.peer is None else self.peer.address
         if self.error is not None:
             self.unwritten = bool(this_thread.connecting is True or never_left(self.error))
@@ -119,7 +121,8 @@ class Attempt:
                 self.error = None
             if self.error is None and not self._look(response):
                 self.error = self._read(response, request)
-            self.is_success = self.error is None and response.status_code < 400
+            if self.error is None:
+                self.answer, self.is_success = response, response.status_code < 400
 
     def _look(self, response: Response) -> bool:
         """Look at the beginning of a failed response's body. False: it cannot be looked at, only read.
@@ -147,8 +150,10 @@ class Attempt:
         """Read the long or late rest of a body whose response is final; return True if that failed."""
         assert self.response is not None
         self.error = self._read(self.response, self.response.request)
-        self.unwritten = False
-        return self.error is not None
+        if self.error is None:
+            return False
+        self.unwritten, self.answer = False, None
+        return True
 
     def blame(self, tried: set[tuple[str, str]]) -> None:
         """Have the memory of addresses know of a failure.
@@ -169,11 +174,6 @@ class Attempt:
                 peer.failed(str(response.status_code), answers=True)
         finally:
             del error, response  # an error's traceback refers to this frame
-
-    @property
-    def answer(self) -> Response | None:
-        """The response; None beside an error."""
-        return self.response if self.error is None else None
 
     def let_go(self, *, keep: bool) -> bool:
         """Let go of its connection while the operation waits, and may yet end with this response. False: it cannot."""
@@ -249,6 +249,17 @@ def _close(response: Response) -> None:
         response.close()
 
 
+def reached(thread: AttemptState) -> Peer | None:
+    """Return the far end of the attempt's connection; None if it is not known."""
+    return thread.peer if thread.connecting is True else thread.connecting or None
+
+
+def watched_body(response: Response | None) -> WatchedBody | None:
+    """Return the watched body of a response; None if it has none."""
+    body = getattr(getattr(response, "raw", None), "_fp", None)
+    return body if isinstance(body, WatchedBody) else None
+
+
 def as_requests_error(error: Exception, response: Response | None, call: Call) -> Exception:
     """Return the exception of ``requests`` for an error."""
     if isinstance(error, BodyChanged):
@@ -272,20 +283,34 @@ def let_go(raw: Any, *, keep: bool) -> None:
 
 
 def _drained(raw: Any, connection: Any) -> bool:
+    """Read a response to its end, if that is near. ``read1`` waits for one packet, not for a full part."""
     original = getattr(raw, "_original_response", None)
     socket = getattr(connection, "sock", None)
     if original is None or socket is None:  # a connection that is not kept anyway
         return False
-    timeout = timeout_of(socket)
+    left, timeout = DRAIN_BYTES, timeout_of(socket)
     until = earliest(after(DRAIN_SECONDS), this_thread.deadline)
     assert until is not None
     socket.settimeout(DRAIN_STALL)
     try:
         # The deadline also ends a line of chunk framing that trickles, of which one read makes many.
         with this_thread.under(until):
-            return _read_up(original, until)
+            while left > 0 and until.left() > 0:
+                part = original.read1(left)
+                if not part:
+                    break
+                left -= len(part)
+            else:
+                if original.length != 0:
+                    return False  # there may be more
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        if is_interruption(error):
+            raise
+        return False
     finally:
         socket.settimeout(timeout)
+    original.close()  # the connection takes no request before, even if the caller kept the response
+    return True
 
 
 def _close_idle(raw: Any) -> None:
@@ -309,26 +334,6 @@ def _close_idle(raw: Any) -> None:
     finally:
         if mutex is not None:
             mutex.release()
-
-
-def _read_up(original: Any, until: Deadline) -> bool:
-    """Read a raw response to its end, if that is near. ``read1`` waits for one packet, not for a full part."""
-    left = DRAIN_BYTES
-    try:
-        while left > 0 and until.left() > 0:
-            part = original.read1(left)
-            if not part:
-                break
-            left -= len(part)
-        else:
-            if original.length != 0:
-                return False  # there may be more
-    except (OSError, http.client.HTTPException, ValueError) as error:
-        if is_interruption(error):
-            raise
-        return False
-    original.close()  # the connection takes no request before, even if the caller kept the response
-    return True
 
 
 def complete(response: Response, request: PreparedRequest | None) -> None:

@@ -66,8 +66,11 @@ def refuse_own_max_retries(adapter_class: Any, base: type) -> None:
 
 def warn_of_nesting(own: Any, request: PreparedRequest, response: Response | None) -> None:
     """Warn, once per process, if another of our adapters, or a urllib3 ``Retry``, multiplies our attempts."""
-    attempts = own.port.strategy.max_attempts
     outer = _outer_adapter(request, own)
+    history = getattr(getattr(getattr(response, "raw", None), "retries", None), "history", None)
+    if outer is None and not history:
+        return
+    attempts = own.port.strategy.max_attempts
     most = None if outer is None else outer.port.strategy.max_attempts
     if outer is not None and 1 not in (most, attempts):
         product = f": up to {most} x {attempts} = {most * attempts} requests" if most and attempts else ""
@@ -75,8 +78,6 @@ def warn_of_nesting(own: Any, request: PreparedRequest, response: Response | Non
             f"{type(own).__name__} runs inside {type(outer).__name__}, and both retry{product}. "
             "Give one of them max_attempts=1"
         )
-    retries = getattr(getattr(response, "raw", None), "retries", None)
-    history = getattr(retries, "history", None)
     if history and retry_history(response) is None:  # an adapter of ours beneath fills the history in as well
         each = len(history) + 1
         product = f": {attempts} x {each} = {attempts * each} requests or more" if attempts else ""

@@ -29,7 +29,7 @@ from ..classifiers.fold import Classification, classification_of
 from ..classifiers.outcome import Outcome
 from ..classifiers.protocol import sees_successes
 from ..classifiers.resend import may_be_applied
-from ..classifiers.transport_faults import forget_frames, is_of_a_tape, is_played, is_request_fault
+from ..classifiers.transport_faults import forget_frames, is_request_fault
 from ..config.retry_options import NOTHING, OperationOptions
 from ..errors import RetryError, StopReason, without_text_of
 from ..interruptions import is_interruption
@@ -37,15 +37,15 @@ from ..observing import events
 from ..observing.history import attach
 from ..observing.log import log_end_of_tape
 from ..observing.recorder import Recorder
-from ..strategies.context import RetryContext, carrier_of
 from ..strategies.foreign import StrategyPort
-from ..strategies.protocol import LoopToken, StandardRetryToken, delay_of
+from ..strategies.protocol import RetryContext, StandardRetryToken, carrier_of
+from ..strategies.simple import delay_of
 from ..wire.state import read_part
 from .caller_errors import is_raised, not_sent_error, status_error
 from .continuing import InHand, Rest, rest_of
 from .credentials import UNAUTHORIZED, Credentials
 from .nested_retries import note_end, warn_of_nesting
-from .replay import RequestFacts
+from .replay import FOLLOWED_STATUSES, RequestFacts
 
 if TYPE_CHECKING:
     from ..clock import Clock
@@ -54,6 +54,8 @@ if TYPE_CHECKING:
     from .attempt import Attempt, Call
 
 
+TAPES = frozenset({"betamax", "vcr"})
+"""The packages that record answers in a test and play them later."""
 END_OF_TAPE = (
     "the tape has no answer to a retry; requests_smithy_retry.testing.retries_disabled() plays it without retries"
 )
@@ -70,7 +72,7 @@ class Retry(NamedTuple):
     :param classification: the verdict behind it, where the strategy tells.
     """
 
-    token: LoopToken
+    token: StandardRetryToken
     wait: float
     source: str
     classification: Classification | None = None
@@ -133,16 +135,13 @@ class Operation:
         """Seconds before the attempt under way, and the rule that made them that many."""
         self.tried: set[tuple[str, str]] = set()
         """The addresses at which it failed, each with its origin; a retry prefers others (contract 14.5)."""
-        self._acquire()
-
-    def _acquire(self) -> None:
         self.token: Any = None
         self.refusal: RetryError | None = None
         try:
             self.token = self.port.strategy.acquire_initial_retry_token(token_scope=self.scope)
             wait = delay_of(self.token, self.port.strategy)
             if wait > 0 and self._forbids(wait):
-                wait, self.refusal = 0.0, RetryError("no time is left", stop_reason=StopReason.DEADLINE)
+                raise RetryError("no time is left", stop_reason=StopReason.DEADLINE)
             self.waited = wait, "backoff"
         except RetryError as refusal:
             # The first attempt is made all the same, and it will be the only one (contract 2.1).
@@ -150,9 +149,6 @@ class Operation:
 
     def _forbids(self, wait: float) -> bool:
         return self.call.limits is not None and self.call.limits.forbids(wait)
-
-    def _most_attempts(self) -> int | None:
-        return self.options.max_attempts or self.port.strategy.max_attempts
 
     def begin_attempt(self) -> PreparedRequest:
         """Return the request to send now. Listeners may have changed this attempt's own copy."""
@@ -187,8 +183,8 @@ class Operation:
         :raises Exception: an exception of a classifier or a strategy, which is a bug in it.
         """
         self.number += 1
-        if not made.is_success:
-            self.record.sent = self.facts.body.taken  # before the body is rewound
+        if not made.is_success and self.facts.body.position is not None:
+            self.record.sent = self.facts.body.taken()  # before the body is rewound
         return self._stop_at_once(made) or self._ask(made)
 
     def judge_anew(self, made: Attempt, stop: Stop) -> Retry | Stop:
@@ -223,13 +219,17 @@ class Operation:
         context = RetryContext(
             self._outcome(made),
             deadline=self.deadline,
-            options=self.facts.full_options,
+            options=self.facts.options,
             began=self._began,
             before_waiting=partial(self._begin_waiting, made),
         )
         carrier = carrier_of(context)
         try:
-            token = self.token = self._refresh(carrier)  # an interruption from now on gives up what was paid for it
+            if self.refusal is not None:
+                raise self.refusal
+            refresh = self.port.strategy.refresh_retry_token_for_retry
+            # An interruption from now on gives up what was paid for the token.
+            token = self.token = refresh(token_to_renew=self.token, error=carrier)
         except RetryError as refusal:
             return self._refused(made, refusal)
         except Exception as raised:
@@ -278,11 +278,6 @@ class Operation:
             peeked=None if made.peeked is None else made.peeked.prefix,
         )
 
-    def _refresh(self, carrier: Any) -> Any:
-        if self.refusal is not None:
-            raise self.refusal
-        return self.port.strategy.refresh_retry_token_for_retry(token_to_renew=self.token, error=carrier)
-
     def _refused(self, made: Attempt, refusal: RetryError) -> Stop:
         if made.is_success and refusal.stop_reason is StopReason.NOT_RETRYABLE:
             return self._succeed(made)
@@ -292,8 +287,8 @@ class Operation:
     def _succeed(self, made: Attempt) -> Stop:
         if self.token is not None:
             if isinstance(self.token, StandardRetryToken):
-                limits, timeout = self.call.limits, self.call.timeout
-                timeout = read_part(timeout if limits is None else limits.allowed)
+                allowed = self.call.timeout if self.call.limits is None else self.call.limits.allowed
+                timeout = None if allowed is None else read_part(allowed)
                 self.token = replace(self.token, latency=self.clock.now() - made.started, timeout=timeout)
             self.port.strategy.record_success(token=self.token)
         return Stop(StopReason.SUCCESS, StopReason.SUCCESS.value)
@@ -366,22 +361,19 @@ class Operation:
         if self.played is not None and made.error is not None and stop.why == END_OF_TAPE:
             forget_frames(made.error)
             log_end_of_tape(self.request, END_OF_TAPE)
-            made.response, made.error = self.played, None
+            made.response, made.answer, made.error = self.played, self.played, None
         if self.number > 1 and self._began is not None:
             status = None if made.answer is None else made.answer.status_code
             note_end(self.request, self.port.strategy, status, self.number, self._began, self.clock.now())
-        try:
-            history = self._history(stop)
-        except BaseException:
-            made.close()  # a listener's bug: nobody is left who could read the response
-            raise
+        history = self._history(stop)
         if made.error is not None:
             attach(made.error, history)
             self.record.rows.clear()  # they refer to errors, whose tracebacks lead to this operation
             return made.error
         response = made.response
         assert response is not None
-        self.facts.body.answered(response)
+        if response.status_code in FOLLOWED_STATUSES:
+            self.facts.body.answered(response)
         if made.is_lost:
             return not_sent_error(self.request, history)
         attach(response, history)
@@ -389,4 +381,16 @@ class Operation:
         return status_error(response, history, self.config.retry_status_codes) if self.config.raise_on_status else None
 
     def _history(self, stop: Stop) -> Any:
-        return self.record.history(stop.reason, stop.why, self._most_attempts(), self.port.strategy.gave_up)
+        strategy = self.port.strategy
+        most = self.options.max_attempts or strategy.max_attempts
+        return self.record.history(stop.reason, stop.why, most, strategy.gave_up)
+
+
+def is_played(response: Response | None) -> bool:
+    """Return True for an answer that came from a tape."""
+    return is_of_a_tape(getattr(getattr(response, "raw", None), "_original_response", None))
+
+
+def is_of_a_tape(thing: object) -> bool:
+    """Return True for what a tape plays, and for the error of one that has no answer: no outcome of a server."""
+    return type(thing).__module__.partition(".")[0] in TAPES

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import weakref
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -12,7 +13,7 @@ from requests.structures import CaseInsensitiveDict
 from ..wire.body import WatchedBody, watch
 from ..wire.digests import DIGEST_FIELDS, Checks, expected_digests
 from .attempt import complete, is_left_for_hooks
-from .continuing import KEPT, Continuation, KeptPart, Refused, hold_whole
+from .continuing import mend, read_in_parts, refuse
 from .resuming import Resumable, resumable
 
 if TYPE_CHECKING:
@@ -53,9 +54,9 @@ def receive(adapter: Sender, response: Response, request: PreparedRequest, call:
     """
     fields: Any = getattr(response.headers, "_store", None) or _fields(response)
     heard = None if call.observed is None else call.observed.heard
-    if heard is not None or is_notable(fields, preload=call.preload):
-        _receive_watched(adapter, response, request, call, fields, heard)
-    elif call.preload:
+    is_special = heard is not None or is_notable(fields, preload=call.preload)
+    is_watched = is_special and _receive_watched(adapter, response, request, call, fields, heard)
+    if call.preload and not is_watched:
         complete(response, request)
 
 
@@ -66,57 +67,32 @@ def _receive_watched(
     call: Call,
     fields: Collection[str],
     heard: Callable[[WatchedBody], None] | None,
-) -> None:
-    checks, plan = None, None
+) -> bool:
+    """Have a body watched, and read it where that is wanted. False: there is no reason to watch it, or no way."""
+    checks = plan = None
     if request.method != "HEAD" and response.status_code not in WITHOUT_BODY:
-        checks = _checks(response, fields, _option(adapter, call, "verify_digests"))
-        plan = _plan(response, request, fields, _option(adapter, call, "resume"))
-    if call.preload and not _is_long(plan):
-        plan = None
+        checks = _checks(adapter, response, call, fields)
+        plan = _plan(adapter, response, request, call, fields)
     body = watch(response, checks, heard) if checks or heard or plan else None
-    if body is None or not body.is_on_a_wire:
+    if body is None:
+        return False
+    if not body.is_on_a_wire:
         plan = None
-    if call.preload:
-        _read(response, request, body is not None, plan, checks)
-    elif body is not None:
-        body.mend = _mend(plan, functools.partial(adapter.go_on, call), request, response)
-
-
-def _plan(
-    response: Response, request: PreparedRequest, fields: Collection[str], is_wanted: bool
-) -> Resumable | str | None:
-    """Return how a body may be continued, or why it may not; None where nobody would ask."""
-    return None if not is_wanted or VALIDATORS.isdisjoint(fields) else resumable(request, response)
+    if not call.preload:
+        body.mend = _mend(adapter, response, request, call, plan)
+    elif checks or not is_left_for_hooks(response, request):
+        # A body with a digest is not left unread for hooks: its end may be wrong.
+        read_in_parts(response, plan if isinstance(plan, Resumable) else None, [])
+    return True
 
 
 def _mend(
-    plan: Resumable | str | None, go_on: Callable[..., Response], request: PreparedRequest, response: Response
-) -> Continuation | Refused | None:
+    adapter: Sender, response: Response, request: PreparedRequest, call: Call, plan: Resumable | str | None
+) -> Callable[[WatchedBody, Exception], None] | None:
     """Return the answer to a body that breaks off in the caller's hands; None: the usual error."""
     if isinstance(plan, Resumable):
-        return Continuation(go_on, request, response, plan)
-    return Refused(plan) if plan is not None and response.status_code == 200 else None
-
-
-def _read(
-    response: Response,
-    request: PreparedRequest,
-    is_watched: bool,
-    plan: Resumable | str | None,
-    checks: Checks | None,
-) -> None:
-    """Read a body inside the attempt; keep the part that came, if the rest may be asked for later.
-
-    :param plan: how it may be continued, if that is worth while.
-    """
-    if not is_watched:
-        complete(response, request)
-    elif checks or not is_left_for_hooks(response, request):
-        # A body with a digest is not left unread for hooks: its end may be wrong.
-        kept = KeptPart(plan if isinstance(plan, Resumable) else None)
-        setattr(response, KEPT, kept)
-        kept.read_on(response)
-        hold_whole(response, kept)
+        return functools.partial(mend, functools.partial(adapter.go_on, call), request, weakref.ref(response), plan)
+    return functools.partial(refuse, plan) if plan is not None and response.status_code == 200 else None
 
 
 def is_notable(fields: Any, *, preload: bool) -> bool:
@@ -132,11 +108,7 @@ def is_notable(fields: Any, *, preload: bool) -> bool:
     return not preload or "content-length" not in fields or len(fields["content-length"][1]) >= _DIGITS
 
 
-def _is_long(plan: Resumable | str | None) -> bool:
-    return isinstance(plan, Resumable) and (plan.end is None or plan.end - plan.start > LONG)
-
-
-def _option(adapter: Sender, call: Call, name: str) -> bool:
+def _is_wanted(adapter: Sender, call: Call, name: str) -> bool:
     """Return an option of the operation's, or else that of the adapter."""
     chosen = None if call.options is None else getattr(call.options, name)
     return bool(getattr(adapter.retry_config, name) if chosen is None else chosen)
@@ -148,9 +120,24 @@ def _fields(response: Response) -> Collection[str]:
     return headers._store  # type: ignore[no-any-return]
 
 
-def _checks(response: Response, names: Collection[str], is_wanted: bool) -> Checks | None:
+def _plan(
+    adapter: Sender, response: Response, request: PreparedRequest, call: Call, fields: Collection[str]
+) -> Resumable | str | None:
+    """Return how a body may be continued, or why it may not; None where nobody would ask."""
+    if VALIDATORS.isdisjoint(fields) or not _is_wanted(adapter, call, "resume"):
+        return None
+    plan = resumable(request, response)
+    if not call.preload:
+        return plan
+    is_long = isinstance(plan, Resumable) and (plan.end is None or plan.end - plan.start > LONG)
+    return plan if is_long else None
+
+
+def _checks(adapter: Sender, response: Response, call: Call, fields: Collection[str]) -> Checks | None:
     """Return the checks of the digests that were sent; None if no digest was sent, or if they are switched off."""
-    if not is_wanted or not 200 <= response.status_code < 300 or DIGEST_FIELDS.isdisjoint(names):
+    if not 200 <= response.status_code < 300 or DIGEST_FIELDS.isdisjoint(fields):
+        return None
+    if not _is_wanted(adapter, call, "verify_digests"):
         return None
     headers = CaseInsensitiveDict(response.headers)  # the response may have been given another class of headers
     return Checks(expected_digests(headers, response.status_code)) or None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import inspect
 import itertools
 import threading
 import weakref
@@ -37,8 +38,6 @@ FOLLOWED_STATUSES = frozenset({301, 302, 303, 307, 308, 401, 407})
 DRAW_SECONDS = 1.0
 """Seconds for which the rest of a broken-off iteration is drawn on, to know all of it."""
 
-_END = object()
-
 
 class BodyChanged(RuntimeError):
     """A body that can be iterated again gave other bytes than before; the attempt was broken off before its end."""
@@ -51,12 +50,13 @@ class Body:
     :raises requests.exceptions.UnrewindableBodyError: if it was read in an earlier operation, and gives nothing more.
     """
 
-    __slots__ = ("_body", "_guard", "_is_unstarted", "_position")
+    __slots__ = ("_body", "_guard", "_is_unstarted", "position")
 
     def __init__(self, request: PreparedRequest) -> None:
         self._body: Any = request.body
         self._is_unstarted = is_unstarted(self._body)
-        self._position = _position_of(self._body)
+        self.position: Any = _position_of(self._body)
+        """Of a file, before the first attempt; None for other bodies."""
         self._guard = ReplayGuard(self._body) if _may_be_re_iterable(self._body) else None
         if is_spent(self._body) or not self._can_be_sent_after_an_answer(request):
             raise requests.exceptions.UnrewindableBodyError(
@@ -64,38 +64,29 @@ class Body:
             )
 
     def answered(self, response: Response) -> None:
-        """Take note of the operation's answer. After some, requests sends the same body in another operation.
+        """Take note of an answer of :data:`FOLLOWED_STATUSES`.
 
         One that came over no connection, from a stand-in for a server, was given without the body being read, perhaps.
-
-        :param response: the answer.
         """
-        if response.status_code not in FOLLOWED_STATUSES or is_unstarted(self._body):
+        original = getattr(response.raw, "_original_response", None)
+        if is_unstarted(self._body) or not isinstance(original, http.client.HTTPResponse):
             return
-        if not isinstance(getattr(response.raw, "_original_response", None), http.client.HTTPResponse):
-            return
-        if self._position is not None:
-            _answered.remember(self._body, stood=self._position, left=_position_of(self._body))
-        elif self._is_one_shot:
+        if self.position is not None:
+            _answered.remember(self._body, stood=self.position, left=_position_of(self._body))
+        elif not is_bytes_like(self._body):
             _answered.remember(self._body, None if self._guard is None else self._guard.seen_to_the_end())
 
-    @property
     def taken(self) -> int | None:
-        """The bytes of a file that were read for the attempt, the last block included; None for other bodies."""
-        now = None if self._position is None else _position_of(self._body)
-        return now - self._position if isinstance(now, int) and isinstance(self._position, int) else None
-
-    @property
-    def _is_one_shot(self) -> bool:
-        """Return True unless the body itself shows that it can be sent twice."""
-        return self._position is None and not is_bytes_like(self._body)
+        """Return the bytes of a file that were read for the attempt, the last block included."""
+        now = _position_of(self._body)
+        return now - self.position if isinstance(now, int) and isinstance(self.position, int) else None
 
     def _can_be_sent_after_an_answer(self, request: PreparedRequest) -> bool:
         if _answered.body() is not self._body:
             return True
-        if self._position is not None:
+        if self.position is not None:
             return self._has_gone_back(request)
-        return not self._is_one_shot or (self._guard is not None and self._guard.begin_after(_answered.seen))
+        return is_bytes_like(self._body) or (self._guard is not None and self._guard.begin_after(_answered.seen))
 
     def _has_gone_back(self, request: PreparedRequest) -> bool:
         """Bring a file back from where an earlier operation left it, unless the request was made from there.
@@ -103,10 +94,10 @@ class Body:
         For a redirect, requests brings back only what has ``__iter__`` (a memory map has not); for a challenge,
         nothing: that is for the authentication to do, and not each does. What is left would go out as the body.
         """
-        if self._position != _answered.left or getattr(request, "_body_position", None) == self._position:
+        if self.position != _answered.left or getattr(request, "_body_position", None) == self.position:
             return True
-        self._position = _answered.stood
-        return _seek(self._body, self._position)
+        self.position = _answered.stood
+        return _seek(self._body, self.position)
 
     def request_to_send(self, request: PreparedRequest) -> PreparedRequest:
         """Return the request for an attempt: the caller's own, or a copy whose body is watched."""
@@ -125,8 +116,8 @@ class Body:
 
         :param unwritten: no byte of the request was written in the attempt that failed.
         """
-        if self._position is not None:
-            return _seek(self._body, self._position)
+        if self.position is not None:
+            return _seek(self._body, self.position)
         if self._guard is not None:
             return self._guard.rewind()
         if is_bytes_like(self._body):
@@ -258,14 +249,13 @@ class ReplayGuard:
         return self._first_iteration(self._last, self._seen)
 
     def _first_iteration(self, parts: Iterator[Any], seen: Seen) -> Iterator[Any]:
-        while True:
-            self._has_failed = True
-            part = next(parts, _END)
+        self._has_failed = True  # as long as the caller's code runs
+        for part in parts:
             self._has_failed = False
-            if part is _END:
-                break
             seen.note(part)
             yield part
+            self._has_failed = True
+        self._has_failed = False
         seen.is_whole = True
 
 
@@ -310,21 +300,12 @@ def is_bytes_like(body: Any) -> bool:
 
 def is_unstarted(body: Any) -> bool:
     """Return True if the body is a generator that has not been drawn on yet."""
-    return _state_of(body) == "GEN_CREATED"
+    return isinstance(body, GeneratorType) and inspect.getgeneratorstate(body) == inspect.GEN_CREATED
 
 
 def is_spent(body: Any) -> bool:
     """Return True if the body is a generator that has ended: it would be sent empty."""
-    return _state_of(body) == "GEN_CLOSED"
-
-
-def _state_of(body: Any) -> str:
-    if not isinstance(body, GeneratorType):
-        return ""
-
-    from inspect import getgeneratorstate  # slow to import, and seldom needed
-
-    return getgeneratorstate(body)
+    return isinstance(body, GeneratorType) and inspect.getgeneratorstate(body) == inspect.GEN_CLOSED
 
 
 def _may_be_re_iterable(body: Any) -> bool:
@@ -397,8 +378,6 @@ def key_for(request: PreparedRequest, header: str, option: bool | Callable[..., 
 
 
 def _takes_request(function: Callable[..., object]) -> bool:
-    import inspect  # slow to import, and seldom needed
-
     try:
         inspect.signature(function).bind(None)
     except TypeError:
@@ -413,30 +392,25 @@ class RequestFacts:
 
     :param request: the caller's; it is not changed.
     :param config: the adapter's policy.
-    :param options: of this operation.
     """
 
     def __init__(self, request: PreparedRequest, config: RetryConfig, options: OperationOptions) -> None:
         self.request = request
         self.config = config
-        self.options = options
+        self.options: OperationOptions = options
+        """The operation's; once it has failed, a model says whether it is a long poll, unless the caller does."""
         self.body: Body = Body(request)
-        self.to_send: PreparedRequest = self._to_send()
-        self._model_facts: ModelFacts | None = None
-
-    def _to_send(self) -> PreparedRequest:
-        """Return the request for every attempt: the caller's own, or a copy with a watched body or a minted key.
+        self.to_send: PreparedRequest = self.body.request_to_send(request)
+        """The request for every attempt: the caller's own, or a copy with a watched body or a minted key.
 
         A key stays off the caller's request, from which requests makes redirect hops and auth re-sends: those are
         other operations.
         """
-        request = self.body.request_to_send(self.request)
-        header, option = self.config.idempotency_header, self.options.idempotency_key
-        key = key_for(self.request, header, self.config.idempotency_key if option is None else option)
+        self._model_facts: ModelFacts | None = None
+        header, option = config.idempotency_header, options.idempotency_key
+        key = key_for(request, header, config.idempotency_key if option is None else option)
         if key is not None:
-            request = request.copy() if request is self.request else request
-            request.headers[header] = key
-        return request
+            self.send_with({header: key})
 
     def send_with(self, headers: Mapping[str, str]) -> None:
         """Send other headers from now on; the caller's request stays as it is."""
@@ -452,9 +426,8 @@ class RequestFacts:
         """
         method = str(self.request.method).upper()
         allowed = self.config.allowed_methods
-        vouched = self.options.idempotent
-        if vouched is None and self.model_facts.resendable:
-            vouched = True
+        is_resendable = self._facts_of_models().resendable
+        vouched = is_resendable or None if self.options.idempotent is None else self.options.idempotent
         return ResendFacts(
             method=method,
             idempotent=allowed is None or method in allowed,
@@ -466,17 +439,11 @@ class RequestFacts:
             is_cut=is_cut,
         )
 
-    @property
-    def model_facts(self) -> ModelFacts:
-        """Return the facts from the models. They are looked up once, and not before a decision needs them."""
+    def _facts_of_models(self) -> ModelFacts:
+        """Look the request up in the models, once, and not before a decision needs it."""
         if self._model_facts is None:
             models = self.config.models
             self._model_facts = facts_of(models, self.request) if models else NO_FACTS
+            if self.options.long_poll is None and self._model_facts.long_poll:
+                self.options = replace(self.options, long_poll=True)
         return self._model_facts
-
-    @property
-    def full_options(self) -> OperationOptions:
-        """Return the operation's options; the model says whether it is a long poll, unless the caller does."""
-        if self.options.long_poll is None and self.model_facts.long_poll:
-            return replace(self.options, long_poll=True)
-        return self.options

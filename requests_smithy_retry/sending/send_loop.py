@@ -354,9 +354,8 @@ class SendLoop(HTTPAdapter):
         hook = self._hook_at(ORIGIN(request.url)[0]) or self._hook_of(request, response)  # type: ignore[index, arg-type]
         hook.first_try((started, timeout))
         response._retry_started = started  # type: ignore[attr-defined]
-        # Put the ``Retry`` where tools look for it.
         if self._shown is not None:
-            self._shown.put_into(response.raw)
+            self._shown.put_into(response.raw)  # where tools look for it
         if may_log(10, True):
             log_first_try(request, response.status_code, self.clock.now() - started)
         return response
@@ -369,17 +368,13 @@ class SendLoop(HTTPAdapter):
             if known is not None and not known[0].retired:
                 known[1].look(response.headers)
                 return known[0]  # type: ignore[no-any-return]
-        try:
-            strategy: Any = self.strategy
-            scope = self.scope_of(request)
-            gate = None if gates is None else gates.first_look(scope, response.headers, once=not self._by_origin)
-            url = str(request.url) if self._by_origin and gate is None else None
-            hook: FirstTryHook = strategy.first_try_hook(scope, url)
-            if self._by_origin and gates is not None and gate is not None:
-                gates.remember(ORIGIN(request.url)[0], hook, gate)  # type: ignore[index, arg-type]
-        except BaseException:
-            response.close()  # a bug in the caller's function for the scope
-            raise
+        strategy: Any = self.strategy
+        scope = self.scope_of(request)
+        gate = None if gates is None else gates.first_look(scope, response.headers, once=not self._by_origin)
+        url = str(request.url) if self._by_origin and gate is None else None
+        hook: FirstTryHook = strategy.first_try_hook(scope, url)
+        if self._by_origin and gates is not None and gate is not None:
+            gates.remember(ORIGIN(request.url)[0], hook, gate)  # type: ignore[index, arg-type]
         return hook
 
     def _is_enabled(self, options: OperationOptions | None) -> bool:

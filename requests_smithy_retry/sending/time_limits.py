@@ -63,12 +63,8 @@ class TimeLimits:
         self._clock = clock
         self._attempt_timeout = config.operation_attempt_timeout
         self._stall = config.stall_timeout
-        if state.IS_FUTURE:
-            self._warn_once()
-
-    def _warn_once(self) -> None:
         is_bounded = self.deadline is not None or self._attempt_timeout is not None
-        if is_bounded and is_first(_warned, "urllib3-future"):
+        if state.IS_FUTURE and is_bounded and is_first(_warned, "urllib3-future"):
             warnings.warn(UNBOUND, RetryConfigWarning, stacklevel=2)
 
     def forbids(self, wait: float) -> bool:

@@ -39,18 +39,12 @@ class SmithyModel:
         """The protocols of the service, in the model's order."""
         self._verdicts = read_errors(ast)
         self._errors = {code: errors[0] for code, errors in self._verdicts.items()}
-        self._operations: dict[str, ModeledOperation] = {}
-        bound: dict[Protocol, list[ModeledOperation]] = {}
+        shape_ids: list[str] = []
         if self.service is not None:
             self.protocols = protocols_of(ast.traits(self.service))
             shape_ids = bound_operations(ast, self.service)
-            for protocol in self.protocols:
-                bound[protocol] = [read_operation(ast, shape_id, protocol) for shape_id in shape_ids]
-            for operation in bound[self.protocols[0]]:
-                if operation.name in self._operations:
-                    problem = "expected one operation of this name in the service, found several"
-                    raise SmithyModelError(self.source, pointer(("shapes", operation.shape_id)), problem)
-                self._operations[operation.name] = operation
+        bound = {protocol: [read_operation(ast, each, protocol) for each in shape_ids] for protocol in self.protocols}
+        self._operations = _by_name(self.source, next(iter(bound.values()), []))
         self._name = shape_name(self.service or "")
         self._targets, self._rpc, self._forms = (
             {each.name: each for protocol in protocols for each in bound.get(protocol, ())}
@@ -58,9 +52,7 @@ class SmithyModel:
         )
         rest = bound.get(Protocol.REST_JSON, bound.get(Protocol.REST_XML, ()))
         self._uris = UriTable(
-            (each.http_method, each.uri_pattern, each)
-            for each in rest
-            if each.http_method is not None and each.uri_pattern is not None
+            (each.http_method or "", each.uri_pattern, each) for each in rest if each.uri_pattern is not None
         )
 
     @classmethod
@@ -179,6 +171,15 @@ def _service_of(ast: Ast, wanted: str | None) -> str | None:
     if wanted is None and len(services) > 1:
         raise ast.root.error(f"one service, or service= with one of {', '.join(sorted(services))}")
     return wanted or (services[0] if services else None)
+
+
+def _by_name(source: str, operations: list[ModeledOperation]) -> dict[str, ModeledOperation]:
+    found: dict[str, ModeledOperation] = {}
+    for operation in operations:
+        if found.setdefault(operation.name, operation) is not operation:
+            problem = "expected one operation of this name in the service, found several"
+            raise SmithyModelError(source, pointer(("shapes", operation.shape_id)), problem)
+    return found
 
 
 _NOT_IN_A_URL = re.compile(r"[\x00-\x20\x7f\\]")

@@ -16,10 +16,7 @@ MAX_BODY = 16 * 1024 * 1024  # bytes: the largest request of DynamoDB
 
 def header(headers: Mapping[str, Any], name: str) -> str | None:
     """Return the value of a header by its name in any case; None if it is missing or neither text nor bytes."""
-    value = headers.get(name)
-    if value is None:
-        wanted = name.lower()
-        value = next((headers[key] for key in headers if str(key).lower() == wanted), None)
+    value = next((headers[key] for key in headers if str(key).lower() == name.lower()), None)
     if isinstance(value, bytes):
         return value.decode("latin-1")
     return value if isinstance(value, str) else None

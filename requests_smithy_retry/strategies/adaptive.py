@@ -15,9 +15,8 @@ from ..pacing.gate import Board
 from ..pacing.rate_limiter import ClientRateLimiter, PermitWait
 from ..quotas.scopes import ScopeTable
 from ..urls import display_scope
-from .context import RetryContext
 from .first_tries import FirstTryHook, remember
-from .protocol import RetryToken, StandardRetryToken, StrategySnapshot, redeemed
+from .protocol import RetryContext, RetryToken, StandardRetryToken, StrategySnapshot, redeemed
 from .simple import is_built_in
 from .standard import StandardRetryStrategy
 
@@ -57,10 +56,6 @@ class AdaptiveRetryStrategy(StandardRetryStrategy):
         return self._limiters.get(token_scope)
 
     def first_try_hook(self, scope: str, url: str | None = None) -> FirstTryHook:
-        """Return the hook of a scope for both its quota and its limiter.
-
-        :param url: have it found in ``hooks`` by the origin of this URL; None: the next one asks again.
-        """
         quota, limiter = super().first_try_hook(scope), self.limiter(scope)
         hook = MeasuringHook(quota, limiter)
         if url is not None and self._may_remember(quota) and limiter is not self._limiters.overflow:
@@ -102,11 +97,6 @@ class AdaptiveRetryStrategy(StandardRetryStrategy):
         )
 
     def record_success(self, *, token: RetryToken) -> None:
-        """Give back to the quota as the standard strategy does, and tell the limiter.
-
-        :param token: the successful attempt's token.
-        :raises TokenError: for a token that was used before or is another strategy's.
-        """
         super().record_success(token=token)
         assert isinstance(token, StandardRetryToken)
         self._record(token.token_scope, throttled=False)
@@ -135,11 +125,6 @@ class AdaptiveRetryStrategy(StandardRetryStrategy):
             with self._quota_in_use(own.token_scope) as quota:
                 if quota is not None:
                     quota.unsent(own.standing)
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = super().__getstate__()
-        del state["_limiters"]
-        return state
 
 
 class MeasuringHook:

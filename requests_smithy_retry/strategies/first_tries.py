@@ -38,11 +38,7 @@ NOTHING_TO_TELL = NothingToTell()
 
 
 class BusyBesides:
-    """True while a live set has more in it than another one.
-
-    :param busy: the set.
-    :param others: a live set whose members, all of them in the first, do not count.
-    """
+    """True while a live set has more in it than another one, all of whose members are in the first."""
 
     __slots__ = ("_busy", "_others")
 

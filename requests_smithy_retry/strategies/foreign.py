@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ..classifiers.actions import NoActionIndicated, RetryForbidden
+from ..classifiers.actions import ErrorKind, NoActionIndicated, RetryAction, RetryForbidden, RetryIndicated
 from ..classifiers.fold import classification_of, classify_operation
-from ..classifiers.outcome import Outcome
-from ..classifiers.protocol import RetryClassifier, in_order, sees_successes
+from ..classifiers.outcome import ErrorRetryInfo, Outcome
+from ..classifiers.protocol import RetryClassifier, sees_successes
 from ..classifiers.resend import resend_ruling
 from ..clock import SYSTEM_CLOCK, Clock
 from ..config.retry_config import ADAPTER_OPTIONS, CLASSIFIER_OPTIONS, RetryConfig
 from ..config.retry_options import NOTHING, OperationOptions
 from ..errors import RetryConfigError, RetryError, StopReason
 from ..pacing.gate import Gates
-from .context import context_of, describe
-from .default_classifiers import default_classifiers
-from .protocol import ForeignToken, RetryStrategy, SendPermits
-from .simple import SimpleRetryStrategy, is_built_in
+from .protocol import ResponseError, RetryStrategy, SendPermits, StandardRetryToken
+from .simple import SimpleRetryStrategy, classifiers_of, context_of, delay_of, is_built_in
 from .standard import StandardRetryStrategy
 
 
@@ -57,14 +56,39 @@ def check_for_foreign(
     describe(error, action)
 
 
+def describe(error: Exception, action: RetryAction) -> None:
+    """Set the attributes of :class:`ErrorRetryInfo` on an error by the verdict, for strategies that know only those.
+
+    Where no classifier has an opinion, a client error is not retried: None would mean "maybe". Properties of the error
+    stay as they are.
+    """
+    if isinstance(error, ErrorRetryInfo) and not isinstance(error, ResponseError):
+        return
+    reason = action.reason if isinstance(action, RetryIndicated) else None
+    is_forbidden = isinstance(action, RetryForbidden) or getattr(error, "fault", None) == "client"
+    # Not setattr: an exception may be frozen, or have a read-only property.
+    vars(error).update(
+        is_retry_safe=True if reason is not None else False if is_forbidden else None,
+        retry_after=None if reason is None else reason.retry_after,
+        is_throttling_error=reason is not None and reason.kind is ErrorKind.THROTTLING,
+        is_timeout_error=reason is not None and reason.timeout,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForeignToken(StandardRetryToken):
+    """The token of a foreign strategy, with the attributes that the send loop reads from a token."""
+
+    token: Any
+
+
 class ForeignStrategy:
     """Any object with the three methods, with the rules that such a strategy does not know."""
 
     def __init__(self, strategy: RetryStrategy, config: RetryConfig) -> None:
         self.strategy = strategy
-        # The adapter asks them for a strategy that consults none itself.
-        defaults = default_classifiers(config) if config.default_classifiers else ()
-        self.fold: tuple[RetryClassifier, ...] = in_order((*defaults, *config.classifiers))
+        self.fold: tuple[RetryClassifier, ...] = classifiers_of(config)
+        """The adapter asks them for a strategy that consults none itself."""
 
     @property
     def max_attempts(self) -> int | None:
@@ -72,8 +96,7 @@ class ForeignStrategy:
         return getattr(self.strategy, "max_attempts", None)
 
     def acquire_initial_retry_token(self, *, token_scope: str | None = None) -> ForeignToken:
-        token = self.strategy.acquire_initial_retry_token(token_scope=token_scope)
-        return ForeignToken(token, strategy=self.strategy)
+        return self._wrapped(self.strategy.acquire_initial_retry_token(token_scope=token_scope))
 
     def refresh_retry_token_for_retry(self, *, token_to_renew: ForeignToken, error: Exception) -> ForeignToken:
         """Apply the rules, then ask the strategy.
@@ -82,9 +105,18 @@ class ForeignStrategy:
         """
         context = context_of(error)
         check_for_foreign(self.fold, context.outcome, context.options or NOTHING, error)
-        token = self.strategy.refresh_retry_token_for_retry(token_to_renew=token_to_renew.token, error=error)
-        source = getattr(token, "delay_source", "strategy")
-        return ForeignToken(token, classification_of(token), source, strategy=self.strategy)
+        return self._wrapped(
+            self.strategy.refresh_retry_token_for_retry(token_to_renew=token_to_renew.token, error=error)
+        )
+
+    def _wrapped(self, token: Any) -> ForeignToken:
+        return ForeignToken(
+            issuer=self,
+            token=token,
+            retry_delay=delay_of(token, self.strategy),
+            delay_source=getattr(token, "delay_source", "strategy"),
+            classification=classification_of(token),
+        )
 
     def record_success(self, *, token: ForeignToken) -> None:
         self.strategy.record_success(token=token.token)

@@ -1,20 +1,21 @@
-"""The interface of a strategy (contract 1): its methods, its tokens, and its optional abilities."""
+"""The interface of a strategy (contract 1): methods, tokens, abilities, and what an error carries to it."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from numbers import Real
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from ..checks import safe_repr
+from ..classifiers.outcome import Fault, Outcome
 from ..clock import Clock
+from ..config.retry_options import OperationOptions
 from ..errors import RetryError, StopReason, TokenError
 from ..quotas.line import Standing, Terms
 
 if TYPE_CHECKING:
+    from requests import PreparedRequest, Response
+
     from ..classifiers.fold import Classification
     from ..config.urllib3_rules import FailureKind
     from ..pacing.rate_limiter import RateLimiterSnapshot
@@ -153,10 +154,7 @@ class StandardRetryToken:
 
 
 def redeemed(token: object, issuer: object) -> StandardRetryToken:
-    """Mark a token as used, and return it.
-
-    :raises TokenError: if it was used before, or if another strategy issued it.
-    """
+    """Mark a token as used, and return it; raise ``TokenError`` where that is not possible."""
     if not isinstance(token, StandardRetryToken):
         raise TokenError(f"this token was issued by another strategy: {token!r}")
     token.redeem(issuer)
@@ -164,38 +162,63 @@ def redeemed(token: object, issuer: object) -> StandardRetryToken:
 
 
 @dataclass(frozen=True, slots=True)
-class ForeignToken:
-    """The token of a foreign strategy, with the attributes that the send loop reads from a token."""
+class RetryContext:
+    """The context that the adapter's errors carry in the attribute ``retry_context``.
 
-    token: RetryToken
-    classification: Classification | None = None
-    delay_source: str = "strategy"
-    strategy: object = None
-    waited: float = 0.0
-    why: str = ""
-    quota_before: None = None
-    quota_after: None = None
-    quota_source: None = None
+    :param outcome: the outcome of the attempt.
+    :param deadline: the moment, on the strategy's clock, by which any wait must end; None for no limit.
+    :param options: the operation's ``retry_options``, or None.
+    :param began: the start of its first attempt, on the strategy's clock; None: when its first token was made.
+    :param before_waiting: called with the verdict before the operation waits for the service: it lets go of the failed
+        attempt's connection and writes the attempt down. It returns False where the connection cannot be let go.
+    """
+
+    outcome: Outcome
+    deadline: float | None = None
+    options: OperationOptions | None = None
+    began: float | None = None
+    before_waiting: Callable[..., bool] | None = None
+
+
+class ResponseError(Exception):
+    """Carries a response to a strategy, which takes exceptions (contract 1). Never raised to a caller.
+
+    It implements :class:`ErrorRetryInfo` and :class:`HasFault` for strategies that know nothing of HTTP. The adapter
+    fills these in from the default classifiers.
+
+    :param response: the response.
+    :param retry_context: the rest of the decision's input.
+    """
+
+    is_retry_safe: bool | None = None
+    retry_after: float | None = None
+    is_throttling_error: bool = False
+    is_timeout_error: bool = False
+
+    def __init__(self, response: Response, retry_context: RetryContext) -> None:
+        super().__init__(f"the server answered {response.status_code}")
+        self.response = response
+        self.request: PreparedRequest = response.request
+        self.retry_context = retry_context
 
     @property
-    def retry_count(self) -> int:
-        """Attempts so far without the first."""
-        return self.token.retry_count
-
-    @property
-    def retry_delay(self) -> float:
-        """Seconds to wait before the attempt.
-
-        :raises TypeError: if the strategy's own token tells no such number.
-        """
-        return delay_of(self.token, self.strategy)
-
-    def unredeem(self) -> None:
-        """Do nothing: a foreign token has no mark that could be taken back."""
+    def fault(self) -> Fault:
+        """``"client"`` for a 4xx, ``"server"`` for a 5xx, None for anything else."""
+        status = self.response.status_code
+        return "client" if 400 <= status < 500 else "server" if status >= 500 else None
 
 
-LoopToken = StandardRetryToken | ForeignToken
-"""A token as the send loop and its record read it."""
+def carrier_of(context: RetryContext) -> Any:
+    """Return the exception that carries a context to a strategy: the one raised, or one made around the response.
+
+    The caller removes the context again as soon as the strategy has decided.
+    """
+    outcome = context.outcome
+    if outcome.error is None:
+        assert outcome.response is not None
+        return ResponseError(outcome.response, context)
+    vars(outcome.error)["retry_context"] = context  # not setattr: an exception may be frozen
+    return outcome.error
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,25 +231,6 @@ class StrategySnapshot:
 
     buckets: Mapping[str | None, TokenBucketSnapshot] = field(default_factory=lambda: MappingProxyType({}))
     limiters: Mapping[str | None, RateLimiterSnapshot] = field(default_factory=lambda: MappingProxyType({}))
-
-
-def is_seconds(value: Any) -> TypeGuard[float]:
-    """Return True for a finite real number of any type, numpy's among them, but not for a bool."""
-    number_of_any_type = isinstance(value, Real) and not isinstance(value, bool)
-    return number_of_any_type and bool(abs(value) <= sys.float_info.max)
-
-
-def delay_of(token: Any, strategy: object) -> float:
-    """Return the seconds for which a token asks; None, as in the published request loop, is 0 s."""
-    delay = token.retry_delay
-    if delay is None:
-        return 0.0
-    if not is_seconds(delay):
-        shown = safe_repr(delay)
-        raise TypeError(
-            f"retry_delay={shown} of a token of {strategy!r}: a finite number of seconds or None is allowed"
-        )
-    return delay
 
 
 def rest_until_permitted(

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+import sys
+from dataclasses import replace
+from numbers import Real
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeGuard
 
 from ..checks import safe_repr
 from ..classifiers.actions import ErrorKind, RetryForbidden, RetryIndicated, RetryReason
@@ -12,7 +15,7 @@ from ..classifiers.outcome import Outcome
 from ..classifiers.protocol import RetryClassifier, in_order, sees_successes
 from ..clock import SYSTEM_CLOCK, Clock
 from ..config.retry_config import RetryConfig, RetryOptions
-from ..config.retry_options import NOTHING, OperationOptions
+from ..config.retry_options import NOTHING, OperationOptions, options_in_force
 from ..config.urllib3_rules import heeds_hints, kind_of
 from ..errors import RetryConfigError, RetryError, StopReason
 from ..pacing.announced import DIALECTS, announced_in, dialects_of, limit_hint
@@ -21,12 +24,41 @@ from ..pacing.gate import Board, Gates, Lookout
 from ..pacing.server_hints import AMZ_HEADER, Hint, delay_for, is_too_long, read_hint, until_text
 from ..quotas.bucket import RetryQuota
 from ..quotas.line import Terms
-from .context import RetryContext, context_around
 from .first_tries import NOTHING_TO_TELL, FirstTryHook, remember
-from .protocol import RetryToken, StandardRetryToken, StrategySnapshot, is_seconds, redeemed
+from .protocol import RetryContext, RetryToken, StandardRetryToken, StrategySnapshot, redeemed
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
+
+
+def context_of(error: Any) -> RetryContext:
+    """Return the context that an error carries, or a new one.
+
+    A new one includes the response that the exception carries, as those of ``raise_for_status`` do.
+    """
+    context = getattr(error, "retry_context", None)
+    if isinstance(context, RetryContext):
+        return context
+    response = getattr(error, "response", None)
+    if not isinstance(getattr(response, "status_code", None), int) or not hasattr(response, "headers"):
+        return RetryContext(Outcome(error=error))
+    # An unread body stays unread: reading it could take long, and the caller may want to stream it.
+    unread = getattr(response, "_content", None) is False
+    return RetryContext(Outcome(error=error, response=response, stream=unread))
+
+
+def context_around(error: Exception, clock: Clock) -> RetryContext:
+    """Return the context that an error carries; without an adapter, with the options of the block around."""
+    context = context_of(error)
+    around = options_in_force() if context.options is None else None
+    if around is None:
+        return context
+    deadline = None if around.deadline is None else around.deadline.on(clock).at
+    return replace(context, deadline=deadline, options=around)
+
+
+BOOKS = frozenset({"busy", "hooks", "gates", "_quotas", "_has_own_buckets", "_limiters"})
+"""The attributes that a copy of a strategy has anew."""
 
 
 class SimpleRetryStrategy:
@@ -62,7 +94,9 @@ class SimpleRetryStrategy:
         base = RetryConfig() if config is None else config
         if not isinstance(base, RetryConfig):
             raise RetryConfigError("config", config, "code", "a RetryConfig is allowed")
-        if backoff_strategy is not None and not is_backoff(backoff_strategy):
+        given: object = backoff_strategy
+        computes = not isinstance(given, type) and callable(getattr(given, "compute_next_backoff_delay", None))
+        if given is not None and not computes:
             allowed = "an object with compute_next_backoff_delay is allowed"
             raise RetryConfigError("backoff_strategy", backoff_strategy, "code", allowed)
         self.clock = clock
@@ -71,13 +105,11 @@ class SimpleRetryStrategy:
 
     def _go_by(self, config: RetryConfig, backoff_strategy: RetryBackoffStrategy | None = None) -> None:
         self.config: RetryConfig = config
-        given, bases = backoff_strategy, (self.config.transient_base, self.config.throttling_base)
-        transient, throttling = (self.config.backoff(base) if given is None else given for base in bases)
+        given, bases = backoff_strategy, (config.transient_base, config.throttling_base)
+        transient, throttling = (config.backoff(base) if given is None else given for base in bases)
         self.backoff_strategy: RetryBackoffStrategy = transient
         self.throttling_backoff_strategy: RetryBackoffStrategy = throttling
-        self.classifiers: tuple[RetryClassifier, ...] = in_order(
-            (*self._default_classifiers(), *self.config.classifiers)
-        )
+        self.classifiers: tuple[RetryClassifier, ...] = classifiers_of(config)
         self.sees_successes: bool = any(map(sees_successes, self.classifiers))
         self._heeds_hints: bool = heeds_hints(config.urllib3_rules)
 
@@ -104,10 +136,7 @@ class SimpleRetryStrategy:
         return config.replace_from({"mode": f"strategy {name}"}, mode=self.mode)
 
     def _open_books(self, board: Board | None = None) -> None:
-        """Begin to keep what a copy does not take over: gates, quotas and limiters.
-
-        :param board: where processes that share a quota read of each other's closed gates.
-        """
+        """Begin to keep what a copy does not take over. A board is where processes tell each other of closed gates."""
         dialects = dialects_of(self.config.pacing) if self._heeds_hints else None
         board = None if dialects is None else board
         self.busy = set() if board is None else Lookout(board)
@@ -182,7 +211,7 @@ class SimpleRetryStrategy:
         return self._paid(renewed, reason, context, 0.0 if hint is None else delay)
 
     def record_success(self, *, token: RetryToken) -> None:
-        """Take note that an attempt succeeded.
+        """Take note that an attempt succeeded: the quota gets back what its retries took, and who waits may ask again.
 
         :param token: that attempt's token.
         :raises TokenError: for a token that was used before or is another strategy's.
@@ -231,7 +260,7 @@ class SimpleRetryStrategy:
         return True
 
     def first_try_hook(self, scope: str, url: str | None = None) -> FirstTryHook:  # noqa: ARG002
-        """Return the hook for first-try successes in a scope.
+        """Return the hook for first-try successes in a scope, which tells its quota and its limiter.
 
         :param url: have it found in ``hooks`` by the origin of this URL; None: the next one asks again.
         """
@@ -299,19 +328,8 @@ class SimpleRetryStrategy:
         dialects = dialects_of(self.config.pacing) or DIALECTS
         return limit_hint(announced_in(headers, wall=wall, dialects=dialects))
 
-    def _default_classifiers(self) -> tuple[RetryClassifier, ...]:
-        if not self.config.default_classifiers:
-            return ()
-        # Imported here: the strategy layer knows no HTTP library, only its default classifiers do.
-        from .default_classifiers import default_classifiers
-
-        return default_classifiers(self.config)
-
     def __getstate__(self) -> dict[str, Any]:
-        state = dict(self.__dict__)
-        for name in ("busy", "hooks", "gates"):
-            del state[name]
-        return state
+        return {name: value for name, value in self.__dict__.items() if name not in BOOKS}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -330,6 +348,16 @@ class SimpleRetryStrategy:
         return f"<{type(self).__name__} max_attempts={self.max_attempts}>"
 
 
+def classifiers_of(config: RetryConfig) -> tuple[RetryClassifier, ...]:
+    """Return the classifiers that a config asks for, in order."""
+    if not config.default_classifiers:
+        return in_order(config.classifiers)
+    # Imported here: the strategy layer knows no HTTP library, only its default classifiers do.
+    from .default_classifiers import default_classifiers
+
+    return in_order((*default_classifiers(config), *config.classifiers))
+
+
 def is_built_in(strategy: object, *methods: str) -> bool:
     """Return True if a strategy's methods of these names are ours: not those of a subclass, nor patched."""
     own = [getattr(strategy, name) for name in methods if hasattr(strategy, name)]
@@ -339,9 +367,23 @@ def is_built_in(strategy: object, *methods: str) -> bool:
     )
 
 
-def is_backoff(value: object) -> bool:
-    """Return True for an object, not a class, that computes delays."""
-    return not isinstance(value, type) and callable(getattr(value, "compute_next_backoff_delay", None))
+def is_seconds(value: Any) -> TypeGuard[float]:
+    """Return True for a finite real number of any type, numpy's among them, but not for a bool."""
+    number_of_any_type = isinstance(value, Real) and not isinstance(value, bool)
+    return number_of_any_type and bool(abs(value) <= sys.float_info.max)
+
+
+def delay_of(token: Any, strategy: object) -> float:
+    """Return the seconds for which a token asks; None, as in the published request loop, is 0 s."""
+    delay = token.retry_delay
+    if delay is None:
+        return 0.0
+    if not is_seconds(delay):
+        shown = safe_repr(delay)
+        raise TypeError(
+            f"retry_delay={shown} of a token of {strategy!r}: a finite number of seconds or None is allowed"
+        )
+    return delay
 
 
 def takes_previous_delay(strategy: RetryBackoffStrategy) -> bool:

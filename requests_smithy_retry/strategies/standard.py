@@ -19,9 +19,8 @@ from ..quotas.line import Failure, Go, Refusal, Refused, Standing, Terms
 from ..quotas.payoff import PayoffTokenBucket
 from ..quotas.scope_quota import ScopeQuota
 from ..urls import display_scope
-from .context import RetryContext
 from .first_tries import NOTHING_TO_TELL, FirstTryHook, remember
-from .protocol import RetryToken, StandardRetryToken, StrategySnapshot, redeemed
+from .protocol import RetryContext, RetryToken, StandardRetryToken, StrategySnapshot, redeemed
 from .quotas import Quotas, board_of, quota_before, quotas_for, shared_buckets
 from .simple import SimpleRetryStrategy, is_built_in
 
@@ -61,10 +60,6 @@ class StandardRetryStrategy(SimpleRetryStrategy):
         return None if quota is None else quota.plain
 
     def first_try_hook(self, scope: str, url: str | None = None) -> FirstTryHook:
-        """Return the hook of a scope's quota.
-
-        :param url: have it found in ``hooks`` by the origin of this URL; None: the next one asks again.
-        """
         quota = self._own_quota(scope) if self._has_own_buckets else self._quotas.get(scope)
         hook: FirstTryHook = NOTHING_TO_TELL if quota is None else quota
         if url is not None and self._may_remember(hook):
@@ -76,10 +71,6 @@ class StandardRetryStrategy(SimpleRetryStrategy):
         return hook is not getattr(self._quotas, "overflow", None)
 
     def acquire_initial_retry_token(self, *, token_scope: str | None = None) -> StandardRetryToken:
-        """Return a token for the first attempt: always given, without delay, and free.
-
-        :param token_scope: operations with the same scope share a quota.
-        """
         standing = None
         if self.busy:
             with self._quota_in_use(token_scope) as quota:
@@ -88,11 +79,6 @@ class StandardRetryStrategy(SimpleRetryStrategy):
         return StandardRetryToken(issuer=self, token_scope=token_scope, standing=standing)
 
     def record_success(self, *, token: RetryToken) -> None:
-        """Tell the quota: the retries' tokens come back, and waiting operations may ask again.
-
-        :param token: the successful attempt's token.
-        :raises TokenError: for a token that was used before or is another strategy's.
-        """
         own = redeemed(token, self)
         with self._quota_in_use(own.token_scope) as quota:
             if quota is not None:
@@ -161,12 +147,6 @@ class StandardRetryStrategy(SimpleRetryStrategy):
         is_long_poll = bool((context.options or NOTHING).long_poll)
         raise _refusal(token, seen, standing.waited + seen.waited, is_long_poll=is_long_poll)
 
-    def __getstate__(self) -> dict[str, Any]:
-        state = super().__getstate__()
-        for name in ("_quotas", "_has_own_buckets"):
-            del state[name]
-        return state
-
 
 def is_value(reason: RetryReason, outcome: Outcome) -> bool:
     """Return True if a policy judged a value, other than one that means throttling: it waits for another value.
@@ -214,10 +194,7 @@ def _sent(token: StandardRetryToken, go: Go, quota: ScopeQuota) -> StandardRetry
 
 
 def _refusal(token: StandardRetryToken, refused: Refused, seconds: float, *, is_long_poll: bool) -> RetryError:
-    """Return the error for a retry that the quota refuses.
-
-    :param seconds: the seconds that the operation waited for the service, in all.
-    """
+    """Return the error for a retry that the quota refuses, after so many seconds of waiting for the service in all."""
     stop_reason, why = _told(refused, token.terms, token.token_scope, seconds)
     delay = token.retry_delay if is_long_poll and refused.reason is not Refusal.MAX_ATTEMPTS else None
     return RetryError(why, stop_reason=stop_reason, delay=delay, classification=token.classification)

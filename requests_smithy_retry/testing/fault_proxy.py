@@ -124,7 +124,9 @@ def _relay(client: Wire, upstream: Wire, way: Forward, used: float) -> None:
         for source, sink in list(directions):
             data = _receive(source, client, upstream)
             if data is not None and way.has_forgotten(used):
-                _swallow(client)
+                while client.receive():
+                    pass  # nobody gets it
+                client.close()
                 return
             if data:
                 _pass_on(data, sink, way.drip if source is upstream else 0.0)
@@ -153,10 +155,3 @@ def _receive(source: Wire, *both: Wire) -> bytes | None:
         for side in both:
             side.reset()
         raise HangUp("one side was reset, so the other was reset, too") from error
-
-
-def _swallow(client: Wire) -> None:
-    """Read to the end what nobody gets."""
-    while client.receive():
-        pass
-    client.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import select
 import selectors
@@ -9,7 +10,6 @@ import socket
 import ssl
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -61,7 +61,8 @@ class FaultServer:
         self._changed = threading.Condition()
         self._requests: list[RecordedRequest] = []
         self._errors: list[BaseException] = []
-        self._connections = 0
+        self.connections: int = 0
+        """The number of accepted connections."""
         self._threads: list[threading.Thread] = []
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self._listener = socket.create_server((host, port), family=family, backlog=128)
@@ -86,12 +87,6 @@ class FaultServer:
             return list(self._requests)
 
     @property
-    def connections(self) -> int:
-        """The number of accepted connections."""
-        with self._changed:
-            return self._connections
-
-    @property
     def errors(self) -> list[BaseException]:
         """The exceptions of the script's functions and behaviours, each of which reset a connection: a copy."""
         with self._changed:
@@ -106,7 +101,7 @@ class FaultServer:
         with self._changed:
             self._requests.clear()
             self._errors.clear()
-            self._connections = 0
+            self.connections = 0
         self._script.rewind()
 
     def wait_for_requests(self, count: int, timeout: float = 5.0) -> list[RecordedRequest]:
@@ -158,8 +153,8 @@ class FaultServer:
                 except OSError:
                     continue  # the client went away before it was accepted
                 with self._changed:
-                    number = self._connections
-                    self._connections += 1
+                    number = self.connections
+                    self.connections += 1
                 name = f"fault-server-{self.port}-{number}"
                 thread = threading.Thread(target=self._serve, args=(sock, number), name=name, daemon=True)
                 thread.start()
@@ -230,37 +225,33 @@ class Script:
         self.rewind()
 
     def rewind(self) -> None:
+        by_path, common = (self._steps, ()) if isinstance(self._steps, Mapping) else ({}, self._steps)
         with self._lock:
-            by_path, common = (self._steps, ()) if isinstance(self._steps, Mapping) else ({}, self._steps)
-            self._by_path = {path: _Turns(turns) for path, turns in by_path.items()}
-            self._common = _Turns(common)
+            self._by_path = {path: _each_of(turns) for path, turns in by_path.items()}
+            self._common = _each_of(common)
+            self._ahead = next(self._common, None)
 
     def take_early(self, read: ReadSoFar) -> Behaviour | None:
         """Take the next step if it begins at ``read`` or earlier."""
         with self._lock:
-            step = self._common.peek()
-            if isinstance(step, Behaviour) and step.begins_after <= read:
-                self._common.take()
-                return step
-        return None
+            step = self._ahead
+            if not isinstance(step, Behaviour) or step.begins_after > read:
+                return None
+            self._ahead = next(self._common, None)
+        return step
 
     def take(self, request: RecordedRequest) -> Step:
         """Take the step for a request whose head was read."""
         with self._lock:
-            turns = self._by_path.get(request.target) or self._by_path.get(request.path) or self._common
-            return turns.take() or self._default
+            turns = self._by_path.get(request.target) or self._by_path.get(request.path)
+            if turns is not None:
+                return next(turns, self._default)
+            step, self._ahead = self._ahead, next(self._common, None)
+            return step or self._default
 
 
-class _Turns:
-    def __init__(self, turns: Turns) -> None:
-        self._always = None if isinstance(turns, Sequence) else turns
-        self._left = deque(turns if isinstance(turns, Sequence) else ())
-
-    def peek(self) -> Step | None:
-        return self._left[0] if self._left else self._always
-
-    def take(self) -> Step | None:
-        return self._left.popleft() if self._left else self._always
+def _each_of(turns: Turns) -> Iterator[Step]:
+    return iter(turns) if isinstance(turns, Sequence) else itertools.repeat(turns)
 
 
 @contextmanager

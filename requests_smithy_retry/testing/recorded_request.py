@@ -82,52 +82,47 @@ def is_chunked(request: RecordedRequest) -> bool:
 
 def read_body(wire: Wire, request: RecordedRequest) -> tuple[bytes, bool]:
     """Read the upload that the head announced: the bytes that came, and True if they are all."""
-    if not has_upload(request):
-        return b"", True
-    reader = _BodyReader(wire)
+    body = bytearray()
     try:
         if is_chunked(request):
-            reader.read_chunks()
-        else:
-            reader.read_exactly(int(request.header("Content-Length") or "", 10))
+            _read_chunks(wire, body)
+        elif has_upload(request):
+            _read_exactly(wire, int(request.header("Content-Length") or "", 10), body)
     except (HangUp, ValueError):
-        return bytes(reader.body), False
-    return bytes(reader.body), True
+        return bytes(body), False
+    return bytes(body), True
 
 
-class _BodyReader:
-    def __init__(self, wire: Wire) -> None:
-        self.wire = wire
-        self.body = bytearray()
+def _read_chunks(wire: Wire, body: bytearray) -> None:
+    while size := int(_read_line(wire).partition(b";")[0], 16):
+        _read_exactly(wire, size, body)
+        if _read_line(wire):
+            raise ValueError("a chunk is longer than its size says")
+    while _read_line(wire):
+        pass  # a trailer
 
-    def read_chunks(self) -> None:
-        while size := int(self.read_line().partition(b";")[0], 16):
-            self.read_exactly(size)
-            if self.read_line():
-                raise ValueError("a chunk is longer than its size says")
-        while self.read_line():
-            pass  # a trailer
 
-    def read_exactly(self, size: int) -> None:
-        if size < 0:
-            raise ValueError("a length below 0")
-        end = len(self.body) + size
-        while len(self.body) < end:
-            piece = self._receive()
-            missing = end - len(self.body)
-            self.body += piece[:missing]
-            self.wire.put_back(piece[missing:])
+def _read_exactly(wire: Wire, size: int, body: bytearray) -> None:
+    if size < 0:
+        raise ValueError("a length below 0")
+    while size > 0:
+        piece = _receive(wire)
+        body += piece[:size]
+        wire.put_back(piece[size:])
+        size -= len(piece)
 
-    def read_line(self) -> bytes:
-        line = b""
-        while b"\n" not in line:
-            line += self._receive()
-        line, _, rest = line.partition(b"\n")
-        self.wire.put_back(rest)
-        return line.rstrip(b"\r")
 
-    def _receive(self) -> bytes:
-        piece = self.wire.receive()
-        if not piece:
-            raise HangUp("the upload ends early")
-        return piece
+def _read_line(wire: Wire) -> bytes:
+    line = b""
+    while b"\n" not in line:
+        line += _receive(wire)
+    line, _, rest = line.partition(b"\n")
+    wire.put_back(rest)
+    return line.rstrip(b"\r")
+
+
+def _receive(wire: Wire) -> bytes:
+    piece = wire.receive()
+    if not piece:
+        raise HangUp("the upload ends early")
+    return piece

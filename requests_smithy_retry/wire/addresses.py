@@ -131,7 +131,6 @@ class AddressMemory:
                 pool.check_kept_connections(self)
 
     def succeeded(self, origin: str, address: str) -> None:
-        """Take note that an address answered well."""
         faults = self.faults.get(origin, {})
         faults.pop(address, None)
         if not faults:
@@ -139,7 +138,6 @@ class AddressMemory:
 
     @property
     def is_empty(self) -> bool:
-        """No failure is remembered."""
         if self.faults:
             self._sweep()
         return not self.faults
@@ -164,7 +162,6 @@ class AddressMemory:
             pool.check_kept_connections(self)
 
     def snapshot(self) -> tuple[AddressFault, ...]:
-        """Return an immutable view of the addresses that failed lately."""
         now = self.clock.now()
         return tuple(
             AddressFault(origin, address, fault.why, min(max(0.0, fault.until - now), fault.period), fault.period)

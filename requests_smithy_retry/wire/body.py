@@ -7,6 +7,7 @@ to be known have one. Positions are those of the encoded body, without chunk fra
 from __future__ import annotations
 
 import http.client
+import io
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
@@ -21,7 +22,6 @@ from .digests import Checks, DigestError, DigestMismatch
 PART = 65_536
 """The most bytes of one read from a connection."""
 
-_CRLF = b"\r\n"
 T = TypeVar("T")
 
 
@@ -38,6 +38,11 @@ class WatchedResponse(urllib3.HTTPResponse):
         except DigestError as error:
             raise DigestMismatch(error) from error
 
+    def _update_chunk_length(self) -> None:
+        # urllib3 would read a line of chunk framing, which after a continuation is not there.
+        if self.chunk_left is None:
+            self.chunk_left = self._fp.next_chunk()  # type: ignore[union-attr]
+
 
 class WatchedBody:
     """The encoded body of one response, over one connection after another.
@@ -52,7 +57,6 @@ class WatchedBody:
         self._checks = checks
         self._ahead = b""
         self._announced = 0
-        self._has_trailer = False
         self._is_over = False
         self._failure: Exception | None = None
         self.total: int | None = getattr(raw._fp, "length", None)
@@ -83,11 +87,8 @@ class WatchedBody:
 
     @property
     def fp(self) -> Any:
-        """The chunks as urllib3 reads them, each as long as the server sent it; None once the body is over."""
-        if self._is_over and not self._has_trailer:
-            return None
-        raw = self._raw()
-        return _ChunkLines(self) if raw is not None and raw.chunked else self._current.fp
+        """The file below; an empty one at the end, from which urllib3 reads the lines after the last chunk."""
+        return io.BytesIO() if self._is_over or self._current.fp is None else self._current.fp
 
     def isclosed(self) -> bool:
         """Return True once the end was read, and so the digests were checked."""
@@ -96,13 +97,11 @@ class WatchedBody:
     closed = property(isclosed)
 
     def close(self) -> None:
-        """Close the current connection's response."""
         self._is_over, self._failure = True, None
         self._current.close()
 
     @property
     def pool(self) -> Any:
-        """The pool of its connections."""
         return getattr(self._raw(), "_pool", None)
 
     def read(self, amt: int | None = None) -> bytes:
@@ -127,7 +126,7 @@ class WatchedBody:
     def _safe_read(self, amt: int) -> bytes:
         """Read exactly ``amt`` bytes of a chunk, or its end."""
         if self._announced == 0:
-            return _CRLF
+            return b"\r\n"
         parts: list[bytes] = []
         left = amt
         try:
@@ -143,14 +142,10 @@ class WatchedBody:
         self._announced -= amt
         return b"".join(parts)
 
-    def chunk_line(self) -> bytes:
-        """Return the line of the next chunk, and at the end those of the last one."""
-        if self._is_over and not self._ahead:
-            self._has_trailer = False
-            return _CRLF
-        self._announced = self._mended(self._next_chunk)
-        self._has_trailer = self._announced == 0
-        return b"%x\r\n" % self._announced
+    def next_chunk(self) -> int:
+        """Return the size of the next chunk, as the server sent it; 0 at the end."""
+        self._announced = 0 if self._is_over and not self._ahead else self._mended(self._next_chunk)
+        return self._announced
 
     def take_over(self, other: Any, until: int, total: int) -> None:
         """Go on with the body of another response, whose first byte is the next one of this body.
@@ -254,7 +249,6 @@ class WatchedBody:
         return data
 
     def _next_chunk(self) -> int:
-        """Return the size of the next chunk; 0 at the end. After a continuation the chunks are our own."""
         current = self._current
         if self._ahead:
             return len(self._ahead)
@@ -262,7 +256,7 @@ class WatchedBody:
             size: int | None = current._get_chunk_left()
             if size is not None and size < 0:
                 raise http.client.IncompleteRead(b"")
-        else:
+        else:  # after a continuation the chunks are our own
             size = None if current.isclosed() else min(PART, (self.total or 0) - self.received)
         if not size:
             self._end()
@@ -286,22 +280,6 @@ class WatchedBody:
             raise DigestError(f"the body of {self.received} bytes does not match its {wrong.field} ({wrong.algorithm})")
 
 
-class _ChunkLines:
-    """The lines between the chunks of a body, for urllib3."""
-
-    __slots__ = ("_body",)
-
-    def __init__(self, body: WatchedBody) -> None:
-        self._body = body
-
-    def readline(self, size: int = -1, /) -> bytes:  # noqa: ARG002
-        """Return the next line."""
-        return self._body.chunk_line()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._body._current.fp, name)
-
-
 def watch(
     response: Response, checks: Checks | None = None, heard: Callable[[WatchedBody], None] | None = None
 ) -> WatchedBody | None:
@@ -318,9 +296,3 @@ def watch(
     body.heard = heard
     raw.__class__ = WatchedResponse
     return body
-
-
-def watched_body(response: Response | None) -> WatchedBody | None:
-    """Return the watched body of a response; None if it has none."""
-    body = getattr(getattr(response, "raw", None), "_fp", None)
-    return body if isinstance(body, WatchedBody) else None

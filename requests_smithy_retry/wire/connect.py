@@ -5,10 +5,12 @@ It is made to the first address that answers, and sends in time even to a server
 
 from __future__ import annotations
 
+import itertools
 import socket
 import sys
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import urllib3.exceptions as uex
@@ -18,9 +20,9 @@ from urllib3.util import connection as urllib3_connection
 from ..interruptions import is_interruption
 from .addresses import AddressMemory, Peer
 from .proxies import bound_handshake, open_otherwise
-from .racing import Candidate, How, Race, candidates
+from .racing import Candidate, How, Race
 from .resolving import not_connected, resolve
-from .response import RESPONSE_CLASS, probing
+from .response import RESPONSE_CLASS, ProbeResponse
 from .state import this_thread
 
 PIECE = 16_384
@@ -112,10 +114,8 @@ class Connect:
                 raise uex.LocationParseError(f"'{host}', label empty or too long") from None
             found = resolve(connection, host, connection.port, urllib3_connection.allowed_gai_family())
             sock = self._raced(connection, candidates(found), how)
-        except TimeoutError:
-            raise
         except OSError as error:
-            if is_interruption(error):
+            if isinstance(error, TimeoutError) or is_interruption(error):
                 raise
             raise not_connected(connection, connection.host, error) from error
         sys.audit("http.client.connect", connection, connection.host, connection.port)
@@ -125,7 +125,7 @@ class Connect:
         """Connect to one of the addresses, those that failed lately last, and remember what failed on the way."""
         memory, origin = self._memory, f"{connection._dns_host}:{connection.port}"
         names = tuple([candidate.name for candidate in ahead])
-        if memory.faults or this_thread.tried:
+        if len(ahead) > 1 and (memory.faults or this_thread.tried):
             ahead = [ahead[names.index(name)] for name in memory.in_order(origin, names, this_thread.tried)]
             memory.begin_probe(origin, ahead[0].name)
         race = self._made = Race(ahead, how)
@@ -139,7 +139,7 @@ class Connect:
                 for failed, why in race.failed.items():
                     memory.failed(origin, failed, why)
         is_known = memory.faults and memory.is_known(origin, name)
-        connection.response_class = probing(self.peer) if is_known else RESPONSE_CLASS
+        connection.response_class = partial(ProbeResponse, self.peer) if is_known else RESPONSE_CLASS
         sock.settimeout(how.timeout)
         return sock
 
@@ -170,3 +170,15 @@ class Connect:
         finally:
             if connection.sock is not None:
                 sock.settimeout(usual)
+
+
+def candidates(found: Iterable[Any]) -> list[Candidate]:
+    """Return the resolver's addresses in its order, families alternating (RFC 8305 section 4), each once."""
+    families: dict[int, dict[str, Candidate]] = {}
+    for family, _, proto, _, sockaddr in found:
+        name = str(sockaddr[0])
+        if len(sockaddr) == 4 and sockaddr[3] and "%" not in name:
+            name = f"{name}%{sockaddr[3]}"  # a link-local address of IPv6 needs its scope, the interface's number
+        families.setdefault(family, {}).setdefault(name, Candidate(name, family, proto, sockaddr))
+    rows = itertools.zip_longest(*(named.values() for named in families.values()))
+    return [candidate for row in rows for candidate in row if candidate is not None]

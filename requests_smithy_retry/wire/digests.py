@@ -99,7 +99,6 @@ class Checks:
         return self._expected != []
 
     def update(self, data: bytes) -> None:
-        """Take the next bytes of the body."""
         for update in self._updates:
             update(data)
 

@@ -25,7 +25,7 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool
 from urllib3.exceptions import EmptyPoolError, PoolError
 
-from ..clock import SYSTEM_CLOCK, Clock, SystemClock
+from ..clock import SYSTEM_CLOCK, Clock
 from . import state
 from .addresses import AddressMemory, is_in_disgrace
 from .connect import Connect
@@ -159,7 +159,6 @@ class PreparingPool(HTTPConnectionPool):
         super().__init__(*args, **options)
 
     def QueueCls(self, maxsize: int) -> Any:  # type: ignore[override]
-        """Make the queue for the connections that are kept."""
         usual: Any = super().QueueCls
         # Only that of urllib3's own pools is replaced, not a program's own; gevent may have replaced it before.
         is_urllib3s = isinstance(usual, type) and usual.__name__ == "LifoQueue"
@@ -237,14 +236,12 @@ def preparing(
     """Return a subclass of a pool class whose connections are prepared, and not used after ``max_idle`` seconds."""
     if issubclass(pool_class, PreparingPool):
         return pool_class
-    is_usual = isinstance(clock, SystemClock)  # a copied adapter has a copy of it
-    make: Any = _kept_class if is_usual else _class
-    made: type[HTTPConnectionPool] = make(pool_class, waits, max_idle, SYSTEM_CLOCK if is_usual else clock)
-    return made
+    make: Any = _kept_class if clock.now is SYSTEM_CLOCK.now else _class
+    return make(pool_class, waits, max_idle, clock.now)  # type: ignore[no-any-return]
 
 
-def _class(pool_class: Any, waits: bool, max_idle: float | None, clock: Clock) -> Any:
-    values = {"max_idle": max_idle, "now": staticmethod(clock.now)}
+def _class(pool_class: Any, waits: bool, max_idle: float | None, now: Callable[[], float]) -> Any:
+    values = {"max_idle": max_idle, "now": staticmethod(now)}
     return type(pool_class.__name__, (WaitingPool if waits else PreparingPool, pool_class), values)
 
 

@@ -9,11 +9,11 @@ Sockets that need not know of selectors are tried one after another, as in urlli
 
 from __future__ import annotations
 
-import itertools
 import os
 import selectors
 import socket
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ..clock import SYSTEM_CLOCK
@@ -53,18 +53,6 @@ class _Pending(NamedTuple):
     until: float | None
 
 
-def candidates(found: Iterable[Any]) -> list[Candidate]:
-    """Return the resolver's addresses in its order, families alternating (RFC 8305 section 4), each once."""
-    families: dict[int, dict[str, Candidate]] = {}
-    for family, _, proto, _, sockaddr in found:
-        name = str(sockaddr[0])
-        if len(sockaddr) == 4 and sockaddr[3] and "%" not in name:
-            name = f"{name}%{sockaddr[3]}"  # a link-local address of IPv6 needs its scope, the interface's number
-        families.setdefault(family, {}).setdefault(name, Candidate(name, family, proto, sockaddr))
-    rows = itertools.zip_longest(*(named.values() for named in families.values()))
-    return [candidate for row in rows for candidate in row if candidate is not None]
-
-
 def connect_socket(sock: Any, sockaddr: Any, seconds: float | None, how: How) -> None:
     """Connect a socket, with everything that is to be said to it before."""
     for option in how.options:
@@ -89,18 +77,19 @@ def can_stagger(source_address: Any) -> bool:
     return made_by.startswith("gevent.") and waited_by.startswith("gevent.")
 
 
+@dataclass
 class Race:
-    """One connection to be made to one of several addresses, which are tried in their order."""
+    """One connection to be made to one of several addresses, which are tried in their order.
 
+    :param failed: each address that failed or was outrun, and the name of its exception; complete once it is over.
+    """
+
+    ahead: list[Candidate]
+    how: How
+    failed: dict[str, str] = field(default_factory=dict)
+    _pending: dict[Any, _Pending] = field(default_factory=dict)
+    _socks: list[Any] = field(default_factory=list)
     _error: OSError | None = None
-
-    def __init__(self, addresses: Sequence[Candidate], how: How) -> None:
-        self._ahead = [*addresses]
-        self._how = how
-        self._pending: dict[Any, _Pending] = {}
-        self._socks: list[Any] = []
-        self.failed: dict[str, str] = {}
-        """Each address that failed or was outrun, and the name of its exception. Complete once the race is over."""
 
     def run(self) -> tuple[Any, Candidate]:
         """Return the connected socket and its address; close all other sockets.
@@ -109,7 +98,7 @@ class Race:
         """
         won = None
         try:
-            is_race = len(self._ahead) > 1 and can_stagger(self._how.source_address)
+            is_race = len(self.ahead) > 1 and can_stagger(self.how.source_address)
             won = self._side_by_side() if is_race else self._one_by_one()
             if won is None:
                 assert self._error is not None
@@ -133,12 +122,12 @@ class Race:
                 sock.close()
 
     def _one_by_one(self) -> tuple[Any, Candidate] | None:
-        while self._ahead:
-            candidate = self._ahead.pop(0)
-            seconds = this_thread.seconds(self._how.timeout)
-            left = this_thread.seconds(None) if self._ahead else None
+        while self.ahead:
+            candidate = self.ahead.pop(0)
+            seconds = this_thread.seconds(self.how.timeout)
+            left = this_thread.seconds(None) if self.ahead else None
             if left is not None:
-                seconds = min(seconds or left, left / (len(self._ahead) + 1))
+                seconds = min(seconds or left, left / (len(self.ahead) + 1))
             sock = self._begin(candidate, seconds)
             if sock is not None:
                 return sock, candidate
@@ -147,14 +136,14 @@ class Race:
     def _side_by_side(self) -> tuple[Any, Candidate] | None:
         waves, next_at = 0, 0.0
         with selectors.DefaultSelector() as selector:
-            while self._pending or self._ahead:
+            while self._pending or self.ahead:
                 failures = len(self.failed)
-                if self._ahead and (not self._pending or _now() >= next_at):
+                if self.ahead and (not self._pending or _now() >= next_at):
                     waves = waves + 1 if self._pending else 0
                     won = self._begin_wave(selector, max(1, 2**waves // 2))
                     next_at = _now() + (LATER_DELAY if waves else _patience())
                 else:
-                    won = self._wait(selector, next_at if self._ahead else None)
+                    won = self._wait(selector, next_at if self.ahead else None)
                 if won is not None:
                     return won
                 if len(self.failed) > failures:
@@ -163,9 +152,9 @@ class Race:
 
     def _begin_wave(self, selector: selectors.BaseSelector, size: int) -> tuple[Any, Candidate] | None:
         """Begin ``size`` attempts, or as many as there are addresses left; return one that connects at once."""
-        for candidate in self._ahead[:size]:
-            self._ahead.remove(candidate)
-            sock = self._begin(candidate, this_thread.seconds(self._how.timeout), selector)
+        for candidate in self.ahead[:size]:
+            self.ahead.remove(candidate)
+            sock = self._begin(candidate, this_thread.seconds(self.how.timeout), selector)
             if sock is not None:
                 self._outrun(began_by=_now())
                 return sock, candidate
@@ -206,7 +195,7 @@ class Race:
         try:
             self._socks.append(socket.socket(candidate.family, socket.SOCK_STREAM, candidate.proto))
             sock = self._socks[-1]
-            connect_socket(sock, candidate.sockaddr, seconds if selector is None else 0.0, self._how)
+            connect_socket(sock, candidate.sockaddr, seconds if selector is None else 0.0, self.how)
         except OSError as error:
             if selector is not None and isinstance(error, BlockingIOError):
                 self._pending[sock] = _Pending(candidate, began, None if seconds is None else began + seconds)

@@ -8,7 +8,6 @@ missing reasons.
 
 from __future__ import annotations
 
-import functools
 import http.client
 import socket
 from io import BufferedReader
@@ -140,7 +139,6 @@ class BoundedReader(Reader):
     _until: Deadline | None = None
 
     def readinto(self, buffer: Any) -> int | None:
-        """Read as usual, within the bound."""
         if self._until is None:
             self._until = after(self.seconds)
         with this_thread.under(earliest(self._until, this_thread.deadline)):
@@ -250,10 +248,9 @@ class _ReadsToLength(CheckedResponse):
 
 
 RESPONSE_CLASS = CheckedResponse if hasattr(urllib3, "BaseHTTPResponse") else _ReadsToLength
-"""The response class of prepared connections."""
 
 
-class _ProbeResponse(RESPONSE_CLASS):  # type: ignore[misc, valid-type]
+class ProbeResponse(RESPONSE_CLASS):  # type: ignore[misc, valid-type]
     """A response from an address that failed lately: a status below 500 clears it."""
 
     def __init__(self, peer: Peer, sock: Any, *others: Any, **named: Any) -> None:
@@ -264,11 +261,6 @@ class _ProbeResponse(RESPONSE_CLASS):  # type: ignore[misc, valid-type]
         super().begin()
         if self.status < 500:
             self._peer.memory.succeeded(self._peer.origin, self._peer.address)
-
-
-def probing(peer: Peer) -> Any:
-    """Return the response class of a connection to an address that failed lately."""
-    return functools.partial(_ProbeResponse, peer)
 
 
 def reader_of(raw: Any) -> Reader | None:
@@ -373,7 +365,6 @@ class Chunks:
 
     @property
     def body(self) -> bytes:
-        """The contents of the chunks so far."""
         return bytes(self._taken) + self._begun
 
     def take(self, data: bytes) -> bool:
@@ -409,7 +400,6 @@ class Chunks:
 
 
 def framing_of(raw: Any) -> Sized | Chunks:
-    """Return the framing of a body of which nothing was read yet."""
     length = raw._original_response.length
     # For a response to HEAD, http.client has a length of 0, whatever the head says.
     return Chunks() if getattr(raw, "chunked", False) and length != 0 else Sized(length)

@@ -44,10 +44,6 @@ class AttemptState(threading.local):
     plain = False
     """True while retries are off: heads and bodies are read as a plain ``HTTPAdapter`` reads them (contract 10.2)."""
 
-    def reached(self) -> Peer | None:
-        """Return the far end of the attempt's connection; None if it is not known."""
-        return self.peer if self.connecting is True else self.connecting or None
-
     def seconds(self, usual: float | None) -> float | None:
         """Return the timeout of a socket's next step, in seconds; None for no limit.
 

@@ -24,7 +24,7 @@ from requests_smithy_retry import (
     retry_history,
     retry_options,
 )
-from requests_smithy_retry.strategies.context import RetryContext
+from requests_smithy_retry.strategies.protocol import RetryContext
 from requests_smithy_retry.testing.clock import FakeClock
 from requests_smithy_retry.urls import scope_of
 from tests.support import URL, Reply, ScriptedAdapter, pin_random, read_timeout, reset_error, scripted, send

@@ -28,7 +28,8 @@ from requests_smithy_retry import (
 )
 from requests_smithy_retry.classifiers.actions import RetryReason
 from requests_smithy_retry.quotas.url import QuotaUrl
-from requests_smithy_retry.strategies.context import context_of, describe
+from requests_smithy_retry.strategies.foreign import describe
+from requests_smithy_retry.strategies.simple import context_of
 
 
 def answer(status: int) -> requests.Response:

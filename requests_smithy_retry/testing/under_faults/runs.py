@@ -116,17 +116,20 @@ class Run:
     passed: bool = True
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
+    @property
+    def strikes_next(self) -> bool:
+        """True if the next send meets the fault."""
+        number = len(self.sends)
+        return self.fault is not None and (number == self.at or (self.fault.lasting and number > self.at))
+
     def begin(self, request: PreparedRequest) -> Sent:
         """Take note of a send; end the run if there are too many."""
         keyed = any("idempoten" in str(name).lower() for name in request.headers)
         where = _place(sys._getframe(1))
         with self._lock:
-            number = len(self.sends)
-            is_later = self.fault is not None and self.fault.lasting and number > self.at
-            struck = self.fault is not None and (number == self.at or is_later)
-            sent = Sent(str(request.method), str(request.url), keyed, where, struck)
+            sent = Sent(str(request.method), str(request.url), keyed, where, self.strikes_next)
             self.sends.append(sent)
-        if number >= self.most:
+        if len(self.sends) > self.most:
             self.clock.end(NO_BOUND, f"it sent more than {self.most} requests")
         return sent
 
@@ -186,18 +189,19 @@ def judge(test: str, plain: Run, run: Run) -> Finding | None:
     sent, fault = run.struck, run.fault
     if sent is None or fault is None:
         return None
-    # The same request may have different URLs in the two runs: ``before`` is what ``sent`` was.
-    before = plain.sends[run.at]
-    what: str | None = None
-    if sent.is_unsafe and sent.is_well and run.asked(sent) > plain.asked(before):
-        what = TWICE
-    elif run.clock.ending is not None:
-        what = run.clock.ending.what
-    elif run.has_raised or run.was_ridden_out(sent) or run.answered(sent) >= plain.answered(before):
-        return None
-    elif fault.kind == "data":
-        what = WRONG_DATA if sent.method == "GET" else None
-    # A client that hands responses on as they are leaves it to the test to look at the status.
-    elif fault.kind == "error" or run.passed:
-        what = SWALLOWED
+    what = _what(plain, run, sent, fault)
     return None if what is None else Finding(what, sent.where, test, f"{fault.name}, send {run.at + 1}", not run.passed)
+
+
+def _what(plain: Run, run: Run, sent: Sent, fault: SendFault) -> str | None:
+    before = plain.sends[run.at]  # the same request, which may have another URL
+    if sent.is_unsafe and sent.is_well and run.asked(sent) > plain.asked(before):
+        return TWICE
+    if run.clock.ending is not None:
+        return run.clock.ending.what
+    if run.has_raised or run.was_ridden_out(sent) or run.answered(sent) >= plain.answered(before):
+        return None
+    if fault.kind == "data":
+        return WRONG_DATA if sent.method == "GET" else None
+    # A client that hands responses on as they are leaves it to the test to look at the status.
+    return SWALLOWED if fault.kind == "error" or run.passed else None

@@ -14,7 +14,6 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from types import FrameType, SimpleNamespace
 from typing import Any
 from unittest import mock
@@ -44,20 +43,11 @@ class _Here(threading.local):
     """The service is being asked: what it sends by itself is no send of the client's."""
     wire: _Wire | None = None
     """New connections are virtual, and lead here."""
-    stood_in: _StoodIn | None = None
-    """The adapter that is sending was replaced by a stand-in, which answers what it sends."""
+    service: Service | None = None
+    """The stand-in that answers an adapter's sends, and in whose place the adapter sends now."""
 
 
 _here = _Here()
-
-
-@dataclass
-class _StoodIn:
-    """A send that met its fault above a stand-in, and is made by the adapter in whose place that stands."""
-
-    sent: Sent | None
-    """None after its first attempt."""
-    service: Service
 
 
 class _Wire:
@@ -109,21 +99,17 @@ def asked(service: Service, request: PreparedRequest, sent: Sent) -> Response:
 def _passed(adapter: Any, request: PreparedRequest, options: dict[str, Any], service: Service) -> Response:
     """Make one send of a client."""
     run = run_under_way()
-    above = _here.stood_in
     if run is None or _here.is_below or _here.wire is not None:
         return service(request)
-    sent = above.sent if above is not None and above.sent is not None else run.begin(request)
-    if above is not None:
-        above.sent, service = None, above.service
+    service = _here.service or service
+    if run.strikes_next and not isinstance(adapter, HTTPAdapter):
+        mounted = _mounted(sys._getframe(1), request)
+        if mounted is not None:
+            with mock.patch.object(_here, "service", service):
+                return mounted.send(request, **options)
+    sent = run.begin(request)
     if not sent.struck:
         return asked(service, request, sent)
-    mounted = None if isinstance(adapter, HTTPAdapter) else _mounted(sys._getframe(1), request)
-    if mounted is not None:
-        _here.stood_in = _StoodIn(sent, service)
-        try:
-            return mounted.send(request, **options)
-        finally:
-            _here.stood_in = None
     return _over_the_wire(_Wire(run, sent, request, service), sent, adapter, request, options)
 
 

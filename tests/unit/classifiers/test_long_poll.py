@@ -16,7 +16,7 @@ from requests_smithy_retry import (
 )
 from requests_smithy_retry.classifiers.outcome import Outcome
 from requests_smithy_retry.config.retry_options import OperationOptions
-from requests_smithy_retry.strategies.context import RetryContext
+from requests_smithy_retry.strategies.protocol import RetryContext
 from requests_smithy_retry.testing.clock import FakeClock
 from tests.support import Reply, reset_error, scripted, send
 from tests.unit.smithy.asts import operation, service

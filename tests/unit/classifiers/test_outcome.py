@@ -19,7 +19,9 @@ from requests_smithy_retry import (
     RetryContext,
     RetryReason,
 )
-from requests_smithy_retry.strategies.context import carrier_of, context_of, describe
+from requests_smithy_retry.strategies.foreign import describe
+from requests_smithy_retry.strategies.protocol import carrier_of
+from requests_smithy_retry.strategies.simple import context_of
 from tests.support import prepare
 from tests.unit.classifiers.test_http_status import outcome_of
 from tests.unit.classifiers.test_modeled import Info

@@ -91,7 +91,7 @@ def test_listeners_and_logs_are_told_everything(caplog: pytest.LogCaptureFixture
     record = recorder(told)
     answer, cut = response(503), ValueError("cut")
     ours = StandardRetryToken(issuer=None, retry_delay=3.0, delay_source="retry-after")
-    theirs: Any = ForeignToken(SimpleNamespace(retry_count=1, retry_delay=4.0))
+    theirs: Any = ForeignToken(issuer=None, token=SimpleNamespace(), retry_delay=4.0, delay_source="strategy")
     with caplog.at_level(logging.DEBUG):
         record.note(Attempt(10.0, answer), (0.0, "backoff"), VERDICT, ours, 3.0)
         record.note(Attempt(10.0, answer, cut), (3.0, "retry-after"), VERDICT, theirs, 4.0)

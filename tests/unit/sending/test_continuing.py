@@ -19,6 +19,7 @@ from requests.adapters import HTTPAdapter
 
 from requests_smithy_retry import DigestMismatch, RetryAdapter, RetryListener, StopReason, retry_history, retry_options
 from requests_smithy_retry.observing.history import MAX_KEPT
+from requests_smithy_retry.sending.attempt import watched_body
 from requests_smithy_retry.sending.continuing import as_failure, broken_off, joined
 from requests_smithy_retry.testing import (
     BadChunkSize,
@@ -31,7 +32,7 @@ from requests_smithy_retry.testing import (
     StopReading,
 )
 from requests_smithy_retry.wire import body as body_module
-from requests_smithy_retry.wire.body import watch, watched_body
+from requests_smithy_retry.wire.body import watch
 from tests.unit.wire.support import nothing_left, session
 
 BODY = b"".join(b"%06d the quick brown fox\n" % number for number in range(12_000))

@@ -10,7 +10,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invaria
 
 from requests_smithy_retry import Outcome, RetryAction, RetryError, StandardRetryStrategy, classifier
 from requests_smithy_retry.quotas.scopes import FORGET_AFTER
-from requests_smithy_retry.strategies.context import RetryContext
+from requests_smithy_retry.strategies.protocol import RetryContext
 from requests_smithy_retry.testing.clock import FakeClock
 from tests.unit.classifiers.test_http_status import outcome_of
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from requests_smithy_retry.sending.attempt import reached
 from requests_smithy_retry.testing.clock import FakeClock
 from requests_smithy_retry.wire.addresses import (
     LONGEST_PERIOD,
@@ -267,7 +268,7 @@ def test_the_far_end_of_an_attempt() -> None:
     found = []
     for connecting, known in ((None, None), (False, peer), (True, None), (True, peer), (peer, None)):
         state.connecting, state.peer = connecting, known
-        found.append(state.reached())
+        found.append(reached(state))
     assert [None, None, None, peer, peer] == found
 
 

@@ -20,8 +20,9 @@ from hypothesis import strategies as st
 from requests.structures import CaseInsensitiveDict
 
 from requests_smithy_retry import DigestMismatch, retry_history, retry_options
+from requests_smithy_retry.sending.attempt import watched_body
 from requests_smithy_retry.testing import CutBody, FaultServer, MisstatedLength, Reply
-from requests_smithy_retry.wire.body import WatchedBody, watched_body
+from requests_smithy_retry.wire.body import WatchedBody
 from requests_smithy_retry.wire.digests import Checks, DigestError, Expected, expected_digests
 
 from .support import nothing_left, session

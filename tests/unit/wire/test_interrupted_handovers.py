@@ -214,7 +214,7 @@ def test_a_scope_whose_item_could_not_be_had_is_not_in_use() -> None:
     assert {} == table._pins
 
 
-@pytest.mark.parametrize("function", ["_retry", "_operation", "fill_urllib3_history"])
+@pytest.mark.parametrize("function", ["_retry", "acquire_initial_retry_token", "fill_urllib3_history"])
 @pytest.mark.parametrize("options", [{}, {"operation_timeout": 60}], ids=["plain", "deadline"])
 def test_a_response_between_two_owners_is_closed(function: str, options: dict[str, Any]) -> None:
     """An interruption between an attempt and what judges it, or hands it over, gives the connection back."""

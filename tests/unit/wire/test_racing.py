@@ -17,7 +17,8 @@ from requests_smithy_retry.clock import Deadline
 from requests_smithy_retry.testing import hanging_port, refusing_port
 from requests_smithy_retry.testing.clock import FakeClock
 from requests_smithy_retry.wire import racing
-from requests_smithy_retry.wire.racing import Candidate, How, Race, candidates
+from requests_smithy_retry.wire.connect import candidates
+from requests_smithy_retry.wire.racing import Candidate, How, Race
 from requests_smithy_retry.wire.state import this_thread
 
 from .support import nothing_left
