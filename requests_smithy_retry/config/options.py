@@ -1,6 +1,6 @@
 """One option as a field of a dataclass (contract 10.1): its default, the values it accepts, and its other properties.
 
-Everything about an option is declared beside its field, by :func:`option`. The tables that the rest of the package
+Everything about one option is declared beside its field, by :func:`option`. The tables that the rest of the package
 goes by are read off the fields, by :func:`options_of`.
 """
 
@@ -16,14 +16,6 @@ from ..checks import Parse, Refused
 from ..errors import RetryConfigError
 
 
-class Contradiction(NamedTuple):
-    """A rule by which an option would do nothing beside another one: that applies to the values of both, and why."""
-
-    other: str
-    applies: Callable[[Any, Any], bool]
-    why: str
-
-
 class Option(NamedTuple):
     """One option.
 
@@ -34,7 +26,6 @@ class Option(NamedTuple):
     :param adapter_only: the adapter goes by it, and no strategy does.
     :param classifiers_only: the classifiers alone go by it; beside a foreign strategy, the adapter asks them.
     :param not_from_environment: no environment variable sets it, for instance because it takes an object.
-    :param contradicts: beside which other options it would do nothing.
     """
 
     name: str
@@ -45,7 +36,6 @@ class Option(NamedTuple):
     adapter_only: bool = False
     classifiers_only: bool = False
     not_from_environment: bool = False
-    contradicts: tuple[Contradiction, ...] = ()
 
     @property
     def allowed(self) -> str:

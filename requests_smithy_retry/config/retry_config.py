@@ -1,14 +1,15 @@
 """The configuration as one frozen value: every option, once (contract 10.1).
 
 To add an option, add a field to :class:`RetryConfig` and a line to :class:`RetryOptions`. The environment, the command
-line, the tables of the documentation and the checks of contradictions are read off the field.
+line and the tables of the documentation are read off the field; :data:`CONTRADICTIONS` says what excludes what.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypedDict
+from operator import not_
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 from ..checks import number, status_codes, suggestion, whole_number
 from ..classifiers.protocol import RetryClassifier
@@ -21,7 +22,7 @@ from ..quotas.bucket import RetryQuota
 from ..quotas.payoff import PayoffTokenBucket
 from ..quotas.places import QuotaUrl, quota_url
 from . import parsers as types
-from .options import Contradiction, adapter_option, classifier_option, option, options_of
+from .options import adapter_option, classifier_option, option, options_of
 from .urllib3_rules import JitteredBackoff, Urllib3Rules
 
 if TYPE_CHECKING:
@@ -38,43 +39,13 @@ if TYPE_CHECKING:
     TimeoutType = float | tuple[float | None, float | None] | Timeout | None
 
 
-IS_SIMPLE = Contradiction("mode", lambda _, mode: mode == "simple", "the simple mode has no quota")
-HAS_OWN_RULES = Contradiction("quota", lambda _, quota: isinstance(quota, RetryQuota), "a bucket has rules of its own")
-IS_IN_PLACE = Contradiction("quota", lambda _, quota: isinstance(quota, RetryQuota), "a bucket is where it is")
-NEVER_WAITS = Contradiction(
-    "quota_url",
-    lambda on_empty, url: on_empty == "wait" and getattr(url, "scheme", "memory") != "memory",
-    "a quota that processes share does not wait",
-)
-HAS_NO_DEFAULTS = Contradiction(
-    "default_classifiers", lambda _, has_defaults: not has_defaults, "only the default classifiers go by it"
-)
-READS_NO_SETTINGS = Contradiction(
-    "trust_env",
-    lambda aws_config, trust_env: aws_config is not False and not trust_env,
-    "without trust_env no AWS settings are read",
-)
-
-
-def _beside_payoff(default: object) -> Contradiction:
-    return Contradiction(
-        "quota", lambda value, quota: value != default and has_line(quota), "the quota 'payoff' has rules of its own"
-    )
-
-
 def has_line(quota: Any) -> bool:
     """Return True for the quota by which operations wait for a service that is down."""
     return isinstance(quota, str | PayoffTokenBucket)
 
 
-HAS_NO_LINE = Contradiction(
-    "quota",
-    lambda value, quota: value != DEFAULT_PATIENCE and not has_line(quota),
-    "only the quota 'payoff' waits for a service",
-)
-
-DEFAULT_PATIENCE = 5.0
-"""The age of an outage that is waited out by default, in seconds."""
+NO_LINE = "only the quota 'payoff' waits for a service"
+"""The reason why a ``patience`` would do nothing."""
 
 PUBLISHED_CAPACITY = 500
 """Tokens of a bucket of the AWS SDKs."""
@@ -111,41 +82,15 @@ class RetryConfig:
         "how delays are spread: from 0 to the computed one, over its upper half, not at all, or by the delay before",
     )
     quota: float | str | RetryQuota | None = option(
-        "payoff",
-        types.quota,
-        "the retries of a scope: 'payoff', a number of tokens, a bucket, or None",
-        contradicts=(IS_SIMPLE,),
+        "payoff", types.quota, "the retries of a scope: 'payoff', a number of tokens, a bucket, or None"
     )
     quota_url: str | QuotaUrl | None = option(
-        None,
-        quota_url,
-        "where processes share the quota: redis://, unix://, shm://, memory://",
-        contradicts=(IS_IN_PLACE, IS_SIMPLE),
+        None, quota_url, "where processes share the quota: redis://, unix://, shm://, memory://"
     )
-    patience: float = option(
-        DEFAULT_PATIENCE,
-        number(),
-        "without a deadline, how old an outage is waited out, s; 0: none",
-        contradicts=(HAS_NO_LINE, IS_SIMPLE),
-    )
-    refill_rate: float = option(
-        0.0,
-        number(unit="tokens per second"),
-        "tokens that come back by themselves, 1/s",
-        contradicts=(HAS_OWN_RULES, _beside_payoff(0.0), IS_SIMPLE),
-    )
-    on_empty: str = option(
-        "fail",
-        types.one_of("fail", "wait"),
-        "an empty quota refuses a retry, or has it wait",
-        contradicts=(HAS_OWN_RULES, _beside_payoff("fail"), NEVER_WAITS, IS_SIMPLE),
-    )
-    success_reward: float = option(
-        1,
-        number(unit="tokens"),
-        "tokens that a first-try success gives back",
-        contradicts=(_beside_payoff(1), IS_SIMPLE),
-    )
+    patience: float = option(5.0, number(), "without a deadline, how old an outage is waited out, s; 0: none")
+    refill_rate: float = option(0.0, number(unit="tokens per second"), "tokens that come back by themselves, 1/s")
+    on_empty: str = option("fail", types.one_of("fail", "wait"), "an empty quota refuses a retry, or has it wait")
+    success_reward: float = option(1, number(unit="tokens"), "tokens that a first-try success gives back")
     max_permit_wait: float | None = option(None, number(none=True), "adaptive: longest wait for a send permit, s")
     rate_limiter: RateLimiterSettings = option(
         DEFAULT_SETTINGS, types.limiter_settings, "adaptive: the limiter's numbers", not_from_environment=True
@@ -180,7 +125,7 @@ class RetryConfig:
         IDEMPOTENT_METHODS, types.methods, "methods that may always be sent again"
     )
     retry_status_codes: Collection[int] = classifier_option(
-        RETRY_STATUS_CODES, status_codes, "statuses that are retried", contradicts=(HAS_NO_DEFAULTS,)
+        RETRY_STATUS_CODES, status_codes, "statuses that are retried"
     )
     idempotency_header: str = adapter_option(
         "Idempotency-Key", types.header_name, "a request that has it may be sent again"
@@ -206,11 +151,7 @@ class RetryConfig:
     )
     default_classifiers: bool = classifier_option(True, types.boolean, "False: only the given classifiers")
     error_parser: Callable[[Response], Exception | None] | None = classifier_option(
-        None,
-        types.function,
-        "makes an exception from a response, or None",
-        not_from_environment=True,
-        contradicts=(HAS_NO_DEFAULTS,),
+        None, types.function, "makes an exception from a response, or None", not_from_environment=True
     )
     listeners: Iterable[Any] = adapter_option((), types.listeners, "are told what happens", not_from_environment=True)
     telemetry: Collection[str] = adapter_option(
@@ -223,12 +164,7 @@ class RetryConfig:
     trust_env: bool = adapter_option(
         True, types.boolean, "False: read no environment variable and no AWS settings", not_from_environment=True
     )
-    aws_config: bool | str = option(
-        False,
-        types.aws_config,
-        "True or a profile's name: also go by the AWS settings",
-        contradicts=(READS_NO_SETTINGS,),
-    )
+    aws_config: bool | str = option(False, types.aws_config, "True or a profile's name: also go by the AWS settings")
     # No options: the translation of a urllib3 Retry alone sets these two.
     strict_methods: bool = field(default=False, init=False)
     urllib3_rules: Urllib3Rules | None = field(default=None, init=False)
@@ -479,6 +415,47 @@ def unknown_option(name: str) -> str:
     )
 
 
+class Contradiction(NamedTuple):
+    """A rule by which options would do nothing beside a value of another one.
+
+    :param options: the options that would do nothing.
+    :param applies: given the value of the other option, tells whether they would do nothing.
+    :param except_default: they may be set to their default all the same.
+    """
+
+    options: tuple[str, ...]
+    other: str
+    applies: Callable[[Any], bool]
+    why: str
+    except_default: bool = False
+
+
+OF_A_BUCKET = ("refill_rate", "on_empty")
+OF_PRICES = (*OF_A_BUCKET, "success_reward")
+OF_A_QUOTA = ("quota", "quota_url", "patience", *OF_PRICES)
+
+CONTRADICTIONS = (
+    Contradiction(OF_A_BUCKET, "quota", lambda quota: isinstance(quota, RetryQuota), "a bucket has rules of its own"),
+    Contradiction(("quota_url",), "quota", lambda quota: isinstance(quota, RetryQuota), "a bucket is where it is"),
+    Contradiction(OF_PRICES, "quota", has_line, "the quota 'payoff' has rules of its own", except_default=True),
+    Contradiction(("patience",), "quota", lambda quota: not has_line(quota), NO_LINE, except_default=True),
+    Contradiction(
+        ("on_empty",),
+        "quota_url",
+        lambda url: getattr(url, "scheme", "memory") != "memory",
+        "a quota that processes share does not wait",
+        except_default=True,
+    ),
+    Contradiction(
+        ("retry_status_codes", "error_parser"), "default_classifiers", not_, "only the default classifiers go by it"
+    ),
+    Contradiction(
+        ("aws_config",), "trust_env", not_, "without trust_env no AWS settings are read", except_default=True
+    ),
+    Contradiction(OF_A_QUOTA, "mode", lambda mode: mode == "simple", "the simple mode has no quota"),
+)
+
+
 def contradictions(config: RetryConfig) -> Iterator[tuple[str, str, str]]:
     """Yield each option that would do nothing, the option that makes it void, and the reason.
 
@@ -486,10 +463,12 @@ def contradictions(config: RetryConfig) -> Iterator[tuple[str, str, str]]:
     """
     for name, item in OPTIONS.items():
         value = getattr(config, name)
-        for other, applies, why in item.contradicts:
-            both_given = config.is_given(name) and config.is_given(other)
-            if both_given and value is not None and applies(value, getattr(config, other)):
-                yield name, other, why
+        if value is None or not config.is_given(name):
+            continue
+        for rule in CONTRADICTIONS:
+            counts = name in rule.options and not (rule.except_default and value == item.default)
+            if counts and config.is_given(rule.other) and rule.applies(getattr(config, rule.other)):
+                yield name, rule.other, rule.why
 
 
 COMMAND_LINE = "the command line"
