@@ -330,10 +330,7 @@ class SendLoop(HTTPAdapter):
         return response if continued is None else continued
 
     def go_on(self, call: Call, request: PreparedRequest, rest: InHand, error: Exception) -> Response:
-        """Ask for the rest of a body that broke off in the caller's hands, as a retry of what brought it so far.
-
-        :param call: brought the body.
-        """
+        """Ask for the rest of a body that broke off in the caller's hands, as a retry of the call that brought it."""
         call = self._call(request, True, call.timeout, call.how, call.options)
         try:
             return self._retry(call, Attempt(self.clock.now(), None, error), rest)
