@@ -300,15 +300,8 @@ def joined(before: RetryHistory, piece: RetryHistory) -> RetryHistory:
     last = before.attempts[-1]
     shift = last.number - 1
     rows: list[AttemptRecord] = [replace(row, number=row.number + shift) for row in piece.attempts]
-    rows[0] = replace(
-        rows[0],
-        started=last.started,
-        delay=last.delay,
-        delay_source=last.delay_source,
-        permit_wait=last.permit_wait,
-        line_wait=last.line_wait,
-        line_why=last.line_why,
-    )
+    of_its_start = ("started", "delay", "delay_source", "permit_wait", "line_wait", "line_why")
+    rows[0] = replace(rows[0], **{name: getattr(last, name) for name in of_its_start})
     attempts = [*before.attempts[:-1], *rows]
     while len(attempts) > MAX_KEPT:
         del attempts[MAX_KEPT // 2]
