@@ -10,11 +10,8 @@ from typing import Any
 
 from ..pacing.server_hints import AMZ_HEADER, parse_integer
 from .actions import NO_ACTION, ErrorKind, RetryAction, RetryIndicated, RetryReason
-from .outcome import Outcome
+from .outcome import BODY_PREFIX, Outcome
 from .protocol import RetryClassifierPriority
-
-MAX_ERROR_BODY = 65_536
-"""The most bytes of a body that are parsed."""
 
 ERROR_TYPE_HEADER = "x-amzn-errortype"
 JSON_MEMBERS = ("__type", "code", "Code")
@@ -64,14 +61,14 @@ def error_code(headers: Mapping[str, Any], body: bytes) -> str | None:
     """
     value = headers.get(ERROR_TYPE_HEADER)
     code = bare_error_code(value) if isinstance(value, str) else ""
-    return code or code_in_body(body[:MAX_ERROR_BODY])
+    return code or code_in_body(body[:BODY_PREFIX])
 
 
 def code_in_body(body: bytes) -> str | None:
     """Return the error code in a JSON or an XML body, or None."""
     text = body.removeprefix(b"\xef\xbb\xbf").lstrip(b" \t\r\n")
     if text.startswith(b"{"):
-        found = _code_in_json(text, is_cut=len(body) >= MAX_ERROR_BODY)
+        found = _code_in_json(text, is_cut=len(body) >= BODY_PREFIX)
     elif text.startswith(b"<"):
         found = _code_in_xml(text)
     else:

@@ -126,13 +126,12 @@ def never_left(error: BaseException) -> bool:
 
 
 def _is_passing_tls(error: BaseException) -> bool:
-    for cause in causes(error):
-        if isinstance(cause, PASSING_TLS):
-            return True
-        # An error made by Python code, such as urllib3's pyOpenSSL layer, has no reason.
-        if isinstance(cause, ssl.SSLError) and getattr(cause, "reason", None) in PASSING_TLS_REASONS:
-            return True
-    return False
+    # An error made by Python code, such as urllib3's pyOpenSSL layer, has no reason.
+    return any(
+        isinstance(cause, PASSING_TLS)
+        or (isinstance(cause, ssl.SSLError) and getattr(cause, "reason", None) in PASSING_TLS_REASONS)
+        for cause in causes(error)
+    )
 
 
 class TransientErrorClassifier:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 from ..checks import Parse, Refused
@@ -66,6 +67,10 @@ class Option(NamedTuple):
 def option(default: Any, parse: Parse, meaning: str, **traits: Any) -> Any:
     """Declare an option as the field of a dataclass."""
     return dataclasses.field(default=default, metadata={"option": Option("", default, parse, meaning, **traits)})
+
+
+adapter_option, classifier_option = partial(option, adapter_only=True), partial(option, classifiers_only=True)
+"""Declare an option that the adapter alone goes by, or the classifiers alone."""
 
 
 def options_of(owner: type) -> dict[str, Option]:

@@ -21,7 +21,7 @@ from ..quotas.bucket import RetryQuota
 from ..quotas.payoff import PayoffTokenBucket
 from ..quotas.places import QuotaUrl, quota_url
 from . import parsers as types
-from .options import Contradiction, option, options_of
+from .options import Contradiction, adapter_option, classifier_option, option, options_of
 from .urllib3_rules import JitteredBackoff, Urllib3Rules
 
 if TYPE_CHECKING:
@@ -154,91 +154,74 @@ class RetryConfig:
     pacing: str | RateLimitDialect | Collection[RateLimitDialect] = option(
         "announced", types.pacing, "sends wait for the limits that a server announces"
     )
-    operation_timeout: float | None = option(
-        None, number(above=0, none=True), "bound for attempts and waits together, s", adapter_only=True
+    operation_timeout: float | None = adapter_option(
+        None, number(above=0, none=True), "bound for attempts and waits together, s"
     )
-    operation_attempt_timeout: float | None = option(
-        None, number(above=0, none=True), "bound for each attempt, s", adapter_only=True
+    operation_attempt_timeout: float | None = adapter_option(
+        None, number(above=0, none=True), "bound for each attempt, s"
     )
-    timeout: TimeoutType = option(None, types.timeout, "used where the caller gave no timeout", adapter_only=True)
-    max_idle: float | None = option(
-        55.0,
-        number(none=True),
-        "a pooled connection that lay idle this long is closed instead of used, s",
-        adapter_only=True,
+    timeout: TimeoutType = adapter_option(None, types.timeout, "used where the caller gave no timeout")
+    max_idle: float | None = adapter_option(
+        55.0, number(none=True), "a pooled connection that lay idle this long is closed instead of used, s"
     )
-    preload_content: bool = option(
-        True, types.boolean, "read the body inside the attempt where stream is false", adapter_only=True
+    preload_content: bool = adapter_option(
+        True, types.boolean, "read the body inside the attempt where stream is false"
     )
-    resume: bool = option(
-        True, types.boolean, "go on with a body that breaks off where it stopped, if that is safe", adapter_only=True
+    resume: bool = adapter_option(
+        True, types.boolean, "go on with a body that breaks off where it stopped, if that is safe"
     )
-    stall_timeout: float | None = option(
-        None, number(above=0, none=True), "a body that brings no byte for so long is broken off, s", adapter_only=True
+    stall_timeout: float | None = adapter_option(
+        None, number(above=0, none=True), "a body that brings no byte for so long is broken off, s"
     )
-    verify_digests: bool = option(
-        True, types.boolean, "check bodies against the digests that were sent with them", adapter_only=True
+    verify_digests: bool = adapter_option(
+        True, types.boolean, "check bodies against the digests that were sent with them"
     )
-    allowed_methods: Collection[str] | None = option(
-        IDEMPOTENT_METHODS, types.methods, "methods that may always be sent again", adapter_only=True
+    allowed_methods: Collection[str] | None = adapter_option(
+        IDEMPOTENT_METHODS, types.methods, "methods that may always be sent again"
     )
-    retry_status_codes: Collection[int] = option(
-        RETRY_STATUS_CODES,
-        status_codes,
-        "statuses that are retried",
-        classifiers_only=True,
-        contradicts=(HAS_NO_DEFAULTS,),
+    retry_status_codes: Collection[int] = classifier_option(
+        RETRY_STATUS_CODES, status_codes, "statuses that are retried", contradicts=(HAS_NO_DEFAULTS,)
     )
-    idempotency_header: str = option(
-        "Idempotency-Key", types.header_name, "a request that has it may be sent again", adapter_only=True
+    idempotency_header: str = adapter_option(
+        "Idempotency-Key", types.header_name, "a request that has it may be sent again"
     )
-    idempotency_key: bool | Callable[..., str] = option(
-        False, types.idempotency_key, "mint a key where one is needed", adapter_only=True, not_from_environment=True
+    idempotency_key: bool | Callable[..., str] = adapter_option(
+        False, types.idempotency_key, "mint a key where one is needed", not_from_environment=True
     )
-    on_unauthorized: Callable[[Response], Mapping[str, str] | None] | None = option(
+    on_unauthorized: Callable[[Response], Mapping[str, str] | None] | None = adapter_option(
         None,
         types.function,
         "given a 401, returns the headers to send it again with, or None",
-        adapter_only=True,
         not_from_environment=True,
     )
-    raise_on_status: bool = option(
-        False, types.boolean, "raise RetryError instead of returning the last bad response", adapter_only=True
+    raise_on_status: bool = adapter_option(
+        False, types.boolean, "raise RetryError instead of returning the last bad response"
     )
-    scope: Callable[[PreparedRequest], str] | None = option(
-        None, types.function, "names the scope of a request", adapter_only=True, not_from_environment=True
+    scope: Callable[[PreparedRequest], str] | None = adapter_option(
+        None, types.function, "names the scope of a request", not_from_environment=True
     )
-    enabled: bool = option(True, types.boolean, "False: behave as a plain HTTPAdapter", adapter_only=True)
-    classifiers: Iterable[RetryClassifier] = option(
-        (), types.classifiers, "classifiers beside the defaults", classifiers_only=True, not_from_environment=True
+    enabled: bool = adapter_option(True, types.boolean, "False: behave as a plain HTTPAdapter")
+    classifiers: Iterable[RetryClassifier] = classifier_option(
+        (), types.classifiers, "classifiers beside the defaults", not_from_environment=True
     )
-    default_classifiers: bool = option(True, types.boolean, "False: only the given classifiers", classifiers_only=True)
-    error_parser: Callable[[Response], Exception | None] | None = option(
+    default_classifiers: bool = classifier_option(True, types.boolean, "False: only the given classifiers")
+    error_parser: Callable[[Response], Exception | None] | None = classifier_option(
         None,
         types.function,
         "makes an exception from a response, or None",
-        classifiers_only=True,
         not_from_environment=True,
         contradicts=(HAS_NO_DEFAULTS,),
     )
-    listeners: Iterable[Any] = option(
-        (), types.listeners, "are told what happens", adapter_only=True, not_from_environment=True
+    listeners: Iterable[Any] = adapter_option((), types.listeners, "are told what happens", not_from_environment=True)
+    telemetry: Collection[str] = adapter_option(
+        (), types.telemetry, "shows every retry without code: log, otel, prometheus"
     )
-    telemetry: Collection[str] = option(
-        (), types.telemetry, "shows every retry without code: log, otel, prometheus", adapter_only=True
+    sdk_headers: bool = adapter_option(False, types.boolean, "send amz-sdk-invocation-id and amz-sdk-request")
+    models: Iterable[SmithyEndpoint] = classifier_option(
+        (), types.models, "Smithy models, each with its endpoint", not_from_environment=True
     )
-    sdk_headers: bool = option(
-        False, types.boolean, "send amz-sdk-invocation-id and amz-sdk-request", adapter_only=True
-    )
-    models: Iterable[SmithyEndpoint] = option(
-        (), types.models, "Smithy models, each with its endpoint", classifiers_only=True, not_from_environment=True
-    )
-    trust_env: bool = option(
-        True,
-        types.boolean,
-        "False: read no environment variable and no AWS settings",
-        adapter_only=True,
-        not_from_environment=True,
+    trust_env: bool = adapter_option(
+        True, types.boolean, "False: read no environment variable and no AWS settings", not_from_environment=True
     )
     aws_config: bool | str = option(
         False,

@@ -14,10 +14,10 @@ from ..classifiers.resend import resend_ruling
 from ..clock import SYSTEM_CLOCK, Clock
 from ..config.retry_config import ADAPTER_OPTIONS, CLASSIFIER_OPTIONS, RetryConfig
 from ..config.retry_options import NOTHING, OperationOptions
-from ..errors import RetryConfigError, RetryError, StopReason
+from ..errors import RetryConfigError, StopReason
 from ..pacing.gate import Gates
 from .protocol import ResponseError, RetryStrategy, SendPermits, StandardRetryToken
-from .simple import SimpleRetryStrategy, classifiers_of, context_of, delay_of, is_built_in
+from .simple import SimpleRetryStrategy, classifiers_of, context_of, delay_of, is_built_in, refuse
 from .standard import StandardRetryStrategy
 
 
@@ -43,16 +43,15 @@ def check_for_foreign(
     action = classification.action
     assert outcome.resend is not None
     if outcome.is_success and isinstance(action, NoActionIndicated):
-        raise RetryError(stop_reason=StopReason.NOT_RETRYABLE, classification=classification)
+        refuse(StopReason.NOT_RETRYABLE, None, classification)
     ruling = resend_ruling(outcome.resend, outcome.status, action)
+    if ruling is None and outcome.is_success and isinstance(action, RetryForbidden):
+        ruling = action
     if ruling is not None:
-        raise RetryError(ruling.why or "", stop_reason=ruling.stop_reason, classification=classification)
-    if outcome.is_success and isinstance(action, RetryForbidden):
-        raise RetryError(action.why or "", stop_reason=action.stop_reason, classification=classification)
+        refuse(ruling.stop_reason, ruling.why, classification)
     most = options.max_attempts
     if most is not None and outcome.attempt >= most:
-        why = f"{outcome.attempt} of {most} attempts were made"
-        raise RetryError(why, stop_reason=StopReason.MAX_ATTEMPTS, classification=classification)
+        refuse(StopReason.MAX_ATTEMPTS, f"{outcome.attempt} of {most} attempts were made", classification)
     describe(error, action)
 
 

@@ -184,18 +184,18 @@ class SimpleRetryStrategy:
         retry = token.retry_count + 1
         terms = self._terms(options, context.deadline)
         if self._is_last(retry, options.most_sent, reason, context.outcome, terms):
-            _refuse(StopReason.MAX_ATTEMPTS, None, classification)
+            refuse(StopReason.MAX_ATTEMPTS, None, classification)
         failures, rules = token.failures, self.config.urllib3_rules
         if rules is not None:
             failures = (*failures, kind_of(context.outcome))
             exceeded = rules.exceeded(failures)
             if exceeded is not None:
-                _refuse(StopReason.MAX_ATTEMPTS, exceeded, classification)
+                refuse(StopReason.MAX_ATTEMPTS, exceeded, classification)
         backoff = self._backoff(reason.kind, retry, token.previous_delay)
         hint = self._hint(reason, context.outcome, classification, backoff)
         delay = backoff if hint is None else delay_for(backoff, hint)
         if context.deadline is not None and self.clock.now() + delay >= context.deadline:
-            _refuse(StopReason.DEADLINE, f"the next wait of {delay:.3g} s would not end in time", classification)
+            refuse(StopReason.DEADLINE, f"the next wait of {delay:.3g} s would not end in time", classification)
         renewed = StandardRetryToken(
             issuer=self,
             token_scope=token.token_scope,
@@ -283,7 +283,7 @@ class SimpleRetryStrategy:
         if isinstance(action, RetryIndicated):
             return action.reason
         if isinstance(action, RetryForbidden):
-            _refuse(action.stop_reason, action.why, classification)
+            refuse(action.stop_reason, action.why, classification)
         if context.outcome.is_success:
             # It was only looked at: the token is still good for record_success.
             token.unredeem()
@@ -314,7 +314,7 @@ class SimpleRetryStrategy:
         for hint in hints:
             if is_too_long(hint, limit):
                 why = f"{hint.source} asks for {hint.seconds:.15g} s, max_retry_after is {limit:g} s"
-                _refuse(StopReason.HINT_TOO_LONG, f"{why}: allowed again at {until_text(hint, wall)}", classification)
+                refuse(StopReason.HINT_TOO_LONG, f"{why}: allowed again at {until_text(hint, wall)}", classification)
         return max(hints, key=lambda hint: delay_for(backoff, hint), default=None)
 
     def _header_hint(self, reason: RetryReason, outcome: Outcome, wall: float) -> Hint | None:
@@ -401,5 +401,5 @@ def takes_previous_delay(strategy: RetryBackoffStrategy) -> bool:
     return "previous_delay" in parameters
 
 
-def _refuse(stop_reason: StopReason, why: str | None, classification: Classification) -> NoReturn:
+def refuse(stop_reason: StopReason, why: str | None, classification: Classification) -> NoReturn:
     raise RetryError(why or "", stop_reason=stop_reason, classification=classification)

@@ -9,12 +9,12 @@ import time
 import pytest
 
 from requests_smithy_retry.classifiers.aws import (
-    MAX_ERROR_BODY,
     THROTTLING_CODES,
     TRANSIENT_CODES,
     code_in_body,
     error_code,
 )
+from requests_smithy_retry.classifiers.outcome import BODY_PREFIX
 
 BOMB = (
     b'<?xml version="1.0"?><!DOCTYPE r [<!ENTITY a "SlowDown"><!ENTITY b "&a;&a;&a;&a;">]>'
@@ -138,7 +138,7 @@ def test_the_header_comes_before_the_body() -> None:
 
 def test_no_more_than_64_kib_are_looked_at() -> None:
     """A code past them is not seen, one before them is, whatever follows."""
-    filler = b"<!--" + b"x" * MAX_ERROR_BODY + b"-->"
+    filler = b"<!--" + b"x" * BODY_PREFIX + b"-->"
     assert error_code({}, b"<Error>" + filler + b"<Code>SlowDown</Code></Error>") is None
     assert error_code({}, b"<Error><Code>SlowDown</Code>" + filler + b"</Error>") == "SlowDown"
 
@@ -171,8 +171,8 @@ def test_no_bytes_raise() -> None:
 @pytest.mark.parametrize(
     "body",
     [
-        b"<" * MAX_ERROR_BODY,
-        b"<a>" * (MAX_ERROR_BODY // 3),
+        b"<" * BODY_PREFIX,
+        b"<a>" * (BODY_PREFIX // 3),
         b"<a " + b"b='' " * 12_000 + b"/>",
         b"{" + b'"a":1,' * 10_000,
         b'{"a":' * 12_000,
