@@ -30,12 +30,15 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The machine's clocks. ``sleep`` is looked up at call time, so that gevent's patch takes effect."""
+    """The machine's clocks. ``sleep`` and ``time`` are looked up at call time, so that others can patch them."""
 
     __slots__ = ()
 
     now: staticmethod[[], float] = staticmethod(time.monotonic)
-    wall: staticmethod[[], float] = staticmethod(time.time)
+
+    def wall(self) -> float:
+        """Return seconds since the epoch."""
+        return time.time()
 
     def sleep(self, seconds: float) -> None:
         """Sleep, 31 years at most."""

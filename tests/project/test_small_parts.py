@@ -136,7 +136,7 @@ def test_an_error_is_made_to_say_what_the_classifiers_said(action, safe, throttl
 
 
 def test_the_system_clock_tells_the_machines_time(monkeypatch):
-    """Monotonic for intervals, wall for dates; sleep is looked up when it is called, so that gevent's is seen."""
+    """Monotonic for intervals, wall for dates; sleep and dates are looked up when asked for: gevent, freezegun."""
     clock = SystemClock()
     assert abs(clock.now() - time.monotonic()) < 5
     assert abs(clock.wall() - time.time()) < 5
@@ -144,6 +144,8 @@ def test_the_system_clock_tells_the_machines_time(monkeypatch):
     monkeypatch.setattr(time, "sleep", slept.append)
     clock.sleep(3)
     assert [3] == slept
+    monkeypatch.setattr(time, "time", lambda: 1.5)
+    assert 1.5 == clock.wall()
 
 
 def test_a_wait_beyond_what_the_platform_can_sleep_is_cut(monkeypatch):
