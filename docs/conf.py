@@ -39,7 +39,7 @@ nitpick_ignore_regex = [
         r"py:class",
         (
             r"(requests_smithy_retry\.[a-z0-9_.]+\.)?"
-            r"(AddressMemory|Contradiction|Deadline|FailureKind|FirstTryHook|Gates|InHand|LinkHandle|Loan"
+            r"(AddressMemory|Call|Contradiction|Deadline|FailureKind|FirstTryHook|Gates|InHand|LinkHandle|Loan"
             r"|MemoryBoard|OperationKeywords|Peer|Predicate|QuotaUrl|RedisBoard|SendLoop|Sender|SharedMemory|Standing|Terms|_Entry)"
         ),
     ),

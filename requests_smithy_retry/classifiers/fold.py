@@ -82,7 +82,11 @@ def classify(classifiers: Iterable[RetryClassifier], outcome: Outcome) -> Classi
     for item in classifiers:
         if is_success and not sees_successes(item):
             continue
-        verdict = _ask(item, outcome, action)
+        try:
+            verdict: object = item.classify_retry(outcome, action)
+        except RetryError as error:
+            why = f"the classifier {item.name!r} raised a RetryError, which would pass for the strategy's refusal"
+            raise RuntimeError(why) from error
         if verdict is None:
             verdict = NO_ACTION
         elif not isinstance(verdict, RetryAction):
@@ -93,12 +97,3 @@ def classify(classifiers: Iterable[RetryClassifier], outcome: Outcome) -> Classi
             if isinstance(verdict, RetryForbidden):
                 break
     return Classification(action, tuple(votes))
-
-
-def _ask(item: RetryClassifier, outcome: Outcome, previous: RetryAction) -> object:
-    try:
-        return item.classify_retry(outcome, previous)
-    except RetryError as error:
-        raise RuntimeError(
-            f"the classifier {item.name!r} raised a RetryError, which would pass for the strategy's refusal"
-        ) from error

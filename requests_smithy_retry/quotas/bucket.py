@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections import deque
 from dataclasses import dataclass
 from typing import ClassVar, Protocol, runtime_checkable
 
@@ -242,7 +241,7 @@ class TokenBucket(FreshCopies):
         self._line: list[Waiter] = []
         self._outstanding = 0.0
         """The tokens that may still come back, of a bucket on which others wait."""
-        self._lost: deque[float] = deque()
+        self._lost: list[float] = []
         """Amounts that will not come back, as finalizers say without the lock."""
 
     def _add(self, amount: float) -> None:
@@ -301,7 +300,7 @@ class TokenBucket(FreshCopies):
 
     def _may_gain(self) -> bool:
         while self._lost:
-            self._return(self._lost.popleft())
+            self._return(self._lost.pop())
         return self.refill_rate > 0 or self._outstanding > 0
 
     def _is_enough(self, amount: float) -> bool:

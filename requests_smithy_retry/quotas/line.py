@@ -183,19 +183,15 @@ class Waiter:
 
 
 class Line:
-    """The record of one scope.
-
-    :param renew: called when it begins anew after a long time.
-    """
+    """The record of one scope."""
 
     __slots__ = (
-        *("_base", "_born", "_credit", "_firsts", "_firsts_at_birth", "_gap", "_last", "_renew", "_slow_until"),
-        *("_touched", "down_since", "given_up", "outage", "room", "successes", "waiters"),
+        *("_base", "_born", "_credit", "_firsts", "_firsts_at_birth", "_gap", "_last", "_slow_until", "_touched"),
+        *("down_since", "given_up", "outage", "room", "successes", "waiters"),
     )
 
-    def __init__(self, now: float, *, room: int = WAITERS, renew: Callable[[], object] = bool) -> None:
+    def __init__(self, now: float, *, room: int = WAITERS) -> None:
         self.room = room
-        self._renew = renew
         self.waiters: list[Waiter] = []
         self.successes: int = 0
         self.down_since: float | None = None
@@ -229,15 +225,23 @@ class Line:
         self._last = max(self._last, now)
 
     def failed(
-        self, standing: Standing, terms: Terms, failure: Failure, now: float, *, firsts: int
+        self,
+        standing: Standing,
+        terms: Terms,
+        failure: Failure,
+        now: float,
+        *,
+        firsts: int,
+        renew: Callable[[], object],
     ) -> tuple[Standing, float | None, float] | Refused:
         """Count an attempt that failed.
 
+        :param renew: refills the bucket; called if the scope counts as new.
         :returns: its operation's standing now; the seconds to wait before a retry that is paid for (None: it may only
             wait in line), and the tokens that this one must leave. Or that its attempts are used up.
         """
         if self.is_as_good_as_new(now, firsts):
-            self._renew()
+            renew()
             self._begin_anew(now)
         self._catch_up(firsts, now)
         self._touched = now

@@ -307,7 +307,8 @@ class PatientQuota(ScopeQuota):
         """Decide without waiting: a waiter may enter the line. Its ``wake`` is called with the lock held."""
         with self._lock:
             now, firsts = self.clock.now(), self.bucket.settle()
-            seen = self._made_line().failed(standing, terms, failure, now, firsts=firsts)
+            renew = self.bucket.renew
+            seen = self._made_line().failed(standing, terms, failure, now, firsts=firsts, renew=renew)
             self._follow()
         if isinstance(seen, Refused):
             return seen
@@ -376,7 +377,7 @@ class PatientQuota(ScopeQuota):
     def _made_line(self) -> Line:
         """Return the line, made on first use: most scopes are never in trouble. Called with the lock."""
         if self._line is None:
-            self._line = Line(self._born, room=self._room, renew=self.bucket.renew)
+            self._line = Line(self._born, room=self._room)
         return self._line
 
     def _wait(self, waiter: Waiter, changed: threading.Condition) -> Go | Refused:

@@ -19,6 +19,7 @@ from .replay import BodyChanged
 from .time_limits import TimeLimits, as_body_failure
 
 if TYPE_CHECKING:
+    from ..config.retry_config import RetryConfig
     from ..config.retry_options import OperationOptions
     from ..observing.events import ObservedOperation
     from ..wire.addresses import Peer
@@ -34,15 +35,16 @@ DRAIN_SECONDS = 1.0
 """The most seconds that reading a discarded body takes in all."""
 MUTEX_SECONDS = 1.0
 """Seconds to wait for a pool's lock; a signal that hit its queue may have left it locked for good."""
-NO_HOOKS: dict[str, list[Any]] = {"response": []}
-"""The hooks of a request without any hook that could see its body unread."""
 BODY_PART = 10_240
 """The size of the parts in which requests reads."""
+NO_HOOKS: dict[str, list[Any]] = {"response": []}
+"""The hooks of a request without any hook that could see its body unread."""
 
 
 class Call(NamedTuple):
     """One call of ``send``.
 
+    :param config: the policy of its adapter.
     :param request: the caller's; it is not changed.
     :param stream: the caller wants the body unread.
     :param preload: the body is read inside the attempt.
@@ -53,6 +55,7 @@ class Call(NamedTuple):
     :param observed: the call as listeners see it, or None.
     """
 
+    config: RetryConfig
     request: PreparedRequest
     stream: bool
     preload: bool
@@ -346,10 +349,11 @@ def complete(response: Response, request: PreparedRequest | None) -> None:
         return
     raw: Any = response.raw
     # On any connection each read from the socket ends by the deadline from now on.
-    if this_thread.deadline is None or (reader_of(raw) is not None and "content-encoding" not in raw.headers):
+    is_bounded = this_thread.deadline is None or (reader_of(raw) is not None and "content-encoding" not in raw.headers)
+    if is_bounded or raw is None or is_read(response):
         response.content  # noqa: B018
     else:
-        _read_by_the_clock(response)
+        read_by_the_clock(response, [], BODY_PART)
     verify_decoded(response)
 
 
@@ -370,16 +374,16 @@ def verify_decoded(response: Response) -> None:
         verify_whole(response)
 
 
-def _read_by_the_clock(response: Response) -> None:
-    """Read a body by the deadline, even if a few coded bytes make gigabytes without another read from a socket."""
-    if response.raw is None or is_read(response):
-        response.content  # noqa: B018
-        return
-    body = bytearray()
-    for part in response.iter_content(BODY_PART):
+def read_by_the_clock(response: Response, parts: list[bytes], size: int) -> None:
+    """Read a body by the deadline, even if a few coded bytes make gigabytes without another read from a socket.
+
+    :param parts: what was read of it already; the rest is added, as far as it comes.
+    :param size: of a part; after each one the clock is looked at.
+    """
+    for part in response.iter_content(size):
+        parts.append(part)
         this_thread.seconds(None)
-        body += part
-    hold(response, bytes(body))
+    hold(response, b"".join(parts))
 
 
 def is_read(response: Response) -> bool:

@@ -53,17 +53,13 @@ def status_error(response: Response, history: RetryHistory, listed: Collection[i
     """Return the exception of ``raise_on_status``, which is urllib3's habit; None if the response is to be returned."""
     if not is_raised(response, history.stop_reason, listed):
         return None
-    cause = TooManyResponses(*_where(response), response.status_code, history.sentence)
+    url = urlsplit(str(response.request.url))  # neither userinfo nor query is shown
+    pool = getattr(response.raw, "_pool", None)  # a stand-in for a urllib3 response may lack the attribute
+    where = pool or f"{url.scheme}://{url.hostname}", url.path or "/"
+    cause = TooManyResponses(*where, response.status_code, history.sentence)
     error = requests.exceptions.RetryError(cause, response=response)  # has its request too
     attach(error, history)
     return error
-
-
-def _where(response: Response) -> tuple[Any, str]:
-    """Return the pool and the path of a request, with neither userinfo nor query."""
-    url = urlsplit(str(response.request.url))
-    pool = getattr(response.raw, "_pool", None)  # a stand-in for a urllib3 response may lack the attribute
-    return pool or f"{url.scheme}://{url.hostname}", url.path or "/"
 
 
 def not_sent_error(request: PreparedRequest, history: RetryHistory) -> Exception:

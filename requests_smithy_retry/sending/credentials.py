@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from requests import Response
@@ -23,16 +24,14 @@ MOST_SCOPES = 1024
 Headers = Mapping[str, str]
 
 
+@dataclass(eq=False, slots=True)
 class _Renewal:
     """The last renewal of one scope."""
 
-    __slots__ = ("at", "headers", "lock", "owner")
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.owner: int | None = None
-        self.at = float("-inf")
-        self.headers: Headers | None = None
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    owner: int | None = None
+    at: float = float("-inf")
+    headers: Headers | None = None
 
 
 class Credentials:

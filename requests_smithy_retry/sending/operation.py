@@ -42,9 +42,9 @@ from ..strategies.protocol import RetryContext, StandardRetryToken, carrier_of
 from ..strategies.simple import delay_of
 from ..wire.state import read_part
 from .caller_errors import is_raised, not_sent_error, status_error
-from .continuing import InHand, Rest, rest_of
 from .credentials import UNAUTHORIZED, Credentials
 from .nested_retries import note_end, warn_of_nesting
+from .receiving import InHand, Rest, rest_of
 from .replay import FOLLOWED_STATUSES, RequestFacts
 
 if TYPE_CHECKING:
@@ -96,7 +96,6 @@ class Stop(NamedTuple):
 class Sender(events.Sender, Protocol):
     """The part of the sending adapter that an operation uses."""
 
-    retry_config: RetryConfig
     _shown: ShownRetry | None
 
 
@@ -108,7 +107,7 @@ class Operation:
 
     def __init__(self, adapter: Sender, call: Call, rest: InHand | None = None) -> None:
         self.adapter: Sender = adapter
-        self.config: RetryConfig = adapter.retry_config
+        self.config: RetryConfig = call.config
         self.clock: Clock = adapter.clock
         self.port: StrategyPort = adapter.port
         self.call = call
@@ -139,7 +138,7 @@ class Operation:
         self.refusal: RetryError | None = None
         try:
             self.token = self.port.strategy.acquire_initial_retry_token(token_scope=self.scope)
-            wait = delay_of(self.token, self.port.strategy)
+            wait = delay_of(self.token, self.port.strategy) if self.port.needs_first_token else 0.0
             if wait > 0 and self._forbids(wait):
                 raise RetryError("no time is left", stop_reason=StopReason.DEADLINE)
             self.waited = wait, "backoff"

@@ -1,24 +1,28 @@
-"""Receiving the body of a success (contract 14.4, 14.6): what has it watched, and where it is read."""
+"""The body of a success (contract 14.4, 14.6): received, watched, and continued over another connection.
+
+It goes on inside an attempt or in the caller's hands. What fits is decided in :mod:`resuming`, what is sent in
+:mod:`send_loop`.
+"""
 
 from __future__ import annotations
 
 import functools
+import ssl
 import weakref
 from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
+import requests.exceptions
+import urllib3.exceptions as uex
 from requests import PreparedRequest, Response
 from requests.structures import CaseInsensitiveDict
 
-from ..wire.body import WatchedBody, watch
+from ..observing.history import MAX_KEPT, AttemptRecord, RetryHistory, attach, retry_history
+from ..wire.body import PART, WatchedBody, watch
 from ..wire.digests import DIGEST_FIELDS, Checks, expected_digests
-from .attempt import complete, is_left_for_hooks
-from .continuing import mend, read_in_parts, refuse
-from .resuming import Resumable, resumable
-
-if TYPE_CHECKING:
-    from ..config.retry_config import RetryConfig
-    from .attempt import Call
+from .attempt import Call, complete, is_left_for_hooks, read_by_the_clock, verify_decoded
+from .resuming import Piece, Resumable, resumable
 
 VALIDATORS = frozenset({"etag", "last-modified"})
 NOTABLE = frozenset({"content-encoding", *VALIDATORS, *DIGEST_FIELDS})
@@ -32,36 +36,29 @@ LONG = 100_000
 """A shorter body that breaks off inside an attempt is begun anew: asking for its rest would save nothing."""
 _DIGITS = len(str(LONG))
 
-
-class Sender(Protocol):
-    """The adapter as seen from here."""
-
-    retry_config: RetryConfig
-
-    @property
-    def go_on(self) -> Callable[..., Response]:
-        """The method that asks for the rest of a body."""
-        ...
+KEPT = "_retry_kept"
+"""The attribute of a response that has what was read of its body before it broke off, and how it may be continued."""
 
 
-def receive(adapter: Sender, response: Response, request: PreparedRequest, call: Call) -> None:
+def receive(go_on: GoOn, response: Response, request: PreparedRequest, call: Call) -> None:
     """Have the body of a success watched where there is reason to, and read it where that is wanted.
 
-    :param adapter: sends again where a body in the caller's hands breaks off.
     :param response: its status is below 400, and nothing of its body was read.
     :param request: as it was sent.
     :raises Exception: for a body that is not whole, or not the one that was sent.
     """
-    fields: Any = getattr(response.headers, "_store", None) or _fields(response)
+    # Somebody may have given the response headers of another class.
+    headers: Any = response.headers if hasattr(response.headers, "_store") else CaseInsensitiveDict(response.headers)
+    fields = headers._store  # by their names in lower case
     heard = None if call.observed is None else call.observed.heard
     is_special = heard is not None or is_notable(fields, preload=call.preload)
-    is_watched = is_special and _receive_watched(adapter, response, request, call, fields, heard)
+    is_watched = is_special and _receive_watched(go_on, response, request, call, fields, heard)
     if call.preload and not is_watched:
         complete(response, request)
 
 
 def _receive_watched(
-    adapter: Sender,
+    go_on: GoOn,
     response: Response,
     request: PreparedRequest,
     call: Call,
@@ -71,15 +68,15 @@ def _receive_watched(
     """Have a body watched, and read it where that is wanted. False: there is no reason to watch it, or no way."""
     checks = plan = None
     if request.method != "HEAD" and response.status_code not in WITHOUT_BODY:
-        checks = _checks(adapter, response, call, fields)
-        plan = _plan(adapter, response, request, call, fields)
+        checks = _checks(response, call, fields)
+        plan = _plan(response, request, call, fields)
     body = watch(response, checks, heard) if checks or heard or plan else None
     if body is None:
         return False
     if not body.is_on_a_wire:
         plan = None
     if not call.preload:
-        body.mend = _mend(adapter, response, request, call, plan)
+        body.mend = _mend(go_on, response, request, call, plan)
     elif checks or not is_left_for_hooks(response, request):
         # A body with a digest is not left unread for hooks: its end may be wrong.
         read_in_parts(response, plan if isinstance(plan, Resumable) else None, [])
@@ -87,11 +84,11 @@ def _receive_watched(
 
 
 def _mend(
-    adapter: Sender, response: Response, request: PreparedRequest, call: Call, plan: Resumable | str | None
+    go_on: GoOn, response: Response, request: PreparedRequest, call: Call, plan: Resumable | str | None
 ) -> Callable[[WatchedBody, Exception], None] | None:
     """Return the answer to a body that breaks off in the caller's hands; None: the usual error."""
     if isinstance(plan, Resumable):
-        return functools.partial(mend, functools.partial(adapter.go_on, call), request, weakref.ref(response), plan)
+        return functools.partial(mend, go_on, call, request, weakref.ref(response), plan)
     return functools.partial(refuse, plan) if plan is not None and response.status_code == 200 else None
 
 
@@ -108,23 +105,15 @@ def is_notable(fields: Any, *, preload: bool) -> bool:
     return not preload or "content-length" not in fields or len(fields["content-length"][1]) >= _DIGITS
 
 
-def _is_wanted(adapter: Sender, call: Call, name: str) -> bool:
+def _is_wanted(call: Call, name: str) -> bool:
     """Return an option of the operation's, or else that of the adapter."""
     chosen = None if call.options is None else getattr(call.options, name)
-    return bool(getattr(adapter.retry_config, name) if chosen is None else chosen)
+    return bool(getattr(call.config, name) if chosen is None else chosen)
 
 
-def _fields(response: Response) -> Collection[str]:
-    """Return the header fields by their names in lower case, where somebody gave the response others."""
-    headers: Any = CaseInsensitiveDict(response.headers)
-    return headers._store  # type: ignore[no-any-return]
-
-
-def _plan(
-    adapter: Sender, response: Response, request: PreparedRequest, call: Call, fields: Collection[str]
-) -> Resumable | str | None:
+def _plan(response: Response, request: PreparedRequest, call: Call, fields: Collection[str]) -> Resumable | str | None:
     """Return how a body may be continued, or why it may not; None where nobody would ask."""
-    if VALIDATORS.isdisjoint(fields) or not _is_wanted(adapter, call, "resume"):
+    if VALIDATORS.isdisjoint(fields) or not _is_wanted(call, "resume"):
         return None
     plan = resumable(request, response)
     if not call.preload:
@@ -133,11 +122,220 @@ def _plan(
     return plan if is_long else None
 
 
-def _checks(adapter: Sender, response: Response, call: Call, fields: Collection[str]) -> Checks | None:
+def _checks(response: Response, call: Call, fields: Collection[str]) -> Checks | None:
     """Return the checks of the digests that were sent; None if no digest was sent, or if they are switched off."""
     if not 200 <= response.status_code < 300 or DIGEST_FIELDS.isdisjoint(fields):
         return None
-    if not _is_wanted(adapter, call, "verify_digests"):
+    if not _is_wanted(call, "verify_digests"):
         return None
     headers = CaseInsensitiveDict(response.headers)  # the response may have been given another class of headers
     return Checks(expected_digests(headers, response.status_code)) or None
+
+
+def read_in_parts(response: Response, plan: Resumable | None, parts: list[bytes]) -> None:
+    """Read a body to its end by the attempt's deadline, and have the response give it out.
+
+    :param plan: how it may be continued where it breaks off; None if it may not.
+    :param parts: what was read of it already.
+    :raises requests.exceptions.ContentDecodingError: if its content coding is incomplete.
+    """
+    setattr(response, KEPT, (plan, parts))
+    read_by_the_clock(response, parts, PART)
+    verify_decoded(response)
+    parts.clear()
+    delattr(response, KEPT)
+
+
+@dataclass(eq=False, slots=True)
+class Rest:
+    """The rest of a body that a next attempt asks for.
+
+    :param response: whose body it is, and which the caller gets once it is whole.
+    :param parts: what was read of it.
+    """
+
+    response: Response
+    body: WatchedBody
+    plan: Resumable
+    parts: list[bytes]
+    is_taken: bool = False
+    has_changed: bool = False
+
+    @property
+    def is_void(self) -> bool:
+        """It cannot be continued any more."""
+        return self.has_changed or not self.body.is_broken
+
+    @property
+    def brought(self) -> int | None:
+        """The bytes that the attempt under way brought; None if it brought none of this body."""
+        return self.body.received - self.body.began_at if self.is_taken else None
+
+    def request(self, request: PreparedRequest) -> PreparedRequest:
+        """Return the request for the rest."""
+        self.is_taken = False
+        return self.plan.request_from(request, self.body.received)
+
+    def receive(self, response: Response) -> Response | None:
+        """Go on with an answer, and return the response that is whole now; None if the answer is one of its own.
+
+        :raises requests.exceptions.ChunkedEncodingError: for the wrong part, which nobody asked for.
+        """
+        found = self.plan.fit(response, self.body.received)
+        if isinstance(found, Piece):
+            self.body.take_over(response.raw, *found)
+            self.is_taken = True
+            read_in_parts(self.response, self.plan, self.parts)
+            return self.response
+        self.has_changed = response.status_code < 400 or response.status_code == 416
+        if response.status_code in (206, 416):
+            error = uex.ProtocolError(f"not continued at byte {self.body.received}: {found}")
+            raise requests.exceptions.ChunkedEncodingError(error)
+        return None
+
+
+def rest_of(response: Response, body: WatchedBody) -> Rest | None:
+    """Return the rest of a body that broke off inside an attempt; None if there is nothing to go on with."""
+    plan, parts = getattr(response, KEPT, (None, []))
+    return Rest(response, body, plan, parts) if plan is not None and body.is_broken and body.received else None
+
+
+@dataclass(eq=False, slots=True)
+class InHand:
+    """The rest of a body that its caller is reading, as one continuation asks for it.
+
+    :param brought: the bytes that the connection brought which broke off; of its successor not known before it is read.
+    """
+
+    body: WatchedBody
+    plan: Resumable
+    brought: int | None
+    is_taken: bool = False
+    why: str = ""
+    is_void: ClassVar[bool] = False
+
+    def request(self, request: PreparedRequest) -> PreparedRequest:
+        """Return the request as it is: it asks for the rest already."""
+        self.brought = None
+        return request
+
+    def receive(self, response: Response) -> Response:
+        """Go on with an answer that fits, once its first bytes are there; return the answer, whatever it is."""
+        found = self.plan.fit(response, self.body.received)
+        if not isinstance(found, Piece):
+            self.why = found
+            return response
+        self.body.take_over(response.raw, *found)
+        try:
+            self.body.prove()
+        except BaseException:
+            self.body.let_go()  # nothing is held while its operation waits
+            raise
+        self.is_taken = True
+        return response
+
+
+GoOn = Callable[[Call, PreparedRequest, InHand, Exception], Response]
+"""Sends, as the adapter does: the call that brought a body, the request for the rest, what it is for, the failure."""
+
+
+def refuse(why: str, body: WatchedBody, error: Exception) -> None:
+    """Raise the original error of a body in the caller's hands that cannot be continued, with position and reason."""
+    try:
+        raise broken_off(body, error, why)
+    finally:
+        del error  # its traceback refers to this frame
+
+
+def mend(
+    go_on: GoOn,
+    call: Call,
+    request: PreparedRequest,
+    response: weakref.ref[Response],
+    plan: Resumable,
+    body: WatchedBody,
+    error: Exception,
+) -> None:
+    """Have a body that its caller is reading go on over another connection.
+
+    :param call: brought the body, as the answer to ``request``.
+    :param response: whose body it is.
+    :raises urllib3.exceptions.HTTPError: the original error with the position and the reason, if it does not go on.
+    """
+    rest = InHand(body, plan, body.received - body.began_at)
+    body.let_go()
+    ended: Any = None
+    try:
+        try:
+            ended = go_on(call, plan.request_from(request, body.received), rest, as_failure(body, error))
+        except requests.exceptions.RequestException as raised:
+            ended = raised
+        history = _noted(response(), retry_history(ended))
+        if rest.is_taken:
+            return
+        last = type(ended).__name__
+        if isinstance(ended, Response):
+            last = str(ended.status_code)
+            ended.close()
+        ending = broken_off(body, error, rest.why or f"the last attempt ended with {last}")
+        if history is not None:
+            attach(ending, history)
+        raise ending
+    finally:
+        del error, ended, rest  # their tracebacks refer to this frame
+
+
+def _noted(response: Response | None, piece: RetryHistory | None) -> RetryHistory | None:
+    """Add the history of one continuation to that of the response, which may be gone; return the whole."""
+    before = retry_history(response)
+    if before is None or piece is None:
+        return piece
+    whole = joined(before, piece)
+    attach(response, whole)
+    return whole
+
+
+def joined(before: RetryHistory, piece: RetryHistory) -> RetryHistory:
+    """Return the history of a body that went on: the last attempt so far is the one that broke off.
+
+    :param piece: that of the continuation, which begins with the attempt that broke off.
+    """
+    last = before.attempts[-1]
+    shift = last.number - 1
+    rows: list[AttemptRecord] = [replace(row, number=row.number + shift) for row in piece.attempts]
+    rows[0] = replace(
+        rows[0],
+        started=last.started,
+        delay=last.delay,
+        delay_source=last.delay_source,
+        permit_wait=last.permit_wait,
+        line_wait=last.line_wait,
+        line_why=last.line_why,
+    )
+    attempts = [*before.attempts[:-1], *rows]
+    while len(attempts) > MAX_KEPT:
+        del attempts[MAX_KEPT // 2]
+    return replace(piece, attempts=tuple(attempts))
+
+
+def as_failure(body: WatchedBody, error: Exception) -> requests.exceptions.RequestException:
+    """Return the exception of ``requests`` for a body that broke off, as its readers know it."""
+    if isinstance(error, TimeoutError):
+        return requests.exceptions.ConnectionError(uex.ReadTimeoutError(body.pool, None, "Read timed out."))
+    if isinstance(error, ssl.SSLError):
+        return requests.exceptions.SSLError(uex.SSLError(error))
+    return requests.exceptions.ChunkedEncodingError(uex.ProtocolError(f"Connection broken: {error!r}", error))
+
+
+def broken_off(body: WatchedBody, error: Exception, why: str) -> uex.HTTPError:
+    """Return the exception of urllib3 for a body that broke off and was not continued.
+
+    :param why: the reason why it was not continued, as a phrase.
+    """
+    total = "unknown" if body.total is None else body.total
+    text = f"{error!r} at byte {body.received} of {total}; not continued: {why}"
+    if isinstance(error, TimeoutError):
+        return uex.ReadTimeoutError(body.pool, None, f"Read timed out: {text}")
+    if isinstance(error, ssl.SSLError):
+        return uex.SSLError(text)
+    return uex.ProtocolError(f"Connection broken: {text}", error)

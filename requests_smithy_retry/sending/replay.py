@@ -8,7 +8,7 @@ import itertools
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from types import GeneratorType
 from typing import TYPE_CHECKING, Any
@@ -126,16 +126,14 @@ class Body:
         return is_unstarted(self._body) if self._is_unstarted else unwritten
 
 
+@dataclass(eq=False, slots=True)
 class Seen:
     """The bytes that an iterable body gave in its first iteration: their number and hash, not the bytes or the body."""
 
-    __slots__ = ("count", "digest", "first", "is_whole")
-
-    def __init__(self) -> None:
-        self.count: int = 0
-        self.digest: Any = sha256()
-        self.first: tuple[int, bytes] = 0, b""
-        self.is_whole: bool = False
+    count: int = 0
+    digest: Any = field(default_factory=sha256)
+    first: tuple[int, bytes] = 0, b""
+    is_whole: bool = False
 
     def note(self, part: Any) -> None:
         """Take note of the next part."""
@@ -249,14 +247,15 @@ class ReplayGuard:
         return self._first_iteration(self._last, self._seen)
 
     def _first_iteration(self, parts: Iterator[Any], seen: Seen) -> Iterator[Any]:
-        self._has_failed = True  # as long as the caller's code runs
-        for part in parts:
-            self._has_failed = False
-            seen.note(part)
-            yield part
+        while not seen.is_whole:
             self._has_failed = True
-        self._has_failed = False
-        seen.is_whole = True
+            part = next(parts, self)  # not by a loop over it: an iterator need not be iterable
+            self._has_failed = False
+            if part is self:
+                seen.is_whole = True
+            else:
+                seen.note(part)
+                yield part
 
 
 class _Answered(threading.local):

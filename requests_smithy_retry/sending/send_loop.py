@@ -22,16 +22,15 @@ from ..strategies.protocol import RetryStrategy, rest_until_permitted
 from ..wire.response import CheckedResponse
 from ..wire.state import this_thread
 from .attempt import NO_HOOKS, Attempt, Call, complete
-from .continuing import InHand, Rest
 from .credentials import Credentials
 from .nested_retries import recognise
 from .operation import Operation, Retry, Stop
-from .receiving import NOTABLE, is_plain, receive
+from .receiving import NOTABLE, InHand, Rest, is_plain, receive
 from .replay import SIMPLE_BODIES
 from .time_limits import TimeLimits
 
 # `tuple.__new__` skips the frame that a named tuple's constructor takes.
-_call: Any = tuple.__new__
+_new: Any = tuple.__new__
 
 NO_WAIT = (0.0, "")
 """An attempt that waited for no rate limit."""
@@ -98,7 +97,8 @@ class SendLoop(HTTPAdapter):
                         response.content  # noqa: B018
                     else:
                         how = {"verify": verify, "cert": cert, "proxies": proxies}
-                        receive(self, response, to_send, self._call(request, stream, timeout, how, None, observed))
+                        call = self._call(request, stream, timeout, how, None, observed)
+                        receive(self.go_on, response, to_send, call)
             except Exception as caught:
                 error, is_success = caught, False
             if is_success:
@@ -130,7 +130,7 @@ class SendLoop(HTTPAdapter):
             observed = ObservedOperation(self, request, options)
         preload = not stream and config.preload_content
         timeout = config.timeout if timeout is None else timeout
-        return _call(Call, (request, stream, preload, timeout, how, options, limits, observed))  # type: ignore[no-any-return]
+        return _new(Call, (config, request, stream, preload, timeout, how, options, limits, observed))  # type: ignore[no-any-return]
 
     def _send_in_full(self, request: PreparedRequest, stream: bool, timeout: Any, how: dict[str, Any]) -> Response:
         """Send in the unusual cases: options in force, limits, listeners, or a body to watch."""
@@ -326,7 +326,7 @@ class SendLoop(HTTPAdapter):
             call.limits.watch_for_stalls(response)
         continued = None if rest is None else rest.receive(response)
         if continued is None and response.status_code < 400:
-            receive(self, response, request, call)
+            receive(self.go_on, response, request, call)
         return response if continued is None else continued
 
     def go_on(self, call: Call, request: PreparedRequest, rest: InHand, error: Exception) -> Response:

@@ -63,8 +63,7 @@ class TimeLimits:
         self._clock = clock
         self._attempt_timeout = config.operation_attempt_timeout
         self._stall = config.stall_timeout
-        is_bounded = self.deadline is not None or self._attempt_timeout is not None
-        if state.IS_FUTURE and is_bounded and is_first(_warned, "urllib3-future"):
+        if state.IS_FUTURE and (self.deadline or self._attempt_timeout) and is_first(_warned, "urllib3-future"):
             warnings.warn(UNBOUND, RetryConfigWarning, stacklevel=2)
 
     def forbids(self, wait: float) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from dataclasses import dataclass
 from typing import Protocol
 
 from ..quotas.scope_quota import DO_NOTHING, FirstTry
@@ -37,17 +38,15 @@ class NothingToTell:
 NOTHING_TO_TELL = NothingToTell()
 
 
+@dataclass(eq=False, slots=True)
 class BusyBesides:
     """True while a live set has more in it than another one, all of whose members are in the first."""
 
-    __slots__ = ("_busy", "_others")
-
-    def __init__(self, busy: Collection[object], others: Collection[object]) -> None:
-        self._busy = busy
-        self._others = others
+    busy: Collection[object]
+    others: Collection[object]
 
     def __bool__(self) -> bool:
-        return len(self._busy) > len(self._others)
+        return len(self.busy) > len(self.others)
 
 
 def remember(hooks: dict[str, FirstTryHook], url: str, hook: FirstTryHook) -> None:

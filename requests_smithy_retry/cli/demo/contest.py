@@ -18,6 +18,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from ...clock import SYSTEM_CLOCK, Clock
+from ...mounting import uninstall
 from ...testing import FaultServer
 from .clients import Client, play, work
 from .plan import FaultScript, Operation, make_plan
@@ -78,6 +79,7 @@ def _do(  # pragma: no cover - runs in the child, where nothing is measured
     for name in list(os.environ):
         if name.startswith("SMITHY_RETRY_"):
             del os.environ[name]
+    uninstall()  # the program that runs the demo may have retries in every process that it starts
     lock = threading.Lock()
 
     def tell(event: object) -> None:

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from requests_smithy_retry import ExponentialRetryBackoffStrategy, Jitter, RetryBackoffStrategy, StandardRetryStrategy
-from requests_smithy_retry.strategies.simple import takes_previous_delay
 from tests.support import Reply, pin_random, scripted, send
 
 seconds = st.floats(0, 1e9, allow_nan=False)
@@ -141,15 +140,6 @@ def test_an_empty_strategy_is_a_strategy():
     empty = Empty()
     strategy = StandardRetryStrategy(backoff_strategy=empty)
     assert strategy.backoff_strategy is strategy.throttling_backoff_strategy is empty
-
-
-def test_a_callable_without_a_signature_takes_one_argument():
-    """A callable without a signature is called with the protocol's single argument."""
-
-    class Opaque:
-        compute_next_backoff_delay = type("C", (), {"__signature__": "no signature"})()
-
-    assert not takes_previous_delay(Opaque())
 
 
 def test_decorrelated_jitter_builds_on_what_was_computed():

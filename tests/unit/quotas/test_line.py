@@ -22,7 +22,7 @@ class Scene:
     def fail(self, terms: Terms = PLAIN, standing: Standing | None = None, *, throttled: bool = False):
         """Fail one attempt, of a new operation unless its standing is given."""
         standing = Standing(self.now) if standing is None else standing
-        seen = self.line.failed(standing, terms, Failure(throttled=throttled), self.now, firsts=self.firsts)
+        seen = self.line.failed(standing, terms, Failure(throttled=throttled), self.now, firsts=self.firsts, renew=bool)
         return seen if isinstance(seen, Refused) else seen[0]
 
     def join(self, terms: Terms = PLAIN, standing: Standing | None = None, *, earliest: float = 0.0):

@@ -35,7 +35,7 @@ LONG = b"a line of a long body\n" * 20_000
 
 
 def call_of(request: requests.PreparedRequest, limits: TimeLimits | None = None, *, preload: bool = True) -> Call:
-    return Call(request, not preload, preload, None, {}, limits=limits)
+    return Call(RetryConfig(), request, not preload, preload, None, {}, limits=limits)
 
 
 def examined(response: requests.Response, *, preload: bool, limits: TimeLimits | None = None) -> Attempt:

@@ -20,7 +20,7 @@ from requests.adapters import HTTPAdapter
 from requests_smithy_retry import DigestMismatch, RetryAdapter, RetryListener, StopReason, retry_history, retry_options
 from requests_smithy_retry.observing.history import MAX_KEPT
 from requests_smithy_retry.sending.attempt import watched_body
-from requests_smithy_retry.sending.continuing import as_failure, broken_off, joined
+from requests_smithy_retry.sending.receiving import as_failure, broken_off, joined
 from requests_smithy_retry.testing import (
     BadChunkSize,
     Behaviour,

@@ -31,6 +31,7 @@ from requests_smithy_retry import (
 from requests_smithy_retry.classifiers.outcome import ResendFacts
 from requests_smithy_retry.config.retry_options import OperationOptions
 from requests_smithy_retry.config.urllib3_rules import FailureKind, Urllib3Rules
+from requests_smithy_retry.strategies.simple import takes_previous_delay
 from requests_smithy_retry.testing.clock import FakeClock
 from tests.support import config_of
 
@@ -462,3 +463,12 @@ def test_a_copy_has_the_very_policy():
     of, bucket = strategy(), TokenBucket(28)
     assert copy.copy(of).config is of.config
     assert copy.copy(strategy(quota=bucket)).config.quota is not bucket
+
+
+def test_a_callable_without_a_signature_takes_one_argument():
+    """A callable without a signature is called with the protocol's single argument."""
+
+    class Opaque:
+        compute_next_backoff_delay = type("C", (), {"__signature__": "no signature"})()
+
+    assert not takes_previous_delay(Opaque())

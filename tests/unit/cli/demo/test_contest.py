@@ -5,14 +5,17 @@ import subprocess
 import sys
 import time
 from collections import deque
+from multiprocessing import spawn
 
 import pytest
+import requests
 
 from requests_smithy_retry.cli.demo.clients import AS_OFTEN, CLIENTS, OURS, PLAIN
 from requests_smithy_retry.cli.demo.contest import START, Child, Contender, Crowd, Setting, take_turns
 from requests_smithy_retry.cli.demo.plan import FEWEST, digest
 from requests_smithy_retry.cli.demo.results import Verdict
 from requests_smithy_retry.cli.demo.scenes import Scene
+from requests_smithy_retry.run import _cover_children
 from requests_smithy_retry.testing.clock import FakeClock
 
 SETTING = Setting(operations=FEWEST, limit=30.0)
@@ -227,6 +230,21 @@ def test_a_real_child_tells_its_events_and_its_error(monkeypatch):
         events = [event for event in child.events(noise) if event is not None]
     assert [("handed on", None)] == events
     assert "RuntimeError: said by the child" == noise[-1]
+
+
+def tell_of_retries(tell):
+    """Tell the kind of adapter that a new session has."""
+    with requests.Session() as session:
+        tell((type(session.get_adapter("http://name.test")).__name__,))
+
+
+@pytest.mark.real_time
+def test_a_real_child_begins_without_the_retries_of_a_program_that_runs_the_demo(monkeypatch):
+    """``run`` gives every process that is started by spawn an adapter of ours; a compared client brings its own."""
+    monkeypatch.setattr(spawn, "get_preparation_data", spawn.get_preparation_data)
+    _cover_children(spawn)
+    with Child(tell_of_retries) as child:
+        assert ("HTTPAdapter",) == next(event for event in child.events(deque()) if event is not None)
 
 
 @pytest.mark.real_time
