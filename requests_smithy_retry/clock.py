@@ -30,7 +30,7 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The machine's clocks. ``sleep`` and ``time`` are looked up at call time, so that others can patch them."""
+    """The machine's clocks. ``sleep`` is looked up at call time, so that gevent's patch takes effect."""
 
     __slots__ = ()
 

@@ -41,32 +41,31 @@ def explain_outcome(outcome: Any, request: PreparedRequest, config: RetryConfig)
     a sentence on an operation that finds the quota empty, or an empty text.
     """
     least, most = (_history(outcome, request, config, random) for random in (0.0, 1.0))
-    paid = zip(_paid(least), _paid(most), strict=False)  # with longer delays the outage may be too old for the last
-    votes = most.to_dict()["attempts"][0]["votes"]
+    quick = _paid(least)
+    then = ""
+    if least.line_wait or len(quick) < len(least.attempts) - 1:
+        limit = config.operation_timeout
+        until = f"the outage is {config.patience:g} s old" if limit is None else f"the deadline of {limit:g} s is over"
+        then = (
+            f"the quota is empty; waits until another request succeeds, and asks by itself now and then, until {until}"
+        )
     return {
-        "votes": [{"classifier": vote["classifier"], "verdict": vote["verdict"]} for vote in votes],
+        "votes": most.to_dict()["attempts"][0]["votes"],
         "verdict": _verdict(most),
         "is_retried": len(most.attempts) > 1,
         "why": most.sentence,
         "delays": [
-            {"retry": number, "least": quick.delay, "most": slow.delay}
-            for number, (quick, slow) in enumerate(paid, start=1)
+            {"retry": number, "least": shortest.delay, "most": longest.delay}
+            # With longer delays the outage may be too old for the last.
+            for number, (shortest, longest) in enumerate(zip(quick, _paid(most), strict=False), start=1)
         ],
-        "then": _then(least, config),
+        "then": then,
     }
 
 
 def _paid(history: RetryHistory) -> list[AttemptRecord]:
     """Return the retries before the operation waits for its service."""
     return list(itertools.takewhile(lambda attempt: not attempt.line_why, history.attempts[1:]))
-
-
-def _then(history: RetryHistory, config: RetryConfig) -> str:
-    if not history.line_wait and len(_paid(history)) == len(history.attempts) - 1:
-        return ""
-    limit = config.operation_timeout
-    until = f"the outage is {config.patience:g} s old" if limit is None else f"the deadline of {limit:g} s is over"
-    return f"the quota is empty; waits until another request succeeds, and asks by itself now and then, until {until}"
 
 
 def failing(name: str, *, unwritten: bool) -> Callable[[PreparedRequest], Exception]:

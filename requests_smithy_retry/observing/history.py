@@ -21,6 +21,14 @@ GATE_WAIT = "_retry_gate_wait"
 MAX_KEPT = 100
 """The most attempts that are kept: the first and the last ones."""
 
+WIDTH = 30
+"""The characters of the axis of time of a plot. A row with its words fits into 80 columns."""
+
+LONGEST = 20
+"""The most rows. Of a longer operation, the first and the last attempts are drawn."""
+
+COLOURS = {"#": "#c0504d", "=": "#2a8a4a"}
+
 
 @dataclass(frozen=True, slots=True)
 class AttemptRecord:
@@ -164,10 +172,37 @@ class RetryHistory:
 
     def plot(self) -> str:
         """Return the attempts on a time axis: ``.`` is a wait, ``#`` a failure, ``=`` the success."""
-        return as_text(self)
+        if not self.attempts:
+            return self.sentence
+        first, last = self.attempts[0], self.attempts[-1]
+        begin = first.started - (first.delay + first.permit_wait + first.gate_wait)
+        length = last.started + (last.duration or 0.0) + self.line_wait - begin
+        scale = WIDTH / length if length > 0 else 0.0
+        rows, before = [], 0.0
+        for item in self.attempts:
+            start = max(item.started - begin, before)
+            end = start + (item.duration or 0.0)
+            mark = "=" if item is last and self.stop_reason is StopReason.SUCCESS else "#"
+            rows.append(f"{item.number:>3} |{_bar(before * scale, start * scale, end * scale, mark)}| {_words(item)}")
+            before = end
+        if self.line_wait:
+            rows.append(f"    |{_bar(before * scale, WIDTH, WIDTH, '')}| waited in vain for the service")
+        if len(rows) > LONGEST:
+            rows[LONGEST // 2 : -LONGEST // 2] = [f"    ({len(rows) - LONGEST} more)"]
+        end_of_axis = f"{length:.3g} s"
+        return "\n".join([*rows, f"     0 s{end_of_axis:>{WIDTH - 3}}", self.sentence])
 
     def _repr_html_(self) -> str:
-        return as_html(self)
+        """Return the picture as preformatted HTML, with the attempts in colour."""
+        from html import escape  # slow to import, and seldom needed
+
+        def coloured(row: re.Match[str]) -> str:
+            before, attempt = row.groups()
+            colour = COLOURS[attempt[0]]
+            return f'{before}<span style="color:{colour};background:{colour}">{attempt}</span>'
+
+        rows = re.sub(r"^( *\d+ \|[ .]*)(#+|=+)", coloured, escape(self.plot()), flags=re.MULTILINE)
+        return f"<pre>{rows}</pre>"
 
 
 def wait_text(scope: str | None, seconds: float, why: str) -> str:
@@ -238,60 +273,11 @@ def _of_first_try(response: Any, started: float) -> RetryHistory:
     return RetryHistory(scope, (record,), StopReason.SUCCESS, StopReason.SUCCESS.value, most)
 
 
-WIDTH = 30
-"""The characters of the axis. A row with its words fits into 80 columns."""
-
-LONGEST = 20
-"""The most rows. Of a longer operation, the first and the last attempts are drawn."""
-
-COLOURS = {"#": "#c0504d", "=": "#2a8a4a"}
-
-
-def as_text(history: RetryHistory) -> str:
-    """Return the picture: ``.`` is a wait, ``#`` an attempt that failed, ``=`` one that succeeded."""
-    if not history.attempts:
-        return history.sentence
-    first, last = history.attempts[0], history.attempts[-1]
-    begin = first.started - _wait(first)
-    length = last.started + (last.duration or 0.0) + history.line_wait - begin
-    scale = WIDTH / length if length > 0 else 0.0
-    rows, before = [], 0.0
-    for item in history.attempts:
-        start = max(item.started - begin, before)
-        end = start + (item.duration or 0.0)
-        mark = "=" if item is last and history.stop_reason is StopReason.SUCCESS else "#"
-        rows.append(f"{item.number:>3} |{_bar(before * scale, start * scale, end * scale, mark)}| {_words(item)}")
-        before = end
-    if history.line_wait:
-        rows.append(f"    |{_bar(before * scale, WIDTH, WIDTH, '')}| waited in vain for the service")
-    if len(rows) > LONGEST:
-        rows[LONGEST // 2 : -LONGEST // 2] = [f"    ({len(rows) - LONGEST} more)"]
-    end_of_axis = f"{length:.3g} s"
-    return "\n".join([*rows, f"     0 s{end_of_axis:>{WIDTH - 3}}", history.sentence])
-
-
-def as_html(history: RetryHistory) -> str:
-    """Return the picture as preformatted HTML, with the attempts in colour."""
-    from html import escape  # slow to import, and seldom needed
-
-    def coloured(row: re.Match[str]) -> str:
-        before, attempt = row.groups()
-        colour = COLOURS[attempt[0]]
-        return f'{before}<span style="color:{colour};background:{colour}">{attempt}</span>'
-
-    rows = re.sub(r"^( *\d+ \|[ .]*)(#+|=+)", coloured, escape(as_text(history)), flags=re.MULTILINE)
-    return f"<pre>{rows}</pre>"
-
-
 def _bar(begin: float, start: float, end: float, mark: str) -> str:
     first = min(round(start), WIDTH - len(mark))  # an attempt of no length at the very end shows as well
     waited = "." * (first - min(round(begin), first))
     sent = mark * max(round(end) - first, 1)
     return f"{waited:>{first}}{sent}".ljust(WIDTH)
-
-
-def _wait(item: AttemptRecord) -> float:
-    return item.delay + item.permit_wait + item.gate_wait
 
 
 def _words(item: AttemptRecord) -> str:

@@ -68,7 +68,7 @@ class Listeners:
         items = tuple(listeners)
         for name in EVENTS:
             calls = [getattr(item, name) for item in items if _overrides(item, name)]
-            setattr(self, name, _each(calls) if name == "after_attempt" else _as_one(calls))
+            setattr(self, name, _as_one(calls, to_each=name == "after_attempt"))
         self.hears_bodies: bool = self.body_progress is not ignore
         self.hears_attempts: bool = self.hears_bodies or not (self.before_attempt is self.after_attempt is ignore)
         """A first-try success has an event with a listener."""
@@ -84,21 +84,17 @@ def ignore(event: Any, /) -> None:
     """Do nothing with an event."""
 
 
-def _as_one(calls: list[Tell]) -> Tell:
+def _as_one(calls: list[Tell], *, to_each: bool) -> Tell:
+    """Return one call for several.
+
+    :param to_each: it reaches every listener, even if an earlier one raises.
+    """
     if len(calls) < 2:
         return calls[0] if calls else ignore
 
     def tell_all(event: Any) -> None:
         for call in calls:
             call(event)
-
-    return cast("Tell", tell_all)
-
-
-def _each(calls: list[Tell]) -> Tell:
-    """Return one call that reaches every listener, even if an earlier one raises."""
-    if len(calls) < 2:
-        return _as_one(calls)
 
     def tell_each(event: Any) -> None:
         failed: BaseException | None = None
@@ -113,7 +109,7 @@ def _each(calls: list[Tell]) -> Tell:
             finally:
                 del failed  # its traceback refers to this frame
 
-    return cast("Tell", tell_each)
+    return cast("Tell", tell_each if to_each else tell_all)
 
 
 INVOCATION_ID = "amz-sdk-invocation-id"

@@ -70,11 +70,7 @@ class Announced(NamedTuple):
 
 
 class Message(NamedTuple):
-    """The part of a response that a row reads.
-
-    :param headers: looked up by lower-case name, so give a case-insensitive mapping.
-    :param wall: the current time in seconds since the epoch, for a response without a ``Date`` of its own.
-    """
+    """The part of a response that a row reads; for the fields see :func:`announced_in`."""
 
     headers: Mapping[str, str]
     wall: float

@@ -335,19 +335,19 @@ class Gates:
         :param longest: a longer wait is not made, so it closes nothing.
         """
         gate = self._gates.get(scope)
-        wall = self.clock.wall()
-        hint = self._hint(headers, wall, floor, longest) if throttled else None
+        hint = self._hint(headers, floor, longest) if throttled else None
         if gate is None and (hint is not None or self._is_told(headers)):
             gate = self._made(scope)
         if gate is not None:
-            gate.hear(headers, wall, hint=hint, refused=throttled)
+            gate.hear(headers, self.clock.wall(), hint=hint, refused=throttled)
 
     def _is_told(self, headers: Mapping[str, str]) -> bool:
         """Return True if headers announce a limit. All names at once come first, as nearly every scope is silent."""
         return self._probe("\n".join(headers)) is not None and bool(speaks(headers, self.dialects))
 
-    def _hint(self, headers: Mapping[str, str], wall: float, floor: float | None, longest: float) -> Hint | None:
+    def _hint(self, headers: Mapping[str, str], floor: float | None, longest: float) -> Hint | None:
         """Return the wait that a refusal asks of everybody."""
+        wall = self.clock.wall()
         hint = read_hint(headers, wall=wall)
         if hint is None:
             hint = limit_hint(announced_in(headers, wall=wall, dialects=self.dialects))

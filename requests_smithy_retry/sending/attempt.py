@@ -366,10 +366,7 @@ def is_left_for_hooks(response: Response, request: PreparedRequest) -> bool:
 
 
 def verify_decoded(response: Response) -> None:
-    """Check the content coding of a body that was read to its end.
-
-    :raises requests.exceptions.ContentDecodingError: if it is incomplete.
-    """
+    """Check that the content coding of a body that was read to its end is complete."""
     if getattr(response.raw, "_decoder", None):
         verify_whole(response)
 

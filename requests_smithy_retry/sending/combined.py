@@ -49,10 +49,7 @@ class Both:
 
 @functools.lru_cache(256)
 def class_of_both(theirs: Any, ours: Any) -> Any:
-    """Return the class that inherits from both, made once.
-
-    :raises TypeError: if the two cannot be combined.
-    """
+    """Return the class that inherits from both, made once; raise ``TypeError`` if the two cannot be combined."""
     if theirs is HTTPAdapter:
         return ours
     values = {"_bases": (theirs, ours), "__module__": theirs.__module__, "__qualname__": theirs.__qualname__}
@@ -100,10 +97,7 @@ def retries_nothing(value: Any) -> bool:
 
 
 def objection(adapter: Any, ours: Any, mounted: str) -> str | None:
-    """Return why an adapter of another class than ours is left alone, as the rest of a sentence; or None.
-
-    :param mounted: ``"none"``, ``"plain"`` or ``"all"``.
-    """
+    """Return why an adapter of another class than ours is left alone, as the rest of a sentence; or None."""
     if not isinstance(adapter, HTTPAdapter):
         return ", which is not an HTTPAdapter"
     plain = HTTPAdapter.__mro__

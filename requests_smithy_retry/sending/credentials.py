@@ -76,10 +76,7 @@ class Credentials:
 
 
 def _checked(headers: Any) -> Headers | None:
-    """Return headers as a dict, or None.
-
-    :raises RetryConfigError: for anything else; no value is shown.
-    """
+    """Return headers as a dict, or None; refuse anything else without showing a value."""
     if headers is None:
         return None
     is_mapping = isinstance(headers, Mapping)

@@ -49,10 +49,7 @@ def recognise(send: CodeType, settle: CodeType) -> None:
 
 
 def refuse_own_max_retries(adapter_class: Any, base: type) -> None:
-    """Refuse a subclass that has a ``max_retries`` of its own: urllib3 would retry each of our attempts.
-
-    :raises RetryConfigError: naming the class and what its retries would multiply.
-    """
+    """Refuse a subclass that has a ``max_retries`` of its own: urllib3 would retry each of our attempts."""
     own = adapter_class.max_retries
     if own is not vars(base)["max_retries"]:
         raise RetryConfigError(
@@ -113,9 +110,7 @@ def _warn_once(message: str) -> None:
 class Streak(NamedTuple):
     """Calls of one thread with the same request that failed in spite of their retries, each soon after the one before.
 
-    :param key: stands for the request.
     :param owner: the strategy that decided on their retries.
-    :param requests: the number of requests that they made.
     :param ended: the end of the last one, on the clock.
     :param pause: the longest pause between two of them, in seconds.
     """
@@ -142,7 +137,6 @@ def note_end(
     """Take note of the end of a call that had retries; log, once per process, that a loop around it retries as well.
 
     :param status: the status of the last response; None: it raised.
-    :param requests: the number of requests that the call made.
     :param began: the start of the call, on the clock; ``now`` is its end.
     """
     is_answer = status is not None and status < 500 and status != TOO_MANY_REQUESTS  # programs poll by a 404

@@ -66,7 +66,6 @@ RENEWED = "on_unauthorized"
 class Retry(NamedTuple):
     """The decision that another attempt follows.
 
-    :param token: the strategy's token for it.
     :param wait: seconds to wait first.
     :param source: the rule that made the wait that long.
     :param classification: the verdict behind it, where the strategy tells.
@@ -159,8 +158,6 @@ class Operation:
         """Have the program renew the credentials after a 401, once; return None where the attempt is to be judged.
 
         The connection is let go before the program is asked: it may send requests of its own.
-
-        :raises Exception: an exception of the program's function.
         """
         response = made.answer
         if response is None or response.status_code != UNAUTHORIZED or self.has_renewed or self.token is None:

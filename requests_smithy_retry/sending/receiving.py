@@ -137,7 +137,6 @@ def read_in_parts(response: Response, plan: Resumable | None, parts: list[bytes]
 
     :param plan: how it may be continued where it breaks off; None if it may not.
     :param parts: what was read of it already.
-    :raises requests.exceptions.ContentDecodingError: if its content coding is incomplete.
     """
     setattr(response, KEPT, (plan, parts))
     read_by_the_clock(response, parts, PART)
@@ -150,8 +149,7 @@ def read_in_parts(response: Response, plan: Resumable | None, parts: list[bytes]
 class Rest:
     """The rest of a body that a next attempt asks for.
 
-    :param response: whose body it is, and which the caller gets once it is whole.
-    :param parts: what was read of it.
+    :param response: whose body it is, and which the caller gets once it is whole; ``parts`` were read of it.
     """
 
     response: Response
@@ -259,7 +257,6 @@ def mend(
     """Have a body that its caller is reading go on over another connection.
 
     :param call: brought the body, as the answer to ``request``.
-    :param response: whose body it is.
     :raises urllib3.exceptions.HTTPError: the original error with the position and the reason, if it does not go on.
     """
     rest = InHand(body, plan, body.received - body.began_at)
@@ -303,15 +300,8 @@ def joined(before: RetryHistory, piece: RetryHistory) -> RetryHistory:
     last = before.attempts[-1]
     shift = last.number - 1
     rows: list[AttemptRecord] = [replace(row, number=row.number + shift) for row in piece.attempts]
-    rows[0] = replace(
-        rows[0],
-        started=last.started,
-        delay=last.delay,
-        delay_source=last.delay_source,
-        permit_wait=last.permit_wait,
-        line_wait=last.line_wait,
-        line_why=last.line_why,
-    )
+    of_its_start = ("started", "delay", "delay_source", "permit_wait", "line_wait", "line_why")
+    rows[0] = replace(rows[0], **{name: getattr(last, name) for name in of_its_start})
     attempts = [*before.attempts[:-1], *rows]
     while len(attempts) > MAX_KEPT:
         del attempts[MAX_KEPT // 2]
@@ -328,10 +318,7 @@ def as_failure(body: WatchedBody, error: Exception) -> requests.exceptions.Reque
 
 
 def broken_off(body: WatchedBody, error: Exception, why: str) -> uex.HTTPError:
-    """Return the exception of urllib3 for a body that broke off and was not continued.
-
-    :param why: the reason why it was not continued, as a phrase.
-    """
+    """Return the exception of urllib3 for a body that broke off and was not continued, and why, as a phrase."""
     total = "unknown" if body.total is None else body.total
     text = f"{error!r} at byte {body.received} of {total}; not continued: {why}"
     if isinstance(error, TimeoutError):

@@ -150,10 +150,7 @@ class Seen:
         return size == 0 or (bool(first) and (data.nbytes < size or sha256(data[:size]).digest() == digest))
 
     def held_to(self, parts: Iterable[Any]) -> Iterator[Any]:
-        """Yield the parts of another iteration while they can be the same; the last one only if they are.
-
-        :raises BodyChanged: if they are not.
-        """
+        """Yield the parts of another iteration while they can be the same; the last one only if they are."""
         given, digest = 0, sha256()
         for part in parts:
             data = _bytes_of(part)
@@ -175,8 +172,6 @@ class ReplayGuard:
     in its middle. So nothing is replayed before a first iteration has come to its end; one that was broken off is
     drawn on, unsent, which leaves a shared source empty.
     Raising in the midst of an upload breaks the connection, so a server never takes other bytes for the body.
-
-    :param body: the caller's.
     """
 
     __slots__ = ("_ahead", "_body", "_has_failed", "_last", "_seen")
@@ -215,10 +210,7 @@ class ReplayGuard:
         return self._seen
 
     def begin_after(self, seen: Seen | None) -> bool:
-        """Return True if this operation's first iteration gives something, as an earlier operation's did.
-
-        :param seen: in that one.
-        """
+        """Return True if this operation's first iteration gives something, as an earlier operation's did."""
         if seen is None:
             return False
         fresh = iter(self._body)
@@ -272,9 +264,7 @@ class _Answered(threading.local):
     def remember(self, body: Any, seen: Seen | None = None, *, stood: Any = None, left: Any = None) -> None:
         """Remember a body, weakly where that is possible.
 
-        :param seen: the bytes that an iterable gave.
-        :param stood: the position of a file before the operation.
-        :param left: its position after that.
+        :param stood: the position of a file before the operation; ``left`` is that after it.
         """
         try:
             self.body = weakref.ref(body)
@@ -339,10 +329,7 @@ def _bytes_of(part: Any) -> memoryview:
 
 
 def has_key(headers: Mapping[str, Any], name: str) -> bool:
-    """Return True if a request carries an idempotency key that is not blank; the draft's quotes do not count.
-
-    :param name: of the header.
-    """
+    """Return True if a request carries an idempotency key that is not blank; the draft's quotes do not count."""
     value = headers.get(name)
     if isinstance(value, bytes):
         value = value.decode("latin-1")
@@ -354,7 +341,6 @@ def key_for(request: PreparedRequest, header: str, option: bool | Callable[..., 
 
     Methods that are idempotent by themselves (RFC 9110 9.2.2) need none.
 
-    :param header: where the request would have one.
     :param option: the value of ``idempotency_key``: False, True, or a function of the request (or of nothing).
     :raises RetryConfigError: if the function gives something that cannot be sent as a key.
     """
@@ -387,11 +373,7 @@ def _takes_request(function: Callable[..., object]) -> bool:
 
 
 class RequestFacts:
-    """One request and how it may be sent.
-
-    :param request: the caller's; it is not changed.
-    :param config: the adapter's policy.
-    """
+    """The caller's request, which is not changed, and how it may be sent."""
 
     def __init__(self, request: PreparedRequest, config: RetryConfig, options: OperationOptions) -> None:
         self.request = request
@@ -420,7 +402,6 @@ class RequestFacts:
     def resend(self, *, unwritten: bool, is_cut: bool) -> ResendFacts:
         """Return the facts that decide if it may be sent again after a failure. Rewinds a body that can be replayed.
 
-        :param unwritten: no byte of it was written.
         :param is_cut: the body of a response below 400 broke.
         """
         method = str(self.request.method).upper()

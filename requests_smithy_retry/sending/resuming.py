@@ -22,12 +22,7 @@ _CONTENT_RANGE = r"(?i)bytes ([0-9]{1,18})-([0-9]{1,18})/(?:([0-9]{1,18})|\*)"
 
 
 class ContentRange(NamedTuple):
-    """A parsed Content-Range.
-
-    :param first: the position of the first byte.
-    :param end: the position after the last byte.
-    :param total: the length of the whole representation; None if it is not known.
-    """
+    """A parsed Content-Range: its first position, the one after its last byte, and the length of the whole, or None."""
 
     first: int
     end: int
@@ -35,11 +30,7 @@ class ContentRange(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """A continuation that fits.
-
-    :param until: the position in the body after its last byte.
-    :param total: the length of the body.
-    """
+    """A continuation that fits: the position in the body after its last byte, and the length of the body."""
 
     until: int
     total: int
@@ -49,7 +40,6 @@ class Resumable(NamedTuple):
     """A body that may be continued.
 
     :param field: the header field of its validator, in lower case.
-    :param validator: the field's value.
     :param coding: its content coding, as the server wrote it.
     :param start: the position of its first byte in the representation; more than 0 only for a caller's own range.
     :param end: the position after its last byte; None if it is the end of a representation of unknown length.
@@ -64,10 +54,7 @@ class Resumable(NamedTuple):
     total: int | None = None
 
     def request_from(self, request: PreparedRequest, received: int) -> PreparedRequest:
-        """Return a copy of a request that asks for the rest alone, and for it only while the version is the same.
-
-        :param received: the bytes of the body that came.
-        """
+        """Return a copy of a request that asks for the rest alone, and for it only while the version is the same."""
         last = "" if self.end is None or self.end == self.total else str(self.end - 1)
         copy = request.copy()
         copy.headers["Range"] = f"bytes={self.start + received}-{last}"

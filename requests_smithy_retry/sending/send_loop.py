@@ -103,13 +103,14 @@ class SendLoop(HTTPAdapter):
                 error, is_success = caught, False
             if is_success:
                 return self._first_try(request, response, started, timeout, observed)
-            first = Attempt(started, response, error)
-            response = error = None  # type: ignore[assignment]
             how = {"verify": verify, "cert": cert, "proxies": proxies}
-            return self._retry(self._call(request, stream, timeout, how, None, observed), first)
+            call = self._call(request, stream, timeout, how, None, observed)
+            first = Attempt(started, response, error)
+            response = error = observed = None  # type: ignore[assignment]
+            return self._retry(call, first)
         except BaseException as stopped:
             # An interruption may come between any two steps. What was handed over or let go is not touched.
-            drop(first, response, stopped, started, observed)
+            break_off(first, response, started, stopped, observed)
             raise
         finally:
             del response, first, observed
@@ -315,7 +316,7 @@ class SendLoop(HTTPAdapter):
         except Exception as caught:
             made.error = caught
         except BaseException as stopped:
-            break_off(made, stopped, call.observed)
+            break_off(made, None, made.started, stopped, call.observed)
             raise
         finally:
             del call, rest, made  # an error's traceback refers to this frame
@@ -330,10 +331,7 @@ class SendLoop(HTTPAdapter):
         return response if continued is None else continued
 
     def go_on(self, call: Call, request: PreparedRequest, rest: InHand, error: Exception) -> Response:
-        """Ask for the rest of a body that broke off in the caller's hands, as a retry of what brought it so far.
-
-        :param call: brought the body.
-        """
+        """Ask for the rest of a body that broke off in the caller's hands, as a retry of the call that brought it."""
         call = self._call(request, True, call.timeout, call.how, call.options)
         try:
             return self._retry(call, Attempt(self.clock.now(), None, error), rest)
@@ -403,23 +401,19 @@ def is_within_send(adapter: SendLoop, frame: FrameType | None) -> bool:
     return False
 
 
-def drop(
+def break_off(
     made: Attempt | None,
     response: Response | None,
-    stopped: BaseException,
     started: float,
+    stopped: BaseException,
     observed: ObservedOperation | None,
 ) -> None:
-    """Clean up after a first attempt that was interrupted, or after what followed it, when listeners know its end."""
-    break_off(made or Attempt(started, response), stopped, observed if made is None else None)
-
-
-def break_off(made: Attempt, stopped: BaseException, observed: ObservedOperation | None) -> None:
     """Clean up after an attempt that ended in an interruption, and tell listeners, unless they know of its end."""
     this_thread.connecting = False
+    made = made or Attempt(started, response)
     made.close()
     if observed is not None and not observed.is_over:
-        observed.interrupted(stopped, made.started)
+        observed.interrupted(stopped, started)
 
 
 def hand_over(operation: Operation, last: Attempt, stop: Stop) -> Response:

@@ -76,18 +76,6 @@ def fault_catalogue(body: bytes = DEFAULT_BODY, *, interval: float = 0.05) -> li
             "two-lengths": reply.TwoLengths(reply=plain),
             "two-lengths-joined": reply.TwoLengths(reply=plain, joined=True),
             "length-and-chunks": reply.LengthAndChunks(reply=chunked),
-            **{
-                f"{coding}-end-cut-{framing}": coded_reply(coding, body, cut_to=-5, framing=framing)
-                for coding in codings
-                for framing in framings
-            },
-            **{
-                f"{coding}-cut-in-the-middle": coded_reply(
-                    coding, body, cut_to=len(coded_reply(coding, body).body) // 2
-                )
-                for coding in codings
-            },
-            **{f"{coding}-corrupt": coded_reply(coding, body, corrupt_at=-6) for coding in codings},
         },
         "slow": {
             **{f"stall-{point}": connection.Stall(point, reply=plain) for point in get_args(connection.StallPoint)},
@@ -105,6 +93,12 @@ def fault_catalogue(body: bytes = DEFAULT_BODY, *, interval: float = 0.05) -> li
             "length-too-small-kept": reply.MisstatedLength("3", plain, then="keep"),
         },
     }
+    for coding in codings:
+        half = len(coded_reply(coding, body).body) // 2
+        table["broken"][f"{coding}-cut-in-the-middle"] = coded_reply(coding, body, cut_to=half)
+        table["broken"][f"{coding}-corrupt"] = coded_reply(coding, body, corrupt_at=-6)
+        for framing in framings:
+            table["broken"][f"{coding}-end-cut-{framing}"] = coded_reply(coding, body, cut_to=-5, framing=framing)
     return [
         CataloguedFault(name, fault, outcome) for outcome, faults in table.items() for name, fault in faults.items()
     ]

@@ -28,18 +28,15 @@ class _Skipping:
     @property
     def sleeps(self) -> list[float]:
         """The seconds of each sleep so far, in order: a copy."""
-        with self._lock:
-            return list(self._sleeps)
+        return list(self._sleeps)
 
     def now(self) -> float:
         """Return seconds on the clock that never goes back."""
-        with self._lock:
-            return self._now
+        return self._now
 
     def wall(self) -> float:
         """Return seconds since the epoch."""
-        with self._lock:
-            return self._wall
+        return self._wall
 
     def sleep(self, seconds: float) -> None:
         """Advance the clock and record the sleep; return at once.
@@ -48,8 +45,7 @@ class _Skipping:
         :raises ValueError: for anything else.
         """
         self.advance(seconds)
-        with self._lock:
-            self._sleeps.append(seconds)
+        self._sleeps.append(seconds)
 
     def advance(self, seconds: float) -> None:
         """Let time pass without a sleep.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -38,13 +37,11 @@ class AttemptLog:
 
     def __init__(self) -> None:
         self._histories: list[RetryHistory] = []
-        self._lock = threading.Lock()
 
     @property
     def histories(self) -> list[RetryHistory]:
         """The history of each operation, in the order in which they ended: a copy."""
-        with self._lock:
-            return list(self._histories)
+        return list(self._histories)
 
     @property
     def endings(self) -> list[int | str]:
@@ -85,8 +82,7 @@ class AttemptLog:
 
     def add(self, history: RetryHistory) -> None:
         """Record the end of an operation."""
-        with self._lock:
-            self._histories.append(history)
+        self._histories.append(history)
 
     def __len__(self) -> int:
         """Return the number of attempts."""

@@ -83,14 +83,12 @@ class FaultServer:
     @property
     def requests(self) -> list[RecordedRequest]:
         """The requests so far, in the order in which they were read to their end: a copy."""
-        with self._changed:
-            return list(self._requests)
+        return list(self._requests)
 
     @property
     def errors(self) -> list[BaseException]:
         """The exceptions of the script's functions and behaviours, each of which reset a connection: a copy."""
-        with self._changed:
-            return list(self._errors)
+        return list(self._errors)
 
     def script(self, steps: Steps) -> None:
         """Replace the script."""
@@ -167,8 +165,7 @@ class FaultServer:
         except HangUp:
             pass
         except Exception as error:
-            with self._changed:
-                self._errors.append(error)
+            self._errors.append(error)
             wire.reset()
         finally:
             wire.close()

@@ -250,10 +250,7 @@ _kept_class = functools.lru_cache(256)(_class)
 
 
 def use_our_pools(manager: Any, addresses: AddressMemory, max_idle: float | None = None) -> None:
-    """Have a pool manager of urllib3 (direct, proxy or SOCKS) make preparing pools from now on. Idempotent.
-
-    :param max_idle: the age from which on an idle connection is not used, in seconds; None: no age.
-    """
+    """Have a pool manager of urllib3 (direct, proxy or SOCKS) make preparing pools from now on. Idempotent."""
     if state.IS_FUTURE or not hasattr(manager, "pool_classes_by_scheme"):
         return
     leave_to_parent(manager)

@@ -110,7 +110,7 @@ class RedisLink:
         self.outage: Outage = Outage(place, settings)
         self._url = url
         self._connect = connect
-        self._due: dict[str, Account] = {}
+        self._due: dict[Account, None] = {}
         """Accounts that ask or owe something."""
         self.renew_lock()
         renew_lock_after_fork(self)
@@ -126,7 +126,7 @@ class RedisLink:
         self._runs = 0
         """The number of times that the server was asked."""
         self._hurry = self._closing = self._at_exit = False
-        for account in self._due.values():
+        for account in self._due:
             account.pending, account.asks = 0.0, []
         self._due = {}
 
@@ -139,7 +139,7 @@ class RedisLink:
         try:
             with self._changed:
                 account.asks.append(ask)
-                self._due[account.key] = account
+                self._due[account] = None
                 self._wake()
             self._wait(ask, deadline)
         except RuntimeError:
@@ -160,7 +160,7 @@ class RedisLink:
                 self._at_exit = True
                 flush_at_exit(self)
             account.pending = min(account.capacity, account.pending + amount)
-            self._due[account.key] = account
+            self._due[account] = None
             self._changed.notify_all()
 
     def publish(self, scope: str, channel: str, text: str) -> None:
@@ -168,7 +168,7 @@ class RedisLink:
         if not self.outage.may_ask(self.clock.now()):
             return
         with self._changed:
-            self._due[text] = Account(key_of(self.settings.prefix, scope), 0, 0, message=(channel, text))
+            self._due[Account(key_of(self.settings.prefix, scope), 0, 0, message=(channel, text))] = None
             with suppress(RuntimeError):  # at exit there are no new threads
                 self._wake()
 
@@ -250,10 +250,10 @@ class RedisLink:
                     self._hurry = True
 
     def _collect(self) -> list[Errand]:
-        first_who_waits = sorted(self._due.items(), key=lambda item: not item[1].asks)
+        first_who_waits = sorted(self._due, key=lambda account: not account.asks)
         batch = []
-        for key, account in first_who_waits[:MOST_AT_ONCE]:
-            del self._due[key]
+        for account in first_who_waits[:MOST_AT_ONCE]:
+            del self._due[account]
             if account.asks or account.pending or account.message:
                 batch.append(Errand(account, account.pending, account.asks))
             account.pending, account.asks = 0.0, []

@@ -437,6 +437,16 @@ class TestGivingBack:
         link.give_back(one, 0)
         assert (one.pending, link._thread, server.connects) == (10, None, 0)
 
+    def test_two_accounts_with_one_bucket_both_give_back(self) -> None:
+        """The account of a scope that was given up may still owe something when its successor does."""
+        server = Server()
+        link, old, new = server.link(flush_interval=600), account(), account()
+        assert link.take(old, 100)
+        link.give_back(old, 10)
+        link.give_back(new, 20)
+        link.flush()
+        assert {old.key: 430} == server.levels
+
     def test_many_buckets_give_back_in_turns(self, redis_server: RedisServer) -> None:
         """One run sends ``MOST_AT_ONCE`` returns; the others follow in further runs."""
         handle = link_to(redis_server.url("?budget=60&connect_timeout=60&flush_interval=600"))

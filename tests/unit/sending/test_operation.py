@@ -58,6 +58,21 @@ class Interrupted(FakeClock):
         raise KeyboardInterrupt
 
 
+def test_a_subclass_of_a_strategy_gets_its_own_token_back() -> None:
+    """A first token of a subclass's own kind is handed to ``record_success`` as it is."""
+    token, succeeded = SimpleNamespace(retry_delay=None), []
+
+    class Own(StandardRetryStrategy):
+        def acquire_initial_retry_token(self, *, token_scope: str | None = None) -> Any:
+            return token
+
+        def record_success(self, *, token: Any) -> None:
+            succeeded.append(token)
+
+    assert 200 == send(scripted(200, strategy=Own())).status_code
+    assert [token] == succeeded
+
+
 @pytest.mark.parametrize(("wait", "time"), [(10, 5), (0.5, 0.4), (0.5, 0.5)])
 def test_a_first_wait_past_the_deadline_is_not_made(wait: float, time: float) -> None:
     """The attempt is made at once, and it is the only one."""

@@ -2,6 +2,7 @@
 
 import http.client
 import math
+import socket
 import ssl
 from contextlib import closing
 
@@ -142,7 +143,7 @@ def test_what_is_sent_before_the_tunnel_stands():
 
 @pytest.mark.parametrize("idle", [0, math.inf])
 def test_a_forgotten_path_swallows_what_is_sent(idle):
-    """After the silence, or when told so, nothing arrives and nobody is told; a new path works."""
+    """After the silence, or when told so, nothing arrives and nobody is told till the client ends; a new path works."""
     nat = Forget(idle=idle)
     with FaultServer(Reply(body=b"there")) as server, FaultProxy(nat) as proxy:
         if idle:
@@ -155,6 +156,10 @@ def test_a_forgotten_path_swallows_what_is_sent(idle):
             connection.sock.settimeout(0.2)
             with pytest.raises(TimeoutError):
                 connection.getresponse()
+            connection.sock.settimeout(60)
+            connection.sock.sendall(b"and more")
+            connection.sock.shutdown(socket.SHUT_WR)
+            assert connection.sock.recv(1) == b""
         assert len(server.requests) == (1 if idle else 0)
         if idle:
             assert tunnel(proxy, server) == (200, b"there")

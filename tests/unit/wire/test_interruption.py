@@ -79,15 +79,26 @@ def _ctrl_c() -> Iterator[None]:
     signal.signal(signal.SIGINT, before)
 
 
+def signalled(server: FaultServer, fault: Any, number: int) -> threading.Timer:
+    """Send a signal to this process soon after a request has come, which the server answers by a fault."""
+    timer = threading.Timer(0.1, os.kill, (os.getpid(), number))
+
+    def answer(_: Any) -> Any:
+        timer.start()
+        return fault
+
+    server.script(answer)
+    return timer
+
+
 @pytest.mark.parametrize("stall", ["status", "body"])
 @pytest.mark.parametrize("bounded", [False, True])
 @pytest.mark.usefixtures("_ctrl_c")
 def test_ctrl_c_in_an_attempt(stall: Any, bounded: bool) -> None:
     """A real signal while a socket is read: the connection goes, its place is free, and nothing is sent again."""
     options = {"operation_timeout": 30} if bounded else {}
-    with nothing_left(), FaultServer([Stall(stall)]) as server, session(**ONE, **options) as made:
-        timer = threading.Timer(0.15, os.kill, (os.getpid(), signal.SIGINT))
-        timer.start()
+    with nothing_left(), FaultServer() as server, session(**ONE, **options) as made:
+        timer = signalled(server, Stall(stall), signal.SIGINT)
         with pytest.raises(KeyboardInterrupt):
             made.get(server.url)
         timer.join()
@@ -117,9 +128,8 @@ def test_a_time_limit_that_a_signal_sets(status: int, stall: Any, bounded: bool)
     """Raised while an attempt is under way, it reaches the caller as it is, and nothing is sent again."""
     options = {"operation_timeout": 30} if bounded else {}
     stalled = Stall(stall, reply=Reply(status, body=b"x" * 100))
-    with nothing_left(), FaultServer([stalled]) as server, session(**ONE, **options) as made:
-        timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGUSR1))
-        timer.start()
+    with nothing_left(), FaultServer() as server, session(**ONE, **options) as made:
+        timer = signalled(server, stalled, signal.SIGUSR1)
         with pytest.raises(SoftTimeLimitExceeded):
             made.get(server.url)
         timer.join()
