@@ -61,8 +61,8 @@ def test_run_needs_no_extra_and_help_tells_of_it(without, capsys):
 
 def test_another_missing_module_is_a_bug(without):
     """A module that the extra does not bring is not blamed on it."""
-    without("subprocess")
-    with pytest.raises(ModuleNotFoundError, match="subprocess"):
+    without("multiprocessing")
+    with pytest.raises(ModuleNotFoundError, match="multiprocessing"):
         main(["demo"])
 
 
