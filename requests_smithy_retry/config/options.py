@@ -59,8 +59,10 @@ def option(default: Any, parse: Parse, meaning: str, **traits: Any) -> Any:
     return dataclasses.field(default=default, metadata={"option": Option("", default, parse, meaning, **traits)})
 
 
-adapter_option, classifier_option = partial(option, adapter_only=True), partial(option, classifiers_only=True)
-"""Declare an option that the adapter alone goes by, or the classifiers alone."""
+adapter_option: Callable[..., Any] = partial(option, adapter_only=True)
+"""Declare an option that the adapter alone goes by."""
+classifier_option: Callable[..., Any] = partial(option, classifiers_only=True)
+"""Declare an option that the classifiers alone go by."""
 
 
 def options_of(owner: type) -> dict[str, Option]:

@@ -91,7 +91,7 @@ class Gate:
     """The gate of one scope. Safe to use from several threads; in the child of a fork nobody waits."""
 
     def __init__(self, gates: Gates, scope: str) -> None:
-        self.clock = gates.clock
+        self.clock: Clock = gates.clock
         self._gates = gates
         self._scope = scope
         self._board = gates.board

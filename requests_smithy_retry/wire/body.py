@@ -94,7 +94,9 @@ class WatchedBody:
         """Return True once the end was read, and so the digests were checked."""
         return self._is_over and self._failure is None
 
-    closed = property(isclosed)
+    @property
+    def closed(self) -> bool:
+        return self.isclosed()
 
     def close(self) -> None:
         self._is_over, self._failure = True, None
