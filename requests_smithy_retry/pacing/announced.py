@@ -70,7 +70,7 @@ class Announced(NamedTuple):
 
 
 class Message(NamedTuple):
-    """The part of a response that a row reads; for the fields see :func:`announced_in`."""
+    """The part of a response that a row reads; for the fields see ``announced_in``."""
 
     headers: Mapping[str, str]
     wall: float

@@ -160,7 +160,8 @@ class Pace:
     """The announcements of one scope's responses, and the moment of the next send."""
 
     def __init__(self, now: float) -> None:
-        self.closed_until = self._closed_at = self._last = self._several_until = now
+        self.closed_until: float = now
+        self._closed_at = self._last = self._several_until = now
         self._on_their_way = 0
         self.is_spaced: bool = False
         self._goes_on = False

@@ -28,6 +28,8 @@ T = TypeVar("T")
 class WatchedResponse(urllib3.HTTPResponse):
     """The urllib3 response of a watched body."""
 
+    chunk_left: int | None
+
     def stream(self, amt: int | None = PART, decode_content: bool | None = None) -> Iterator[bytes]:  # type: ignore[override]
         """Read as ever; this is how ``requests`` reads.
 

@@ -247,7 +247,7 @@ class _ReadsToLength(CheckedResponse):
         return data
 
 
-RESPONSE_CLASS = CheckedResponse if hasattr(urllib3, "BaseHTTPResponse") else _ReadsToLength
+RESPONSE_CLASS: type[CheckedResponse] = CheckedResponse if hasattr(urllib3, "BaseHTTPResponse") else _ReadsToLength
 
 
 class ProbeResponse(RESPONSE_CLASS):  # type: ignore[misc, valid-type]
