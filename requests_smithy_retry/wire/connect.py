@@ -10,7 +10,6 @@ import socket
 import sys
 import weakref
 from collections.abc import Callable, Iterable
-from functools import partial
 from typing import Any
 
 import urllib3.exceptions as uex
@@ -22,7 +21,7 @@ from .addresses import AddressMemory, Peer
 from .proxies import bound_handshake, open_otherwise
 from .racing import Candidate, How, Race
 from .resolving import not_connected, resolve
-from .response import RESPONSE_CLASS, ProbeResponse
+from .response import RESPONSE_CLASS, probing
 from .state import this_thread
 
 PIECE = 16_384
@@ -139,7 +138,7 @@ class Connect:
                 for failed, why in race.failed.items():
                     memory.failed(origin, failed, why)
         is_known = memory.faults and memory.is_known(origin, name)
-        connection.response_class = partial(ProbeResponse, self.peer) if is_known else RESPONSE_CLASS
+        connection.response_class = probing(self.peer) if is_known else RESPONSE_CLASS
         sock.settimeout(how.timeout)
         return sock
 

@@ -8,6 +8,7 @@ missing reasons.
 
 from __future__ import annotations
 
+import functools
 import http.client
 import socket
 from io import BufferedReader
@@ -250,7 +251,7 @@ class _ReadsToLength(CheckedResponse):
 RESPONSE_CLASS: type[CheckedResponse] = CheckedResponse if hasattr(urllib3, "BaseHTTPResponse") else _ReadsToLength
 
 
-class ProbeResponse(RESPONSE_CLASS):  # type: ignore[misc, valid-type]
+class _ProbeResponse(RESPONSE_CLASS):  # type: ignore[misc, valid-type]
     """A response from an address that failed lately: a status below 500 clears it."""
 
     def __init__(self, peer: Peer, sock: Any, *others: Any, **named: Any) -> None:
@@ -261,6 +262,11 @@ class ProbeResponse(RESPONSE_CLASS):  # type: ignore[misc, valid-type]
         super().begin()
         if self.status < 500:
             self._peer.memory.succeeded(self._peer.origin, self._peer.address)
+
+
+def probing(peer: Peer) -> Any:
+    """Return the response class of a connection to an address that failed lately."""
+    return functools.partial(_ProbeResponse, peer)
 
 
 def reader_of(raw: Any) -> Reader | None:
