@@ -559,7 +559,8 @@ class World:
         if line is not None and line.waiters:
             self.report("left: an operation waits in the line")
         bucket = quota.plain
-        if getattr(bucket, "_line", None):
+        waiting = getattr(bucket, "_line", None)
+        if waiting is not None and waiting._line:
             self.report("left: an operation waits for tokens")
         available, most = bucket.available, max(bucket.capacity, 36.0)
         if not -1e-9 <= available <= most + 1e-9:

@@ -86,8 +86,8 @@ class WaitingBucket(Program):
 
     def check(self) -> None:
         self.expect(expected=14, actual=self.bucket.available, what="tokens")
-        out = self.bucket._outstanding
-        self.expect(expected=(0, 0.0), actual=(len(self.bucket._line), out), what="waiting, out")
+        line: Any = self.bucket._line
+        self.expect(expected=(0, 0.0), actual=(len(line._line), line._outstanding), what="waiting, out")
         self.expect(expected=[True, True], actual=[granted for granted, _ in self.got], what="granted")
         late = max(at for _, at in self.got) - 1000.0
         if late > 0.5 and not self.has_leapt:

@@ -25,17 +25,112 @@ class Waiter:
     changed: threading.Condition
 
 
+class WaitingLine:
+    """The line on one bucket. Every method is called with the bucket's lock held."""
+
+    def __init__(self, bucket: TokenBucket) -> None:
+        self._bucket = bucket
+        self._line: list[Waiter] = []
+        self._outstanding = 0.0
+        self._lost: list[float] = []
+
+    def acquire(self, amount: float, deadline: float | None) -> bool:
+        """Take ``amount``, now or when it is its turn; return False if that cannot be in time."""
+        bucket = self._bucket
+        if amount > bucket.capacity:
+            return False
+        waiter = Waiter(amount, threading.Condition(bucket._lock))
+        try:
+            self._line.append(waiter)
+            is_granted = self._wait(waiter, deadline)
+        finally:
+            if waiter in self._line:
+                self._line.remove(waiter)
+            self.wake_first()
+        if is_granted:
+            # Last of all: who is interrupted before has taken nothing.
+            left, out = max(0.0, bucket._available - amount), self._outstanding + amount
+            bucket._available, self._outstanding = left, out
+        return is_granted
+
+    def _wait(self, waiter: Waiter, deadline: float | None) -> bool:
+        """Wait until a waiter is the first and there is enough for it; return False if that cannot be in time."""
+        bucket = self._bucket
+        while True:
+            bucket._refill()
+            self._write_off_lost()
+            place = self._line.index(waiter)
+            if place == 0 and self._is_enough(waiter.amount):
+                return True
+            if place == 0 and not self._may_gain():
+                return False
+            wanted = sum(each.amount for each in self._line[: place + 1])
+            seconds = self._seconds_to_wait(wanted, deadline)
+            if seconds is None:
+                return False
+            wait_on(bucket.clock, waiter.changed, seconds)
+
+    def may_come(self, amount: float, deadline: float | None) -> bool:
+        """Return True if ``amount`` is there, or may come in time to one that joins the line now."""
+        self._write_off_lost()
+        if amount > self._bucket.capacity or not self._may_gain():
+            return self._is_enough(amount)
+        return self._seconds_to_wait(sum(each.amount for each in self._line) + amount, deadline) is not None
+
+    def returned(self, amount: float) -> None:
+        """Tokens came back, or never will: they are no longer out."""
+        left = self._outstanding - amount
+        # An amount left by rounding alone is out nowhere: waiting for it would never end.
+        self._outstanding = left if left > ROUNDING * max(1.0, amount) else 0.0
+
+    def lose(self, amount: float) -> None:
+        """Take note, without the lock and from a finalizer, that tokens will not come back."""
+        self._lost.append(amount)
+
+    def wake_first(self) -> None:
+        """Have the first in line look: it may be served, or refused, or due earlier than it thought."""
+        if self._line:
+            self._line[0].changed.notify()
+
+    def _may_gain(self) -> bool:
+        return self._bucket.refill_rate > 0 or self._outstanding > 0
+
+    def _is_enough(self, amount: float) -> bool:
+        # An amount missing by rounding alone may be too little to move the clock: waiting for it would never end.
+        bucket = self._bucket
+        missing = amount - bucket._available
+        if missing <= ROUNDING * max(1.0, amount):
+            return True
+        now = bucket.clock.now()
+        return bucket.refill_rate > 0 and now + missing / bucket.refill_rate == now
+
+    def _seconds_to_wait(self, wanted: float, deadline: float | None) -> float | None:
+        """Return the seconds until all that is wanted up to a waiter may be there; None: not in time."""
+        bucket = self._bucket
+        left = float("inf") if deadline is None else deadline - bucket.clock.now()
+        missing = wanted - bucket._available
+        # The end of a steady refill is known: too late is too late (contract 6.3).
+        if left <= 0 or (bucket.refill_rate and missing / bucket.refill_rate > left):
+            return None
+        # Where nothing is missing, those in front are about to take theirs: the last of them says so.
+        return missing / bucket.refill_rate if bucket.refill_rate and missing > 0 else min(left, LOOK_AGAIN)
+
+    def _write_off_lost(self) -> None:
+        while self._lost:
+            self.returned(self._lost.pop())
+
+
 class Loan:
     """Tokens that a retry took from a bucket on which others may wait. They come back or are lost, once.
 
     An interrupted operation loses them, too: otherwise others would wait without end.
     """
 
-    __slots__ = ("_amount", "_bucket", "_lost")
+    __slots__ = ("_amount", "_bucket", "_line")
 
-    def __init__(self, bucket: TokenBucket, amount: float) -> None:
+    def __init__(self, line: WaitingLine, bucket: TokenBucket, amount: float) -> None:
+        self._line = line
         self._bucket = bucket
-        self._lost = bucket._lost
         self._amount = amount
 
     def give_back(self) -> None:
@@ -52,12 +147,13 @@ class Loan:
     def __del__(self) -> None:
         # A finalizer may run inside the bucket's own lock, so it takes none.
         if getattr(self, "_amount", 0.0):  # an interruption may come before it has any
-            self._lost.append(self._amount)
+            self._line.lose(self._amount)
 
 
 def loan_of(bucket: RetryQuota, amount: float) -> Loan | None:
-    """Return the loan to go with tokens just taken; None for a bucket on which nobody waits."""
-    return Loan(bucket, amount) if isinstance(bucket, TokenBucket) and bucket.on_empty == "wait" else None
+    """Return the loan to go with tokens just taken; None for a bucket without a line."""
+    line = getattr(bucket, "_line", None)
+    return Loan(line, bucket, amount) if isinstance(line, WaitingLine) else None  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +217,7 @@ class TokenBucket(FreshCopies):
     :raises ValueError: for a number out of range.
     """
 
-    _past: ClassVar[frozenset[str]] = frozenset(
-        {"_available", "_refilled_at", "_lock", "_line", "_lost", "_outstanding"}
-    )
+    _past: ClassVar[frozenset[str]] = frozenset({"_available", "_refilled_at", "_lock", "_line"})
 
     def __init__(
         self,
@@ -179,8 +273,8 @@ class TokenBucket(FreshCopies):
         check_amount(amount)
         with self._lock:
             self._refill()
-            if self.on_empty == "wait":
-                return self._acquire_in_turn(amount, deadline)
+            if self._line is not None:
+                return self._line.acquire(amount, deadline)
             if self._available < amount:
                 return False
             self._available -= amount
@@ -190,11 +284,7 @@ class TokenBucket(FreshCopies):
         """Return True unless :meth:`acquire` would refuse at once. A bucket that does not wait says nothing of use."""
         with self._lock:
             self._refill()
-            if self.on_empty == "fail" or amount > self.capacity:
-                return False
-            if not self._may_gain():
-                return self._is_enough(amount)
-            return self._seconds_to_wait(sum(each.amount for each in self._line) + amount, deadline) is not None
+            return self._line is not None and self._line.may_come(amount, deadline)
 
     def release(self, amount: float) -> None:
         """Give ``amount`` tokens back; what exceeds the capacity is dropped.
@@ -204,10 +294,11 @@ class TokenBucket(FreshCopies):
         check_amount(amount)
         # Read without the lock: a full bucket has room for nothing, so there is nothing to lose (contract 6.2). Where
         # others wait, what came back is to be booked all the same.
-        if self.on_empty == "fail" and self._available >= self.capacity:
+        if self._line is None and self._available >= self.capacity:
             return
         with self._lock:
-            self._return(amount)
+            if self._line is not None:
+                self._line.returned(amount)
             self._add(amount)
 
     def reward(self, amount: float) -> None:
@@ -228,98 +319,29 @@ class TokenBucket(FreshCopies):
         """
         check_amount(amount)
         with self._lock:
-            self._return(amount)
-            self._wake_first()
+            if self._line is not None:
+                self._line.returned(amount)
+                self._line.wake_first()
 
     def snapshot(self) -> TokenBucketSnapshot:
         """An immutable view of the bucket now."""
         return TokenBucketSnapshot(self.capacity, self.available)
 
     def renew_lock(self) -> None:
-        """Make the lock anew, after a fork: those who wait, and who have tokens, are not in the child."""
+        """Make the lock anew, after a fork."""
         self._lock = threading.Lock()
-        self._line: list[Waiter] = []
-        self._outstanding = 0.0
-        """The tokens that may still come back, of a bucket on which others wait."""
-        self._lost: list[float] = []
-        """Amounts that will not come back, as finalizers say without the lock."""
+        self._line = WaitingLine(self) if self.on_empty == "wait" else None
 
     def _add(self, amount: float) -> None:
         self._available = min(self.capacity, self._available + amount)
-        self._wake_first()
+        if self._line is not None:
+            self._line.wake_first()
 
     def _refill(self) -> None:
         if self.refill_rate:
             now = self.clock.now()
             self._available = min(self.capacity, self._available + (now - self._refilled_at) * self.refill_rate)
             self._refilled_at = now
-
-    def _return(self, amount: float) -> None:
-        """Take note that tokens came back, or never will: they are no longer out."""
-        left = self._outstanding - amount
-        # An amount left by rounding alone is out nowhere: waiting for it would never end.
-        self._outstanding = left if left > ROUNDING * max(1.0, amount) else 0.0
-
-    def _acquire_in_turn(self, amount: float, deadline: float | None) -> bool:
-        """Take ``amount``, now or when it is its turn; return False if that cannot be in time."""
-        if amount > self.capacity:
-            return False
-        waiter = Waiter(amount, threading.Condition(self._lock))
-        try:
-            self._line.append(waiter)
-            is_granted = self._wait(waiter, deadline)
-        finally:
-            if waiter in self._line:
-                self._line.remove(waiter)
-            self._wake_first()
-        if is_granted:
-            # Last of all: who is interrupted before has taken nothing.
-            left, out = max(0.0, self._available - amount), self._outstanding + amount
-            self._available, self._outstanding = left, out
-        return is_granted
-
-    def _wait(self, waiter: Waiter, deadline: float | None) -> bool:
-        """Wait until a waiter is the first and there is enough for it; return False if that cannot be in time."""
-        while True:
-            self._refill()
-            place = self._line.index(waiter)
-            if place == 0 and self._is_enough(waiter.amount):
-                return True
-            if place == 0 and not self._may_gain():
-                return False
-            wanted = sum(each.amount for each in self._line[: place + 1])
-            seconds = self._seconds_to_wait(wanted, deadline)
-            if seconds is None:
-                return False
-            wait_on(self.clock, waiter.changed, seconds)
-
-    def _wake_first(self) -> None:
-        """Have the first in line look: it may be served, or refused, or due earlier than it thought."""
-        if self._line:
-            self._line[0].changed.notify()
-
-    def _may_gain(self) -> bool:
-        while self._lost:
-            self._return(self._lost.pop())
-        return self.refill_rate > 0 or self._outstanding > 0
-
-    def _is_enough(self, amount: float) -> bool:
-        # An amount missing by rounding alone may be too little to move the clock: waiting for it would never end.
-        missing = amount - self._available
-        if missing <= ROUNDING * max(1.0, amount):
-            return True
-        now = self.clock.now()
-        return self.refill_rate > 0 and now + missing / self.refill_rate == now
-
-    def _seconds_to_wait(self, wanted: float, deadline: float | None) -> float | None:
-        """Return the seconds until all that is wanted up to a waiter may be there; None: not in time."""
-        left = float("inf") if deadline is None else deadline - self.clock.now()
-        missing = wanted - self._available
-        # The end of a steady refill is known: too late is too late (contract 6.3).
-        if left <= 0 or (self.refill_rate and missing / self.refill_rate > left):
-            return None
-        # Where nothing is missing, those in front are about to take theirs: the last of them says so.
-        return missing / self.refill_rate if self.refill_rate and missing > 0 else min(left, LOOK_AGAIN)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.available:g} of {self.capacity:g}>"

@@ -335,14 +335,14 @@ def test_a_loan_comes_back_or_is_written_off_once():
     assert isinstance(loan, Loan)
     loan.write_off()
     loan.write_off()
-    assert bucket._outstanding == 2
+    assert bucket._line._outstanding == 2
     returned = loan_of(bucket, 2)
     returned.give_back()
     returned.give_back()
-    assert (bucket._outstanding, bucket.available) == (0, 3)
+    assert (bucket._line._outstanding, bucket.available) == (0, 3)
     del loan, returned
     gc.collect()
-    assert list(bucket._lost) == []
+    assert list(bucket._line._lost) == []
     assert loan_of(TokenBucket(5), 2) is None
     assert loan_of(object(), 2) is None  # a foreign bucket, which has no line either
 
@@ -360,7 +360,7 @@ def test_tokens_come_back_to_the_bucket_that_they_were_taken_from():
     clock.advance(1)
     assert overflow is not of.bucket("late")
     of.record_success(token=token)
-    assert (20, 20, 0) == (of.bucket("late").available, overflow.available, overflow._outstanding)
+    assert (20, 20, 0) == (of.bucket("late").available, overflow.available, overflow._line._outstanding)
 
 
 def test_a_reward_is_no_return(director):
@@ -372,7 +372,7 @@ def test_a_reward_is_no_return(director):
         bucket.reward(1)
     director.run_until(1)
     assert said == [(2, True, 0.0)]
-    assert bucket._outstanding == 7
+    assert bucket._line._outstanding == 7
 
 
 def test_on_a_clock_that_only_sleeps_the_wait_is_slept():
@@ -399,12 +399,12 @@ def test_an_interrupt_leaves_the_line_in_order():
     bucket = TokenBucket(10, initial=0, refill_rate=1, on_empty="wait", clock=clock)
     with pytest.raises(KeyboardInterrupt):
         bucket.acquire(5)
-    assert not bucket._line
+    assert not bucket._line._line
     clock.before = lambda: clock.advance(7)
     with pytest.raises(KeyboardInterrupt):
         bucket.acquire(5)
-    assert not bucket._line
-    assert bucket._outstanding == 0
+    assert not bucket._line._line
+    assert bucket._line._outstanding == 0
     assert bucket.available == 7
 
 
@@ -416,10 +416,11 @@ def test_who_is_interrupted_before_it_is_in_line_leaves_nothing_there():
             raise KeyboardInterrupt
 
     bucket = TokenBucket(10, on_empty="wait", clock=FakeClock())
-    usual, bucket._line = bucket._line, Interrupted()
+    line = bucket._line
+    usual, line._line = line._line, Interrupted()
     with pytest.raises(KeyboardInterrupt):
         bucket.acquire(5)
-    bucket._line = usual
+    line._line = usual
     assert bucket.acquire(10)
 
 
@@ -451,7 +452,7 @@ def test_real_threads_all_get_through_and_nobody_is_overtaken():
             super().remove(waiter)
             served.append(waiter.amount)
 
-    bucket._line = Line()
+    bucket._line._line = Line()
     amounts = [2 + number / 100 for number in range(16)]
     said: list[bool] = []
     threads = []
@@ -459,7 +460,7 @@ def test_real_threads_all_get_through_and_nobody_is_overtaken():
         thread = threading.Thread(target=lambda amount=amount: said.append(bucket.acquire(amount)))
         thread.start()
         threads.append(thread)
-        while len(bucket._line) + len(served) <= number:
+        while len(bucket._line._line) + len(served) <= number:
             PAUSE.wait(0.0001)
     for thread in threads:
         thread.join(GIVE_UP)
@@ -498,7 +499,7 @@ def test_a_child_inherits_neither_the_lock_nor_the_line():
     assert bucket.acquire(8)
     thread = threading.Thread(target=bucket.acquire, args=(10,))
     thread.start()
-    while not bucket._line:
+    while not bucket._line._line:
         PAUSE.wait(0.001)
     with bucket._lock:
         pid = os.fork()

@@ -512,7 +512,7 @@ def test_what_a_refused_retry_had_taken_is_no_longer_out(clock):
         strategy.send_permit(token=token, deadline=clock.now())
     del token
     gc.collect()
-    assert (bucket.available, bucket._outstanding, list(bucket._lost)) == (100, 0, [])
+    assert (bucket.available, bucket._line._outstanding, list(bucket._line._lost)) == (100, 0, [])
 
 
 def test_of_two_idle_limiters_the_longest_unused_goes(strategy, clock):

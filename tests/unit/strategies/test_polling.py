@@ -100,7 +100,7 @@ def test_polling_leaves_nothing_out_where_others_wait() -> None:
     adapter = scripted(503, PENDING, PENDING, 200, strategy=strategy, clock=clock)
     send(adapter)
     (bucket,) = (quota.plain for _, quota in strategy._quotas)
-    assert (14, 0) == (bucket.available, bucket._outstanding)
+    assert (14, 0) == (bucket.available, bucket._line._outstanding)
 
 
 @pytest.mark.parametrize(

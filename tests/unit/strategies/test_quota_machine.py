@@ -93,9 +93,9 @@ class QuotaMachine(RuleBasedStateMachine):
     def nothing_is_out_that_nobody_holds(self) -> None:
         for bucket in self.made:
             assert 0 <= bucket.available <= bucket.capacity
-            lost = sum(bucket._lost)
+            lost = sum(bucket._line._lost)
             held = sum(loan._amount for loan in self.held.values() if loan._bucket is bucket)
-            assert held == bucket._outstanding - lost
+            assert held == bucket._line._outstanding - lost
 
 
 class TestQuota(QuotaMachine.TestCase):  # type: ignore[name-defined,misc]

@@ -250,7 +250,7 @@ def waiting(**options) -> StandardRetryStrategy:
 
 
 def out_of(of) -> float:
-    return of.bucket("a")._outstanding
+    return of.bucket("a")._line._outstanding
 
 
 def test_what_a_success_gives_back_is_no_longer_out():
@@ -261,7 +261,7 @@ def test_what_a_success_gives_back_is_no_longer_out():
     assert (14, 86) == (out_of(of), of.bucket("a").available)
     del first
     gc.collect()
-    assert (14, []) == (out_of(of), list(of.bucket("a")._lost))
+    assert (14, []) == (out_of(of), list(of.bucket("a")._line._lost))
     assert 14 == second.acquired
 
 
