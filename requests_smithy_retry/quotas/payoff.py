@@ -413,10 +413,8 @@ class PatientQuota(ScopeQuota):
     def _follow(self) -> None:
         """Have first-try successes take the slow path while operations wait or one failed, and note who waits."""
         line = self._line
-        has_waiters = line is not None and bool(line.waiters)
-        is_calm = line is None or (line.down_since is None and not has_waiters)
-        self.first_try = self._count if is_calm else self._first_try_in_trouble
-        if has_waiters:
+        self.first_try = self._count if line is None or line.is_calm else self._first_try_in_trouble
+        if line is not None and line.waiters:
             self.lines.add(self._name)
         else:
             self.lines.discard(self._name)
