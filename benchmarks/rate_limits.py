@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import json
 import multiprocessing
-import os
 import statistics
 import subprocess
 import sys
@@ -34,7 +33,6 @@ import requests
 from loopback import start_server
 from rate_limit_server import KINDS, WINDOW
 from requests.adapters import HTTPAdapter
-from shared_quota import start_redis
 from urllib3.util.retry import Retry
 
 if TYPE_CHECKING:
@@ -43,13 +41,7 @@ if TYPE_CHECKING:
 LIMIT = 100
 SIZES = {"8 x 16": (8, 16), "1 x 1": (1, 1)}
 SERVER = Path(__file__).with_name("rate_limit_server.py")
-ON_REDIS = "ours, with a quota on Redis"
-HELD_BACK = {
-    "threads of one process": ("ours", 1, 16),
-    "processes that share nothing": ("ours", 8, 1),
-    "processes that share a quota in memory": ("ours, with a shared quota", 8, 1),
-    "processes that share a quota on Redis": (ON_REDIS, 8, 1),
-}
+HELD_BACK = {"threads of one process": ("ours", 1, 16), "processes": ("ours", 8, 1)}
 """Who is to hold back when one of them is refused: the policy, processes and threads."""
 MOST_REFUSED = 0.01
 REFUSED = frozenset({403, 429})
@@ -104,10 +96,6 @@ def _limited(rate: float) -> Callable[[int, int], Callable[[str], int]]:
     return make
 
 
-QUOTA = f"rate-limits-{os.getpid()}"
-"""The name of the shared memory."""
-
-
 def _ours(**options: Any) -> Callable[[int, int], Callable[[str], int]]:
     def make(threads: int, processes: int) -> Callable[[str], int]:  # noqa: ARG001
         from requests_smithy_retry import RetryAdapter
@@ -126,7 +114,6 @@ POLICIES: dict[str, Callable[[int, int], Callable[[str], int]]] = {
     "ratelimiter, set 50 % high": _limited(1.5),
     "ours, adaptive alone": _ours(mode="adaptive", pacing="off"),
     "ours": _ours(),
-    "ours, with a shared quota": _ours(quota_url=f"shm://{QUOTA}"),
 }
 
 
@@ -198,16 +185,10 @@ def held_back(name: str, processes: int, threads: int) -> float:
 
 def all_held_back() -> dict[str, float]:
     """Return the medians of three, for threads and processes."""
-    redis, url = start_redis()
-    POLICIES[ON_REDIS] = _ours(quota_url=url)
     found = {}
-    try:
-        for label, (name, *size) in HELD_BACK.items():
-            found[label] = statistics.median(held_back(name, *size) for _ in range(3))
-            print(f"{label:<45} held back after {1000 * found[label]:.0f} ms", flush=True)
-    finally:
-        redis.kill()
-        redis.wait(5)
+    for label, (name, *size) in HELD_BACK.items():
+        found[label] = statistics.median(held_back(name, *size) for _ in range(3))
+        print(f"{label:<45} held back after {1000 * found[label]:.0f} ms", flush=True)
     return found
 
 
@@ -255,10 +236,6 @@ def main() -> int:
     if not options.quick and not options.only:
         result["held back"] = all_held_back()
     command.write(result, options.json)
-    if "ours, with a shared quota" in names:
-        from requests_smithy_retry.quotas.shared_memory.file import own_directory
-
-        (own_directory() / f"{QUOTA}.quota").unlink(missing_ok=True)
     alone = result["cells"].get("1 x 1", {}).get("ours", {})
     return int(any(row["refused"] > MOST_REFUSED for kind, row in alone.items() if kind != "at a time"))
 

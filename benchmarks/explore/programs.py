@@ -257,7 +257,7 @@ class Announced(Program):
 
     def __init__(self) -> None:
         super().__init__()
-        self.gate = Gate(Gates(SYSTEM_CLOCK, DIALECTS, set(), {}), "scope")
+        self.gate = Gate(Gates(SYSTEM_CLOCK, DIALECTS, set(), {}))
         self.threads = [self.send, self.send, self.hear]
         self.waited: list[float] = []
         self.hear()

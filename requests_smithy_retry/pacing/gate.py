@@ -2,8 +2,6 @@
 
 The decisions are made in :mod:`.pace`; here are a lock, a clock and the waiting. A waiting send holds no connection.
 Sends go in the order in which they came, each no later than its bounds; then it is sent even if the gate is closed.
-Where processes share a quota, a gate that one of them closes is closed in all of them: each place in which quotas are
-shared has a board of its own kind. Each send looks at it, so that costs next to nothing.
 """
 
 from __future__ import annotations
@@ -11,13 +9,12 @@ from __future__ import annotations
 import re
 import threading
 from collections import deque
-from collections.abc import Collection, Hashable, Mapping
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Collection, Mapping
+from typing import Any
 
 from ..clock import Clock, wait_on
 from ..forksafe import renew_lock_after_fork
 from .announced import Announced, RateLimitDialect, announced_in, limit_hint, probe_for, speaks
-from .backoff import random_part
 from .pace import Pace
 from .server_hints import AMZ_HEADER, Hint, read_hint
 
@@ -25,10 +22,6 @@ MOST_GATES = 1024
 """The most scopes that have a gate."""
 AT_ONCE = 1e-6
 """A wait shorter than this, in seconds, is not made."""
-MOST_NOTICES = 1024
-"""The notices that are kept; others are passed over."""
-SHORTEST = 0.05
-"""A gate that is closed for less time, in seconds, is not worth a notice."""
 ROUNDING = 1.0
 """A ``Retry-After`` in whole seconds is up to so much later than the reset that it means."""
 
@@ -37,66 +30,12 @@ ROUNDING = 1.0
 _left_in = re.compile(r"(?:^|;[ \t]*r=|remaining=)([0-9]{1,15})").findall
 
 
-class Notice(NamedTuple):
-    """A closed gate: until when, on the clock of the reader, and the header behind it."""
-
-    until: float
-    source: str
-
-
-class Board(Protocol):
-    """The closed gates of all processes that share a quota. No method raises anything, or waits for long."""
-
-    def has_news(self) -> bool:
-        """Return True while a gate may be closed. Called before each send."""
-
-    def closed(self, scope: str) -> Notice | None:
-        """Return the notice of a scope; None if nobody has closed its gate."""
-
-    def post(self, scope: str, seconds: float, source: str) -> None:
-        """Tell the others that the gate of a scope is closed."""
-
-
-class Notices(dict[Hashable, Notice]):
-    """The notices that a process has read."""
-
-    def note(self, key: Hashable, notice: Notice) -> None:
-        """Keep a notice, unless a later one is kept."""
-        kept = self.get(key)
-        if (len(self) < MOST_NOTICES) if kept is None else notice.until > kept.until:
-            self[key] = notice
-
-    def are_current(self, now: float) -> bool:
-        """Forget what is over; return True if anything is left."""
-        for key, notice in tuple(self.items()):
-            if notice.until <= now and self.get(key) is notice:
-                self.pop(key, None)
-        return len(self) > 0
-
-
-class Lookout(set[Any]):
-    """A live set that is true while it has items, or while a board has news."""
-
-    __slots__ = ("board",)
-
-    def __init__(self, board: Board) -> None:
-        super().__init__()
-        self.board: Board = board
-
-    def __bool__(self) -> bool:
-        return self.board.has_news() or len(self) > 0
-
-
 class Gate:
     """The gate of one scope. Safe to use from several threads; in the child of a fork nobody waits."""
 
-    def __init__(self, gates: Gates, scope: str) -> None:
+    def __init__(self, gates: Gates) -> None:
         self.clock: Clock = gates.clock
         self._gates = gates
-        self._scope = scope
-        self._board = gates.board
-        self._known = 0.0
-        """The moment until which all processes know it to be closed."""
         self._rows: tuple[RateLimitDialect, ...] = ()
         self._glances: tuple[tuple[str, float], ...] = ()
         self._until = 0.0
@@ -110,8 +49,6 @@ class Gate:
         self._lock = threading.Lock()
         self._waiters: deque[tuple[float, threading.Condition]] = deque()
         """Those who wait, each with the moment up to which it does."""
-        # Those who wait in several processes do not all come at the moment at which the gate opens.
-        self._pace.phase = 0.0 if self._board is None else random_part()
 
     @property
     def is_limiting(self) -> bool:
@@ -157,11 +94,6 @@ class Gate:
                 self._pace.throttled(hint.seconds, now, hint.source)
             self._plan_looks(said, rows, now)
             self._follow(now)
-            closed_until, told = self._pace.shut_until(now), self._known
-            if closed_until > told:
-                self._known = closed_until
-        if self._board is not None and closed_until > max(told, now) + SHORTEST:
-            self._board.post(self._scope, closed_until - now, self._pace.source)
 
     def _plan_looks(
         self, said: list[tuple[RateLimitDialect, Announced]], rows: tuple[RateLimitDialect, ...], now: float
@@ -171,20 +103,6 @@ class Gate:
         self._glances = tuple((row.remaining, enough) for row, enough, _ in looks)
         self._until = min((until for _, _, until in looks), default=0.0)
         self._rows = rows if now < self._until or self._pace.is_spaced else ()
-
-    def heed(self) -> None:
-        """Close it if another process has."""
-        with self._lock:
-            self._heed(self.clock.now())
-
-    def _heed(self, now: float) -> None:
-        if self._board is None or not self._board.has_news():
-            return
-        notice = self._board.closed(self._scope)
-        if notice is not None and notice.until > self._known:
-            self._known = notice.until
-            self._pace.throttled(notice.until - now, now, notice.source)
-            self._follow(now)
 
     def _follow(self, now: float) -> None:
         """Keep up to date who is told. Called with the lock held."""
@@ -235,8 +153,6 @@ class Gate:
         while True:
             now = self.clock.now()
             place = self._waiters.index(me) + 1
-            if place == 1:
-                self._heed(now)
             due = self._pace.due(now, len(self._waiters), place)
             if place == 1 and due - now < AT_ONCE:
                 return due
@@ -265,7 +181,6 @@ class Gates:
 
     :param busy: a live set: has the gates in it that sends must ask, beside others.
     :param hooks: the remembered hooks of origins, whose successes are not looked at.
-    :param board: where other processes read of closed gates; None: there are no others.
     """
 
     def __init__(
@@ -274,14 +189,12 @@ class Gates:
         dialects: Collection[RateLimitDialect],
         busy: set[Any],
         hooks: dict[str, Any],
-        board: Board | None = None,
     ) -> None:
         self.clock = clock
-        self.board = board
         self.dialects = dialects
         self.busy = busy
         self._hooks = hooks
-        self.shut: set[Any] = set() if board is None else Lookout(board)
+        self.shut: set[Any] = set()
         """The gates that sends must ask now."""
         self.known: dict[str, tuple[Any, Gate]] = {}
         """The hook and the gate of each origin whose server announces limits."""
@@ -291,12 +204,7 @@ class Gates:
 
     def of(self, scope: str) -> Gate | None:
         """Return the gate of a scope; None: its server has announced nothing."""
-        gate = self._gates.get(scope)
-        if self.board is not None and self.board.has_news() and self.board.closed(scope) is not None:
-            gate = gate or self._made(scope)
-            if gate is not None:
-                gate.heed()
-        return gate
+        return self._gates.get(scope)
 
     def look_anew(self) -> None:
         """Have the next success of each silent scope looked at: a new connection may lead to a server that speaks."""
@@ -363,7 +271,7 @@ class Gates:
                 return None
             self._gates.pop(spare, None)
             self.known.clear()
-        gate = self._gates.setdefault(scope, Gate(self, scope))
+        gate = self._gates.setdefault(scope, Gate(self))
         self._silent.discard(scope)
         self._hooks.clear()
         return gate

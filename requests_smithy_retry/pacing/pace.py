@@ -21,8 +21,6 @@ MARGIN = 0.9
 SPREAD, AT_LEAST = 0.1, 2.0
 """Those who waited are let go over this part of the wait, and over so many seconds of it, where the limit of the next
 window is not known."""
-LATEST = 1.0
-"""Seconds after an opening at which the first send of each process goes at the latest."""
 MEMORY = 0.5
 """The weight of each window in the share of this process, as a part of the weight of the one after it."""
 MOVES = 0.25
@@ -168,8 +166,6 @@ class Pace:
         """Something succeeded after the last opening: the server refuses some, and not all."""
         self._windows: dict[tuple[str, int], Window] = {}
         self.source: str = ""
-        self.phase: float = 0.0
-        """The part of the space between two sends by which the first one after an opening is late, in this process."""
 
     def hear(self, limits: Collection[Announced], now: float, heard: int = 1, *, refused: bool = False) -> None:
         """Take in what a response announced.
@@ -243,7 +239,7 @@ class Pace:
             return now
         if not self._windows:
             space = max(SPREAD * self._wait, min(self._wait, AT_LEAST)) / max(waiting, 1)
-            first = max(self._last + space, self.closed_until + self.phase * min(space, LATEST))
+            first = max(self._last + space, self.closed_until)
             return first + (place - 1) * space
         if now < self.closed_until:
             return self.closed_until
@@ -252,9 +248,6 @@ class Pace:
             if now >= window.ends:
                 window.roll(now)
                 self._on_their_way = 0
-                if self.is_spaced and self.phase:
-                    space = window.due(now, now, 0) - now
-                    self._last = max(self._last, now + self.phase * min(space, LATEST) - space)
             if self.is_spaced:
                 due = max(due, window.due(now, self._last, self._on_their_way, place))
         return due
@@ -266,13 +259,6 @@ class Pace:
     def _has_several(self, now: float) -> bool:
         """Return True if several limits are announced in turn: which of them a send meets is not known before."""
         return now < self._several_until
-
-    def shut_until(self, now: float) -> float:
-        """Return the moment before which nothing goes, whoever sends."""
-        if self._has_several(now):
-            return now
-        ends = (window.ends for window in self._windows.values() if window.remaining < 1)
-        return max(self.closed_until, *ends, now)
 
     def _look(self, now: float) -> None:
         for key, window in tuple(self._windows.items()):

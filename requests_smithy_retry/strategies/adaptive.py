@@ -11,7 +11,6 @@ from typing import Any
 from ..classifiers.actions import ErrorKind, NoActionIndicated, RetryIndicated, RetryReason
 from ..classifiers.fold import Classification
 from ..errors import RetryError, StopReason
-from ..pacing.gate import Board
 from ..pacing.rate_limiter import ClientRateLimiter, PermitWait
 from ..quotas.scopes import ScopeTable
 from ..urls import display_scope
@@ -36,8 +35,8 @@ class AdaptiveRetryStrategy(StandardRetryStrategy):
 
     mode = "adaptive"
 
-    def _open_books(self, board: Board | None = None) -> None:
-        super()._open_books(board)
+    def _open_books(self) -> None:
+        super()._open_books()
         self._limiters: ScopeTable[ClientRateLimiter] = ScopeTable(
             lambda _: ClientRateLimiter(self.config.rate_limiter, clock=self.clock),
             lambda limiter: limiter.is_spare,

@@ -9,7 +9,6 @@ from typing import Any
 
 from ..clock import Clock
 from ..config.retry_config import PUBLISHED_CAPACITY, RetryConfig
-from ..pacing.gate import Board
 from ..quotas.bucket import RetryQuota, TokenBucket
 from ..quotas.payoff import CountedQuota, PatientQuota, PayoffTokenBucket, line_before
 from ..quotas.scope_quota import PricedQuota, ScopeQuota
@@ -62,14 +61,6 @@ def shared_buckets(config: RetryConfig, clock: Clock) -> MakeBucket | None:
         clock=clock,
         source=config.source("quota_url"),
     )
-
-
-def board_of(config: RetryConfig, make: MakeBucket | None) -> Board | None:
-    """Return the board of the processes that share a config's quota; None if none do."""
-    if make is None:
-        return getattr(config.effective_quota, "board", None)
-    is_private = str(config.quota_url).startswith("memory:")
-    return None if is_private else getattr(make(NO_SCOPE), "board", None)
 
 
 def quotas_for(

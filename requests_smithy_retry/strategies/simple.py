@@ -20,7 +20,7 @@ from ..config.urllib3_rules import heeds_hints, kind_of
 from ..errors import RetryConfigError, RetryError, StopReason
 from ..pacing.announced import DIALECTS, announced_in, dialects_of, limit_hint
 from ..pacing.backoff import ExponentialRetryBackoffStrategy, RetryBackoffStrategy
-from ..pacing.gate import Board, Gates, Lookout
+from ..pacing.gate import Gates
 from ..pacing.server_hints import AMZ_HEADER, Hint, delay_for, is_too_long, read_hint, until_text
 from ..quotas.bucket import RetryQuota
 from ..quotas.line import Terms
@@ -135,13 +135,12 @@ class SimpleRetryStrategy:
             raise RetryConfigError("mode", config.mode, source, f"{name} is mode {self.mode!r}, no other is allowed")
         return config.replace_from({"mode": f"strategy {name}"}, mode=self.mode)
 
-    def _open_books(self, board: Board | None = None) -> None:
-        """Begin to keep what a copy does not take over. A board is where processes tell each other of closed gates."""
+    def _open_books(self) -> None:
+        """Begin to keep what a copy does not take over."""
         dialects = dialects_of(self.config.pacing) if self._heeds_hints else None
-        board = None if dialects is None else board
-        self.busy = set() if board is None else Lookout(board)
+        self.busy = set()
         self.hooks = {}
-        self.gates = None if dialects is None else Gates(self.clock, dialects, self.busy, self.hooks, board)
+        self.gates = None if dialects is None else Gates(self.clock, dialects, self.busy, self.hooks)
 
     @property
     def max_attempts(self) -> int:

@@ -13,7 +13,6 @@ from ..classifiers.outcome import Outcome
 from ..config.retry_config import RetryConfig, has_line
 from ..config.retry_options import NOTHING
 from ..errors import RetryError, StopReason, is_unresolved
-from ..pacing.gate import Board
 from ..quotas.bucket import RetryQuota
 from ..quotas.line import Failure, Go, Refusal, Refused, Standing, Terms
 from ..quotas.payoff import PayoffTokenBucket
@@ -21,7 +20,7 @@ from ..quotas.scope_quota import ScopeQuota
 from ..urls import display_scope
 from .first_tries import NOTHING_TO_TELL, FirstTryHook, remember
 from .protocol import RetryContext, RetryToken, StandardRetryToken, StrategySnapshot, redeemed
-from .quotas import Quotas, board_of, quota_before, quotas_for, shared_buckets
+from .quotas import Quotas, quota_before, quotas_for, shared_buckets
 from .simple import SimpleRetryStrategy, is_built_in
 
 NOT_FOUND = 404
@@ -44,9 +43,9 @@ class StandardRetryStrategy(SimpleRetryStrategy):
 
     mode = "standard"
 
-    def _open_books(self, board: Board | None = None) -> None:
+    def _open_books(self) -> None:
         make = shared_buckets(self.config, self.clock)
-        super()._open_books(board or board_of(self.config, make))
+        super()._open_books()
         self._has_own_buckets = not is_built_in(self, "bucket")
         self._quotas: Quotas = quotas_for(self.config, self.clock, self.busy, self.hooks.clear, make)
         shared = self._quotas.get(None) if isinstance(self.config.quota, RetryQuota) else None

@@ -16,7 +16,6 @@ from ...clock import SYSTEM_CLOCK, Clock
 from ..places import REDIS_SCHEMES, QuotaUrl
 from ..settings import RedisSettings, names_of, settings_from
 from ..shared import SharedTokenBucket
-from .board import RedisBoard
 from .link import Account, LinkHandle, RedisLink
 from .server import check, key_of
 
@@ -66,11 +65,6 @@ class RedisTokenBucket(SharedTokenBucket):
         self._link = link = self._handle.link
         super().__init__(capacity, refill_rate, link.outage, link.clock, made_from)
         self._account = Account(key_of(link.settings.prefix, name), capacity, refill_rate)
-
-    @property
-    def board(self) -> RedisBoard:
-        """A reader's board, on which processes tell each other of closed gates."""
-        return RedisBoard(self._link)
 
     def _level(self) -> float:
         # As of the server's last answer, with what is given back since.

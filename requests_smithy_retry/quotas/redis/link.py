@@ -16,7 +16,6 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -26,7 +25,6 @@ from ..settings import RedisSettings
 from ..shared import SLICES, Outage
 from .server import (
     SCRIPT,
-    TELL,
     NonsenseError,
     RedisClient,
     Reply,
@@ -34,7 +32,6 @@ from .server import (
     cluster_client,
     is_late,
     is_moved,
-    key_of,
     reply_of,
     single_client,
 )
@@ -82,8 +79,6 @@ class Account:
     """The tokens to be given back."""
     asks: list[Ask] = field(default_factory=list)
     """The questions to be asked."""
-    message: tuple[str, str] | None = None
-    """The channel and the text of a message to be sent, in place of all this."""
 
 
 class Errand(NamedTuple):
@@ -163,19 +158,6 @@ class RedisLink:
             self._due[account] = None
             self._changed.notify_all()
 
-    def publish(self, scope: str, channel: str, text: str) -> None:
-        """Have a message about a scope sent, without waiting; it is lost if the server does not answer."""
-        if not self.outage.may_ask(self.clock.now()):
-            return
-        with self._changed:
-            self._due[Account(key_of(self.settings.prefix, scope), 0, 0, message=(channel, text))] = None
-            with suppress(RuntimeError):  # at exit there are no new threads
-                self._wake()
-
-    def connect(self) -> RedisClient:
-        """Return a client of its own for somebody who listens."""
-        return self._connect(self._url, self.settings)
-
     def flush(self) -> None:
         with self._changed:
             if self._is_idle() or not self.outage.may_ask(self.clock.now()):
@@ -254,7 +236,7 @@ class RedisLink:
         batch = []
         for account in first_who_waits[:MOST_AT_ONCE]:
             del self._due[account]
-            if account.asks or account.pending or account.message:
+            if account.asks or account.pending:
                 batch.append(Errand(account, account.pending, account.asks))
             account.pending, account.asks = 0.0, []
         self._hurry = bool(self._due)
@@ -291,10 +273,9 @@ class RedisLink:
         with client.pipeline(transaction=False) as pipe:
             for account, give, asks in batch:
                 takes = (ask.amount for ask in asks)
-                words = arguments(account.capacity, account.refill_rate, give, self.settings.ttl, takes)
-                script, values = (SCRIPT, words) if account.message is None else (TELL, account.message)
+                values = arguments(account.capacity, account.refill_rate, give, self.settings.ttl, takes)
                 # The whole script, and not its digest: a server, or a node, that does not know it needs no more words.
-                pipe.execute_command("EVAL", script, 1, account.key, *values)
+                pipe.execute_command("EVAL", SCRIPT, 1, account.key, *values)
             answers = pipe.execute(raise_on_error=False)
         return [reply_of(answer, len(errand.asks)) for answer, errand in zip(answers, batch, strict=True)]
 

@@ -47,12 +47,6 @@ return answer
 """
 """Gives back first, then takes one amount after the other; each take is granted whole or refused."""
 
-TELL = """
-redis.pcall('PUBLISH', ARGV[1], ARGV[2])
-return {'0'}
-"""
-"""Sends a message; a server that forbids it is in order all the same. The key leads to a node of a cluster."""
-
 
 class NonsenseError(ValueError):
     """The server's answer is not one that the script can give."""
@@ -100,8 +94,6 @@ class RedisClient(Protocol):
     """The part of redis-py's clients that is used."""
 
     def pipeline(self, transaction: bool) -> Any: ...
-
-    def pubsub(self) -> Any: ...
 
     def close(self) -> None: ...
 

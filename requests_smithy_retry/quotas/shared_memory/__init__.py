@@ -14,7 +14,6 @@ from typing import Any
 from ...clock import SYSTEM_CLOCK, Clock
 from ..settings import SharedQuotaSettings
 from ..shared import SharedTokenBucket
-from .board import MemoryBoard
 from .records import RECORD_SIZE, Record, SharedMemory, key_of, level_of, unpack
 
 
@@ -63,11 +62,6 @@ class SharedMemoryTokenBucket(SharedTokenBucket):
         self._offset = 0
         self._mapped: mmap.mmap | None = None
         """The mapping in which the record was found; if it is not the file's, look for the record again."""
-
-    @property
-    def board(self) -> MemoryBoard:
-        """A reader's board, on which processes tell each other of closed gates."""
-        return MemoryBoard(self._memory)
 
     def _level(self) -> float:
         # Without the lock: the next change looks again anyway.

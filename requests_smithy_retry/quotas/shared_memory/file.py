@@ -40,11 +40,7 @@ SLOT_SIZE = 64
 SLOTS = 1025
 """As many as a strategy keeps scopes (contract 11.3), and one that latecomers share."""
 HEADER = struct.pack("<7sBII", MAGIC, VERSION, SLOT_SIZE, SLOTS).ljust(SLOT_SIZE, b"\0")
-NOTICES_AT = SLOT_SIZE * (1 + SLOTS)
-"""The number of the newest notice, and behind it the notices."""
-NOTICE_SIZE = 128
-NOTICES = 64
-FILE_SIZE = NOTICES_AT + NOTICE_SIZE * (1 + NOTICES)
+FILE_SIZE = SLOT_SIZE * (1 + SLOTS)
 
 logger: logging.Logger = logging.getLogger("requests_smithy_retry")
 

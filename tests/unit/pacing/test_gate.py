@@ -36,7 +36,7 @@ WALL = 1_700_000_000.0
 
 def gate_with(clock: FakeClock | None = None) -> Gate:
     """A gate that nobody has told anything."""
-    return Gate(Gates(clock or FakeClock(), DIALECTS, set(), {}), "a")
+    return Gate(Gates(clock or FakeClock(), DIALECTS, set(), {}))
 
 
 def headers(remaining: object, reset: object = 10.5, limit: object = 100, **more: str) -> Mapping[str, str]:

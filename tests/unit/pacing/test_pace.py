@@ -146,15 +146,15 @@ def test_a_server_that_refuses_some_and_answers_others_holds_nobody_back_but_tho
     pace.throttled(10.0, 0.0, "retry-after")
     pace.hear([], 1.0)
     pace.throttled(12.0, 2.0, "retry-after")
-    assert 14.0 == pace.shut_until(10.0)
+    assert 14.0 == pace.closed_until
     pace.hear([], 15.0)
     pace.throttled(10.0, 16.0, "retry-after")
-    assert 17.0 == pace.shut_until(17.0)
+    assert 14.0 == pace.closed_until
     pace.throttled(10.0, 27.0, "retry-after")
-    assert 37.0 == pace.shut_until(28.0)
+    assert 37.0 == pace.closed_until
     pace.hear([], 38.0, refused=True)
     pace.throttled(10.0, 38.0, "retry-after")
-    assert 48.0 == pace.shut_until(39.0)
+    assert 48.0 == pace.closed_until
 
 
 def test_a_hint_knows_better_than_the_reset_of_a_bucket() -> None:

@@ -6,7 +6,7 @@ from zlib import crc32
 from hypothesis import given
 from hypothesis import strategies as st
 
-from requests_smithy_retry.quotas.shared_memory.file import FILE_SIZE, HEADER, NOTICES_AT, SLOT_SIZE
+from requests_smithy_retry.quotas.shared_memory.file import FILE_SIZE, HEADER, SLOT_SIZE
 from requests_smithy_retry.quotas.shared_memory.records import (
     EMPTY,
     OVERFLOW,
@@ -54,8 +54,7 @@ def test_the_layout() -> None:
     """Records are aligned to 64 bytes behind a header of 64, and their level to 8."""
     assert (len(HEADER), RECORD_SIZE <= SLOT_SIZE) == (64, True)
     assert level_of(bytes(8) + packed(486.5, 12.5), 8) == 486.5
-    assert (offset_of(0), offset_of(OVERFLOW) + SLOT_SIZE) == (64, NOTICES_AT)
-    assert FILE_SIZE == NOTICES_AT + 65 * 128
+    assert (offset_of(0), offset_of(OVERFLOW) + SLOT_SIZE) == (64, FILE_SIZE)
 
 
 def test_a_file_is_one_for_all_that_run_this_version() -> None:
