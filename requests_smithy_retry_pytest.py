@@ -1,5 +1,4 @@
-"""The pytest plugin of ``requests_smithy_retry``: fixtures, and ``--under-faults``. Until one is asked for, nothing is
-imported.
+"""The pytest plugin of ``requests_smithy_retry``: fixtures. Until a test asks for one, nothing is imported.
 
 It stands outside the package because importing anything from there imports ``requests``, which a test run that does not
 use it shall not pay for.
@@ -14,24 +13,6 @@ import pytest
 
 if TYPE_CHECKING:
     from requests_smithy_retry.testing import AttemptLog, FaultServer, RetryClock
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the options of a review."""
-    group = parser.getgroup("requests-smithy-retry")
-    told = "run each test that sends again with faults on the wire, and report what its client makes of them"
-    group.addoption("--under-faults", action="store_true", help=told)
-    group.addoption("--under-faults-runs", type=int, default=11, metavar="N", help="at most N runs of a test (11)")
-    group.addoption("--under-faults-seed", type=int, default=0, metavar="N", help="chooses the faults (0)")
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """Load the review where it is asked for."""
-    if config.getoption("under_faults"):
-        from requests_smithy_retry.testing.under_faults.plugin import UnderFaults
-
-        options = config.getoption("under_faults_runs"), config.getoption("under_faults_seed")
-        config.pluginmanager.register(UnderFaults(*options), "under_faults")
 
 
 @pytest.fixture

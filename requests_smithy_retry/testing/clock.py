@@ -125,13 +125,7 @@ def skipped_waits() -> Iterator[RetryClock]:
     >>> clock.sleeps
     [3600]
     """
-    with waits_skipped_on(RetryClock()) as clock:
-        yield clock
-
-
-@contextmanager
-def waits_skipped_on(clock: RetryClock) -> Iterator[RetryClock]:
-    """Have every wait of this library pass on a clock."""
+    clock = RetryClock()
     with mock.patch.multiple(
         SystemClock,
         now=staticmethod(clock.now),
