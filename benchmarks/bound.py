@@ -14,11 +14,9 @@ About an hour; `--quick` takes some seconds.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import dataclasses
 import multiprocessing
 import sys
-import tempfile
 import time
 from functools import partial
 from pathlib import Path
@@ -40,10 +38,6 @@ from requests_smithy_retry.quotas.payoff import CountedQuota, PatientQuota
 from requests_smithy_retry.quotas.redis import RedisTokenBucket
 from requests_smithy_retry.quotas.redis.link import LinkHandle
 from requests_smithy_retry.quotas.scope_quota import PricedQuota, ScopeQuota
-from requests_smithy_retry.quotas.settings import SharedQuotaSettings
-from requests_smithy_retry.quotas.shared_memory import SharedMemoryTokenBucket
-from requests_smithy_retry.quotas.shared_memory.file import FILE_SIZE, SLOT_SIZE
-from requests_smithy_retry.quotas.shared_memory.records import SharedMemory
 from requests_smithy_retry.strategies.quotas import quotas_for
 from requests_smithy_retry.strategies.standard import price_of
 
@@ -53,7 +47,7 @@ if TYPE_CHECKING:
 GAMES = 1_000_000
 SMALL, SMALL_2_0 = 28, 20
 """Tokens of a priced bucket, so that a dozen answers empty it."""
-URL = {"redis": "redis://model?local_capacity=0", "shm": "shm://bound?local_capacity=0"}
+URL = "redis://model?local_capacity=0"
 KINDS: dict[str, dict[str, Any]] = {
     "default": {},
     "default, a deadline of 30 s": {"operation_timeout": 30},
@@ -64,10 +58,8 @@ KINDS: dict[str, dict[str, Any]] = {
     "adaptive 2.1": {"quota": SMALL, "mode": "adaptive"},
     "2.1, refilled": {"quota": SMALL, "refill_rate": 2},
     "2.1, refilled and waited for": {"quota": SMALL, "refill_rate": 2, "on_empty": "wait"},
-    "redis, 2 processes": {"quota": SMALL, "quota_url": URL["redis"]},
-    "redis, 2 processes, the line": {"quota_url": URL["redis"]},
-    "shared memory, 2 processes": {"quota": SMALL, "quota_url": URL["shm"]},
-    "shared memory, 2 processes, the line": {"quota_url": URL["shm"]},
+    "redis, 2 processes": {"quota": SMALL, "quota_url": URL},
+    "redis, 2 processes, the line": {"quota_url": URL},
 }
 """By name, the options that are checked."""
 FAILED, THROTTLED = RetryReason(ErrorKind.TRANSIENT), RetryReason(ErrorKind.THROTTLING)
@@ -107,7 +99,7 @@ def _stepping(quota: Any) -> ScopeQuota:
 
 def _shared(config: RetryConfig, clock: SteppingClock) -> tuple[ScopeQuota, ...]:
     """The quotas of two processes on one bucket, as a strategy would make them from the URL."""
-    buckets = _on_redis(clock) if str(config.quota_url).startswith("redis") else _in_memory(clock)
+    buckets = _on_redis(clock)
     if isinstance(config.quota, str):
         reward = config.success_reward
         return tuple(_stepping(PatientQuota(CountedQuota(each, reward=reward), clock=clock)) for each in buckets)
@@ -125,22 +117,6 @@ def _on_redis(clock: SteppingClock) -> Iterator[Any]:
 
 def _no_local(settings: Any) -> Any:
     return dataclasses.replace(settings, local_capacity=0)
-
-
-_memories: list[SharedMemory] = []
-_folder = contextlib.ExitStack()
-
-
-def _in_memory(clock: SteppingClock) -> Iterator[Any]:
-    if not _memories:
-        folder = Path(_folder.enter_context(tempfile.TemporaryDirectory()))
-        settings = SharedQuotaSettings(local_capacity=0)
-        _memories.extend(SharedMemory("bound", settings, clock, folder) for _ in range(2))
-    for memory in _memories:
-        memory.file.clock, memory.file.look_at = clock, float("inf")
-        assert memory.file.memory is not None
-        memory.file.memory[SLOT_SIZE:] = bytes(FILE_SIZE - SLOT_SIZE)
-        yield SharedMemoryTokenBucket(memory, "scope", capacity=SMALL, clock=clock)
 
 
 class Found(NamedTuple):

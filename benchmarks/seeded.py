@@ -46,9 +46,6 @@ PROGRAMS = {
     "quotas/line.py": "line",
     "quotas/scope_quota.py": "hook",
     "quotas/scopes.py": "scope",
-    "quotas/shared.py": "shared",
-    "quotas/shared_memory/__init__.py": "shared",
-    "quotas/shared_memory/file.py": "shared",
     "pacing/gate.py": "gate",
     "pacing/pace.py": "gate",
     "pacing/rate_limiter.py": "limiter",
@@ -176,7 +173,6 @@ def tried(bug: dict[str, str], wanted: frozenset[str], *, every: bool, clean: bo
     """
     began, by, how, file = time.monotonic(), [], "", bug["file"]
     concerned = {
-        "explore": "shared_memory" not in file,  # not simulated
         "schedules": file in PROGRAMS,
         "bound": file.startswith(("quotas/", "strategies/", "pacing/")),
     }

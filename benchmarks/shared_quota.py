@@ -1,4 +1,4 @@
-"""The cost and the use of a quota that processes share: memory, shared memory and Redis side by side.
+"""The cost and the use of a quota that processes share: memory and Redis side by side.
 
     python -m pip install -r benchmarks/requirements.txt     # and a redis-server on the PATH
     python benchmarks/shared_quota.py [--quick] [--json FILE]
@@ -25,7 +25,6 @@ import socket
 import subprocess
 import sys
 import time
-import uuid
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -41,8 +40,6 @@ from machine import forget_settings
 
 from requests_smithy_retry import TokenBucket, mount, retry_history
 from requests_smithy_retry.quotas.redis import RedisTokenBucket
-from requests_smithy_retry.quotas.shared_memory import SharedMemoryTokenBucket
-from requests_smithy_retry.quotas.shared_memory.file import own_directory
 
 PROCESSES, OPERATIONS = 8, 60
 PATIENT = "?budget=5&connect_timeout=5"
@@ -59,22 +56,17 @@ def main() -> int:
         print(retries_of(*options.worker))
         return 0
     calls = 2_000 if options.quick else 20_000
-    memory_name = f"benchmark-{uuid.uuid4().hex}"
     redis, redis_url = start_redis()
     try:
-        urls = {"memory": "memory://", "shared memory": f"shm://{memory_name}", "redis": redis_url + PATIENT}
+        urls = {"memory": "memory://", "redis": redis_url + PATIENT}
         buckets = {
             "memory": TokenBucket(),
-            "shared memory": SharedMemoryTokenBucket(memory_name, "latency"),
             "redis": RedisTokenBucket(redis_url + PATIENT, "latency"),
         }
         result = {
             "latency": {name: latency(bucket, calls) for name, bucket in buckets.items()},
             "counts": added_counts(urls),
-            "fleet": {
-                "private": fleet("memory://"),
-                **{name: fleet(urls[name]) for name in ("shared memory", "redis")},
-            },
+            "fleet": {"private": fleet("memory://"), "redis": fleet(urls["redis"])},
             "simulation": simulation(),
         }
         buckets.clear()
@@ -82,7 +74,6 @@ def main() -> int:
     finally:
         redis.kill()
         redis.wait()
-        (own_directory() / f"{memory_name}.quota").unlink(missing_ok=True)
     show(result)
     command.write(result, options.json)
     return 0

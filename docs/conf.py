@@ -40,7 +40,7 @@ nitpick_ignore_regex = [
         (
             r"(requests_smithy_retry\.[a-z0-9_.]+\.)?"
             r"(AddressMemory|Call|Deadline|FailureKind|FirstTryHook|Gates|InHand|LinkHandle|Loan"
-            r"|OperationKeywords|Peer|Predicate|QuotaUrl|SendLoop|Sender|SharedMemory|Standing|Terms|_Entry)"
+            r"|OperationKeywords|Peer|Predicate|QuotaUrl|SendLoop|Sender|Standing|Terms|_Entry)"
         ),
     ),
 ]

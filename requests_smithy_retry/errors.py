@@ -153,7 +153,7 @@ class RetryConfigWarning(UserWarning):
     """A configuration that is probably a mistake, or cannot be honoured."""
 
 
-URL_SCHEMES = ("http", "https", "redis", "rediss", "unix", "shm", "memory")
+URL_SCHEMES = ("http", "https", "redis", "rediss", "unix", "memory")
 """The schemes that may be shown of a refused URL."""
 
 

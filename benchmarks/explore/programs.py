@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import queue
-import shutil
 import socket
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from requests.structures import CaseInsensitiveDict
@@ -22,14 +18,13 @@ from requests_smithy_retry.quotas.line import Failure, Go, Terms
 from requests_smithy_retry.quotas.payoff import MOST, ROOM, PatientQuota, PayoffTokenBucket
 from requests_smithy_retry.quotas.scope_quota import DO_NOTHING, PricedQuota
 from requests_smithy_retry.quotas.scopes import ScopeTable
-from requests_smithy_retry.quotas.shared_memory import SharedMemoryTokenBucket
 from requests_smithy_retry.sending.credentials import Credentials
 from requests_smithy_retry.wire.addresses import LONGEST_PERIOD, AddressMemory
 from requests_smithy_retry.wire.pools import KeptConnections
 from requests_smithy_retry.wire.resolving import Late, Lookups, Question, Stuck
 
 from .schedules import Program
-from .tasks import Task, tasks
+from .tasks import tasks
 
 
 class Bucket(Program):
@@ -472,100 +467,6 @@ class Renewed(Program):
             )
 
 
-class SharedRecord(Program):
-    """Processes that share a record lose no token and gain none, and a process that dies leaves the lock to others."""
-
-    may_be_interrupted = True
-    stops_within = ("_change_locked", "wait_for_lock")
-    may_crash = True
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.folder = Path(tempfile.mkdtemp(dir="/dev/shm" if os.path.isdir("/dev/shm") else None))
-        self.buckets = [SharedMemoryTokenBucket("explored", capacity=28, directory=self.folder) for _ in range(2)]
-        self.took = [0.0, 0.0]
-        self.dead: set[int] = set()
-        self.threads = [lambda: self.use(0), lambda: self.use(1)]
-        del tasks.locals[-2:]  # each process has one thread
-
-    def use(self, number: int) -> None:
-        bucket = self.buckets[number]
-        if bucket.acquire(14):
-            self.took[number] += 14
-        if bucket.acquire(14):
-            self.took[number] += 14
-            bucket.release(14)
-            self.took[number] -= 14
-
-    def on_crash(self, task: Task) -> None:
-        number = int(task.name)
-        self.dead.add(number)
-        file: Any = self.buckets[number]._file
-        file.memory.close()
-        os.close(file._fd)  # as the system does, and with it the lock goes
-        file._fd, file.memory = -1, None
-
-    def check(self) -> None:
-        fresh = SharedMemoryTokenBucket("explored", capacity=28, directory=self.folder)
-        if not _may_change(fresh):
-            self.wrong.append("the record cannot be changed any more")
-        level, out = fresh.available, sum(self.took)
-        slack = 14.0 if self.dead or self.was_interrupted else 0.0
-        alive = [bucket for number, bucket in enumerate(self.buckets) if number not in self.dead]
-        if fresh._outage.fallen_open or any(bucket._outage.failures for bucket in alive):
-            self.wrong.append("the memory did not answer")
-        if abs(28 - out - level) > slack:
-            self.wrong.append(f"{level} tokens are there and {out} out, of 28")
-        fresh._file.close()
-        del tasks.locals[-1:]
-
-    def close(self) -> None:
-        for bucket in self.buckets:
-            bucket._file.close()
-        shutil.rmtree(self.folder)
-
-
-def _may_change(bucket: SharedMemoryTokenBucket) -> bool:
-    """Return True if nobody has the lock of a bucket's memory."""
-    try:
-        return bucket.acquire(0)
-    except AssertionError:  # it would wait, outside of a task
-        return False
-
-
-class SharedLock(Program):
-    """Two threads of a process that wait in vain for another process's lock, leave their own lock to others."""
-
-    stops_within = ("wait_for_lock",)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.folder = Path(tempfile.mkdtemp(dir="/dev/shm" if os.path.isdir("/dev/shm") else None))
-        self.bucket, self.other = (
-            SharedMemoryTokenBucket("explored", capacity=28, directory=self.folder) for _ in range(2)
-        )
-        self.threads = [self.hold, self.use, self.use]
-
-    def hold(self) -> None:
-        file: Any = self.other._file
-        file.lock(1.0)
-        tasks.wait(10.0)
-        file.unlock()
-
-    def use(self) -> None:
-        self.bucket.acquire(14)
-
-    def check(self) -> None:
-        for bucket in (self.bucket, self.other):
-            lock: Any = bucket._file._threads
-            self.expect(expected=False, actual=lock.locked(), what="thread lock held")
-
-    def close(self) -> None:
-        for bucket in (self.bucket, self.other):
-            bucket._file.close()
-        shutil.rmtree(self.folder)
-
-
 PROGRAMS: dict[str, Callable[[], Program]] = {
     "bucket": Bucket,
     "bucket on which others wait": WaitingBucket,
@@ -585,6 +486,4 @@ PROGRAMS: dict[str, Callable[[], Program]] = {
     "names, one has to wait": NamesInLine,
     "names of three": NamesOfThree,
     "credentials": Renewed,
-    "shared record": SharedRecord,
-    "shared lock": SharedLock,
 }

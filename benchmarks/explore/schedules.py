@@ -23,19 +23,17 @@ import logging
 import random
 import sys
 import time
-import traceback
 from array import array
 from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from . import instrument
-from .instrument import is_cleaning_up
 from .tasks import NEVER, Interrupted, Stuck, Task, Tasks, Turns, held, tasks
 
-CRASH = -1
-INTERRUPT = -2
-STOP = -100
+INTERRUPT = -1
+LOWEST = -100
+"""No number of :attr:`Schedule.preemptions` is below this."""
 NOT_COMPARED = frozenset({"_fd", "__weakref__", "__dict__"})
 """Attributes that differ from run to run."""
 
@@ -43,9 +41,8 @@ NOT_COMPARED = frozenset({"_fd", "__weakref__", "__dict__"})
 class Schedule(NamedTuple):
     """The choices that differ from the default: to go on, and then with the first that can.
 
-    :param preemptions: pairs of a step and the number of the thread that goes on there; :data:`CRASH`: the thread that
-        is running dies there; :data:`STOP`: it is interrupted there, if it is in one of the functions of its program's
-        ``stops_within``; :data:`INTERRUPT` less a number: that thread, which waits, is interrupted.
+    :param preemptions: pairs of a step and the number of the thread that goes on there; :data:`INTERRUPT` less a
+        number: that thread, which waits, is interrupted.
     :param blocks: which of those that can goes on, each time that a thread has waited or ended.
     """
 
@@ -113,14 +110,6 @@ class _Scripted(Turns):
         if self._ahead[0][0] > tasks.total:
             return
         _, number = self._ahead.pop(0)
-        if number == CRASH:
-            assert tasks.current is not None
-            self.program.on_crash(tasks.current)
-            tasks.crash()
-            return
-        if number == STOP:
-            self._stop(tasks)
-            return
         if number <= INTERRUPT:
             waiting = tasks.all[INTERRUPT - number]
             self.is_void = waiting is tasks.current or waiting.is_ready or waiting.is_over
@@ -146,10 +135,6 @@ class _Scripted(Turns):
                 yield number
         if self._is_harmed:
             return
-        if self.program.may_crash:
-            yield CRASH
-        if self.program.stops_within and self._may_stop(sys._getframe(4)):
-            yield STOP
         if self.program.may_be_interrupted and is_stirred:
             for number, task in enumerate(tasks.all[: len(self.program.threads)]):
                 if not (task is tasks.current or task.is_ready or task.is_over):
@@ -172,20 +157,6 @@ class _Scripted(Turns):
         return any(
             other.is_ready and other not in (task, tasks.current) and not _is_in_line(other) for other in tasks.all
         )
-
-    def _may_stop(self, frame: Any) -> bool:
-        """Return True unless the thread that is running cleans up after another exception, or is elsewhere."""
-        names = {frame.f_code.co_name for frame, _ in traceback.walk_stack(frame)}
-        return not names.isdisjoint(self.program.stops_within) and not is_cleaning_up(frame)
-
-    def _stop(self, tasks: Tasks) -> None:
-        """Raise in the thread that is running."""
-        self.is_void = not self._may_stop(sys._getframe(4))
-        if not self.is_void:
-            assert tasks.current is not None
-            self.was_interrupted = True
-            tasks._arm(tasks.current)
-            raise Interrupted
 
 
 def _is_like_another(task: Task) -> bool:
@@ -214,11 +185,8 @@ class Program:
     A subclass makes the object in its constructor.
     """
 
-    may_crash = False
     may_be_interrupted = False
     """Where it waits."""
-    stops_within: tuple[str, ...] = ()
-    """The functions in which it may be interrupted at any statement."""
     late: tuple[type[BaseException], ...] = ()
     """The exceptions of a thread whose time is over."""
 
@@ -230,9 +198,6 @@ class Program:
 
     def check(self) -> None:
         """Add to :attr:`wrong`."""
-
-    def on_crash(self, task: Task) -> None:
-        """Do what the system does for a process that died."""
 
     def close(self) -> None:
         """Let go of what the run made."""
@@ -285,7 +250,7 @@ def run(make: Callable[[], Program], schedule: Schedule, *, notes: bool = False,
         if reduced is not None:
             ended = sorted((getattr(task.function, "__name__", ""), repr(task.error)) for task in tasks.all)
             outcome = repr((tasks.now, ended, _plain(vars(program), set())))
-        if held[0] != before and not any(number == CRASH for _, number in schedule.preemptions):
+        if held[0] != before:
             program.wrong.append(f"{held[0] - before} locks are held")
     except Stuck as stuck:
         program.wrong.append(f"stuck: {stuck}")
@@ -353,7 +318,7 @@ class _Ahead:
         self._parents.append((schedule, ran._replace(noted=[])))
         for step, others in ran.noted:
             if step > first:
-                self._preemptions.extend(parent << 32 | step << 8 | other - STOP for other in others)
+                self._preemptions.extend(parent << 32 | step << 8 | other - LOWEST for other in others)
 
     def pop(self) -> Schedule:
         """Take the last one, or any."""
@@ -363,7 +328,7 @@ class _Ahead:
             ahead[at], ahead[-1] = ahead[-1], ahead[at]
         packed = ahead.pop()
         (preemptions, _), ran = self._parents[packed >> 32]
-        step, other = packed >> 8 & 0xFFFFFF, (packed & 0xFF) + STOP
+        step, other = packed >> 8 & 0xFFFFFF, (packed & 0xFF) + LOWEST
         return Schedule((*preemptions, (step, other)), tuple(choice for at, choice, _ in ran.seen if at < step))
 
 

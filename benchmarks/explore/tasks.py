@@ -301,14 +301,6 @@ class Tasks:
         task.until = -1.0
         self.wake(task)
 
-    def crash(self) -> None:
-        """End the task that is running as a process ends: nothing of it is cleaned up."""
-        task = self.current
-        assert task is not None
-        self._disarm(task)
-        task.is_over = True
-        self.hub.switch()
-
     def ended(self, task: Task) -> None:
         """Take note that a task has ended."""
 

@@ -34,7 +34,7 @@ EXAMPLES = {
     "max_backoff": "10s",
     "jitter": "equal",
     "quota": "none",
-    "quota_url": "shm://my-service",
+    "quota_url": "redis://cache:6379/0",
     "patience": "10s",
     "refill_rate": "0.5",
     "on_empty": "wait",
@@ -66,8 +66,6 @@ INNER = {
     "wire.resolving.Stuck": "the caller gets ConnectTimeout",
     "policy.DirectedError": "told to a strategy, never raised",
     "quotas.redis.server.NonsenseError": "a bucket in memory stands in",
-    "quotas.shared_memory.file.BusyError": "a bucket in memory stands in",
-    "quotas.shared_memory.file.CrowdedError": "a bucket in memory stands in",
 }
 """Classes that never leave the package, with what comes of them."""
 

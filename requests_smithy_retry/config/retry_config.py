@@ -85,7 +85,7 @@ class RetryConfig:
         "payoff", types.quota, "the retries of a scope: 'payoff', a number of tokens, a bucket, or None"
     )
     quota_url: str | QuotaUrl | None = option(
-        None, quota_url, "where processes share the quota: redis://, unix://, shm://, memory://"
+        None, quota_url, "where processes share the quota: redis://, unix://, memory://"
     )
     patience: float = option(5.0, number(), "without a deadline, how old an outage is waited out, s; 0: none")
     refill_rate: float = option(0.0, number(unit="tokens per second"), "tokens that come back by themselves, 1/s")

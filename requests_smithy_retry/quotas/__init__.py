@@ -1,1 +1,1 @@
-"""The quotas of retries: the buckets of a scope, in memory, on Redis or Valkey, and in shared memory."""
+"""The quotas of retries: the buckets of a scope, in memory, and on Redis or Valkey."""

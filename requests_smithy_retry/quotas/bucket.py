@@ -162,8 +162,8 @@ class TokenBucketSnapshot:
 
     :param capacity: the most it holds.
     :param available: the tokens that it holds.
-    :param source: which bucket answered: ``"memory"``, ``"redis"``, ``"shared memory"``; the latter two add
-        ``", fallen open"`` where a local bucket stands in.
+    :param source: which bucket answered: ``"memory"``, ``"redis"``, or ``"redis, fallen open"`` where a local bucket
+        stands in for it.
     """
 
     capacity: float

@@ -167,7 +167,7 @@ def _check(amount: float) -> None:
 
 
 class CountedQuota:
-    """Any retry quota, for example one on Redis or in shared memory, as the bucket behind a line.
+    """Any retry quota, for example one on Redis, as the bucket behind a line.
 
     First-try successes are counted, and paid in together before something is taken, which costs one call.
     """

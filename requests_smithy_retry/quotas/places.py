@@ -11,13 +11,13 @@ from ..checks import Refused
 
 SENTINEL_SCHEMES = ("redis+sentinel", "rediss+sentinel")
 REDIS_SCHEMES = ("redis", "rediss", "unix", *SENTINEL_SCHEMES)
-SCHEMES = (*REDIS_SCHEMES, "shm", "memory")
+SCHEMES = (*REDIS_SCHEMES, "memory")
 NAME = r"[A-Za-z0-9._-]{1,64}"
-"""The names that a shared memory may have. Such a name becomes a file's name."""
+"""The names that a master of sentinels may have."""
 
 ALLOWED = (
     "redis://host:6379/0, rediss://host:6379/0, unix:///path/to/socket, redis+sentinel://host:26379,host:26379/MASTER, "
-    "shm://NAME, memory:// or None is allowed; "
+    "memory:// or None is allowed; "
     "special characters in a user name or password are percent-encoded"
 )
 
@@ -54,11 +54,6 @@ class QuotaUrl:
         parts = urlsplit(self._text)
         left = [pair for pair in parse_qsl(parts.query, keep_blank_values=True) if pair[0] not in names]
         return self._text.partition("?")[0] + (f"?{urlencode(left)}" if left else "")
-
-    @property
-    def name(self) -> str:
-        """The part that follows ``shm://``."""
-        return self.place.partition("://")[2]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, QuotaUrl) and other._text == self._text
@@ -104,8 +99,6 @@ def _place(parts: SplitResult) -> str | None:
     host, port = parts.hostname, parts.port
     if parts.scheme == "memory":
         return "" if not parts.netloc + parts.path else None
-    if parts.scheme == "shm":
-        return parts.netloc if re.fullmatch(NAME, parts.netloc) and not parts.path else None
     if parts.scheme == "unix":
         return unquote(parts.path) if parts.path and host is None else None
     if host is None or not re.fullmatch(r"/?|/\d+", parts.path):

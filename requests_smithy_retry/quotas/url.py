@@ -12,7 +12,7 @@ from .places import REDIS_SCHEMES
 from .places import QuotaUrl as QuotaUrl
 
 QuotaFactory = Callable[[str], RetryQuota]
-"""Makes the bucket of a scope. Buckets of one factory share connections, or the memory."""
+"""Makes the bucket of a scope. Buckets of one factory share connections."""
 
 
 def quota_factory(
@@ -26,12 +26,12 @@ def quota_factory(
 ) -> QuotaFactory:
     """Return the factory that makes each scope's bucket in the place that a URL names.
 
-    Connects to nothing yet; shared memory is opened, so that what is wrong with it is said here.
+    Connects to nothing yet.
 
     >>> quota_factory("memory://", capacity=28)("https://api.example.com:443")
     <TokenBucket 28 of 28>
 
-    :param url: ``redis://``, ``rediss://``, ``unix://``, ``shm://NAME`` or ``memory://``; the query may hold settings.
+    :param url: ``redis://``, ``rediss://``, ``unix://`` or ``memory://``; the query may hold settings.
     :param capacity: the most a bucket holds; the same in every process.
     :param refill_rate: tokens per second that come back whatever happens.
     :param on_empty: ``"wait"`` is for ``memory://`` alone: who waits on what other processes hold is not told of it.
@@ -59,14 +59,6 @@ def _factory(url: QuotaUrl, capacity: float, refill_rate: float, on_empty: str, 
 
         handle = link_to(url, None, clock)
         return lambda scope: RedisTokenBucket(handle, scope, capacity=capacity, refill_rate=refill_rate)
-    if url.scheme == "shm":
-        from .settings import SharedQuotaSettings, settings_from
-        from .shared_memory import SharedMemoryTokenBucket
-        from .shared_memory.records import SharedMemory
-
-        settings = settings_from(SharedQuotaSettings, url.settings)
-        memory = SharedMemory(url.name, settings, clock)
-        return lambda scope: SharedMemoryTokenBucket(memory, scope, capacity=capacity, refill_rate=refill_rate)
     if url.settings:
         raise ValueError("memory:// has no settings")
     return lambda _: TokenBucket(capacity, refill_rate=refill_rate, on_empty=on_empty, clock=clock)

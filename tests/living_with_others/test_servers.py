@@ -19,7 +19,6 @@ from pathlib import Path
 import pytest
 import requests
 
-from requests_smithy_retry.quotas.shared_memory.file import own_directory
 from requests_smithy_retry.testing import Behaviour, FaultServer, RecordedRequest, Reply, Stall
 
 pytestmark = [pytest.mark.once, pytest.mark.real_time]
@@ -147,7 +146,7 @@ assert time.monotonic() - begun < 100
         (tmp_path / "gunicorn.conf.py").write_text(block_with("gunicorn.conf.py"))
         with FaultServer([Reply(503)], tls=context) as server:
             application = block_with("def application").replace("https://api.example.com", server.url)
-            (tmp_path / "app.py").write_text(application.replace("shm://my-app", "memory://").partition("\nassert")[0])
+            (tmp_path / "app.py").write_text(application.partition("\nassert")[0])
             gunicorn = subprocess.Popen(
                 [sys.executable, "-m", "gunicorn", "--preload", "--bind", "127.0.0.1:0", *GEVENT_WORKERS],
                 cwd=tmp_path,
@@ -180,7 +179,7 @@ app.conf.broker_transport_options = {
     "data_folder_in": f"{here}/queue", "data_folder_out": f"{here}/queue", "control_folder": f"{here}/control",
     "polling_interval": 0.02,
 }
-session = mount(requests.Session(), quota_url="shm://NAME", initial_backoff=0.01)
+session = mount(requests.Session(), quota=500, initial_backoff=0.01)
 
 @app.task(bind=True, soft_time_limit=20)
 def fetch(self, url):
@@ -237,8 +236,7 @@ class TestCelery:
         pytest.importorskip("celery")
         for folder in ("results", "queue", "control"):
             (tmp_path / folder).mkdir()
-        name = f"test-celery-{os.getpid()}"
-        (tmp_path / "worker_tasks.py").write_text(TASKS.replace("NAME", name))
+        (tmp_path / "worker_tasks.py").write_text(TASKS)
         options = "--pool prefork --concurrency 1 --without-gossip --without-mingle --without-heartbeat"
         worker = subprocess.Popen(
             [sys.executable, "-c", AGAIN, *f"-m celery -A worker_tasks worker {options} --loglevel CRITICAL".split()],
@@ -254,7 +252,6 @@ class TestCelery:
         finally:
             os.killpg(worker.pid, signal.SIGKILL)
             worker.wait()
-            (own_directory() / f"{name}.quota").unlink(missing_ok=True)
 
     def test_in_a_worker(self, worker):
         """In a worker the adapter retries, keeps a deadline and passes the soft limit on; a task's retries multiply."""

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.once
 PACKAGE = Path(requests_smithy_retry.__file__).parent
 KIT = ("testing/", "cli", "demo", "__main__")
 """Modules that ship for tests and people, outside the layer that decides: they may read the clock and open sockets."""
-MAY_SLEEP_OR_SEND = {"sending/send_loop.py", "clock.py", "policy.py", "quotas/shared_memory/file.py"}
+MAY_SLEEP_OR_SEND = {"sending/send_loop.py", "clock.py", "policy.py"}
 """The loop; what it sleeps on; the loop around a block of code that is no HTTP, which sleeps on a clock too; and the
 lock of a file, which has no queue to wait in: who wants it pauses and looks again, within the quota's budget."""
 
@@ -271,7 +271,7 @@ def test_a_module_says_what_it_is():
     assert [] == [name_of(path) for path in modules() if not ast.get_docstring(ast.parse(path.read_text()))]
 
 
-PUBLIC = ("", ".testing", ".policy", ".smithy", ".quotas.redis", ".quotas.shared_memory", ".prometheus", ".otel")
+PUBLIC = ("", ".testing", ".policy", ".smithy", ".quotas.redis", ".prometheus", ".otel")
 
 
 def public_items() -> Iterator[tuple[str, object]]:

@@ -12,7 +12,6 @@ import requests
 import responses
 
 from requests_smithy_retry.config.sources import INSTALLING, VARIABLES
-from requests_smithy_retry.quotas.shared_memory import file as shared_file
 from requests_smithy_retry.testing import scripted
 
 from .test_architecture import LAYERS
@@ -45,7 +44,6 @@ def _own_log_level() -> Iterator[None]:
 def test_every_block_of_the_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The examples of the documentation run as printed, against a loopback server or a mocked example.com."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(shared_file, "MEMORY", tmp_path)  # another version may have left a file of that name
     space: dict[str, object] = {"__name__": "docs"}
     with responses.RequestsMock(assert_all_requests_are_fired=False) as mock:
         mock.add_passthru(LOOPBACK)

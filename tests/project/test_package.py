@@ -20,7 +20,7 @@ HOMES = {home: tuple(names.split()) for home, names in requests_smithy_retry._HO
 
 FEW_NEED = {
     *("_HOME.smithy.model", "_HOME.strategies.adaptive", "_HOME.pacing.rate_limiter", "_HOME.quotas.redis"),
-    *("_HOME.quotas.shared_memory", "_HOME.config.aws_settings", "_HOME.config.report"),
+    *("_HOME.config.aws_settings", "_HOME.config.report"),
     *("configparser", "difflib", "gzip", "pickle", "platform", "uuid", "xml.parsers.expat"),
 }
 """Loaded by those alone who use it: parts of the package, and what the standard library has of the heavier kind."""
@@ -116,7 +116,6 @@ with socket.socket() as nobody_listens:
         ("requests_smithy_retry.policy", ("RetryDirective", "StandardRetryPolicy", "retry")),
         ("requests_smithy_retry.smithy", ("ModeledError", "ModeledOperation", "verdict_for")),
         ("requests_smithy_retry.quotas.redis", ("RedisTokenBucket",)),
-        ("requests_smithy_retry.quotas.shared_memory", ("SharedMemoryTokenBucket",)),
         ("requests_smithy_retry.prometheus", ("PrometheusListener",)),
         ("requests_smithy_retry.otel", ("OpenTelemetryListener",)),
     ],

@@ -60,7 +60,7 @@ def test_a_config_error_names_everything():
     [
         *(
             ("quota", f"{scheme}://user:hunter2@host/1?a=b://c", f"{scheme}://...")
-            for scheme in ("http", "https", "redis", "rediss", "unix", "shm", "memory")
+            for scheme in ("http", "https", "redis", "rediss", "unix", "memory")
         ),
         ("mode", "hunter2://x", "..."),
         ("quota_url", "redis://:hunter2@host", "redis://..."),

@@ -18,14 +18,11 @@ from requests_smithy_retry import (
 )
 from requests_smithy_retry.config.retry_config import OPTIONS, contradictions
 from requests_smithy_retry.config.sources import VARIABLES, resolve
-from requests_smithy_retry.quotas.shared_memory.file import own_directory
 from requests_smithy_retry.quotas.url import QuotaUrl
 
 pytestmark = pytest.mark.once
 
 BUCKET = TokenBucket(5)
-OWN_NAME = f"requests-smithy-retry-tests-{os.getpid()}"
-"""Of a quota in shared memory. Others run these tests at the same time."""
 PAYOFF_BUCKET = PayoffTokenBucket()
 
 OWN_RULES = "a bucket has rules of its own"
@@ -55,7 +52,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"on_empty": "wait", "quota": "payoff"}, PAYS),
     ({"patience": 9, "quota": 100}, NO_LINE),
     ({"success_reward": 2, "quota": PAYOFF_BUCKET}, PAYS),
-    ({"on_empty": "wait", "quota_url": QuotaUrl("shm://tests")}, NO_WAITING),
+    ({"on_empty": "wait", "quota_url": QuotaUrl("redis://tests")}, NO_WAITING),
     *(({name: value, "mode": "simple"}, NO_QUOTA) for name, value in QUOTA_OPTIONS.items()),
     ({"retry_status_codes": frozenset({503}), "default_classifiers": False}, DEFAULTS_ONLY),
     ({"error_parser": len, "default_classifiers": False}, DEFAULTS_ONLY),
@@ -98,7 +95,7 @@ def test_neither_does_the_second_one_come_in_later(options, why):
         {"mode": "simple", "quota": None, "quota_url": None},
         {"quota": BUCKET, "quota_url": None},
         {"quota_url": "memory://", "on_empty": "wait"},
-        {"quota_url": "shm://tests", "on_empty": "fail"},
+        {"quota_url": "redis://tests", "on_empty": "fail"},
         {"trust_env": False},
         {"trust_env": False, "aws_config": False},
         {"trust_env": True, "aws_config": True},
@@ -116,7 +113,7 @@ SAMPLES: dict[str, list[Any]] = {
     "retry_spec": ["2.0", "2.1"],
     "jitter": ["none", "full"],
     "quota": [5, None, "payoff", BUCKET, PAYOFF_BUCKET],
-    "quota_url": ["memory://", f"shm://{OWN_NAME}", None],
+    "quota_url": ["memory://", "redis://127.0.0.1:1/0", None],
     "on_empty": ["wait", "fail"],
     "rate_limiter": [RateLimiterSettings()],
     "timeout": [3, (1, 2), None],
@@ -181,8 +178,6 @@ def _empty_environment(monkeypatch, tmp_path):
         monkeypatch.delenv(name)
     (tmp_path / "config").write_text("[default]\nmax_attempts = 4\n[profile True]\n")
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
-    yield
-    (own_directory() / f"{OWN_NAME}.quota").unlink(missing_ok=True)
 
 
 @pytest.mark.parametrize(

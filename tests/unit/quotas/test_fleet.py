@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-import uuid
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +16,6 @@ import pytest
 import requests
 
 from requests_smithy_retry.quotas.redis import RedisTokenBucket
-from requests_smithy_retry.quotas.shared_memory.file import own_directory
 
 from .servers import RedisServer
 
@@ -37,15 +35,9 @@ def dead_service() -> Iterator[str]:
         yield f"http://127.0.0.1:{bound.getsockname()[1]}/"
 
 
-@pytest.fixture(params=["redis", "shm"])
-def quota_url(request: pytest.FixtureRequest) -> Iterator[str]:
-    if request.param == "redis":
-        server: RedisServer = request.getfixturevalue("redis_server")
-        yield server.url("?budget=60&connect_timeout=60")
-    else:
-        name = f"test-{uuid.uuid4().hex}"
-        yield f"shm://{name}?budget=60"
-        (own_directory() / f"{name}.quota").unlink()
+@pytest.fixture
+def quota_url(redis_server: RedisServer) -> str:
+    return redis_server.url("?budget=60&connect_timeout=60")
 
 
 def run_fleet(quota_url: str, service: str, processes: int, operations: int) -> list[dict]:
@@ -61,8 +53,7 @@ def test_four_processes_spend_a_shared_quota_once(quota_url: str, dead_service: 
     """Against a dead service all of them together make the retries of one quota, whichever process comes first."""
     found = run_fleet(quota_url, dead_service, processes=4, operations=25)
     assert sum(worker["retries"] for worker in found) == IN_A_QUOTA
-    source = "redis" if quota_url.startswith("redis") else "shared memory"
-    why = f"the retry quota of {dead_service.rstrip('/')} ({source}) is empty (10 of 500, needs 14)"
+    why = f"the retry quota of {dead_service.rstrip('/')} (redis) is empty (10 of 500, needs 14)"
     assert {worker["why"].split("; ")[0] for worker in found} == {f"gave up after attempt 1 of 3: {why}"}
 
 
@@ -89,7 +80,7 @@ def test_threads_that_fail_at_the_same_moment_spend_one_quota(quota_url: str, de
     sources: Counter[str] = Counter()
     for worker in workers:
         sources.update(json.loads(worker.communicate()[0]))
-    assert sources == {"redis" if quota_url.startswith("redis") else "shared memory": IN_A_QUOTA}
+    assert sources == {"redis": IN_A_QUOTA}
 
 
 @pytest.mark.once

@@ -5,8 +5,6 @@ import logging
 import pickle
 import subprocess
 import sys
-import uuid
-from collections.abc import Iterator
 
 import pytest
 import requests
@@ -21,10 +19,10 @@ from requests_smithy_retry import (
 )
 from requests_smithy_retry.quotas.bucket import is_full
 from requests_smithy_retry.quotas.scopes import ScopeTable
-from requests_smithy_retry.quotas.shared_memory import SharedMemoryTokenBucket
-from requests_smithy_retry.quotas.shared_memory import file as shared_file
-from requests_smithy_retry.quotas.url import QuotaUrl, quota_factory
+from requests_smithy_retry.quotas.url import quota_factory
 from tests.support import reset_error, scripted, send
+
+from .servers import RedisServer
 
 SCOPE = "https://api.example.com:443"
 DEAD = "redis://:hunter2@127.0.0.1:1/0"
@@ -32,10 +30,8 @@ DEAD = "redis://:hunter2@127.0.0.1:1/0"
 
 
 @pytest.fixture
-def shm_url() -> Iterator[str]:
-    name = f"test-{uuid.uuid4().hex}"
-    yield f"shm://{name}"
-    (shared_file.own_directory() / f"{name}.quota").unlink(missing_ok=True)
+def shared_url(redis_server: RedisServer) -> str:
+    return redis_server.url("?budget=60&connect_timeout=60&flush_interval=0")
 
 
 class TestTheFactory:
@@ -44,13 +40,6 @@ class TestTheFactory:
         make = quota_factory("memory://", capacity=28, refill_rate=2)
         one, two = make("a"), make("b")
         assert (type(one), one.capacity, one.refill_rate, one is two) == (TokenBucket, 28, 2, False)
-
-    def test_buckets_of_one_factory_share_the_memory(self, shm_url: str) -> None:
-        """One file is open, whatever the number of scopes."""
-        make = quota_factory(QuotaUrl(shm_url + "?budget=0.5&local_capacity=7"), capacity=28)
-        one, two = make("a"), make("b")
-        assert isinstance(one, SharedMemoryTokenBucket)
-        assert (one._file is two._file, one._outage.settings.budget, one._local.capacity) == (True, 0.5, 7)
 
     def test_buckets_of_one_factory_share_the_connections(self) -> None:
         """One link to the server, whatever the number of scopes; nothing is connected yet."""
@@ -65,7 +54,6 @@ class TestTheFactory:
             ("redis://:secret@host?budget=0", "budget=0.0: a finite number"),
             ("redis://:secret@host?budget=secret", "budget: a number is allowed"),
             ("redis://:secret@host?secret=1", "redis-py refuses its query"),
-            ("shm://name?secret=1", "there is no setting of that name"),
             ("memory://?budget=1", "memory:// has no settings"),
         ],
     )
@@ -78,12 +66,11 @@ class TestTheFactory:
             assert "secret" not in shown
         assert error.value.__context__ is None
 
-    def test_only_a_bucket_of_this_process_waits(self, shm_url: str) -> None:
+    def test_only_a_bucket_of_this_process_waits(self) -> None:
         """A shared quota refuses ``on_empty="wait"``, because a waiter would not learn of other processes' returns."""
         assert quota_factory("memory://", on_empty="wait")("a").on_empty == "wait"
-        for url in (shm_url, DEAD):
-            with pytest.raises(RetryConfigError, match="that processes share does not wait"):
-                scripted(quota_url=url, on_empty="wait")
+        with pytest.raises(RetryConfigError, match="that processes share does not wait"):
+            scripted(quota_url=DEAD, on_empty="wait")
 
     def test_what_cannot_be_used_names_the_variable(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """A setting in the URL is looked at when the strategy is made, and the error says who set the URL."""
@@ -92,51 +79,43 @@ class TestTheFactory:
         with pytest.raises(RetryConfigError, match=rf"^quota_url=.* .from environment variable {variable}.: memory://"):
             RetryAdapter()
 
-    def test_a_platform_without_file_locks_is_told_so_at_once(
-        self, shm_url: str, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """The error names the option and what works instead."""
-        monkeypatch.setattr(shared_file, "fcntl", None)
-        with pytest.raises(RetryConfigError, match=r"quota_url=.*needs file locks.*use redis://"):
-            scripted(quota_url=shm_url)
-
     def test_nobody_imports_what_they_do_not_use(self) -> None:
-        """Without a quota_url neither redis-py nor file locks are loaded."""
+        """Without a quota_url redis-py is not loaded."""
         code = (
             "import sys, requests_smithy_retry as r; r.RetryAdapter()\n"
-            "print([name for name in sys.modules if name.split('.')[0] == 'redis' or 'shared_memory' in name])"
+            "print([name for name in sys.modules if name.split('.')[0] == 'redis'])"
         )
         assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
 class TestTheStrategy:
-    def test_each_scope_has_a_bucket_where_the_url_says(self, shm_url: str) -> None:
+    def test_each_scope_has_a_bucket_where_the_url_says(self, shared_url: str) -> None:
         """Two strategies, as two processes would, share the bucket of a scope, and no other."""
-        one, two = (StandardRetryStrategy(quota_url=shm_url, quota=28) for _ in range(2))
+        one, two = (StandardRetryStrategy(quota_url=shared_url, quota=28) for _ in range(2))
         one.bucket("a").acquire(20)
         two.bucket("a").acquire(5)
         two.bucket("b").acquire(1)
-        assert (one.bucket("a").available, two.bucket("b").available) == (3, 27)
-        assert one.snapshot().buckets["a"].source == "shared memory"
+        assert (two.bucket("a").available, two.bucket("b").available) == (3, 27)
+        assert one.snapshot().buckets["a"].source == "redis"
 
-    def test_without_a_quota_there_is_none_to_share(self, shm_url: str) -> None:
+    def test_without_a_quota_there_is_none_to_share(self, shared_url: str) -> None:
         """quota=None wins."""
-        assert StandardRetryStrategy(quota_url=shm_url, quota=None).bucket("a") is None
+        assert StandardRetryStrategy(quota_url=shared_url, quota=None).bucket("a") is None
 
     def test_a_bucket_in_the_code_wins_over_the_environment(
-        self, shm_url: str, monkeypatch: pytest.MonkeyPatch
+        self, shared_url: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """A fleet's variable changes nothing for who brings a bucket along; in one place, both are a mistake."""
         bucket = TokenBucket(5)
-        monkeypatch.setenv("SMITHY_RETRY_QUOTA_URL", shm_url)
+        monkeypatch.setenv("SMITHY_RETRY_QUOTA_URL", shared_url)
         assert RetryAdapter(quota=bucket).strategy.bucket("a") is bucket
         with pytest.raises(RetryConfigError, match=r"only one of quota_url and quota=.* is allowed"):
-            RetryAdapter(quota=bucket, quota_url=shm_url)
+            RetryAdapter(quota=bucket, quota_url=shared_url)
 
-    def test_the_environment_says_where(self, shm_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_the_environment_says_where(self, shared_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
         """SMITHY_RETRY_QUOTA_URL; what is wrong with it is said without showing it."""
-        monkeypatch.setenv("SMITHY_RETRY_QUOTA_URL", shm_url)
-        assert RetryAdapter().strategy.bucket("a").source == "shared memory"
+        monkeypatch.setenv("SMITHY_RETRY_QUOTA_URL", shared_url)
+        assert RetryAdapter().strategy.bucket("a").source == "redis"
         monkeypatch.setenv("SMITHY_RETRY_QUOTA_URL", "redis://:sec/ret@host")
         with pytest.raises(
             RetryConfigError, match=r"^quota_url='redis://\.\.\.' \(from environment variable SMITHY_RETRY_QUOTA_URL\)"
@@ -150,9 +129,9 @@ class TestTheStrategy:
         assert "redis://127.0.0.1:1/0" in shown
         assert "hunter2" not in shown
 
-    def test_a_copy_shares_with_its_original(self, shm_url: str) -> None:
+    def test_a_copy_shares_with_its_original(self, shared_url: str) -> None:
         """Copied and unpickled strategies go to the same place anew."""
-        strategy = StandardRetryStrategy(quota_url=shm_url, quota=28)
+        strategy = StandardRetryStrategy(quota_url=shared_url, quota=28)
         strategy.bucket("a").acquire(20)
         for other in (copy.deepcopy(strategy), pickle.loads(pickle.dumps(strategy))):
             assert not other.bucket("a").acquire(14)
@@ -165,32 +144,34 @@ class TestTheStrategy:
             send(adapter)
         assert [bool] == [hook.first_try for hook in adapter.strategy.hooks.values()]
 
-    def test_a_process_that_was_refused_helps_to_refill(self, shm_url: str) -> None:
+    def test_a_process_that_was_refused_helps_to_refill(self, shared_url: str) -> None:
         """Other processes spent the bucket: this one learns it from its first refusal, and then rewards successes."""
-        others = StandardRetryStrategy(quota_url=shm_url, quota=14)
+        others = StandardRetryStrategy(quota_url=shared_url, quota=14)
         others.bucket(SCOPE).acquire(14)
-        adapter = scripted(503, 200, 200, quota_url=shm_url, quota=14)
+        adapter = scripted(503, 200, 200, quota_url=shared_url, quota=14)
         refused = retry_history(send(adapter))
-        assert refused.why == "the retry quota of https://api.example.com (shared memory) is empty (0 of 14, needs 14)"
+        assert refused.why == "the retry quota of https://api.example.com (redis) is empty (0 of 14, needs 14)"
         send(adapter)
         send(adapter)
+        adapter.strategy.bucket(SCOPE).flush()
+        assert others.bucket(SCOPE).refresh()
         assert others.bucket(SCOPE).available == 2
 
-    def test_once_the_bucket_is_full_successes_ask_nobody_again(self, shm_url: str) -> None:
+    def test_once_the_bucket_is_full_successes_ask_nobody_again(self, shared_url: str) -> None:
         """A retry that succeeded gives back what it took, and the books are closed."""
-        adapter = scripted(503, 200, quota_url=shm_url, quota=500)
+        adapter = scripted(503, 200, quota_url=shared_url, quota=500)
         assert send(adapter).status_code == 200
         assert bool is adapter.strategy.first_try_hook(SCOPE).first_try
 
 
 @pytest.mark.real_time
 class TestWhatCanBeSeen:
-    def test_the_history_says_which_bucket_paid(self, shm_url: str, caplog: pytest.LogCaptureFixture) -> None:
+    def test_the_history_says_which_bucket_paid(self, shared_url: str, caplog: pytest.LogCaptureFixture) -> None:
         """The history names the source of the tokens; a bucket of this process is "memory"."""
         for url, source in (
             (None, "memory"),
             ("memory://", "memory"),
-            (shm_url, "shared memory"),
+            (shared_url, "redis"),
             (DEAD, "redis, fallen open"),
         ):
             history = retry_history(send(scripted(503, 200, quota_url=url)))

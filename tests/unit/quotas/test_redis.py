@@ -192,7 +192,6 @@ class TestTheUrl:
         "url",
         [
             "memory://",
-            "shm://name",
             "redis://:sec/ret@localhost",
             "redis://localhost?secret=1",
             "redis://localhost?max_connections=secret",

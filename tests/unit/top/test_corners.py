@@ -89,7 +89,7 @@ def test_who_finds_the_line_full_is_told_so() -> None:
 def test_a_quota_of_several_processes_does_not_wait() -> None:
     """Only a bucket in memory can wake its waiters, so a shared one refuses ``on_empty="wait"``."""
     with pytest.raises(RetryConfigError, match="does not wait"):
-        quota_factory("shm://waits", on_empty="wait")
+        quota_factory("redis://waits", on_empty="wait")
 
 
 def test_a_patch_that_comes_too_late_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
