@@ -3,7 +3,7 @@
 Each scope has one line. Nobody waits before something failed and the bucket is empty. Then every success of anybody
 lets some part of a waiter go, weighted by how fast the service answers; if nobody sent anything for a while, the next
 in line asks; who waited long enough leaves. Every method is given the time and says what to do: nothing here reads a
-clock, waits, or takes a lock. :mod:`.patient` does that.
+clock, waits, or takes a lock. :mod:`.payoff` does that.
 
 The numbers come from a simulation of outages (``benchmarks/outage_tables.py``):
 
