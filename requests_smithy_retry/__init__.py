@@ -152,4 +152,4 @@ else:  # pragma: no branch - a type checker would accept any name
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
     def __dir__() -> list[str]:
-        return sorted({*globals(), *__all__})
+        return list(__all__)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from operator import not_
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
-from ..checks import number, status_codes, suggestion, whole_number
+from ..checks import number, status_codes, whole_number
 from ..classifiers.protocol import RetryClassifier
 from ..classifiers.resend import IDEMPOTENT_METHODS
 from ..classifiers.statuses import RETRY_STATUS_CODES
@@ -398,21 +398,11 @@ def check_names(options: dict[str, Any]) -> dict[str, Any]:
     return options
 
 
-NAMES_ELSEWHERE = {
-    **dict.fromkeys(("deadline", "max_time", "total_timeout"), "operation_timeout"),
-    **dict.fromkeys(("max_retries", "retries", "total"), "max_attempts"),
-    "backoff_factor": "initial_backoff",
-    "status_forcelist": "retry_status_codes",
-}
-"""The options by the names that other libraries give them."""
-
-
 def unknown_option(name: str) -> str:
     """Return the sentence for an unknown option, with the nearest name."""
-    meant = NAMES_ELSEWHERE.get(name)
-    return f"there is no option {name!r}: " + (
-        suggestion(name, OPTIONS, repr) if meant is None else f"did you mean {meant!r}?"
-    )
+    from .names import nearest  # seldom needed
+
+    return f"there is no option {name!r}: {nearest(name, OPTIONS)}"
 
 
 class Contradiction(NamedTuple):

@@ -10,7 +10,7 @@ from contextlib import ContextDecorator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
-from ..checks import number, suggestion, whole_number
+from ..checks import number, whole_number
 from ..classifiers.protocol import RetryClassifier
 from ..clock import SYSTEM_CLOCK, Clock, Deadline, after, earliest
 from . import parsers as types
@@ -277,11 +277,14 @@ retry_options.__signature__ = signature_with(  # type: ignore[attr-defined]
 
 def _not_taken(name: str) -> str:
     """Return the sentence for an option that one operation cannot have."""
+    from .names import MEANT, nearest  # seldom needed
     from .retry_config import OPTIONS
 
-    taken = ", ".join(OPERATION_OPTIONS)
-    if name in OPTIONS:
-        return (
-            f"retry_options takes no {name!r}, it holds for a whole adapter: give it to RetryAdapter. It takes {taken}"
-        )
-    return f"there is no option {name!r}: {suggestion(name, OPERATION_OPTIONS, repr)}"
+    option = MEANT.get(name, name)
+    if option not in OPTIONS or option in OPERATION_OPTIONS:
+        return f"there is no option {name!r}: {nearest(name, OPERATION_OPTIONS)}"
+    meant = "" if option == name else f", by which you may mean {option!r}"
+    return (
+        f"retry_options takes no {name!r}{meant}, it holds for a whole adapter: give it to RetryAdapter. It takes "
+        f"{', '.join(OPERATION_OPTIONS)}"
+    )

@@ -95,11 +95,17 @@ def warn_of_typos(environ: Mapping[str, str]) -> None:
     for variable in environ:
         sets_nothing = variable.startswith(PREFIX) and variable not in VARIABLES and variable not in INSTALLING
         if sets_nothing and is_first(_warned, variable):
-            name = variable[len(PREFIX) :].lower()
-            why = suggestion(variable.upper(), (*VARIABLES, *INSTALLING))
-            if name in OPTIONS and OPTIONS[name].not_from_environment:
-                why = f"the option {name!r} can only be set in code"
-            warnings.warn(f"{variable} sets nothing: {why}", RetryConfigWarning, stacklevel=2)
+            warnings.warn(f"{variable} sets nothing: {_instead_of(variable)}", RetryConfigWarning, stacklevel=2)
+
+
+def _instead_of(variable: str) -> str:
+    from .names import MEANT  # seldom needed
+
+    name = variable[len(PREFIX) :].lower()
+    name = MEANT.get(name, name)
+    if name in OPTIONS and OPTIONS[name].not_from_environment:
+        return f"the option {name!r} can only be set in code"
+    return suggestion(PREFIX + name.upper(), (*VARIABLES, *INSTALLING))
 
 
 _MOUNTED = Option("mounted", "none", one_of("none", "plain", "all"), "which adapters of others are made to retry")

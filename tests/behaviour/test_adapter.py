@@ -120,6 +120,28 @@ def test_an_unknown_option_is_a_type_error_with_the_nearest_name():
         RetryAdapter(quux=2)
 
 
+@pytest.mark.parametrize(
+    ("word", "option"),
+    [
+        ("total", "max_attempts"),
+        ("status_forcelist", "retry_status_codes"),
+        ("backoff_factor", "initial_backoff"),
+        ("stop_after_attempt", "max_attempts"),
+        ("stop_after_delay", "operation_timeout"),
+        ("wait", "initial_backoff"),
+        ("on", "classifiers"),
+        ("attempts", "max_attempts"),
+        ("max_tries", "max_attempts"),
+        ("retry_on", "retry_status_codes"),
+    ],
+)
+def test_a_word_of_another_library_leads_to_the_option(word, option):
+    """urllib3, tenacity, stamina and backoff have other names for the same; the error has ours."""
+    with pytest.raises(TypeError) as caught:
+        RetryAdapter(**{word: 2})
+    assert f"there is no option {word!r}: did you mean {option!r}?" == str(caught.value)
+
+
 def test_options_beside_a_config_override_it():
     """The config is the base, options by name are on top of it."""
     adapter = RetryAdapter(config=RetryConfig(max_attempts=7, max_backoff=1), max_attempts=2)

@@ -63,10 +63,10 @@ def test_a_name_comes_from_its_file(home, name):
 
 
 def test_other_names_are_not_there():
-    """An unknown name is an AttributeError in Python's own words; ``dir`` has all that there are."""
+    """An unknown name is an AttributeError in Python's own words; ``dir`` has those of ``__all__`` and no other."""
     with pytest.raises(AttributeError, match=r"^module 'requests_smithy_retry' has no attribute 'RetryAdaptor'$"):
         requests_smithy_retry.RetryAdaptor  # noqa: B018
-    assert set(requests_smithy_retry.__all__) <= set(dir(requests_smithy_retry))
+    assert requests_smithy_retry.__all__ == dir(requests_smithy_retry)
 
 
 def test_functions_with_the_name_of_their_file_stay_functions():

@@ -179,6 +179,8 @@ def test_an_adapter_warns_of_a_variable_that_sets_nothing(monkeypatch):
         ("SMITHY_RETRY_max_attempts", "did you mean SMITHY_RETRY_MAX_ATTEMPTS?"),
         ("SMITHY_RETRY_SCOPE", "the option 'scope' can only be set in code"),
         ("SMITHY_RETRY_TRUST_ENV", "the option 'trust_env' can only be set in code"),
+        ("SMITHY_RETRY_TOTAL", "did you mean SMITHY_RETRY_MAX_ATTEMPTS?"),
+        ("SMITHY_RETRY_BEFORE_SLEEP", "the option 'listeners' can only be set in code"),
     ],
 )
 def test_a_variable_that_sets_nothing_is_warned_about_once(variable, hint):

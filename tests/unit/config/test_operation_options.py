@@ -297,7 +297,15 @@ def test_options_can_be_pickled_with_an_error_that_carries_them():
             "mode",
             f"retry_options takes no 'mode', it holds for a whole adapter: give it to RetryAdapter. It takes {TAKEN}",
         ),
+        (
+            "status_forcelist",
+            (
+                "retry_options takes no 'status_forcelist', by which you may mean 'retry_status_codes', it holds for a "
+                f"whole adapter: give it to RetryAdapter. It takes {TAKEN}"
+            ),
+        ),
         ("max_atempts", "there is no option 'max_atempts': did you mean 'max_attempts'?"),
+        ("attempts", "there is no option 'attempts': did you mean 'max_attempts'?"),
         ("zzz", f"there is no option 'zzz': there are {TAKEN}"),
     ],
 )

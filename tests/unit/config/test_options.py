@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from requests_smithy_retry import RateLimiterSettings, RetryConfigError
+from requests_smithy_retry.config.names import WORDS
 from requests_smithy_retry.config.retry_config import (
     ADAPTER_OPTIONS,
     CLASSIFIER_OPTIONS,
@@ -109,6 +110,14 @@ def test_sets_of_options_name_options() -> None:
     """The table has each option of the adapter and of the classifiers, and no option is both."""
     assert OPTIONS.keys() >= ADAPTER_OPTIONS | CLASSIFIER_OPTIONS
     assert not ADAPTER_OPTIONS & CLASSIFIER_OPTIONS
+
+
+def test_words_of_others_stand_for_options() -> None:
+    """Each word stands for one option that there is, and none of them is an option itself."""
+    words = " ".join(WORDS.values()).split()
+    assert set() == WORDS.keys() - OPTIONS.keys()
+    assert len(set(words)) == len(words)
+    assert set() == OPTIONS.keys() & set(words)
 
 
 def test_names_are_checked() -> None:
