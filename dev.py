@@ -17,7 +17,7 @@ HERE = Path(__file__).resolve().parent
 VENV = HERE / ".venv"
 OLDEST = (3, 10)
 SUPPORTED = ("3.13", "3.12", "3.11", "3.10")
-NEEDS = {"demo": ["-e", ".[cli]"], "test": ["tox>=4.11"]}
+NEEDS = {"demo": ["-e", "."], "test": ["tox>=4.11"]}
 IS_WINDOWS = os.name == "nt"
 CLOSING_LINE = re.compile(r"^(=+ )?\d+ (passed|failed|errors?)\b.* in [\d.]+s( \([\d:]+\))?( =+)?$")
 
@@ -32,7 +32,7 @@ def main(arguments):
     command, *rest = arguments
     python = set_up(command)
     if command == "demo":
-        return subprocess.call([python, "-m", "requests_smithy_retry", "demo", *rest])
+        return subprocess.call([python, "-m", "benchmarks.demo", *rest], cwd=HERE)
     return run_tox(python, rest)
 
 

@@ -15,7 +15,6 @@ from ..version import __version__
 
 COMMANDS = {
     "config": "requests_smithy_retry.cli.config_command:config",
-    "demo": "requests_smithy_retry.cli.demo.command:demo",
     "explain": "requests_smithy_retry.cli.explain_command:explain",
     "try": "requests_smithy_retry.cli.try_command:try_url",
 }

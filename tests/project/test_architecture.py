@@ -20,7 +20,7 @@ import requests_smithy_retry
 pytestmark = pytest.mark.once
 
 PACKAGE = Path(requests_smithy_retry.__file__).parent
-KIT = ("testing/", "cli", "demo", "__main__")
+KIT = ("testing/", "cli", "__main__")
 """Modules that ship for tests and people, outside the layer that decides: they may read the clock and open sockets."""
 MAY_SLEEP_OR_SEND = {"sending/send_loop.py", "clock.py", "policy.py"}
 """The loop; what it sleeps on; the loop around a block of code that is no HTTP, which sleeps on a clock too; and the

@@ -9,20 +9,19 @@ from __future__ import annotations
 import multiprocessing
 import os
 import threading
-import traceback
-from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from typing import Any
 
-from ...clock import SYSTEM_CLOCK, Clock
-from ...mounting import uninstall
-from ...testing import FaultServer
+from requests_smithy_retry import uninstall
+from requests_smithy_retry.clock import SYSTEM_CLOCK, Clock
+from requests_smithy_retry.testing import FaultServer
+
 from .clients import Client, play, work
 from .plan import FaultScript, Operation, make_plan
-from .results import Result, Verdict, judge
+from .report import Result, Verdict, judge
 from .scenes import SCENES, Scene, SceneScript, turnout_of
 
 SPAWNING = multiprocessing.get_context("spawn")
@@ -53,15 +52,11 @@ class Child:
         self._process.start()
         tell.close()
 
-    def events(self, noise: deque[str]) -> Iterator[Any]:
-        """Yield what is told, and None whenever there is nothing yet; the lines of an error are noise."""
+    def events(self) -> Iterator[Any]:
+        """Yield what is told, and None whenever there is nothing yet."""
         with suppress(EOFError, OSError):
             while True:
-                event = self._told.recv() if self._told.poll() else None
-                if isinstance(event, str):
-                    noise.append(event)
-                else:
-                    yield event
+                yield self._told.recv() if self._told.poll() else None
 
     def __enter__(self) -> Child:
         return self
@@ -72,9 +67,7 @@ class Child:
         self._told.close()
 
 
-def _do(  # pragma: no cover - runs in the child, where nothing is measured
-    events: Connection, job: Callable[..., None], *arguments: Any
-) -> None:
+def _do(events: Connection, job: Callable[..., None], *arguments: Any) -> None:
     threading.Thread(target=_end_with_parent, daemon=True).start()
     for name in list(os.environ):
         if name.startswith("SMITHY_RETRY_"):
@@ -86,22 +79,13 @@ def _do(  # pragma: no cover - runs in the child, where nothing is measured
         with lock:
             events.send(event)
 
-    try:
-        job(tell, *arguments)
-    except BaseException:
-        with suppress(OSError):
-            for line in traceback.format_exc().splitlines():
-                tell(line)
+    job(tell, *arguments)
 
 
-def _end_with_parent() -> None:  # pragma: no cover - as above
+def _end_with_parent() -> None:
     parent: Any = multiprocessing.parent_process()
     parent.join()
     os._exit(1)
-
-
-def _last_lines() -> deque[str]:
-    return deque(maxlen=20)
 
 
 @dataclass
@@ -113,7 +97,6 @@ class Contender:
     clock: Clock = SYSTEM_CLOCK
     child: Callable[..., Child] = Child
     results: list[Result] = field(default_factory=list)
-    noise: deque[str] = field(default_factory=_last_lines)
 
     def __post_init__(self) -> None:
         self.plan: list[Operation] = make_plan(self.setting.seed, self.setting.operations)
@@ -134,7 +117,7 @@ class Contender:
     def _watch(self, child: Child, until: float) -> Generator[None, None, bool]:
         """Judge the operations of a child until it ends or is to be ended; return True if its client sleeps."""
         begun: tuple[str, float] | None = None
-        for event in child.events(self.noise):
+        for event in child.events():
             now = self.clock.now()
             if event is not None and begun is None:
                 begun = event[0], now
@@ -164,7 +147,6 @@ class Crowd:
     scene: Scene
     clock: Clock = SYSTEM_CLOCK
     child: Callable[..., Child] = Child
-    noise: deque[str] = field(default_factory=_last_lines)
 
     def __post_init__(self) -> None:
         self._calls: list[tuple[int, bool, float]] = []
@@ -175,7 +157,7 @@ class Crowd:
         scene, until = self.scene, self.clock.now() + START
         job = scene.rate, scene.count, scene.users
         with closing(FaultServer(self._script)) as server, self.child(play, self.client, server.url, *job) as child:
-            for event in child.events(self.noise):
+            for event in child.events():
                 if event is not None:
                     self._calls.append(event)
                     continue
@@ -187,18 +169,15 @@ class Crowd:
 
     def turnout(self) -> dict[str, Any]:
         """Return the result, as plain values for JSON."""
-        return turnout_of(self.client.name, self.scene, self._calls, self._script.arrivals, self.noise)
+        return turnout_of(self.client.name, self.scene, self._calls, self._script.arrivals)
 
 
-def take_turns(
-    runs: Sequence[Generator[None, None, None]], clock: Clock = SYSTEM_CLOCK, draw: Callable[[], None] = lambda: None
-) -> None:
+def take_turns(runs: Sequence[Generator[None, None, None]], clock: Clock = SYSTEM_CLOCK) -> None:
     """Carry out several runs side by side."""
     running = runs
     try:
         while running:
             running = [run for run in running if next(run, "done") is None]
-            draw()
             clock.sleep(0.05)
     finally:
         for run in runs:

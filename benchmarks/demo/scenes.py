@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import threading
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...clock import SYSTEM_CLOCK, Clock
-from ...testing import Behaviour, RecordedRequest, Reply, ResetAfterRequest
+from requests_smithy_retry.clock import SYSTEM_CLOCK, Clock
+from requests_smithy_retry.testing import Behaviour, RecordedRequest, Reply, ResetAfterRequest
 
 LONGEST_QUEUE = 2.0
 """A request that would wait for longer than this gets a 503 at once, in seconds."""
@@ -91,7 +91,6 @@ def turnout_of(
     scene: Scene,
     calls: Sequence[tuple[int, bool, float]],
     arrivals: Sequence[float],
-    noise: Iterable[str] = (),
 ) -> dict[str, Any]:
     """Count the ends of one client's operations, and their load on the server, as plain values for JSON.
 
@@ -112,5 +111,4 @@ def turnout_of(
         "peak": max(a_second.values(), default=0),  # the most requests in one second, from the begin of the trouble on
         "well_after": round(max([0.0, *late]), 3),  # from the end of the trouble to the begin of the last failure
         "slowest": round(max((seconds for _, _, seconds in calls), default=0.0), 3),
-        "noise": list(noise),
     }

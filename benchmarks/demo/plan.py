@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from ...clock import SYSTEM_CLOCK, Clock
-from ...testing import (
+from requests_smithy_retry.clock import SYSTEM_CLOCK, Clock
+from requests_smithy_retry.testing import (
     Behaviour,
     CloseAfterRequest,
     CutBody,

@@ -19,8 +19,9 @@ import requests
 from requests.adapters import HTTPAdapter
 from urllib3.util.retry import Retry
 
-from ...adapter import RetryAdapter
-from ...clock import SYSTEM_CLOCK, Clock
+from requests_smithy_retry import RetryAdapter
+from requests_smithy_retry.clock import SYSTEM_CLOCK, Clock
+
 from .plan import Operation, digest, make_plan
 
 TIMEOUT = (2.0, 0.5)
