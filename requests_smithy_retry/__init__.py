@@ -100,7 +100,6 @@ if TYPE_CHECKING:
     )
     from .strategies.simple import SimpleRetryStrategy as SimpleRetryStrategy
     from .strategies.standard import StandardRetryStrategy as StandardRetryStrategy
-    from .wire.digests import DigestMismatch as DigestMismatch
 else:  # pragma: no branch - a type checker would accept any name
     _HOMES = {
         "adapter": "RetryAdapter",
@@ -135,7 +134,6 @@ else:  # pragma: no branch - a type checker would accept any name
         "strategies.protocol": "ResponseError RetryContext RetryStrategy RetryToken StandardRetryToken",
         "strategies.simple": "SimpleRetryStrategy",
         "strategies.standard": "StandardRetryStrategy",
-        "wire.digests": "DigestMismatch",
     }
     """The names that are imported on first use, by module."""
 

@@ -45,7 +45,7 @@ ANSWERS = (
     Try(),
     Try(framing="chunked"),
     Try(framing="close", coding="gzip"),
-    Try(coding="gzip", digest="right", interim=1),
+    Try(coding="gzip", interim=1),
     Try(status=503, headers=(("Retry-After", "1"),)),
     Try(status=429, framing="chunked"),
 )

@@ -474,8 +474,6 @@ class World:
             expected = {content(call.number, version, op.answer) for version in versions}
             if op.method == "HEAD" or status == 204:
                 expected = {b""}
-        if last.is_wrong and len(call.exchanges) == 1 and not op.stream and status < 300:
-            self.report(f"body: operation {call.number} took one that does not match its digest")
         if body in expected:
             return
         if any(exchange.is_cut for exchange in call.exchanges) and any(whole.startswith(body) for whole in expected):

@@ -31,7 +31,6 @@ class Try(Shown):
     :param coding: "gzip" or "".
     :param version: of the object; each has a strong validator of its own.
     :param headers: further header fields.
-    :param digest: "right", "wrong" or "".
     :param interim: 1xx answers before it.
     :param latency: seconds to its first byte.
     :param pieces: parts in which it arrives.
@@ -54,7 +53,6 @@ class Try(Shown):
     coding: str = ""
     version: int = 0
     headers: tuple[tuple[str, str], ...] = ()
-    digest: str = ""
     interim: int = 0
     latency: float = 0.01
     pieces: int = 1
@@ -264,7 +262,6 @@ def _try(random: Random) -> Try:
         "coding": random.choice(("", "", "gzip")),
         "version": random.choice((0, 0, 0, 1)),
         "headers": random.choice(HINTS),
-        "digest": random.choice(("", "", "", "right", "wrong")),
         "interim": random.choice((0, 0, 0, 1, 15, 17)),
         "latency": random.choice((0.001, 0.01, 0.01, 0.2, 1.0)),
         "pieces": random.choice((1, 1, 2, 5)),

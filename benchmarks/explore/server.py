@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import base64
 import functools
 import gzip
-import hashlib
 import itertools
 from typing import Any
 
@@ -63,8 +61,6 @@ class Exchange:
         """The status and the body that the server sent, or would have sent but for the fault."""
         self.is_cut = False
         """The answer broke off within its body, where only the end of the connection tells its end."""
-        self.is_wrong = False
-        """The answer's body does not match its digest."""
 
 
 class _Side:
@@ -208,10 +204,6 @@ class Server:
             tag = f'"{number}-{met.version}-{met.coding}"'
             fields.append(("ETag", tag))
             status, body = self._part(met, asked, tag, body, fields)
-        if met.digest:
-            exchange.is_wrong = met.digest == "wrong" and bool(body) and op.method != "HEAD"
-            digest = hashlib.sha256(body + (b"x" if met.digest == "wrong" else b"")).digest()
-            fields.append(("Content-Digest", f"sha-256=:{base64.b64encode(digest).decode()}:"))
         tail = b""
         if status in NO_BODY:
             pass

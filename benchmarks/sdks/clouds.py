@@ -43,7 +43,9 @@ class Anyone:
         "GET /zoo/lions": _bytes_of(
             b"Leo", x_ms_blob_type="BlockBlob", Last_Modified=DAY, ETag='"1"', Content_Range="bytes 0-2/3"
         ),
-        "PUT /zoo/bears": Reply(201, (("ETag", '"2"'), ("Last-Modified", DAY))),
+        "PUT /zoo/bears": Reply(
+            201, (("ETag", '"2"'), ("Last-Modified", DAY), ("Content-MD5", "myt4Az7PBAGi/qtbS6dGLg=="))
+        ),
     },
     AZURE_LINE,
     shown="BlobServiceClient(..., transport=RequestsTransport(session=mount(requests.Session()), session_owner=False))",

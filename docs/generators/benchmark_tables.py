@@ -399,18 +399,14 @@ def downloads() -> str:
         shares = [f"{100 * tally.get(outcome, 0) / count:.1f} %" for outcome in ("right", "error", "wrong bytes")]
         rows.append([name, found["what"][name], each["outcome"], f"{each['sent']:.2f}", *shares, f"{count:,}"])
     head = ["", "", f"{found['size']:,} MiB, cut every 10", "sent", "right", "error", "wrong bytes", "of"]
-    tally, digest = found["simulated"], found["digest"]
+    tally, cpu = found["simulated"], found["cost"]
     left = tally.get("leak", 0) + found["sockets"]["ours"].get("leak", 0)
     wrong = tally.get("wrong bytes", 0)
     simulated = (
         f"In the simulated transport, of {tally['downloads']:,} downloads with ours {tally['right']:,} ended with the "
         f"right bytes, {tally['error']:,} with an error, {wrong:,} with wrong bytes; {left:,} left a connection open."
     )
-    cost = (
-        f"CPU time of a GET of 1 MiB in ms, medians: {digest['bare']:.2f} as it is, "
-        f"{digest['ETag']:.2f} with an `ETag`, {digest['digest']:.2f} with a SHA-256, of which hashing takes "
-        f"{digest['hashing alone']:.2f}."
-    )
+    cost = f"CPU time of a GET of 1 MiB in ms, medians: {cpu['bare']:.2f} as it is, {cpu['ETag']:.2f} with an `ETag`."
     whole = ", ".join(name for name, each in found["cut"].items() if each["outcome"] == "right")
     said = "; ".join(f"{row[0]} {row[4]} right, {row[6]} wrong bytes" for row in rows)
     return (

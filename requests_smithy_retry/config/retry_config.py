@@ -118,9 +118,6 @@ class RetryConfig:
     stall_timeout: float | None = adapter_option(
         None, number(above=0, none=True), "a body that brings no byte for so long is broken off, s"
     )
-    verify_digests: bool = adapter_option(
-        True, types.boolean, "check bodies against the digests that were sent with them"
-    )
     allowed_methods: Collection[str] | None = adapter_option(
         IDEMPOTENT_METHODS, types.methods, "methods that may always be sent again"
     )
@@ -370,7 +367,6 @@ class RetryOptions(TypedDict, total=False):
     preload_content: bool
     resume: bool
     stall_timeout: float | None
-    verify_digests: bool
     allowed_methods: Collection[str] | None
     retry_status_codes: Collection[int]
     idempotency_header: str

@@ -57,9 +57,6 @@ class OperationOptions:
         "'off': no send waits for a limit that a server announced; 'announced': takes back an outer block's 'off'",
     )
     resume: bool | None = option(None, types.boolean, "False: a body that breaks off is not continued where it stopped")
-    verify_digests: bool | None = option(
-        None, types.boolean, "False: bodies are not checked against the digests that were sent with them"
-    )
     most_sent: int | None = field(default=None, repr=False)
     """Most attempts that are sent, whether they count or not; set by the testing kit alone."""
     entries: tuple[_Entry, ...] = field(default=(), repr=False, compare=False)
@@ -118,7 +115,6 @@ class OperationKeywords(TypedDict, total=False):
     patience: float | None
     pacing: str | None
     resume: bool | None
-    verify_digests: bool | None
 
 
 NOTHING = OperationOptions()
@@ -256,7 +252,6 @@ def retry_options(*, clock: Clock = SYSTEM_CLOCK, **options: Unpack[OperationKey
     :param patience: without a deadline, an operation waits while the outage is younger than this, in seconds; 0: it
         does not wait.
     :param resume: False: a body that breaks off is not continued where it stopped.
-    :param verify_digests: False: bodies are not checked against the digests that were sent with them.
     :raises RetryConfigError: for a value that an option does not allow.
     :raises TypeError: for any other option.
     """

@@ -20,18 +20,16 @@ from requests.structures import CaseInsensitiveDict
 
 from ..observing.history import MAX_KEPT, AttemptRecord, RetryHistory, attach, retry_history
 from ..wire.body import PART, WatchedBody, watch
-from ..wire.digests import DIGEST_FIELDS, Checks, expected_digests
 from .attempt import Call, complete, is_left_for_hooks, read_by_the_clock, verify_decoded
 from .resuming import Piece, Resumable, resumable
 
 VALIDATORS = frozenset({"etag", "last-modified"})
-NOTABLE = frozenset({"content-encoding", *VALIDATORS, *DIGEST_FIELDS})
+NOTABLE = frozenset({"content-encoding", *VALIDATORS})
 """The header fields, in lower case, for which a body is more than bytes to be read."""
 
 is_plain: Callable[[Collection[str]], bool] = NOTABLE.isdisjoint
 """Tells from the names of a response's header fields, in lower case, whether :func:`receive` would only read."""
 
-WITHOUT_BODY = frozenset({204, 205, 304})
 LONG = 100_000
 """A shorter body that breaks off inside an attempt is begun anew: asking for its rest would save nothing."""
 _DIGITS = len(str(LONG))
@@ -66,19 +64,15 @@ def _receive_watched(
     heard: Callable[[WatchedBody], None] | None,
 ) -> bool:
     """Have a body watched, and read it where that is wanted. False: there is no reason to watch it, or no way."""
-    checks = plan = None
-    if request.method != "HEAD" and response.status_code not in WITHOUT_BODY:
-        checks = _checks(response, call, fields)
-        plan = _plan(response, request, call, fields)
-    body = watch(response, checks, heard) if checks or heard or plan else None
+    plan = _plan(response, request, call, fields)
+    body = watch(response, heard) if heard or plan else None
     if body is None:
         return False
     if not body.is_on_a_wire:
         plan = None
     if not call.preload:
         body.mend = _mend(go_on, response, request, call, plan)
-    elif checks or not is_left_for_hooks(response, request):
-        # A body with a digest is not left unread for hooks: its end may be wrong.
+    elif not is_left_for_hooks(response, request):
         read_in_parts(response, plan if isinstance(plan, Resumable) else None, [])
     return True
 
@@ -93,43 +87,26 @@ def _mend(
 
 
 def is_notable(fields: Any, *, preload: bool) -> bool:
-    """Return True for a body that is checked, or that is continued where it breaks off, by the fields of its head.
+    """Return True for a body that is continued where it breaks off, by the fields of its head.
 
     :param fields: by their names in lower case, those of ``requests`` with the field as it was sent, too.
     :param preload: it is read inside the attempt, where a short one is begun anew instead.
     """
-    if not DIGEST_FIELDS.isdisjoint(fields):
-        return True
     if VALIDATORS.isdisjoint(fields):
         return False
     return not preload or "content-length" not in fields or len(fields["content-length"][1]) >= _DIGITS
 
 
-def _is_wanted(call: Call, name: str) -> bool:
-    """Return an option of the operation's, or else that of the adapter."""
-    chosen = None if call.options is None else getattr(call.options, name)
-    return bool(getattr(call.config, name) if chosen is None else chosen)
-
-
 def _plan(response: Response, request: PreparedRequest, call: Call, fields: Collection[str]) -> Resumable | str | None:
     """Return how a body may be continued, or why it may not; None where nobody would ask."""
-    if VALIDATORS.isdisjoint(fields) or not _is_wanted(call, "resume"):
+    chosen = None if call.options is None else call.options.resume
+    if VALIDATORS.isdisjoint(fields) or not (call.config.resume if chosen is None else chosen):
         return None
     plan = resumable(request, response)
     if not call.preload:
         return plan
     is_long = isinstance(plan, Resumable) and (plan.end is None or plan.end - plan.start > LONG)
     return plan if is_long else None
-
-
-def _checks(response: Response, call: Call, fields: Collection[str]) -> Checks | None:
-    """Return the checks of the digests that were sent; None if no digest was sent, or if they are switched off."""
-    if not 200 <= response.status_code < 300 or DIGEST_FIELDS.isdisjoint(fields):
-        return None
-    if not _is_wanted(call, "verify_digests"):
-        return None
-    headers = CaseInsensitiveDict(response.headers)  # the response may have been given another class of headers
-    return Checks(expected_digests(headers, response.status_code)) or None
 
 
 def read_in_parts(response: Response, plan: Resumable | None, parts: list[bytes]) -> None:

@@ -2,6 +2,6 @@
 
 :mod:`pools` prepares connections, :mod:`connect` bounds how they are made and how they send, :mod:`racing` connects to
 one of several addresses and :mod:`addresses` remembers those that failed, :mod:`response` reads heads and
-bodies and looks ahead to where one ends, :mod:`decoding` decodes it, :mod:`body` and :mod:`digests` watch
-bodies. They meet the adapter in :mod:`state`.
+bodies and looks ahead to where one ends, :mod:`decoding` decodes it, :mod:`body` watches bodies.
+They meet the adapter in :mod:`state`.
 """

@@ -1,4 +1,4 @@
-"""A body that is watched while it is read (contract 14.6): counted, checked against digests, and continued.
+"""A body that is watched while it is read (contract 14.6): counted, and continued where it breaks off.
 
 A :class:`WatchedBody` stands between urllib3's response and that of ``http.client``. Only bodies of which something is
 to be known have one. Positions are those of the encoded body, without chunk framing.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import http.client
 import io
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import urllib3
@@ -17,7 +17,6 @@ import urllib3.exceptions as uex
 from requests import Response
 
 from ..interruptions import is_interruption
-from .digests import Checks, DigestError, DigestMismatch
 
 PART = 65_536
 """The most bytes of one read from a connection."""
@@ -29,16 +28,6 @@ class WatchedResponse(urllib3.HTTPResponse):
     """The urllib3 response of a watched body."""
 
     chunk_left: int | None
-
-    def stream(self, amt: int | None = PART, decode_content: bool | None = None) -> Iterator[bytes]:  # type: ignore[override]
-        """Read as ever; this is how ``requests`` reads.
-
-        :raises DigestMismatch: after the last byte, if the body does not match a digest.
-        """
-        try:
-            yield from super().stream(amt, decode_content)
-        except DigestError as error:
-            raise DigestMismatch(error) from error
 
     def _update_chunk_length(self) -> None:
         # urllib3 would read a line of chunk framing, which after a continuation is not there.
@@ -53,10 +42,9 @@ class WatchedBody:
         sockets open until the next garbage collection.
     """
 
-    def __init__(self, raw: Any, checks: Checks | None) -> None:
+    def __init__(self, raw: Any) -> None:
         self._raw = weakref.ref(raw)
         self._current: Any = raw._fp
-        self._checks = checks
         self._ahead = b""
         self._announced = 0
         self._is_over = False
@@ -93,8 +81,8 @@ class WatchedBody:
         return io.BytesIO() if self._is_over or self._current.fp is None else self._current.fp
 
     def isclosed(self) -> bool:
-        """Return True once the end was read, and so the digests were checked."""
-        return self._is_over and self._failure is None
+        """Return True once the end was read."""
+        return self._is_over
 
     @property
     def closed(self) -> bool:
@@ -188,7 +176,7 @@ class WatchedBody:
 
     def _receive(self, most: int) -> bytes:
         """Return up to ``most`` bytes; no byte only at the end. If the wire breaks off, go on over another one."""
-        if self._is_over and self._failure is None and not self._ahead:
+        if self._is_over and not self._ahead:
             return b""
         return self._mended(lambda: self._from_here(most))
 
@@ -202,7 +190,7 @@ class WatchedBody:
         """Receive from the wire; but keep an error for the next call: what came before it is handed over first."""
         try:
             return self._from_wire(most)
-        except (OSError, http.client.HTTPException, DigestError) as error:
+        except (OSError, http.client.HTTPException) as error:
             if is_interruption(error):
                 raise
             self._failure = error.with_traceback(None)
@@ -244,8 +232,6 @@ class WatchedBody:
         self.received += len(data)
         if self._until is not None and self.received > self._until:
             raise uex.ProtocolError(f"the server sent more than the {self._until} bytes that it announced")
-        if self._checks:
-            self._checks.update(data)
         if getattr(current, "length", None) == 0:
             current.close()  # read1 leaves that to the next call before Python 3.13
         if self.heard is not None:
@@ -270,7 +256,6 @@ class WatchedBody:
         """Take note that the current connection brings no more.
 
         :raises http.client.IncompleteRead: if there is more of the body.
-        :raises DigestError: if the body does not match a digest.
         """
         missing = getattr(self._current, "length", None) or 0
         if self.total is not None:
@@ -279,14 +264,9 @@ class WatchedBody:
             self._current.close()
             raise uex.IncompleteRead(self.received, missing)
         self._is_over = True
-        wrong = self._checks.mismatch() if self._checks else None
-        if wrong is not None:
-            raise DigestError(f"the body of {self.received} bytes does not match its {wrong.field} ({wrong.algorithm})")
 
 
-def watch(
-    response: Response, checks: Checks | None = None, heard: Callable[[WatchedBody], None] | None = None
-) -> WatchedBody | None:
+def watch(response: Response, heard: Callable[[WatchedBody], None] | None = None) -> WatchedBody | None:
     """Have a body watched from now on, of which nothing was read yet; return None if it cannot be.
 
     The bodies of stand-ins for urllib3's responses cannot.
@@ -296,7 +276,7 @@ def watch(
     is_ours = raw.__class__ is urllib3.HTTPResponse and below is not None
     if not is_ours or (raw.chunked and not isinstance(below, http.client.HTTPResponse)):
         return None
-    body = raw._fp = WatchedBody(raw, checks)
+    body = raw._fp = WatchedBody(raw)
     body.heard = heard
     raw.__class__ = WatchedResponse
     return body

@@ -17,9 +17,8 @@ import urllib3.exceptions as uex
 from requests import Response
 from urllib3.response import GzipDecoder
 
-from .digests import PARTIAL
-
 PART = 16_384
+PARTIAL = 206
 _RANGE = r"bytes ([0-9]{1,18})-([0-9]{1,18})/([0-9]{1,18})"
 _SWALLOW = 2  # GzipDecoderState.SWALLOW_DATA
 _EITHER_HEADER = 32 + zlib.MAX_WBITS  # of gzip or of zlib

@@ -162,7 +162,7 @@ def test_a_pool_does_not_inherit_unless_told():
 
 TAKEN = (
     "max_attempts, classifiers, default_classifiers, idempotent, long_poll, idempotency_key, enabled, deadline, "
-    "patience, pacing, resume, verify_digests"
+    "patience, pacing, resume"
 )
 
 

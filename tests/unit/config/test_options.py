@@ -55,7 +55,6 @@ DEFAULTS = {
     "preload_content": True,
     "resume": True,
     "stall_timeout": None,
-    "verify_digests": True,
     "allowed_methods": frozenset(
         ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE", "LIST", "PROPFIND", "REPORT", "SEARCH"]
     ),

@@ -193,7 +193,7 @@ NO_MATTER = {
         "trust_env",
         "aws_config",
     ),
-    *("resume", "stall_timeout", "verify_digests"),
+    *("resume", "stall_timeout"),
 }
 """The options that change whether there is a retry, or nothing about time: the bound has to hold whatever they say."""
 
