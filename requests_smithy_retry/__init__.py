@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     )
     from .classifiers.transport_faults import TransientErrorClassifier as TransientErrorClassifier
     from .clock import Clock as Clock, SystemClock as SystemClock
-    from .config.retry_config import RetryConfig as RetryConfig
+    from .config.retry_config import RetryConfig as RetryConfig, RetryOptions as RetryOptions
     from .config.retry_options import retry_options as retry_options
     from .errors import (
         RetryConfigError as RetryConfigError,
@@ -113,7 +113,7 @@ else:  # pragma: no branch - a type checker would accept any name
         "classifiers.statuses": "HttpStatusCodeClassifier IdempotencyKeyClassifier",
         "classifiers.transport_faults": "TransientErrorClassifier",
         "clock": "Clock SystemClock",
-        "config.retry_config": "RetryConfig",
+        "config.retry_config": "RetryConfig RetryOptions",
         "config.retry_options": "retry_options",
         "errors": "RetryConfigError RetryConfigWarning RetryError StopReason TokenError",
         "mounting": "install mount uninstall",

@@ -72,6 +72,8 @@ class RetryAdapter(SendLoop):
     :param pool_block: as in ``HTTPAdapter``.
     :param config: the policy, in place of options; options given beside it override it.
     :param strategy: any object with the three methods of :class:`RetryStrategy`, in place of ``mode``.
+    :param defaults: options of a library that mounts the adapter for its users: the environment's values, and options
+        given here, override them.
     :param clock: tells the time and sleeps; by default the built-in strategy's own, or the machine's.
     :param options: any option of :class:`RetryConfig`.
     :raises RetryConfigError: for a bad option, or options that contradict each other.
@@ -90,6 +92,7 @@ class RetryAdapter(SendLoop):
         *,
         config: RetryConfig | None = None,
         strategy: RetryStrategy | None = None,
+        defaults: RetryConfig | None = None,
         clock: Clock | None = None,
         **options: Unpack[RetryOptions],
     ) -> None:
@@ -97,7 +100,7 @@ class RetryAdapter(SendLoop):
         own = strategy.clock if isinstance(strategy, SimpleRetryStrategy) else SYSTEM_CLOCK
         self.clock: Clock = own if clock is None else clock
         self._given = strategy is not None
-        self._configure(config, strategy, known, max_retries)
+        self._configure(config, strategy, defaults, known, max_retries)
         self.__dict__.pop("max_retries", None)  # set before us, which with HTTPAdapter says nothing from here on
         pools: dict[str, Any] = {
             "pool_connections": pool_connections,
@@ -118,18 +121,23 @@ class RetryAdapter(SendLoop):
         return known, options
 
     def _configure(
-        self, config: RetryConfig | None, strategy: RetryStrategy | None, options: dict[str, Any], max_retries: Any
+        self,
+        config: RetryConfig | None,
+        strategy: RetryStrategy | None,
+        defaults: RetryConfig | None,
+        options: dict[str, Any],
+        max_retries: Any,
     ) -> None:
         translated = translate(max_retries)
         if translated:
             _refuse_beside_max_retries(max_retries, strategy, options)
+        below = _checked(config, defaults)
         if strategy is not None:
-            check_beside_strategy(strategy, config, options)
-        if not isinstance(config, RetryConfig | None):
-            raise RetryConfigError("config", config, "code", "a RetryConfig is allowed")
+            check_beside_strategy(strategy, config, {**below, **options})
         refuse_own_max_retries(type(self), RetryAdapter)
         base = strategy.config if isinstance(strategy, SimpleRetryStrategy) else config or RetryConfig()
         base = with_translated(base, translated).replace(**options)
+        base = base if defaults is None else base.above(defaults)
         # A given strategy has its own policy; the environment only sets the adapter's own options.
         self.retry_config: RetryConfig = resolve(base, names=OPTIONS if strategy is None else ADAPTER_OPTIONS)
         if translated:
@@ -396,6 +404,14 @@ def _check_picklable(name: str, value: Any, protocol: int) -> None:
         pickle.dumps(value, protocol)
     except Exception as error:  # an object's own pickling may raise anything
         raise pickle.PicklingError(f"{name}={value!r} cannot be pickled: {error}") from error
+
+
+def _checked(config: RetryConfig | None, defaults: RetryConfig | None) -> dict[str, Any]:
+    """Refuse what is no config; return the options that a library's defaults set."""
+    for name, value in (("config", config), ("defaults", defaults)):
+        if not isinstance(value, RetryConfig | None):
+            raise RetryConfigError(name, value, "code", "a RetryConfig is allowed")
+    return {} if defaults is None else {name: getattr(defaults, name) for name in filter(defaults.is_given, OPTIONS)}
 
 
 def _refuse_beside_max_retries(value: Any, strategy: RetryStrategy | None, options: dict[str, Any]) -> None:

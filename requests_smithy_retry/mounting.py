@@ -31,6 +31,7 @@ def mount(
     at: str | None = None,
     config: RetryConfig | None = None,
     strategy: RetryStrategy | None = None,
+    defaults: RetryConfig | None = None,
     **options: Unpack[RetryOptions],
 ) -> S:
     """Mount one shared :class:`RetryAdapter` on ``http://`` and ``https://``, and return the session.
@@ -48,6 +49,8 @@ def mount(
         so never speaks for ``https://api.example.com.elsewhere.net``.)
     :param config: the policy, in place of options.
     :param strategy: any retry strategy, in place of ``mode``.
+    :param defaults: options of a library that mounts the adapter for its users: the environment's values, and options
+        given here, override them.
     :param options: any option of :class:`RetryConfig`.
     :raises RetryConfigError: for a bad option.
     :raises ValueError: if there is a model to bind, and ``at`` is not an endpoint.
@@ -59,7 +62,7 @@ def mount(
 
         models = options["models"]
         options["models"] = [each.for_endpoint(at) if isinstance(each, SmithyModel) else each for each in models]
-    adapter = RetryAdapter(config=config, strategy=strategy, **options)
+    adapter = RetryAdapter(config=config, strategy=strategy, defaults=defaults, **options)
     for prefix in ("http://", "https://") if at is None else (at,):
         session.mount(prefix, adapter)
     return session
@@ -152,6 +155,7 @@ def install(
     *,
     config: RetryConfig | None = None,
     strategy: RetryStrategy | None = None,
+    defaults: RetryConfig | None = None,
     mounted: str | None = None,
     **options: Unpack[RetryOptions],
 ) -> Installation:
@@ -167,6 +171,7 @@ def install(
 
     :param config: the policy; without it, and without options, that of the environment.
     :param strategy: any retry strategy, in place of ``mode``.
+    :param defaults: options that the environment's values, and options given here, override.
     :param mounted: ``"plain"``: an adapter that retries nothing by itself gets this policy; ``"all"``: also, the
         urllib3 ``Retry`` of one that retries is translated, as its own policy; ``"none"``: adapters that others mount
         stay as they are. None: the value of ``SMITHY_RETRY_MOUNTED``, or ``"none"``.
@@ -176,10 +181,10 @@ def install(
     """
     global _current, _refuse
     with _lock:
-        nothing_given = config is None and strategy is None and mounted is None and not options
-        if _current is not None and nothing_given:
+        given = config, strategy, defaults, mounted
+        if _current is not None and given == (None, None, None, None) and not options:
             return _current
-        _current, _refuse = _prepare(config, strategy, dict(options), mounted), None
+        _current, _refuse = _prepare(mounted, config=config, strategy=strategy, defaults=defaults, **options), None
         _wrap()
         return _current
 
@@ -204,7 +209,7 @@ def _in_force() -> Installation | None:
         if _refuse is not None:  # another thread may have been first
             try:
                 # Nobody can mount an adapter in a program as it is.
-                _current = _prepare(None, None, {}, None, default="plain")
+                _current = _prepare(None, "plain")
             except RetryConfigError as refusal:
                 _refuse(refusal)
             else:
@@ -246,19 +251,13 @@ if hasattr(os, "register_at_fork"):  # pragma: no branch - absent only where the
     os.register_at_fork(after_in_child=_renew_lock)  # a child inherits no lock that another thread held
 
 
-def _prepare(
-    config: RetryConfig | None,
-    strategy: RetryStrategy | None,
-    options: dict[str, Any],
-    mounted: str | None,
-    default: str = "none",
-) -> Installation:
+def _prepare(mounted: str | None, default: str = "none", **policy: Any) -> Installation:
     from .adapter import RetryAdapter  # keeps the import of the package cheap
     from .config.sources import mounted_of
 
-    adapter = RetryAdapter(config=config, strategy=strategy, **options)
-    policy = adapter.retry_config
-    environ = os.environ if policy.trust_env and policy.enabled else {}
+    adapter = RetryAdapter(**policy)
+    config = adapter.retry_config
+    environ = os.environ if config.trust_env and config.enabled else {}
     return Installation(adapter, mounted_of(mounted, environ, default=default))
 
 

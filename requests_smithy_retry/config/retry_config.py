@@ -254,7 +254,7 @@ class RetryConfig:
     def replace_from(self, sources: Mapping[str, str], **options: Any) -> Self:
         """Return a config with some options changed whose values do not come from code.
 
-        An option from outside the program that contradicts the program is left out.
+        An option that contradicts one of a higher layer is left out: a variable's beside one of the program's, say.
         """
         if not options:
             return self
@@ -266,6 +266,11 @@ class RetryConfig:
         new = new._unset(_overruled(new))
         _check_contradictions(new)
         return new
+
+    def above(self, defaults: RetryConfig) -> Self:
+        """Return this config with a library's defaults for what it does not set; the environment overrides them."""
+        names = [name for name in OPTIONS if defaults.is_given(name) and not self.is_given(name)]
+        return self.replace_from(dict.fromkeys(names, LIBRARY), **{name: getattr(defaults, name) for name in names})
 
     def without(self, source: str) -> Self:
         """Return a config in which every option that came from one source has its default."""
@@ -284,8 +289,9 @@ class RetryConfig:
         """Return the source of an option's value.
 
         ``"code"``, ``"environment variable SMITHY_RETRY_MAX_ATTEMPTS"``, ``"environment variable AWS_MAX_ATTEMPTS"``,
-        ``"profile 'x' in ~/.aws/config"``, ``"max_retries"``, ``"the command line"``, ``"from retry_spec 2.1"``,
-        ``"default"``, or ``"default with refill_rate"`` for a quota that another option asks for.
+        ``"profile 'x' in ~/.aws/config"``, ``"max_retries"``, ``"the command line"``, ``"the library's defaults"``,
+        ``"from retry_spec 2.1"``, ``"default"``, or ``"default with refill_rate"`` for a quota that another option asks
+        for.
 
         :raises TypeError: for an unknown option.
         """
@@ -299,6 +305,10 @@ class RetryConfig:
     def is_given(self, name: str) -> bool:
         """Return True if the option was set by any source, even to its default."""
         return name in self._sources
+
+    def is_settled(self, name: str) -> bool:
+        """Return True if the environment has no say in an option any more: more than a library's defaults set it."""
+        return self._sources.get(name, LIBRARY) != LIBRARY
 
     def settings(self) -> tuple[Setting, ...]:
         """Return every option with the value in force and its source, in the order of the documentation."""
@@ -460,7 +470,16 @@ def contradictions(config: RetryConfig) -> Iterator[tuple[str, str, str]]:
 COMMAND_LINE = "the command line"
 """The source of the values that our own command is given."""
 IN_THE_PROGRAM = frozenset({"code", COMMAND_LINE, "max_retries"})
-"""The sources of the values that the program itself gives."""
+"""The sources of the values that the program itself gives, beside the class of a strategy."""
+LIBRARY = "the library's defaults"
+"""The source of the values that a library's ``defaults`` set."""
+
+
+def _rank(source: str) -> int:
+    """Return the layer that a source is of: the program, above its environment, above the defaults of a library."""
+    if source == LIBRARY:
+        return 0
+    return 2 if source in IN_THE_PROGRAM or source.startswith("strategy ") else 1
 
 
 def _check_contradictions(config: RetryConfig) -> None:
@@ -472,11 +491,11 @@ def _check_contradictions(config: RetryConfig) -> None:
 
 
 def _overruled(config: RetryConfig) -> frozenset[str]:
-    """Return the options from outside the program, such as a fleet's variable, that contradict the program's own."""
+    """Return the options that contradict one of a higher layer, such as a fleet's variable the program's own option."""
     pairs = [(name, other) for name, other, _ in contradictions(config)]
     return frozenset(
         theirs
         for name, other in pairs
         for ours, theirs in ((name, other), (other, name))
-        if config.source(ours) in IN_THE_PROGRAM and config.source(theirs) not in IN_THE_PROGRAM
+        if _rank(config.source(ours)) > _rank(config.source(theirs))
     )

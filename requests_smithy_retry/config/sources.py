@@ -125,7 +125,7 @@ AWS_OPTIONS = frozenset({"max_attempts", "mode", "retry_spec"})
 
 
 def resolve(config: C, environ: Mapping[str, str] | None = None, names: Collection[str] = OPTIONS) -> C:
-    """Return a config with the environment's values filled in for those of the options that are not set yet."""
+    """Return a config with the environment's values for those of the options that the program has not set."""
     if not config.trust_env:
         return config
     environ = os.environ if environ is None else environ
@@ -137,7 +137,7 @@ def resolve(config: C, environ: Mapping[str, str] | None = None, names: Collecti
     # Beside a strategy AWS settings do not apply: they were read, if at all, when the strategy was made.
     if not AWS_OPTIONS.isdisjoint(names):
         found = {**_asked_of_aws(config, environ, names, found), **found}
-    wanted = {name: value for name, value in found.items() if not config.is_given(name)}
+    wanted = {name: value for name, value in found.items() if not config.is_settled(name)}
     sources = {name: source for name, (_, source) in wanted.items()}
     return config.replace_from(sources, **{name: value for name, (value, _) in wanted.items()})
 
@@ -151,9 +151,9 @@ def _variables_in(environ: Mapping[str, str]) -> dict[str, tuple[str, str]]:
 def _asked_of_aws(config: RetryConfig, environ: Mapping[str, str], names: Collection[str], found: Found) -> Found:
     """Return what the AWS settings say, if code or a variable asks for them."""
     in_code = config.aws_config, config.source("aws_config")
-    aws_config, asked_by = in_code if config.is_given("aws_config") else found.get("aws_config", in_code)
+    aws_config, asked_by = in_code if config.is_settled("aws_config") else found.get("aws_config", in_code)
     if aws_config is False:
         return {}
     from .aws_settings import from_aws_settings  # few ask for it, and it brings a parser of files
 
-    return from_aws_settings(environ, aws_config, source=asked_by, settled={*found, *filter(config.is_given, names)})
+    return from_aws_settings(environ, aws_config, source=asked_by, settled={*found, *filter(config.is_settled, names)})

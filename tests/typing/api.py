@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import requests
-from typing_extensions import assert_type
+from typing_extensions import Unpack, assert_type
 
 from requests_smithy_retry import (
     AdaptiveRetryStrategy,
@@ -41,6 +41,7 @@ from requests_smithy_retry import (
     RetryHistory,
     RetryIndicated,
     RetryListener,
+    RetryOptions,
     RetryQuota,
     RetryReason,
     RetryScheduled,
@@ -87,6 +88,22 @@ def mounting() -> None:
     assert_type(adapter.send(request, stream=True, timeout=3), requests.Response)
     assert_type(adapter.scope_of(request), str)
     adapter.strategy = StandardRetryStrategy(max_attempts=2)
+
+
+class Client:
+    """A library's client, which hands its users' options on, above defaults of its own."""
+
+    def __init__(self, url: str, **retries: Unpack[RetryOptions]) -> None:
+        defaults = RetryConfig(max_attempts=4)
+        self.session = mount(requests.Session(), at=url, defaults=defaults, **retries)
+        RetryAdapter(defaults=defaults, **retries)
+        install(defaults=defaults, **retries)
+
+
+def handing_options_on() -> None:
+    Client("https://api.example.com/", max_attempts=2, patience=10)
+    Client("https://api.example.com/", max_attempts="2")  # type: ignore[arg-type]
+    Client("https://api.example.com/", patiance=10)  # type: ignore[call-arg]
 
 
 def driving_by_hand(strategy: RetryStrategy, quota: RetryQuota) -> None:

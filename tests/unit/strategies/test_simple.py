@@ -462,7 +462,13 @@ def test_a_copy_has_the_very_policy():
     """A copy has the same config, except that it gets a bucket of its own if the config holds one."""
     of, bucket = strategy(), TokenBucket(28)
     assert copy.copy(of).config is of.config
-    assert copy.copy(strategy(quota=bucket)).config.quota is not bucket
+    assert copy.copy(StandardRetryStrategy(quota=bucket)).config.quota is not bucket
+
+
+def test_an_option_that_this_mode_does_not_know_is_refused():
+    """The simple strategy has no quota, so one that is given to it is an error, as with ``mode="simple"``."""
+    with pytest.raises(RetryConfigError, match="the simple mode has no quota"):
+        strategy(quota=5)
 
 
 def test_a_callable_without_a_signature_takes_one_argument():
