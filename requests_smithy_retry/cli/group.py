@@ -16,7 +16,6 @@ from ..version import __version__
 COMMANDS = {
     "config": "requests_smithy_retry.cli.config_command:config",
     "explain": "requests_smithy_retry.cli.explain_command:explain",
-    "try": "requests_smithy_retry.cli.try_command:try_url",
 }
 """The place of each command, as ``module:name``."""
 

@@ -5,7 +5,6 @@ It is attached to the response or the exception that the caller gets. For a firs
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -20,14 +19,6 @@ STARTED = "_retry_started"
 GATE_WAIT = "_retry_gate_wait"
 MAX_KEPT = 100
 """The most attempts that are kept: the first and the last ones."""
-
-WIDTH = 30
-"""The characters of the axis of time of a plot. A row with its words fits into 80 columns."""
-
-LONGEST = 20
-"""The most rows. Of a longer operation, the first and the last attempts are drawn."""
-
-COLOURS = {"#": "#c0504d", "=": "#2a8a4a"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,40 +161,6 @@ class RetryHistory:
     def __str__(self) -> str:
         return self.sentence
 
-    def plot(self) -> str:
-        """Return the attempts on a time axis: ``.`` is a wait, ``#`` a failure, ``=`` the success."""
-        if not self.attempts:
-            return self.sentence
-        first, last = self.attempts[0], self.attempts[-1]
-        begin = first.started - (first.delay + first.permit_wait + first.gate_wait)
-        length = last.started + (last.duration or 0.0) + self.line_wait - begin
-        scale = WIDTH / length if length > 0 else 0.0
-        rows, before = [], 0.0
-        for item in self.attempts:
-            start = max(item.started - begin, before)
-            end = start + (item.duration or 0.0)
-            mark = "=" if item is last and self.stop_reason is StopReason.SUCCESS else "#"
-            rows.append(f"{item.number:>3} |{_bar(before * scale, start * scale, end * scale, mark)}| {_words(item)}")
-            before = end
-        if self.line_wait:
-            rows.append(f"    |{_bar(before * scale, WIDTH, WIDTH, '')}| waited in vain for the service")
-        if len(rows) > LONGEST:
-            rows[LONGEST // 2 : -LONGEST // 2] = [f"    ({len(rows) - LONGEST} more)"]
-        end_of_axis = f"{length:.3g} s"
-        return "\n".join([*rows, f"     0 s{end_of_axis:>{WIDTH - 3}}", self.sentence])
-
-    def _repr_html_(self) -> str:
-        """Return the picture as preformatted HTML, with the attempts in colour."""
-        from html import escape  # slow to import, and seldom needed
-
-        def coloured(row: re.Match[str]) -> str:
-            before, attempt = row.groups()
-            colour = COLOURS[attempt[0]]
-            return f'{before}<span style="color:{colour};background:{colour}">{attempt}</span>'
-
-        rows = re.sub(r"^( *\d+ \|[ .]*)(#+|=+)", coloured, escape(self.plot()), flags=re.MULTILINE)
-        return f"<pre>{rows}</pre>"
-
 
 def wait_text(scope: str | None, seconds: float, why: str) -> str:
     """Return a wait for the service in words."""
@@ -271,15 +228,3 @@ def _of_first_try(response: Any, started: float) -> RetryHistory:
     scope = adapter.scope_of(response.request) if hasattr(adapter, "scope_of") else scope_of(response.request.url)
     most = getattr(getattr(adapter, "strategy", None), "max_attempts", None)
     return RetryHistory(scope, (record,), StopReason.SUCCESS, StopReason.SUCCESS.value, most)
-
-
-def _bar(begin: float, start: float, end: float, mark: str) -> str:
-    first = min(round(start), WIDTH - len(mark))  # an attempt of no length at the very end shows as well
-    waited = "." * (first - min(round(begin), first))
-    sent = mark * max(round(end) - first, 1)
-    return f"{waited:>{first}}{sent}".ljust(WIDTH)
-
-
-def _words(item: AttemptRecord) -> str:
-    waited = f"after {item.line_wait:.3g} s for the service" if item.line_why else item.waits
-    return f"{waited.strip()} {item.ending}".lstrip()
