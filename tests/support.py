@@ -42,7 +42,7 @@ NOT_THE_DEFAULT = {"config", "quota", "quota_url", "retry_spec", "strategy"}
 
 def scripted(*script: Any, **options: Any) -> ScriptedAdapter:
     """Make the kit's scripted adapter, but with the published bucket, which never makes an operation wait."""
-    if options.get("mode") != "simple" and NOT_THE_DEFAULT.isdisjoint(options):
+    if NOT_THE_DEFAULT.isdisjoint(options):
         options["quota"] = 500
     return testing.scripted(*script, **options)
 

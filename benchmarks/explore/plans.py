@@ -189,9 +189,8 @@ def _options(random: Random) -> tuple[tuple[str, Any], ...]:
         if random.random() < chance:
             found[name] = random.choice(values)
 
-    perhaps("mode", 0.15, "adaptive", "adaptive", "simple")
-    if found.get("mode") != "simple":
-        perhaps("quota", 0.5, "bucket", "bucket", "waiting", None, 500)
+    perhaps("mode", 0.15, "adaptive")
+    perhaps("quota", 0.5, "bucket", "bucket", "waiting", None, 500)
     perhaps("max_attempts", 0.4, 1, 2, 5, 8)
     perhaps("operation_timeout", 0.5, 0.3, 2.0, 10.0, 30.0)
     perhaps("operation_attempt_timeout", 0.2, 0.2, 1.0, 4.0)

@@ -32,7 +32,7 @@ EXAMPLES = {
     "initial_backoff": "100ms",
     "throttling_backoff": "2",
     "max_backoff": "10s",
-    "jitter": "equal",
+    "jitter": "none",
     "quota": "none",
     "quota_url": "redis://cache:6379/0",
     "patience": "10s",

@@ -36,7 +36,7 @@ def in_vain(config: RetryConfig, *, waits: bool) -> InVain | None:
     if not config.enabled or config.max_attempts == 1:
         return InVain(0, 0, 0)
     quota = config.effective_quota
-    if config.mode == "simple" or quota is None:
+    if quota is None:
         return None
     url = None if isinstance(quota, RetryQuota) else quota_url(config.quota_url)
     if isinstance(quota, str | PayoffTokenBucket):

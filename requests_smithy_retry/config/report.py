@@ -99,7 +99,7 @@ def worst_case(config: RetryConfig) -> WorstCase:
 def waits_for_service(config: RetryConfig) -> bool:
     """Return True if operations wait for a service that is down; attempts that fail meanwhile do not count."""
     is_patient = has_line(config.effective_quota) and config.patience > 0
-    return is_patient and config.mode != "simple" and config.max_attempts > 1
+    return is_patient and config.max_attempts > 1
 
 
 def _longest_sleep(config: RetryConfig) -> float | None:
@@ -119,7 +119,7 @@ def _longest(config: RetryConfig, hint: float, extra: float) -> float | None:
     quota = config.effective_quota
     # A bucket has its own rule; the quotas that have a name never wait.
     on_empty = getattr(quota, "on_empty", None) if isinstance(quota, RetryQuota | str) else config.on_empty
-    if config.mode != "simple" and quota is not None and on_empty == "wait":
+    if quota is not None and on_empty == "wait":
         return None  # tokens may come back at any time, or never
     delays = _sum_of_delays(config, hint, extra)
     if config.mode != "adaptive":

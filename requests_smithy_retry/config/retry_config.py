@@ -68,7 +68,7 @@ class RetryConfig:
     :raises RetryConfigError: for a value that its option does not allow, and for options that contradict each other.
     """
 
-    mode: str = option("standard", types.one_of("simple", "standard", "adaptive"), "which built-in strategy decides")
+    mode: str = option("standard", types.one_of("standard", "adaptive"), "which built-in strategy decides")
     max_attempts: int = option(3, whole_number(1), "most attempts of an operation, the first one included")
     retry_spec: str = option("2.1", types.one_of(*RETRY_SPECS), "which published set of numbers is the default")
     initial_backoff: float | None = option(
@@ -78,8 +78,8 @@ class RetryConfig:
     max_backoff: float = option(20.0, number(), "no computed backoff is longer, s")
     jitter: str | Jitter = option(
         "full",
-        types.one_of(*(kind.value for kind in Jitter)),
-        "how delays are spread: from 0 to the computed one, over its upper half, not at all, or by the delay before",
+        types.one_of(Jitter.FULL.value, Jitter.NONE.value),
+        "how delays are spread: from 0 to the computed one, or not at all",
     )
     quota: float | str | RetryQuota | None = option(
         "payoff", types.quota, "the retries of a scope: 'payoff', a number of tokens, a bucket, or None"
@@ -428,7 +428,6 @@ class Contradiction(NamedTuple):
 
 OF_A_BUCKET = ("refill_rate", "on_empty")
 OF_PRICES = (*OF_A_BUCKET, "success_reward")
-OF_A_QUOTA = ("quota", "quota_url", "patience", *OF_PRICES)
 
 CONTRADICTIONS = (
     Contradiction(OF_A_BUCKET, "quota", lambda quota: isinstance(quota, RetryQuota), "a bucket has rules of its own"),
@@ -448,7 +447,6 @@ CONTRADICTIONS = (
     Contradiction(
         ("aws_config",), "trust_env", not_, "without trust_env no AWS settings are read", except_default=True
     ),
-    Contradiction(OF_A_QUOTA, "mode", lambda mode: mode == "simple", "the simple mode has no quota"),
 )
 
 

@@ -78,11 +78,11 @@ class JitteredBackoff:
     inner: ExponentialRetryBackoffStrategy
     jitter: float
 
-    def compute_next_backoff_delay(self, retry_attempt: int, previous_delay: float | None = None) -> float:
+    def compute_next_backoff_delay(self, retry_attempt: int) -> float:
         if retry_attempt <= 0:
             return 0.0
-        delay = self.inner.compute_next_backoff_delay(retry_attempt, previous_delay)
+        delay = self.inner.compute_next_backoff_delay(retry_attempt)
         return min(delay + self.inner.random() * self.jitter, self.inner.max_backoff)
 
     def longest_delay(self, retry_attempt: int) -> float:
-        return self.inner.longest_delay(retry_attempt, extra=self.jitter)
+        return min(self.inner.longest_delay(retry_attempt) + self.jitter, self.inner.max_backoff)

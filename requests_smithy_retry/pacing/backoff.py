@@ -114,17 +114,16 @@ class ExponentialRetryBackoffStrategy:
             return delay / 2 + self.random() * delay / 2
         return delay
 
-    def longest_delay(self, retry_attempt: int, *, extra: float = 0.0) -> float:
+    def longest_delay(self, retry_attempt: int) -> float:
         """Return the longest possible delay before a retry, in seconds; it never falls from retry to retry.
 
         :param retry_attempt: 1 for the first retry; for 0 and below the delay is 0.
-        :param extra: the most that a caller adds to each delay, within ``max_backoff``, in seconds.
         """
         if retry_attempt <= 0:
             return 0.0
         if self.jitter_type is Jitter.DECORRELATED:  # any positive delay can grow to the cap
-            return self.max_backoff if self.backoff_scale_value + extra > 0 else 0.0
-        return min(self._capped(retry_attempt) + extra, self.max_backoff)
+            return self.max_backoff if self.backoff_scale_value > 0 else 0.0
+        return self._capped(retry_attempt)
 
     def _capped(self, retry_attempt: int) -> float:
         try:

@@ -27,8 +27,7 @@ def strategy_for(config: RetryConfig, clock: Clock = SYSTEM_CLOCK) -> SimpleRetr
         from .adaptive import AdaptiveRetryStrategy  # it brings the rate limiter, which other modes do without
 
         return AdaptiveRetryStrategy(config=config, clock=clock)
-    built_in = SimpleRetryStrategy if config.mode == "simple" else StandardRetryStrategy
-    return built_in(config=config, clock=clock)
+    return StandardRetryStrategy(config=config, clock=clock)
 
 
 def check_for_foreign(

@@ -68,11 +68,11 @@ class SimpleRetryStrategy:
     :param backoff_strategy: computes delays in place of the configured backoff, for every kind of failure.
     :param clock: tells the time, for deadlines and dates.
     :param options: any option of :class:`RetryConfig`, on top of ``config``.
-    :raises RetryConfigError: for a bad option, and for the ``mode`` of another strategy.
+    :raises RetryConfigError: for a bad option, for the ``mode`` of another strategy, and for a quota.
     """
 
-    mode: ClassVar[str] = "simple"
-    """The value of the option ``mode`` that stands for this class."""
+    mode: ClassVar[str] = "standard"
+    """The value that the option ``mode`` has in the config."""
 
     busy: set[Any]
     """While it is empty, first attempts need nothing of it."""
@@ -100,7 +100,7 @@ class SimpleRetryStrategy:
             allowed = "an object with compute_next_backoff_delay is allowed"
             raise RetryConfigError("backoff_strategy", backoff_strategy, "code", allowed)
         self.clock = clock
-        self._go_by(self._in_own_mode(base.replace(**options)), backoff_strategy)
+        self._go_by(self._with_own_quota(self._in_own_mode(base.replace(**options))), backoff_strategy)
         self._open_books()
 
     def _go_by(self, config: RetryConfig, backoff_strategy: RetryBackoffStrategy | None = None) -> None:
@@ -134,6 +134,14 @@ class SimpleRetryStrategy:
         if source == "code":
             raise RetryConfigError("mode", config.mode, source, f"{name} is mode {self.mode!r}, no other is allowed")
         return config.replace_from({"mode": f"strategy {name}"}, mode=self.mode)
+
+    def _with_own_quota(self, config: RetryConfig) -> RetryConfig:
+        """Return the config with the quota that this strategy has: none, whatever the environment says."""
+        if config.quota is None:
+            return config
+        if config.is_given("quota") and config.source("quota") == "code":
+            raise RetryConfigError("quota", config.quota, "code", f"{type(self).__name__} has none, so None is allowed")
+        return config.replace_from({"quota": "code"}, quota=None)
 
     def _open_books(self) -> None:
         """Begin to keep what a copy does not take over."""

@@ -41,7 +41,8 @@ class StandardRetryStrategy(SimpleRetryStrategy):
     :raises RetryConfigError: for a bad option.
     """
 
-    mode = "standard"
+    def _with_own_quota(self, config: RetryConfig) -> RetryConfig:
+        return config
 
     def _open_books(self) -> None:
         make = shared_buckets(self.config, self.clock)

@@ -201,7 +201,7 @@ MODEL = SmithyModel.from_dict(
     "options",
     [
         {},
-        {"mode": "simple"},
+        {"quota": None},
         {"mode": "adaptive", "sdk_headers": True},
         {"quota": "payoff"},
         {"quota": TokenBucket(20)},
@@ -224,10 +224,10 @@ def test_every_protocol_pickles_it(options, protocol):
 
 
 @ways
-def test_a_copy_in_simple_mode_has_no_quota(duplicate):
-    """The copy has the mode, and the quota by default, since no source set it."""
-    other = duplicate(RetryAdapter(mode="simple"))
-    assert ("simple", "default") == (other.retry_config.mode, other.retry_config.source("quota"))
+def test_a_copy_without_a_quota_has_none(duplicate):
+    """The copy has no quota, as the program said."""
+    other = duplicate(RetryAdapter(quota=None))
+    assert (None, "code") == (other.retry_config.quota, other.retry_config.source("quota"))
 
 
 def test_a_foreign_strategy_is_copied_by_its_own_rules():

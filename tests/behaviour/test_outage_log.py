@@ -99,7 +99,7 @@ def test_an_operation_that_may_not_wait_says_nothing_of_an_outage(caplog: pytest
     """Without waiting nobody knows of an outage: each operation that gives up is a warning."""
     calls(until(600, patience=0), 3)
     calls(until(600, quota=500), 3)
-    calls(until(600, mode="simple"), 3)
+    calls(until(600, quota=None), 3)
     assert 9 == len(lines(caplog, logging.WARNING))
     assert [] == [line for line in lines(caplog, logging.WARNING) if "is down" in line]
 

@@ -224,15 +224,14 @@ def test_jitter_through_the_adapter(row):
     """The waits between attempts are those of the row; the previous delay travels in the token."""
     data = row
     delays = data["retry_attempt_from_0"][1:]
-    adapter = scripted(
-        *[503] * len(delays),
-        200,
-        jitter=data["jitter"],
-        initial_backoff=data["backoff_scale_value"],
+    backoff = ExponentialRetryBackoffStrategy(
+        backoff_scale_value=data["backoff_scale_value"],
         max_backoff=data["max_backoff"],
-        max_attempts=len(delays) + 1,
+        jitter_type=data["jitter"],
+        random=lambda: data["random"],
     )
-    pin_random(adapter.strategy, data["random"])
+    strategy = StandardRetryStrategy(backoff_strategy=backoff, max_attempts=len(delays) + 1, quota=500)
+    adapter = scripted(*[503] * len(delays), 200, strategy=strategy)
     assert 200 == send(adapter).status_code
     assert pytest.approx([delay for delay in delays if delay]) == adapter.clock.sleeps
 

@@ -54,7 +54,7 @@ def test_a_table_shows_every_source_and_the_worst_case():
         (["patience=0"], "3", "0 s"),
         (["quota=500", "max_attempts=5"], "5", "0 s"),
         (["retry_spec=2.1"], "3", "0 s"),
-        (["mode=simple"], "3", "0 s"),
+        (["quota=none"], "3", "0 s"),
         (["patience=2"], "no bound; patience=0 sets one", "4 s; none once it has been down for 2 s"),
     ],
 )
@@ -85,7 +85,7 @@ def test_json_has_the_same():
     in_vain = {"at_first": 100.0, "per_success": 0.2, "per_second": 0.0}
     bounds = {"attempts": 3, "backoff": 3.0, "sleep": 30, "wall_time": 30, "in_vain": in_vain, "line_wait": 0}
     assert bounds == shown["worst_case"]
-    assert json.loads(run("--json", "mode=simple").output)["worst_case"]["in_vain"] is None
+    assert json.loads(run("--json", "quota=none").output)["worst_case"]["in_vain"] is None
 
 
 @pytest.mark.parametrize(

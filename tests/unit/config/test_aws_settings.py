@@ -107,8 +107,8 @@ def test_what_is_overruled_is_not_looked_at(aws_file):
     environ = {"AWS_CONFIG_FILE": aws_file, "AWS_RETRY_MODE": "legacy"}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        config = resolve(RetryConfig(aws_config="bad", max_attempts=2, mode="simple"), environ)
-        assert (2, "simple") == (config.max_attempts, config.mode)
+        config = resolve(RetryConfig(aws_config="bad", max_attempts=2, mode="adaptive"), environ)
+        assert (2, "adaptive") == (config.max_attempts, config.mode)
         overruled = {**environ, "SMITHY_RETRY_MODE": "adaptive", "AWS_MAX_ATTEMPTS": "7"}
         config = resolve(RetryConfig(aws_config="bad"), overruled)
         assert (7, "adaptive") == (config.max_attempts, config.mode)
@@ -150,7 +150,7 @@ def said(environ, aws_config=True):
 
 
 THE_NAME = "the name of a profile in {file} is allowed"
-MODES = "one of 'simple', 'standard', 'adaptive' is allowed"
+MODES = "one of 'standard', 'adaptive' is allowed"
 
 
 @pytest.mark.parametrize(

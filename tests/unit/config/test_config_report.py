@@ -8,7 +8,7 @@ from requests_smithy_retry import RetryConfig
 from requests_smithy_retry.config.report import Setting, as_table, summary
 
 SETTINGS = [
-    Setting("mode", "simple", "default"),
+    Setting("mode", "standard", "default"),
     Setting("retry_status_codes", frozenset({503, 429}), "code"),
     Setting("max_attempts", 3, "default"),
     Setting("initial_backoff", 0.05, "from retry_spec 2.1"),
@@ -20,7 +20,7 @@ def test_a_table_has_a_title_and_a_row_for_each_setting() -> None:
     """Three columns, each as wide as its widest entry; words are shown without quotes, a set in order."""
     assert as_table(SETTINGS).splitlines() == [
         "option              value      source",
-        "mode                simple     default",
+        "mode                standard   default",
         "retry_status_codes  429, 503   code",
         "max_attempts        3          default",
         "initial_backoff     0.05       from retry_spec 2.1",
@@ -32,7 +32,7 @@ def test_a_table_has_a_title_and_a_row_for_each_setting() -> None:
 def test_one_line_has_what_somebody_set_and_what_matters_most() -> None:
     """The mode and the number of attempts are shown even where nobody said anything."""
     assert summary(SETTINGS) == (
-        f"mode='simple' [default], retry_status_codes={frozenset({503, 429})!r} [code], max_attempts=3 [default], "
+        f"mode='standard' [default], retry_status_codes={frozenset({503, 429})!r} [code], max_attempts=3 [default], "
         "timeout=(1, None) [environment variable SMITHY_RETRY_TIMEOUT]"
     )
 

@@ -32,16 +32,6 @@ NO_LINE = "only the quota 'payoff' waits for a service"
 DEFAULTS_ONLY = "only the default classifiers go by it"
 NO_SETTINGS = "without trust_env no AWS settings are read"
 NO_WAITING = "a quota that processes share does not wait"
-NO_QUOTA = "the simple mode has no quota"
-
-QUOTA_OPTIONS = {
-    "quota": 5,
-    "quota_url": "memory://",
-    "patience": 9,
-    "refill_rate": 1,
-    "on_empty": "fail",
-    "success_reward": 2,
-}
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"refill_rate": 1, "quota": BUCKET}, OWN_RULES),
@@ -53,7 +43,6 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"patience": 9, "quota": 100}, NO_LINE),
     ({"success_reward": 2, "quota": PAYOFF_BUCKET}, PAYS),
     ({"on_empty": "wait", "quota_url": QuotaUrl("redis://tests")}, NO_WAITING),
-    *(({name: value, "mode": "simple"}, NO_QUOTA) for name, value in QUOTA_OPTIONS.items()),
     ({"retry_status_codes": frozenset({503}), "default_classifiers": False}, DEFAULTS_ONLY),
     ({"error_parser": len, "default_classifiers": False}, DEFAULTS_ONLY),
     ({"aws_config": True, "trust_env": False}, NO_SETTINGS),
@@ -92,7 +81,6 @@ def test_neither_does_the_second_one_come_in_later(options, why):
         {"quota": 10, "quota_url": "memory://", "refill_rate": 1, "on_empty": "wait", "success_reward": 2},
         {"default_classifiers": False},
         {"default_classifiers": True, "retry_status_codes": {503}, "error_parser": len},
-        {"mode": "simple", "quota": None, "quota_url": None},
         {"quota": BUCKET, "quota_url": None},
         {"quota_url": "memory://", "on_empty": "wait"},
         {"quota_url": "redis://tests", "on_empty": "fail"},
@@ -108,7 +96,7 @@ def test_what_goes_together_is_allowed(options):
 
 
 SAMPLES: dict[str, list[Any]] = {
-    "mode": ["simple", "standard", "adaptive"],
+    "mode": ["standard", "adaptive"],
     "max_attempts": [1, 5],
     "retry_spec": ["2.0", "2.1"],
     "jitter": ["none", "full"],
@@ -187,8 +175,6 @@ def _empty_environment(monkeypatch, tmp_path):
         ({"quota": 100}, {"PATIENCE": "9"}, "patience"),
         ({"refill_rate": 3}, {"QUOTA": "payoff"}, "quota"),
         ({"retry_status_codes": {500}}, {"DEFAULT_CLASSIFIERS": "no"}, "default_classifiers"),
-        ({"quota": 10}, {"MODE": "simple"}, "mode"),
-        ({"mode": "simple"}, {"QUOTA": "10"}, "quota"),
     ],
 )
 def test_a_variable_that_does_nothing_is_not_shown(code, variables, void):

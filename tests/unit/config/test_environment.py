@@ -26,7 +26,7 @@ def test_every_plain_option_has_a_variable():
 ROWS = [
     ("MAX_ATTEMPTS", "5", 5),
     ("MAX_ATTEMPTS", " 5\t", 5),
-    ("MODE", "Simple", "simple"),
+    ("MODE", "Adaptive", "adaptive"),
     ("RETRY_SPEC", "2.0", "2.0"),
     ("INITIAL_BACKOFF", "0.25", 0.25),
     ("MAX_PERMIT_WAIT", "none", None),
@@ -196,6 +196,6 @@ def test_a_variable_that_sets_nothing_is_warned_about_once(variable, hint):
 def test_each_variable_that_sets_nothing_is_warned_about():
     """A warning about one does not stand for another one."""
     with pytest.warns(RetryConfigWarning) as caught:
-        warn_of_typos({"SMITHY_RETRY_MODES": "simple", "SMITHY_RETRY_QUOTAS": "5"})
+        warn_of_typos({"SMITHY_RETRY_MODES": "adaptive", "SMITHY_RETRY_QUOTAS": "5"})
     named = [str(warning.message).split()[0].rstrip(":") for warning in caught]
     assert ["SMITHY_RETRY_MODES", "SMITHY_RETRY_QUOTAS"] == named

@@ -45,7 +45,6 @@ class Foreign:
         ({"max_attempts": 1}, InVain(0, 0, 0)),
         ({"enabled": False}, InVain(0, 0, 0)),
         ({"quota": None}, None),
-        ({"mode": "simple"}, None),
         ({"quota": Foreign()}, None),
     ],
 )

@@ -46,7 +46,7 @@ WHOLE = "a whole number of 1 or more is allowed"
 SECONDS = "a finite number of seconds (0 or more) is allowed"
 SECONDS_OR_NONE = "a finite number of seconds (0 or more) or None is allowed"
 ABOVE_OR_NONE = "a finite number of seconds above 0 or None is allowed"
-MODES = "one of 'simple', 'standard', 'adaptive' is allowed"
+MODES = "one of 'standard', 'adaptive' is allowed"
 TRUTH = "True or False is allowed"
 TIMES = "seconds above 0 and up to 2147483, a (connect, read) pair of them, a urllib3 Timeout, or None is allowed"
 METHODS = "a collection of method names, or None for all methods, is allowed"
@@ -68,7 +68,8 @@ REFUSED: list[tuple[str, tuple[Any, ...], str]] = [
     ("operation_timeout", (0, 0.0, -1, True, *TOO_MUCH), ABOVE_OR_NONE),
     ("refill_rate", (-1, None, *TOO_MUCH), "a finite number of tokens per second (0 or more) is allowed"),
     ("success_reward", (-1, None), "a finite number of tokens (0 or more) is allowed"),
-    ("mode", ("legacy", "", 1, None, b"simple"), MODES),
+    ("jitter", ("equal", "decorrelated", "", 1, None), "one of 'full', 'none' is allowed"),
+    ("mode", ("legacy", "simple", "", 1, None, b"standard"), MODES),
     ("enabled", (0, 1, None, "true"), TRUTH),
     (
         "timeout",
@@ -168,9 +169,9 @@ KEPT: list[tuple[str, Any, Any]] = [
     *[("max_backoff", value, value) for value in (0, 0.5, 7, MOST)],
     *[("initial_backoff", value, value) for value in (None, 0, 0.5)],
     *[("operation_timeout", value, value) for value in (None, 5e-324, 0.5, 7)],
-    ("mode", "Simple", "simple"),
+    ("mode", "Standard", "standard"),
     ("mode", "adaptive", "adaptive"),
-    *[("jitter", kind, kind.value) for kind in Jitter],
+    *[("jitter", kind, kind.value) for kind in (Jitter.FULL, Jitter.NONE)],
     *[("enabled", value, value) for value in (True, False)],
     *[
         ("timeout", value, value)

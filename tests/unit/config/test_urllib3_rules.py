@@ -103,10 +103,3 @@ def test_jitter_comes_on_top_within_the_longest_delay(retry: int, delay: float) 
     """Half of two seconds here; the first attempt waits for nothing."""
     jittered = JitteredBackoff(backoff(backoff_scale_value=1, max_backoff=8), jitter=2)
     assert delay == jittered.compute_next_backoff_delay(retry)
-
-
-def test_jitter_upon_a_backoff_that_goes_by_the_delay_before() -> None:
-    """The previous delay reaches the backoff under the jitter."""
-    inner = backoff(backoff_scale_value=1, max_backoff=100, jitter_type="decorrelated")
-    jittered = JitteredBackoff(inner, jitter=2)
-    assert inner.compute_next_backoff_delay(2, 9.0) + 1 == jittered.compute_next_backoff_delay(2, 9.0)

@@ -56,7 +56,6 @@ def of_one_operation(config):
         ({"operation_timeout": 30}, WorstCase(3, 3.0, 30, 30)),
         ({"operation_attempt_timeout": 10, "max_retry_after": 0}, WorstCase(3, 3.0, 13.0, 43.0)),
         ({"operation_attempt_timeout": 10, "operation_timeout": 20}, WorstCase(3, 3.0, 20, 20)),
-        ({"jitter": "decorrelated", "max_retry_after": 0}, WorstCase(3, 40.0, 50.0, None)),
         ({"max_backoff": 0, "max_retry_after": 0}, WorstCase(3, 0, 10.0, None)),
         (NO_BACKOFF, WorstCase(3, 0, 10.0, None)),
         ({"initial_backoff": 4, "max_retry_after": 0}, WorstCase(3, 4 + 8, 12 + 2 * 5, None)),
@@ -71,19 +70,16 @@ def of_one_operation(config):
         ({"mode": "adaptive", "max_permit_wait": 5}, WorstCase(3, 3.0 + 3 * 5, 240.0 + 3 * 5, None)),
         ({"mode": "adaptive", "max_permit_wait": 0}, WorstCase(3, 3.0, 240.0, None)),
         ({"mode": "standard", "max_permit_wait": 5}, WorstCase(3, 3.0, 240.0, None)),
-        ({"mode": "simple"}, WorstCase(3, 3.0, 240.0, None)),
         ({"urllib3_rules": Urllib3Rules()}, WorstCase(3, 3.0, 240.0, None)),
         ({"urllib3_rules": Urllib3Rules(respect_retry_after=False, backoff_jitter=1.0)}, WorstCase(3, 5.0, 5.0, None)),
         ({**NO_BACKOFF, **JITTERED}, WorstCase(3, 2 * 2.0, 2 * 7.0, None)),
         ({**NO_BACKOFF, **JITTERED, "max_backoff": 1.5}, WorstCase(3, 2 * 1.5, 2 * 6.5, None)),
         ({"max_backoff": 2.5, **JITTERED, "max_retry_after": 0}, WorstCase(3, 2 * 2.5, 2 * 7.5, None)),
-        ({**NO_BACKOFF, **JITTERED, "jitter": "decorrelated"}, WorstCase(3, 2 * 20.0, 2 * 25.0, None)),
-        ({**NO_BACKOFF, "jitter": "decorrelated"}, WorstCase(3, 0, 10.0, None)),
     ],
 )
 def test_the_worst_case(options, expected):
     """Attempts, backoff, sleep and wall time come from the options by arithmetic; None where nothing bounds them."""
-    says_quota = {"quota", "patience"} & options.keys() or options.get("mode") == "simple"
+    says_quota = {"quota", "patience"} & options.keys()
     config = config_of(**({} if says_quota else {"quota": 500}), **{"pacing": "off", **options})
     assert expected == of_one_operation(config)
 
@@ -150,13 +146,13 @@ def error_that_asks(response):
 
 
 MATTERING = {
-    "mode": st.sampled_from(["simple", "standard", "adaptive"]),
+    "mode": st.sampled_from(["standard", "adaptive"]),
     "max_attempts": st.integers(1, 8),
     "retry_spec": st.sampled_from(["2.0", "2.1"]),
     "initial_backoff": st.none() | SECONDS,
     "throttling_backoff": st.none() | SECONDS,
     "max_backoff": SECONDS,
-    "jitter": st.sampled_from(["full", "equal", "none", "decorrelated"]),
+    "jitter": st.sampled_from(["full", "none"]),
     "quota": st.sampled_from([500, None, 20]),
     "patience": st.just(0),
     "refill_rate": st.sampled_from([0.5, 10]),
@@ -255,7 +251,6 @@ NO_WAIT = {
     "max_attempts": 8,
 }
 UNHEEDED = {**NO_WAIT, "max_retry_after": 40, "urllib3_rules": Urllib3Rules(respect_retry_after=False)}
-UNJITTERED = {"jitter": "decorrelated", "max_backoff": 40, "max_retry_after": 0}
 FOCUSES = {
     "anything": {},
     "a classifier asks": {**UNHEEDED, "classifiers": (asks_for_more,)},
@@ -263,8 +258,7 @@ FOCUSES = {
     "permits": {**NO_WAIT, "mode": "adaptive", "max_permit_wait": 5.0},
     "permits at last": {**NO_WAIT, "mode": "adaptive", "max_permit_wait": None},
     "an empty quota": {**NO_WAIT, "mode": "standard", "quota": 20, "on_empty": "wait", "refill_rate": 0.5},
-    "decorrelated": {**NO_WAIT, **UNJITTERED, "initial_backoff": 1},
-    "decorrelated from nothing": {**NO_WAIT, **UNJITTERED, "urllib3_rules": Urllib3Rules(backoff_jitter=1.0)},
+    "jitter alone": {**NO_WAIT, "max_backoff": 40, "urllib3_rules": Urllib3Rules(backoff_jitter=1.0)},
 }
 """Options that make one part of the bound weigh more than all others."""
 
@@ -289,11 +283,9 @@ def test_no_operation_comes_to_more(focus, options, failures, asks, draw):
 
 
 def allowed(options):
-    """A config without what contradicts: the simple mode has no quota. The line is drawn where nobody waits in it."""
+    """A config without what contradicts. The line is drawn where nobody waits in it."""
     rules = ("quota", "refill_rate", "on_empty")
-    if options.get("mode") == "simple":
-        options = {name: value for name, value in options.items() if name not in (*rules, "patience")}
-    elif "patience" in options:
+    if "patience" in options:
         options = {name: value for name, value in options.items() if name not in rules}
     else:
         options = {"quota": 500, **options}
@@ -315,8 +307,6 @@ def test_the_worst_server_comes_to_just_that(options):
     options = {name: value for name, value in options.items() if name not in REACHABLE}
     off = {"quota": None, "pacing": "off", "enabled": True, "error_parser": None, "trust_env": False}
     config = config_of(**{**options, **off})
-    if config.jitter == "decorrelated":
-        config = config.replace(jitter="full")
     worst = config.worst_case()
     status = 429 if config.throttling_base >= config.transient_base else 503
     lasting = config.operation_attempt_timeout or 0.0

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from requests_smithy_retry import ExponentialRetryBackoffStrategy, Jitter, RetryBackoffStrategy, StandardRetryStrategy
-from tests.support import Reply, pin_random, scripted, send
+from tests.support import Reply, scripted, send
 
 seconds = st.floats(0, 1e9, allow_nan=False)
 unit = st.floats(0, 1, exclude_max=True)
@@ -85,6 +85,16 @@ def test_bad_numbers_are_refused(name, value):
         ExponentialRetryBackoffStrategy(**{name: value})
 
 
+@pytest.mark.parametrize(
+    ("jitter", "base", "expected"),
+    [("full", 2, [0.0, 2.0, 4.0, 8.0, 9.0]), ("decorrelated", 2, [0.0, *[9.0] * 4]), ("decorrelated", 0, [0.0] * 5)],
+)
+def test_the_longest_delay(jitter, base, expected):
+    """It is what the cap leaves; with decorrelated jitter, any delay can grow to the cap."""
+    backoff = ExponentialRetryBackoffStrategy(backoff_scale_value=base, max_backoff=9, jitter_type=jitter)
+    assert expected == [backoff.longest_delay(retry) for retry in range(5)]
+
+
 def test_an_unknown_jitter_is_refused():
     """A kind of jitter that does not exist is named in the error."""
     with pytest.raises(ValueError, match="sometimes"):
@@ -144,9 +154,10 @@ def test_an_empty_strategy_is_a_strategy():
 
 def test_decorrelated_jitter_builds_on_what_was_computed():
     """A server's hint makes one wait longer, not those after it."""
-    adapter = scripted(
-        Reply(503, {"Retry-After": "100"}), 503, 200, jitter="decorrelated", initial_backoff=1, max_backoff=50
+    backoff = ExponentialRetryBackoffStrategy(
+        backoff_scale_value=1, max_backoff=50, jitter_type="decorrelated", random=lambda: 0.5
     )
-    pin_random(adapter.strategy, 0.5)
+    strategy = StandardRetryStrategy(backoff_strategy=backoff, quota=500)
+    adapter = scripted(Reply(503, {"Retry-After": "100"}), 503, 200, strategy=strategy)
     send(adapter)
     assert [100, 1 + 0.5 * 3 * 2.5] == adapter.clock.sleeps

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from requests_smithy_retry import StandardRetryStrategy, TokenBucket
+from requests_smithy_retry import SimpleRetryStrategy, StandardRetryStrategy, TokenBucket
 from requests_smithy_retry.quotas.line import Failure, Go, Terms
 from requests_smithy_retry.quotas.scope_quota import PricedQuota
 from requests_smithy_retry.quotas.scopes import MAX_SCOPES
@@ -120,10 +120,10 @@ def test_the_quota_of_newcomers_is_not_remembered() -> None:
         assert {} == of.hooks
 
 
-@pytest.mark.parametrize("options", [{"mode": "simple"}, {"quota": None}])
-def test_without_a_quota_nothing_is_told(options: dict[str, Any]) -> None:
+@pytest.mark.parametrize("strategy", [SimpleRetryStrategy, StandardRetryStrategy])
+def test_without_a_quota_nothing_is_told(strategy: type[SimpleRetryStrategy]) -> None:
     """A first-try success is one all the same."""
-    adapter = testing.scripted(200, 200, **options)
+    adapter = testing.scripted(200, 200, strategy=strategy(quota=None))
     assert [200, 200] == [send(adapter).status_code for _ in range(2)]
 
 

@@ -30,6 +30,7 @@ from requests_smithy_retry import (
 )
 from requests_smithy_retry.classifiers.outcome import ResendFacts
 from requests_smithy_retry.config.retry_options import OperationOptions
+from requests_smithy_retry.config.sources import resolve
 from requests_smithy_retry.config.urllib3_rules import FailureKind, Urllib3Rules
 from requests_smithy_retry.strategies.simple import takes_previous_delay
 from requests_smithy_retry.testing.clock import FakeClock
@@ -241,27 +242,54 @@ def test_who_sees_successes_is_known_beforehand():
 
 def test_a_policy_without_further_options_is_kept_as_it_is():
     """The very object."""
-    config = RetryConfig(mode="simple")
+    config = RetryConfig(quota=None)
     assert SimpleRetryStrategy(config=config).config is config
 
 
-MODES = {SimpleRetryStrategy: "simple", StandardRetryStrategy: "standard", AdaptiveRetryStrategy: "adaptive"}
+OPTIONS_OF = {
+    SimpleRetryStrategy: {"mode": "standard", "quota": None},
+    StandardRetryStrategy: {"mode": "standard"},
+    AdaptiveRetryStrategy: {"mode": "adaptive"},
+}
 
 
-@pytest.mark.parametrize(("kind", "mode"), MODES.items(), ids=MODES.values())
-def test_a_strategys_policy_says_the_mode_that_it_is(kind, mode):
-    """A strategy's config has its mode, and so has that of its adapter, with the worst case of that mode."""
+@pytest.mark.parametrize(("kind", "options"), OPTIONS_OF.items(), ids=lambda each: getattr(each, "__name__", ""))
+def test_a_strategys_policy_says_what_it_is(kind, options):
+    """A strategy's config has its options, and so has that of its adapter, with the worst case of those."""
     of = kind(operation_attempt_timeout=5)
-    assert mode == of.config.mode
-    by_option = RetryAdapter(mode=mode, operation_attempt_timeout=5).retry_config
+    by_option = RetryAdapter(**options, operation_attempt_timeout=5).retry_config
     by_strategy = RetryAdapter(strategy=of).retry_config
+    assert options == {name: getattr(of.config, name) for name in options}
     assert (by_option.mode, by_option.worst_case()) == (by_strategy.mode, by_strategy.worst_case())
-    if mode != "standard":
-        assert f"strategy {kind.__name__}" == of.config.source("mode")
+    if kind is AdaptiveRetryStrategy:
+        assert "strategy AdaptiveRetryStrategy" == of.config.source("mode")
 
 
-@pytest.mark.parametrize(("kind", "mode"), MODES.items(), ids=MODES.values())
-@pytest.mark.parametrize("asked", MODES.values())
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"quota": 5}, "^quota=5 .from code.: SimpleRetryStrategy has none, so None is allowed"),
+        ({"patience": 9}, "^patience=9.* only one of patience and quota=None .from code. is allowed"),
+    ],
+)
+def test_the_simple_strategy_refuses_a_quota(options, message):
+    """It has none, so that the option would do nothing."""
+    with pytest.raises(RetryConfigError, match=message):
+        SimpleRetryStrategy(**options)
+
+
+@pytest.mark.parametrize(("variable", "name"), [("SMITHY_RETRY_QUOTA", "quota"), ("SMITHY_RETRY_PATIENCE", "patience")])
+def test_the_environments_quota_is_none_of_the_simple_strategys(variable, name):
+    """A fleet's variable stops no program, and the config does not show it."""
+    config = SimpleRetryStrategy(config=resolve(RetryConfig(), {variable: "7"})).config
+    assert (None, {"quota": "code", "patience": "default"}[name]) == (config.quota, config.source(name))
+
+
+MODES = {kind: options["mode"] for kind, options in OPTIONS_OF.items()}
+
+
+@pytest.mark.parametrize(("kind", "mode"), MODES.items(), ids=lambda each: getattr(each, "__name__", each))
+@pytest.mark.parametrize("asked", ["standard", "adaptive"])
 def test_a_strategy_is_in_no_other_mode(kind, mode, asked):
     """Another mode is refused, as an option and in a config; the error names both modes."""
     for how in ({"mode": asked}, {"config": RetryConfig(mode=asked)}):
@@ -463,12 +491,6 @@ def test_a_copy_has_the_very_policy():
     of, bucket = strategy(), TokenBucket(28)
     assert copy.copy(of).config is of.config
     assert copy.copy(StandardRetryStrategy(quota=bucket)).config.quota is not bucket
-
-
-def test_an_option_that_this_mode_does_not_know_is_refused():
-    """The simple strategy has no quota, so one that is given to it is an error, as with ``mode="simple"``."""
-    with pytest.raises(RetryConfigError, match="the simple mode has no quota"):
-        strategy(quota=5)
 
 
 def test_a_callable_without_a_signature_takes_one_argument():

@@ -14,7 +14,6 @@ from requests_smithy_retry import (
     Outcome,
     RetryConfig,
     RetryError,
-    SimpleRetryStrategy,
     StandardRetryStrategy,
     StopReason,
     TokenBucket,
@@ -189,7 +188,7 @@ def test_a_bucket_refills_on_the_clock():
 
 def test_modes_by_name():
     """Each mode has a strategy class of its own."""
-    kinds = {"simple": SimpleRetryStrategy, "standard": StandardRetryStrategy, "adaptive": AdaptiveRetryStrategy}
+    kinds = {"standard": StandardRetryStrategy, "adaptive": AdaptiveRetryStrategy}
     assert kinds == {mode: type(strategy_for(RetryConfig(mode=mode))) for mode in kinds}
 
 
