@@ -18,6 +18,7 @@ from .config.max_retries import (
     ChangedOr,
     ShownRetry,
     check_patience,
+    refuse_own_max_retries,
     translate,
     with_translated,
 )
@@ -29,7 +30,6 @@ from .errors import RetryConfigError, RetryConfigWarning
 from .observing.listeners import SDK_HEADERS, Listeners
 from .observing.telemetry import TELEMETRY
 from .sending.credentials import Credentials
-from .sending.nested_retries import refuse_own_max_retries
 from .sending.send_loop import SendLoop, is_within_send
 from .strategies.first_tries import BusyBesides
 from .strategies.foreign import StrategyPort, adapt, check_beside_strategy, strategy_for

@@ -150,3 +150,16 @@ class ChangedOr:
 
     def __bool__(self) -> bool:
         return self.now != self.seen or bool(self.collection)
+
+
+def refuse_own_max_retries(adapter_class: Any, base: type) -> None:
+    """Refuse a subclass that has a ``max_retries`` of its own: urllib3 would retry each of our attempts."""
+    own = adapter_class.max_retries
+    if own is not vars(base)["max_retries"]:
+        raise RetryConfigError(
+            "max_retries",
+            own,
+            f"class {adapter_class.__name__}",
+            "no max_retries in a subclass is allowed: urllib3 would retry beneath this adapter, and multiply each "
+            "of its attempts. Give max_retries or max_attempts to the constructor",
+        )

@@ -43,7 +43,7 @@ from ..strategies.simple import delay_of
 from ..wire.state import read_part
 from .caller_errors import is_raised, not_sent_error, status_error
 from .credentials import UNAUTHORIZED, Credentials
-from .nested_retries import note_end, warn_of_nesting
+from .nested_retries import note_end
 from .receiving import InHand, Rest, rest_of
 from .replay import FOLLOWED_STATUSES, RequestFacts
 
@@ -208,8 +208,6 @@ class Operation:
 
     def _ask(self, made: Attempt) -> Retry | Stop:
         """Ask the strategy."""
-        if self.number == 1 and not made.is_success:
-            warn_of_nesting(self.adapter, self.request, made.answer)
         if self._began is None:
             self._began = made.started
         context = RetryContext(

@@ -23,7 +23,6 @@ from ..wire.response import CheckedResponse
 from ..wire.state import this_thread
 from .attempt import NO_HOOKS, Attempt, Call, complete
 from .credentials import Credentials
-from .nested_retries import recognise
 from .operation import Operation, Retry, Stop
 from .receiving import NOTABLE, InHand, Rest, is_plain, receive
 from .replay import SIMPLE_BODIES
@@ -382,8 +381,6 @@ class SendLoop(HTTPAdapter):
         if seconds > 0:
             self.clock.sleep(seconds if limits is None else limits.at_most(seconds))
 
-
-recognise(SendLoop.send.__code__, SendLoop._settle.__code__)
 
 _SENDING = frozenset(
     way.__code__ for way in (SendLoop.send, SendLoop._send_watched, SendLoop._send_plainly, SendLoop._attempt)

@@ -20,10 +20,10 @@ SAID = "a loop around the call retries as well"
 
 @pytest.fixture(autouse=True)
 def _forget() -> Iterator[None]:
-    nested_retries._warned.clear()
+    nested_retries._told.clear()
     nested_retries._this_thread.streak = None
     yield
-    nested_retries._warned.clear()
+    nested_retries._told.clear()
 
 
 def adapter_of(*script: Any, **options: Any) -> Any:

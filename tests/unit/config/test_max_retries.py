@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from urllib3.util.retry import Retry
 
-from requests_smithy_retry import RetryConfig, RetryConfigError
+from requests_smithy_retry import RetryAdapter, RetryConfig, RetryConfigError
 from requests_smithy_retry.config.max_retries import INNER_RETRY, UNSET, translate, with_translated
 from requests_smithy_retry.config.urllib3_retry import UNLIMITED
 
@@ -82,3 +82,10 @@ def test_urllib3_is_told_to_retry_nothing() -> None:
 def test_not_given_says_so() -> None:
     """The default for "not given" has a readable repr, for signatures."""
     assert repr(UNSET) == "<not given>"
+
+
+def test_a_subclass_with_its_own_max_retries_is_refused() -> None:
+    """The constructor refuses, because urllib3 would retry each attempt."""
+    own: Any = type("Own", (RetryAdapter,), {"max_retries": Retry(3)})
+    with pytest.raises(RetryConfigError, match=r"max_retries=Retry\(total=3.*class Own.*urllib3 would retry beneath"):
+        own()
