@@ -73,7 +73,7 @@ def test_every_session_can_have_defaults_of_a_library(monkeypatch) -> None:
 
 @pytest.mark.parametrize(
     ("options", "variables"),
-    [({"patience": 9}, {}), ({}, {"SMITHY_RETRY_PATIENCE": "9"}), ({"mode": "simple"}, {})],
+    [({"patience": 9}, {}), ({}, {"SMITHY_RETRY_PATIENCE": "9"})],
 )
 def test_a_librarys_default_gives_way_to_what_it_contradicts(options, variables, monkeypatch) -> None:
     """An option of the program or of its environment that excludes one of the library's is no error: it holds."""
