@@ -54,7 +54,6 @@ PARTS = {
     "footprint": Part(("benchmarks/footprint.py",), 300),
     "faults": Part(("benchmarks/fault_table.py",), 120),
     "deadlines": Part(("benchmarks/deadline_overshoot.py", "--deadline", "1", "--rounds", "3"), 400),
-    "forgotten-paths": Part(("benchmarks/forgotten_paths.py",), 90),
     "adaptive": Part(("benchmarks/adaptive_loopback.py",), 60),
     "addresses": Part(("benchmarks/addresses.py",), 400),
     "rate-limits": Part(("benchmarks/rate_limits.py",), 600),

@@ -111,7 +111,6 @@ BLOCKS: dict[tuple[str, str], Callable[[], str]] = {
             "faults",
             "fault-setups",
             "deadlines",
-            "forgotten-paths",
             "overhead",
             "threads",
             "footprint",

@@ -322,10 +322,8 @@ class RetryAdapter(SendLoop):
         return AdapterSnapshot(None if of_strategy is None else of_strategy(), self.addresses.snapshot())
 
     def _use_our_pools(self, manager: Any = None) -> None:
-        config = self.retry_config
         # The attribute is missing during construction, and stays missing if init_poolmanager makes no pool manager.
-        manager = manager or getattr(self, "poolmanager", None)
-        use_our_pools(manager, self.addresses, config.max_idle if config.enabled else None)
+        use_our_pools(manager or getattr(self, "poolmanager", None), self.addresses)
 
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
         """Make the pool manager, with our own pools (contract 14.1)."""

@@ -202,7 +202,6 @@ def _options(random: Random) -> tuple[tuple[str, Any], ...]:
     perhaps("raise_on_status", 0.15, True)
     perhaps("preload_content", 0.08, False)
     perhaps("pacing", 0.15, "off")
-    perhaps("max_idle", 0.1, 1.0, 0.0)
     perhaps("max_retry_after", 0.1, 0.5, 3.0)
     perhaps("max_backoff", 0.2, 0.0, 1.0)
     perhaps("idempotency_key", 0.05, True)

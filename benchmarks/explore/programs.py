@@ -336,7 +336,7 @@ class Kept(Program):
 
     def __init__(self) -> None:
         super().__init__()
-        self.kept = KeptConnections(1, 55, SYSTEM_CLOCK.now)
+        self.kept = KeptConnections(1, SYSTEM_CLOCK.now)
         self.kept.put("connection")
         self.users = 0
         self.threads = [self.use, self.use, self.use]
@@ -354,6 +354,15 @@ class Kept(Program):
         self.expect(expected=(["connection"], 0), actual=(self.kept.queue, self.kept._waiters), what="kept, waiting")
 
 
+class Connection(str):
+    """A connection that may be closed because it lay for long, where a time-out expired early."""
+
+    __slots__ = ()
+
+    def close(self) -> None:
+        pass
+
+
 class KeptTwo(Program):
     """A pool of two places lets everybody who waits have one as soon as it is there."""
 
@@ -361,9 +370,9 @@ class KeptTwo(Program):
 
     def __init__(self) -> None:
         super().__init__()
-        self.kept = KeptConnections(2, 5000, SYSTEM_CLOCK.now)
-        self.kept.put("one")
-        self.kept.put("two")
+        self.kept = KeptConnections(2, SYSTEM_CLOCK.now)
+        self.kept.put(Connection("one"))
+        self.kept.put(Connection("two"))
         self.threads = [self.use_both, self.use, self.use]
         self.waited: list[float] = []
 

@@ -9,7 +9,7 @@ from typing import Any
 
 RESULTS = Path(__file__).parents[2] / "benchmarks" / "results"
 PARTS = (
-    *("overhead", "footprint", "faults", "deadlines", "forgotten-paths", "adaptive", "addresses", "rate-limits"),
+    *("overhead", "footprint", "faults", "deadlines", "adaptive", "addresses", "rate-limits"),
     *("outages", "picture", "simulation", "downloads", "waiting"),
 )
 OUTCOMES = ("intact", "error", "applied twice", "wrong body", "hang")

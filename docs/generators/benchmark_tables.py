@@ -342,17 +342,6 @@ def deadlines() -> str:
     return f"{said}\n\n{details('Each kind of stall', table(head, rows), negative)}"
 
 
-def forgotten_paths() -> str:
-    """Tabulate the POSTs that succeed over a path that was forgotten."""
-    found = result("forgotten-paths")
-    if found is None:
-        return MISSING
-    return table(
-        ["", "second POSTs that succeed"],
-        [[name, f"{count} of {found['sessions']}"] for name, count in found["succeeded"].items()],
-    )
-
-
 def footprint() -> str:
     """Tabulate the cost of importing, of a scope, and of many origins to a send."""
     found = result("footprint")
@@ -429,7 +418,6 @@ BLOCKS = {
     "addresses": addresses,
     "rate-limits": rate_limits,
     "deadlines": deadlines,
-    "forgotten-paths": forgotten_paths,
     "footprint": footprint,
     "downloads": downloads,
     "outage-caption": outage_caption,

@@ -106,9 +106,6 @@ class RetryConfig:
         None, number(above=0, none=True), "bound for each attempt, s"
     )
     timeout: TimeoutType = adapter_option(None, types.timeout, "used where the caller gave no timeout")
-    max_idle: float | None = adapter_option(
-        55.0, number(none=True), "a pooled connection that lay idle this long is closed instead of used, s"
-    )
     preload_content: bool = adapter_option(
         True, types.boolean, "read the body inside the attempt where stream is false"
     )
@@ -373,7 +370,6 @@ class RetryOptions(TypedDict, total=False):
     operation_timeout: float | None
     operation_attempt_timeout: float | None
     timeout: TimeoutType
-    max_idle: float | None
     preload_content: bool
     resume: bool
     stall_timeout: float | None

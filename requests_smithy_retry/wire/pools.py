@@ -35,6 +35,8 @@ from .state import this_thread
 
 KNOWN_CONNECTS = frozenset({HTTPConnection.connect, HTTPSConnection.connect})
 """The ``connect`` methods that are known to end before the first byte of a request is sent."""
+MAX_IDLE = 55.0
+"""A connection that lay this long is not used again, in seconds: common load balancers drop one after a minute."""
 PROBE_AFTER = 30
 """The silence after which the kernel probes a connection, in seconds."""
 PROBE_EVERY = 10
@@ -45,15 +47,13 @@ class KeptConnections:
     """The connections of a pool, each with the time at which it was put back.
 
     It stands in for the last-in, first-out queue of urllib3, and takes less time: each request passes through it twice.
-
-    :param max_idle: a connection that lay this long, in seconds, is closed when it is taken out. urllib3 then connects
-        it anew, as it does with a connection that the server closed.
+    One that lay for :data:`MAX_IDLE` is closed when it is taken out. urllib3 then connects it anew, as it does with a
+    connection that the server closed.
     """
 
-    def __init__(self, maxsize: int, max_idle: float, now: Callable[[], float]) -> None:
+    def __init__(self, maxsize: int, now: Callable[[], float]) -> None:
         self.maxsize = maxsize
         self._most: float = maxsize if maxsize > 0 else math.inf
-        self._max_idle = max_idle
         self._now = now
         self._kept: list[tuple[float, Any]] = []
         self.mutex: Any = threading.Lock()  # by the name that it has in the standard library
@@ -102,7 +102,7 @@ class KeptConnections:
             if not self._kept and not (block and self._wait(timeout)):
                 raise queue.Empty
             since, connection = self._kept.pop()
-        if connection is not None and self._now() - since >= self._max_idle:
+        if connection is not None and self._now() - since >= MAX_IDLE and not this_thread.plain:
             connection.close()
         return connection
 
@@ -150,8 +150,6 @@ class PreparingPool(HTTPConnectionPool):
 
     addresses: AddressMemory | None = None
     """Remembers which addresses failed; None: a memory of its own for each connection."""
-    max_idle: float | None = None
-    """A connection that lay this long is not used again, in seconds; None: every one is."""
     now: Callable[[], float] = staticmethod(SYSTEM_CLOCK.now)
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -162,9 +160,7 @@ class PreparingPool(HTTPConnectionPool):
         usual: Any = super().QueueCls
         # Only that of urllib3's own pools is replaced, not a program's own; gevent may have replaced it before.
         is_urllib3s = isinstance(usual, type) and usual.__name__ == "LifoQueue"
-        if self.max_idle is None or not is_urllib3s:
-            return usual(maxsize)
-        return KeptConnections(maxsize, self.max_idle, self.now)
+        return KeptConnections(maxsize, self.now) if is_urllib3s else usual(maxsize)
 
     def _new_conn(self) -> Any:
         return prepare(super()._new_conn(), self.addresses, probes=self.probes)
@@ -228,28 +224,25 @@ class WaitingPool(PreparingPool):
 
 
 def preparing(
-    pool_class: type[HTTPConnectionPool],
-    waits: bool = False,
-    max_idle: float | None = None,
-    clock: Clock = SYSTEM_CLOCK,
+    pool_class: type[HTTPConnectionPool], waits: bool = False, clock: Clock = SYSTEM_CLOCK
 ) -> type[HTTPConnectionPool]:
-    """Return a subclass of a pool class whose connections are prepared, and not used after ``max_idle`` seconds."""
+    """Return a subclass of a pool class whose connections are prepared, and not used if they lay idle too long."""
     if issubclass(pool_class, PreparingPool):
         return pool_class
     make: Any = _kept_class if clock.now is SYSTEM_CLOCK.now else _class
-    return make(pool_class, waits, max_idle, clock.now)  # type: ignore[no-any-return]
+    return make(pool_class, waits, clock.now)  # type: ignore[no-any-return]
 
 
-def _class(pool_class: Any, waits: bool, max_idle: float | None, now: Callable[[], float]) -> Any:
-    values = {"max_idle": max_idle, "now": staticmethod(now)}
-    return type(pool_class.__name__, (WaitingPool if waits else PreparingPool, pool_class), values)
+def _class(pool_class: Any, waits: bool, now: Callable[[], float]) -> Any:
+    bases = (WaitingPool if waits else PreparingPool, pool_class)
+    return type(pool_class.__name__, bases, {"now": staticmethod(now)})
 
 
 _kept_class = functools.lru_cache(256)(_class)
 """The same class for the same arguments, made once: ``requests.get`` makes an adapter for each call."""
 
 
-def use_our_pools(manager: Any, addresses: AddressMemory, max_idle: float | None = None) -> None:
+def use_our_pools(manager: Any, addresses: AddressMemory) -> None:
     """Have a pool manager of urllib3 (direct, proxy or SOCKS) make preparing pools from now on. Idempotent."""
     if state.IS_FUTURE or not hasattr(manager, "pool_classes_by_scheme"):
         return
@@ -257,7 +250,7 @@ def use_our_pools(manager: Any, addresses: AddressMemory, max_idle: float | None
     waits = bool(manager.connection_pool_kw.get("block"))
     classes = manager.pool_classes_by_scheme
     manager.pool_classes_by_scheme = {
-        scheme: preparing(pool, waits, max_idle, addresses.clock) for scheme, pool in classes.items()
+        scheme: preparing(pool, waits, addresses.clock) for scheme, pool in classes.items()
     }
     if hasattr(type(manager), "_new_pool") and getattr(manager._new_pool, "args", ())[1:] != (addresses,):
         manager._new_pool = functools.partial(_new_pool, weakref.ref(manager), addresses)

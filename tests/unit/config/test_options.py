@@ -51,7 +51,6 @@ DEFAULTS = {
     "operation_timeout": None,
     "operation_attempt_timeout": None,
     "timeout": None,
-    "max_idle": 55.0,
     "preload_content": True,
     "resume": True,
     "stall_timeout": None,

@@ -173,7 +173,6 @@ NO_MATTER = {
     *("success_reward", "quota_url", "rate_limiter", "models", "default_classifiers", "retry_status_codes"),
     *(
         "timeout",
-        "max_idle",
         "preload_content",
         "allowed_methods",
         "idempotency_header",

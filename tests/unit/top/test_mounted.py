@@ -21,6 +21,7 @@ from requests_smithy_retry import RetryAdapter, RetryConfigError, RetryConfigWar
 from requests_smithy_retry.config.sources import mounted_of, warn_of_typos
 from requests_smithy_retry.mounting import MOST_LEFT_ALONE
 from requests_smithy_retry.testing import FaultServer, Reply
+from requests_smithy_retry.wire.pools import PreparingPool
 from tests.support import URL
 
 PLAIN = requests.Session.__init__, requests.Session.mount
@@ -321,13 +322,15 @@ def test_an_adapter_of_ours_is_left_as_it_is():
 
 def test_pools_contexts_and_options_stay():
     """Pool sizes, the TLS context of direct and proxied connections and socket options are those of the adapter."""
-    installed(max_idle=3)
+    installed()
     tls, options = OwnContext(), SocketOptions([(1, 2, 3)], pool_connections=3)
     for adapter in (tls, options):
         mounted_on_a_session(adapter)
     pool = tls.poolmanager.connection_from_url("https://x")
     proxied = tls.proxy_manager_for("http://proxy:1").connection_from_url("https://x")
-    assert [(tls.context, 3)] * 2 == [(made.conn_kw["ssl_context"], made.max_idle) for made in (pool, proxied)]
+    assert [(tls.context, True)] * 2 == [
+        (made.conn_kw["ssl_context"], isinstance(made, PreparingPool)) for made in (pool, proxied)
+    ]
     assert (7, 7) == (pool.pool.maxsize, tls._pool_maxsize)
     assert [(1, 2, 3)] == options.poolmanager.connection_from_url("http://x").conn_kw["socket_options"]
     assert 3 == options.poolmanager.pools._maxsize

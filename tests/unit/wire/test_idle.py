@@ -40,7 +40,7 @@ ways = pytest.mark.parametrize("how", WAYS.values(), ids=WAYS)
 def test_a_connection_is_closed_if_it_lay_too_long(how: Any, lay: float, closed: int) -> None:
     """The queue hands it out nevertheless: urllib3 connects it again."""
     clock, connection = FakeClock(), Connection()
-    kept = KeptConnections(1, 55, clock.now)
+    kept = KeptConnections(1, clock.now)
     kept.put(connection, block=False)
     clock.advance(lay)
     assert (connection, closed) == (kept.get(**how), connection.closed)
@@ -50,7 +50,7 @@ def test_a_connection_is_closed_if_it_lay_too_long(how: Any, lay: float, closed:
 def test_the_connection_used_last_comes_first(how: Any) -> None:
     """Each has its own age."""
     clock, old, new = FakeClock(), Connection(), Connection()
-    kept = KeptConnections(2, 55, clock.now)
+    kept = KeptConnections(2, clock.now)
     kept.put(old, block=False)
     clock.advance(50)
     kept.put(new, block=False)
@@ -63,7 +63,7 @@ def test_the_connection_used_last_comes_first(how: Any) -> None:
 def test_a_place_for_a_connection_has_no_age(how: Any) -> None:
     """A pool begins with as many None as it may keep connections."""
     clock = FakeClock()
-    kept = KeptConnections(1, 0, clock.now)
+    kept = KeptConnections(1, clock.now)
     kept.put(None, block=False)
     clock.advance(100)
     assert kept.get(**how) is None
@@ -72,7 +72,7 @@ def test_a_place_for_a_connection_has_no_age(how: Any) -> None:
 @pytest.mark.parametrize("how", [{"block": False}, {"block": True, "timeout": 0.001}])
 def test_an_empty_queue_is_empty(how: Any) -> None:
     """An empty queue and a full one behave as those of the standard library do."""
-    kept = KeptConnections(1, 55, FakeClock().now)
+    kept = KeptConnections(1, FakeClock().now)
     with pytest.raises(queue.Empty):
         kept.get(**how)
     kept.put("one", block=False)
@@ -83,14 +83,14 @@ def test_an_empty_queue_is_empty(how: Any) -> None:
 
 def test_tools_that_do_not_wait_find_the_usual_methods() -> None:
     """The methods of the standard library's queue that never wait are there, too."""
-    kept = KeptConnections(2, 55, FakeClock().now)
+    kept = KeptConnections(2, FakeClock().now)
     kept.put_nowait("one")
     assert (False, "one", True) == (kept.full(), kept.get_nowait(), kept.empty())
 
 
 def test_who_waits_gets_a_connection_that_is_put_back() -> None:
     """The queue of a pool that blocks wakes the waiter."""
-    kept, got = KeptConnections(1, 55, FakeClock().now), []
+    kept, got = KeptConnections(1, FakeClock().now), []
     waiter = threading.Thread(target=lambda: got.append(kept.get(block=True, timeout=60)))
     waiter.start()
     kept.put("one", block=False)
@@ -100,7 +100,7 @@ def test_who_waits_gets_a_connection_that_is_put_back() -> None:
 
 def test_threads_share_it() -> None:
     """Threads that share the queue lose no connection, and get none twice."""
-    kept, taken = KeptConnections(8, 55, FakeClock().now), []
+    kept, taken = KeptConnections(8, FakeClock().now), []
     for number in range(8):
         kept.put(number, block=False)
 
@@ -126,26 +126,25 @@ class OwnQueue(queue.LifoQueue):  # type: ignore[type-arg]
 
 
 @pytest.mark.parametrize(
-    ("own", "max_idle", "expected"),
+    ("own", "expected"),
     [
-        (HTTPConnectionPool.QueueCls, 55, KeptConnections),
-        (HTTPConnectionPool.QueueCls, None, HTTPConnectionPool.QueueCls),
-        (OwnQueue, 55, OwnQueue),
-        (lambda maxsize: OwnQueue(maxsize), 55, OwnQueue),
+        (HTTPConnectionPool.QueueCls, KeptConnections),
+        (OwnQueue, OwnQueue),
+        (lambda maxsize: OwnQueue(maxsize), OwnQueue),
     ],
 )
-def test_a_queue_that_a_program_chose_is_left_to_it(own: Any, max_idle: Any, expected: Any) -> None:
-    """A pool keeps the queue that a program chose, and urllib3's own if there is no limit of age."""
+def test_a_queue_that_a_program_chose_is_left_to_it(own: Any, expected: Any) -> None:
+    """A pool keeps the queue that a program chose; only urllib3's own is replaced."""
     chosen = type("Pool", (HTTPConnectionPool,), {"QueueCls": staticmethod(own)})
-    with preparing(chosen, max_idle=max_idle)("127.0.0.1", 9) as pool:
+    with preparing(chosen)("127.0.0.1", 9) as pool:
         assert expected is type(pool.pool)
 
 
 def test_classes_by_another_clock_are_not_kept() -> None:
     """Pool classes with another clock than the machine's are not cached."""
-    ages = [preparing(HTTPConnectionPool, max_idle=age) for age in (1, 1, 2)]
-    own = [preparing(HTTPConnectionPool, max_idle=1, clock=FakeClock()) for _ in range(2)]
-    assert (True, False, False) == (ages[0] is ages[1], ages[1] is ages[2], own[0] is own[1])
+    usual = [preparing(HTTPConnectionPool, waits=waits) for waits in (False, False, True)]
+    own = [preparing(HTTPConnectionPool, clock=FakeClock()) for _ in range(2)]
+    assert (True, False, False) == (usual[0] is usual[1], usual[1] is usual[2], own[0] is own[1])
 
 
 def same(adapter: RetryAdapter) -> RetryAdapter:
@@ -168,14 +167,14 @@ def test_each_kind_of_pool_goes_by_it(way: str, made_by: Any, pool_block: bool) 
     if way == "socks":
         pytest.importorskip("socks")
     clock = FakeClock()
-    adapter = made_by(RetryAdapter(max_idle=10, pool_block=pool_block, clock=clock))
+    adapter = made_by(RetryAdapter(pool_block=pool_block, clock=clock))
     with FaultServer() as server, SocksProxy() as socks, requests.Session() as made:
         made.trust_env = False
         made.mount("http://", adapter)
         # The server stands in for a proxy: it answers every target.
         proxy = {"direct": None, "proxy": server.url, "socks": f"socks5://127.0.0.1:{socks.port}"}[way]
         counts = []
-        for pause in (9.5, 9.5, 10.5):
+        for pause in (54.5, 54.5, 55.5):
             assert DEFAULT_BODY == made.post(server.url, data=b"x", proxies={"http": proxy}).content
             counts.append(server.connections)
             clock.advance(pause)
@@ -184,13 +183,14 @@ def test_each_kind_of_pool_goes_by_it(way: str, made_by: Any, pool_block: bool) 
 
 
 @pytest.mark.parametrize(
-    ("options", "connections"),
-    [({}, 2), ({"max_idle": None}, 1), ({"max_idle": 1000}, 1), ({"max_idle": 0}, 2), ({"enabled": False}, 1)],
+    ("options", "block", "connections"), [({}, {}, 2), ({"enabled": False}, {}, 1), ({}, {"enabled": False}, 1)]
 )
-def test_max_idle_is_below_the_usual_minute_of_load_balancers(options: Any, connections: int) -> None:
-    """By default connections are kept for less than a minute; None means no limit of age, and 0 none at all."""
+def test_connections_are_kept_for_less_than_the_minute_of_load_balancers(
+    options: Any, block: Any, connections: int
+) -> None:
+    """Where retries are switched off, for an adapter or a block, urllib3's habit is left alone: for ever."""
     clock = FakeClock()
-    with FaultServer() as server, session(clock=clock, **options) as made:
+    with FaultServer() as server, session(clock=clock, **options) as made, retry_options(**block):
         made.get(server.url)
         clock.advance(56)
         made.get(server.url)

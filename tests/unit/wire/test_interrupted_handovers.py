@@ -45,7 +45,7 @@ def interrupted(*_: Any, **__: Any) -> Any:
 
 def test_who_is_interrupted_while_waiting_for_a_connection_adds_no_place(monkeypatch: pytest.MonkeyPatch) -> None:
     """urllib3 puts back a place that it did not take; the pool would have one connection too many from then on."""
-    kept = KeptConnections(1, 55, FakeClock().now)
+    kept = KeptConnections(1, FakeClock().now)
     with monkeypatch.context() as patch:
         patch.setattr(kept._put_back, "wait_for", interrupted)
         with pytest.raises(Limit):
@@ -57,7 +57,7 @@ def test_who_is_interrupted_while_waiting_for_a_connection_adds_no_place(monkeyp
 
 def test_a_place_too_many_fails_no_request() -> None:
     """A connection for which there is no room is closed, and its request has gone well."""
-    pool: Any = preparing(HTTPConnectionPool, waits=True, max_idle=55)("name.test", maxsize=1, block=True)
+    pool: Any = preparing(HTTPConnectionPool, waits=True)("name.test", maxsize=1, block=True)
     connection = Closable()
     pool._put_conn(connection)
     assert ([None], True) == (pool.pool.queue, connection.is_closed)
