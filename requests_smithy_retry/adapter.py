@@ -178,8 +178,7 @@ class RetryAdapter(SendLoop):
         items = (*own, *TELEMETRY.listeners(config.telemetry, config.source("telemetry"), own))
         self.listeners: Any = Listeners(items) if items else None
         self._hears_attempts = self.listeners is not None and self.listeners.hears_attempts
-        hears_bodies = self.listeners is not None and self.listeners.hears_bodies
-        self._watches_bodies = hears_bodies or config.stall_timeout is not None
+        self._hears_bodies = self.listeners is not None and self.listeners.hears_bodies
 
     def _has_own_scopes(self) -> bool:
         own = getattr(self.scope_of, "__func__", None)
@@ -188,10 +187,9 @@ class RetryAdapter(SendLoop):
     def _show(self, shown: ShownRetry | None) -> None:
         """Let ``max_retries`` return this ``Retry``, whose changes take effect; None: one that is made on demand."""
         config = self.retry_config
-        bounds = config.operation_timeout, config.operation_attempt_timeout, config.stall_timeout
-        self._has_limits = bounds != (None, None, None)
+        self._has_limits = (config.operation_timeout, config.operation_attempt_timeout) != (None, None)
         # Each has the first attempt made by a longer way, though not by way of an operation.
-        is_special = config.timeout is not None or self._watches_bodies or not config.preload_content
+        is_special = config.timeout is not None or self._hears_bodies
         in_full: Collection[Any] | ChangedOr | bool = self._has_limits or is_special or self._unusual
         if shown is None:
             self.__dict__.pop("_shown", None)

@@ -105,6 +105,9 @@ def swept(every: int = 1) -> Iterator[tuple[str, Plan]]:
             f"--sweep: {script}",
             Plan(ops=(Op(answer=300, tries=script), Op(answer=300, tries=script, stream="read"))),
         )
+    for fault in ("end", "reset"):
+        met = Try(framing="chunked", fault=fault, at=5_000)  # within the second chunk
+        yield f"--sweep: {met}", Plan(ops=(Op(answer=9_000, tries=(met,)),))
     for script in LONG:
         yield f"--sweep: {script}", Plan(ops=(Op(tries=script),), options=(("max_backoff", 0.0), ("retry_spec", "2.1")))
     for number, script in enumerate(SCRIPTS):

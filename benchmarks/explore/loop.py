@@ -461,8 +461,7 @@ class World:
         if call.body_error is not None and self._is_continued(op):
             self.report(f"given up: operation {call.number} could have its body, and got {call.body_error!r}")
         body, status = call.body, response.status_code
-        is_streamed = op.stream or dict(self.plan.options).get("preload_content") is False
-        if body is None or (self.plan.shallow and is_streamed and status >= 400):
+        if body is None or (self.plan.shallow and op.stream and status >= 400):
             return  # without a socket it may have been read in part: the page says when
         last = call.exchanges[-1]
         if status >= 300:

@@ -194,13 +194,11 @@ def _options(random: Random) -> tuple[tuple[str, Any], ...]:
     perhaps("max_attempts", 0.4, 1, 2, 5, 8)
     perhaps("operation_timeout", 0.5, 0.3, 2.0, 10.0, 30.0)
     perhaps("operation_attempt_timeout", 0.2, 0.2, 1.0, 4.0)
-    perhaps("stall_timeout", 0.15, 0.5, 3.0)
     perhaps("pool_block", 0.3, True)
     if found.get("pool_block"):
         found["pool_maxsize"] = random.choice((1, 1, 2, 4))
     perhaps("resume", 0.2, False)
     perhaps("raise_on_status", 0.15, True)
-    perhaps("preload_content", 0.08, False)
     perhaps("pacing", 0.15, "off")
     perhaps("max_retry_after", 0.1, 0.5, 3.0)
     perhaps("max_backoff", 0.2, 0.0, 1.0)

@@ -45,8 +45,6 @@ EXAMPLES = {
     "operation_timeout": "30",
     "operation_attempt_timeout": "10",
     "timeout": "3.05, 27",
-    "preload_content": "no",
-    "stall_timeout": "30",
     "allowed_methods": "GET, HEAD",
     "retry_status_codes": "429, 503",
     "idempotency_header": "X-Request-Id",

@@ -106,14 +106,8 @@ class RetryConfig:
         None, number(above=0, none=True), "bound for each attempt, s"
     )
     timeout: TimeoutType = adapter_option(None, types.timeout, "used where the caller gave no timeout")
-    preload_content: bool = adapter_option(
-        True, types.boolean, "read the body inside the attempt where stream is false"
-    )
     resume: bool = adapter_option(
         True, types.boolean, "go on with a body that breaks off where it stopped, if that is safe"
-    )
-    stall_timeout: float | None = adapter_option(
-        None, number(above=0, none=True), "a body that brings no byte for so long is broken off, s"
     )
     allowed_methods: Collection[str] | None = adapter_option(
         IDEMPOTENT_METHODS, types.methods, "methods that may always be sent again"
@@ -370,9 +364,7 @@ class RetryOptions(TypedDict, total=False):
     operation_timeout: float | None
     operation_attempt_timeout: float | None
     timeout: TimeoutType
-    preload_content: bool
     resume: bool
-    stall_timeout: float | None
     allowed_methods: Collection[str] | None
     retry_status_codes: Collection[int]
     idempotency_header: str

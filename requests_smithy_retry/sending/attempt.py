@@ -46,8 +46,7 @@ class Call(NamedTuple):
 
     :param config: the policy of its adapter.
     :param request: the caller's; it is not changed.
-    :param stream: the caller wants the body unread.
-    :param preload: the body is read inside the attempt.
+    :param stream: the caller wants the body unread; otherwise it is read inside the attempt.
     :param timeout: the caller's, or else that of the option.
     :param how: the other arguments of ``send``.
     :param options: of the ``retry_options`` blocks around it, or None.
@@ -58,7 +57,6 @@ class Call(NamedTuple):
     config: RetryConfig
     request: PreparedRequest
     stream: bool
-    preload: bool
     timeout: Any
     how: dict[str, Any]
     options: OperationOptions | None = None
@@ -93,7 +91,7 @@ class Attempt:
     is_unknown: bool = False
     """The end of a failed response's body is long, late or broken, and must be read if the response is the last one."""
     _call: Call
-    _preload = True
+    _reads_body = True
     _is_examined = False
 
     def __init__(self, started: float, response: Response | None = None, error: Exception | None = None) -> None:
@@ -117,7 +115,7 @@ class Attempt:
             self.error.request = request  # not the copy that a watched body was sent with
         self.body: WatchedBody | None = watched_body(response)
         self.received = None if self.body is None else self.body.received - self.body.began_at
-        self._call, self._preload, self._is_examined = call, call.preload, True
+        self._call, self._reads_body, self._is_examined = call, not call.stream, True
         if response is not None:
             response.request = request
             if isinstance(self.error, BROKEN) and response.is_redirect:
@@ -132,7 +130,7 @@ class Attempt:
 
         True: there is nothing to read now, or ``peeked`` has what is there.
         """
-        if response.status_code < 400 or not self._preload:
+        if response.status_code < 400 or not self._reads_body:
             return True
         self.peeked = peeked = peek(response)
         self.is_unknown = peeked is not None and not peeked.whole
@@ -210,8 +208,8 @@ class Attempt:
 
     def _outlives_connection(self, response: Response) -> bool:
         """Return True if the whole body is there once the connection is let go; an unread one is looked at for it."""
-        if not self._preload:
-            self._preload = True
+        if not self._reads_body:
+            self._reads_body = True
             if not self._look(response):
                 return self._read(response) is None
         return not self.is_unknown and (self.peeked is not None or is_read(response))
@@ -227,13 +225,13 @@ class Attempt:
             return
         if self.error is not None or (raises and not self._is_read_out(response)):
             self.close()
-        elif self._call.limits is not None and not self._preload:
+        elif self._call.limits is not None and not self._reads_body:
             self._call.limits.lift(response)
 
     def _is_read_out(self, response: Response) -> bool:
         """Read the body, unless it is wanted unread and is neither short nor there; return True if it is read."""
-        if not self._preload:
-            self._preload = True
+        if not self._reads_body:
+            self._reads_body = True
             self._look(response)
             if self.is_unknown:
                 return False

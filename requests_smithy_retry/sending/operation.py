@@ -264,7 +264,7 @@ class Operation:
             response=made.answer,
             request=self.request,
             attempt=self.number,
-            stream=not self.call.preload,
+            stream=self.call.stream,
             resend=self.facts.resend(
                 unwritten=made.unwritten,
                 is_cut=made.error is not None and made.response is not None and made.response.status_code < 400,

@@ -49,9 +49,9 @@ def receive(go_on: GoOn, response: Response, request: PreparedRequest, call: Cal
     headers: Any = response.headers if hasattr(response.headers, "_store") else CaseInsensitiveDict(response.headers)
     fields = headers._store  # by their names in lower case
     heard = None if call.observed is None else call.observed.heard
-    is_special = heard is not None or is_notable(fields, preload=call.preload)
+    is_special = heard is not None or is_notable(fields, stream=call.stream)
     is_watched = is_special and _receive_watched(go_on, response, request, call, fields, heard)
-    if call.preload and not is_watched:
+    if not call.stream and not is_watched:
         complete(response, request)
 
 
@@ -70,7 +70,7 @@ def _receive_watched(
         return False
     if not body.is_on_a_wire:
         plan = None
-    if not call.preload:
+    if call.stream:
         body.mend = _mend(go_on, response, request, call, plan)
     elif not is_left_for_hooks(response, request):
         read_in_parts(response, plan if isinstance(plan, Resumable) else None, [])
@@ -86,15 +86,15 @@ def _mend(
     return functools.partial(refuse, plan) if plan is not None and response.status_code == 200 else None
 
 
-def is_notable(fields: Any, *, preload: bool) -> bool:
+def is_notable(fields: Any, *, stream: bool) -> bool:
     """Return True for a body that is continued where it breaks off, by the fields of its head.
 
     :param fields: by their names in lower case, those of ``requests`` with the field as it was sent, too.
-    :param preload: it is read inside the attempt, where a short one is begun anew instead.
+    :param stream: the caller reads it; inside the attempt a short one is begun anew instead.
     """
     if VALIDATORS.isdisjoint(fields):
         return False
-    return not preload or "content-length" not in fields or len(fields["content-length"][1]) >= _DIGITS
+    return stream or "content-length" not in fields or len(fields["content-length"][1]) >= _DIGITS
 
 
 def _plan(response: Response, request: PreparedRequest, call: Call, fields: Collection[str]) -> Resumable | str | None:
@@ -103,7 +103,7 @@ def _plan(response: Response, request: PreparedRequest, call: Call, fields: Coll
     if VALIDATORS.isdisjoint(fields) or not (call.config.resume if chosen is None else chosen):
         return None
     plan = resumable(request, response)
-    if not call.preload:
+    if call.stream:
         return plan
     is_long = isinstance(plan, Resumable) and (plan.end is None or plan.end - plan.start > LONG)
     return plan if is_long else None

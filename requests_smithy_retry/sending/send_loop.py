@@ -51,7 +51,7 @@ class SendLoop(HTTPAdapter):
     _unusual: Collection[Any] | bool
     _has_limits: bool
     credentials: Credentials | None
-    _watches_bodies: bool
+    _hears_bodies: bool
     _hook_at: Callable[[str], FirstTryHook | None]
     _by_origin: bool
     scope_of: Callable[[PreparedRequest], str]
@@ -128,9 +128,8 @@ class SendLoop(HTTPAdapter):
             limits = TimeLimits(config, options or NOTHING, self.clock)
         if observed is None and self.listeners is not None:
             observed = ObservedOperation(self, request, options)
-        preload = not stream and config.preload_content
         timeout = config.timeout if timeout is None else timeout
-        return _new(Call, (config, request, stream, preload, timeout, how, options, limits, observed))  # type: ignore[no-any-return]
+        return _new(Call, (config, request, stream, timeout, how, options, limits, observed))  # type: ignore[no-any-return]
 
     def _send_in_full(self, request: PreparedRequest, stream: bool, timeout: Any, how: dict[str, Any]) -> Response:
         """Send in the unusual cases: options in force, limits, listeners, or a body to watch."""
@@ -159,7 +158,7 @@ class SendLoop(HTTPAdapter):
             self._attempt(made, request if observed is None else observed.begin_first(), call)
             response = made.response
             if made.error is None and response is not None and response.status_code < 400:
-                if call.limits is not None and not call.preload:
+                if call.limits is not None and call.stream:
                     call.limits.lift(response)
                 if gate_wait[0]:
                     response._retry_gate_wait = gate_wait  # type: ignore[attr-defined]
@@ -305,9 +304,9 @@ class SendLoop(HTTPAdapter):
         try:
             allowed = call.timeout if limits is None else limits.begin(call.timeout)
             response = made.response = super().send(request, stream=call.stream, timeout=allowed, **call.how)
-            if rest is not None or self._watches_bodies or not is_plain(getattr(response.headers, "_store", NOTABLE)):
+            if rest is not None or self._hears_bodies or not is_plain(getattr(response.headers, "_store", NOTABLE)):
                 made.response = self._take(response, request, call, rest)
-            elif call.preload and response.status_code < 400:
+            elif not call.stream and response.status_code < 400:
                 if limits is None and request.hooks == NO_HOOKS:
                     response.content  # noqa: B018
                 else:
@@ -322,8 +321,6 @@ class SendLoop(HTTPAdapter):
 
     def _take(self, response: Response, request: PreparedRequest, call: Call, rest: Rest | InHand | None) -> Response:
         """Take a response of whose body something is to be known, or which goes on with an earlier one."""
-        if call.limits is not None:
-            call.limits.watch_for_stalls(response)
         continued = None if rest is None else rest.receive(response)
         if continued is None and response.status_code < 400:
             receive(self.go_on, response, request, call)

@@ -62,7 +62,6 @@ class TimeLimits:
         """The deadline of the operation around this one, in a generator that makes a body for instance."""
         self._clock = clock
         self._attempt_timeout = config.operation_attempt_timeout
-        self._stall = config.stall_timeout
         if state.IS_FUTURE and (self.deadline or self._attempt_timeout) and is_first(_warned, "urllib3-future"):
             warnings.warn(UNBOUND, RetryConfigWarning, stacklevel=2)
 
@@ -85,9 +84,7 @@ class TimeLimits:
         bound = self.deadline
         if self._attempt_timeout is not None:
             bound = earliest(bound, after(self._attempt_timeout, self._clock))
-        if bound is None:
-            self.allowed = timeout
-            return timeout
+        assert bound is not None  # limits are made where one of the options bounds the time
         self._now, self._timeout = bound, timeout
         this_thread.deadline = bound if self.outer is None else earliest(bound, self.outer)
         left = bound.at - self._clock.now()
@@ -102,18 +99,9 @@ class TimeLimits:
 
         The body of a redirect or a challenge has: before the caller gets anything, requests reads it to send again.
         """
-        if self._now is not None:
-            is_read_next = response.is_redirect or response.status_code in CHALLENGES
-            usual = self._least(read_part(self._timeout))
-            set_read_timeout(response.raw, usual, self._now.left() if is_read_next else None)
-
-    def watch_for_stalls(self, response: Response) -> None:
-        """Have a body that brings no byte for ``stall_timeout`` break off."""
-        if self._stall is not None:
-            set_read_timeout(response.raw, self._least(read_part(self.allowed)))
-
-    def _least(self, usual: float | None) -> float | None:
-        return usual if self._stall is None or (usual is not None and usual <= self._stall) else self._stall
+        assert self._now is not None  # its attempt has begun
+        is_read_next = response.is_redirect or response.status_code in CHALLENGES
+        set_read_timeout(response.raw, read_part(self._timeout), self._now.left() if is_read_next else None)
 
     def translated(self, error: Exception, request: PreparedRequest) -> Exception:
         """Return an attempt's failure for the caller: a ``ConnectTimeout`` or ``ReadTimeout`` if time ran out."""

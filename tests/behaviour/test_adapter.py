@@ -368,11 +368,10 @@ def test_a_cut_body_to_the_last_is_raised_as_requests_raises_it():
     assert 3 == len(adapter.sent)
 
 
-@pytest.mark.parametrize(("options", "stream"), [({}, True), ({"preload_content": False}, False)])
-def test_an_unread_body_is_handed_on_unread(options, stream):
-    """With ``stream``, or without preloading, the answer is returned before its body is looked at."""
-    adapter = scripted(Reply(200, body=b"ha", cut=True), **options)
-    response = send(adapter, stream=stream)
+def test_an_unread_body_is_handed_on_unread():
+    """With ``stream`` the answer is returned before its body is looked at."""
+    adapter = scripted(Reply(200, body=b"ha", cut=True))
+    response = send(adapter, stream=True)
     assert response._content is False
     with pytest.raises(rex.ChunkedEncodingError):
         _ = response.content
@@ -898,12 +897,13 @@ class RetryingByHand(RetryAdapter, ByHand):
 
 
 @pytest.mark.parametrize("content", [None, b"", b"here"])
-@pytest.mark.parametrize("options", [{}, {"operation_timeout": 5}, {"preload_content": False}], ids=str)
-def test_a_response_that_was_made_by_hand_comes_as_it_is(content, options):
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("options", [{}, {"operation_timeout": 5}], ids=str)
+def test_a_response_that_was_made_by_hand_comes_as_it_is(content, options, stream):
     """A response made by hand, with no body or with one that was read already, is returned as it is."""
     adapter = RetryingByHand(clock=FakeClock(), **options)
     adapter.content = content
-    response = send(adapter)
+    response = send(adapter, stream=stream)
     assert (200, content) == (response.status_code, response.content)
 
 

@@ -53,7 +53,6 @@ MODES: dict[str, dict[str, Any]] = {
     "switched off": {"enabled": False},
     "own scopes": {"scope": lambda request: "mine"},
     "listeners": {"listeners": [Quiet()]},
-    "not preloaded": {"preload_content": False},
 }
 SCRIPTS: dict[str, list[Any]] = {
     "first try": [OK],

@@ -78,7 +78,7 @@ def tape_of_a_502(tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-@pytest.mark.parametrize("options", [{}, {"raise_on_status": True}, {"mode": "adaptive"}, {"preload_content": False}])
+@pytest.mark.parametrize("options", [{}, {"raise_on_status": True}, {"mode": "adaptive"}])
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_tape_that_ends_hands_over_its_last_answer(tape_of_a_502, stream, options, caplog):
     """A test of before, which recorded one 502, gets it; history and log say how to play without retries."""

@@ -50,8 +50,8 @@ ROWS = [
     ("IDEMPOTENCY_HEADER", "X-Key", "X-Key"),
     ("JITTER", "none", "none"),
     ("AWS_CONFIG", "no", False),
-    *[("PRELOAD_CONTENT", text, True) for text in ("true", "YES", "On", "1")],
-    *[("PRELOAD_CONTENT", text, False) for text in ("false", "No", "OFF", "0")],
+    *[("RESUME", text, True) for text in ("true", "YES", "On", "1")],
+    *[("RESUME", text, False) for text in ("false", "No", "OFF", "0")],
 ]
 
 

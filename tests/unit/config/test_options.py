@@ -51,9 +51,7 @@ DEFAULTS = {
     "operation_timeout": None,
     "operation_attempt_timeout": None,
     "timeout": None,
-    "preload_content": True,
     "resume": True,
-    "stall_timeout": None,
     "allowed_methods": frozenset(
         ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE", "LIST", "PROPFIND", "REPORT", "SEARCH"]
     ),

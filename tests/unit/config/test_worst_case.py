@@ -173,7 +173,6 @@ NO_MATTER = {
     *("success_reward", "quota_url", "rate_limiter", "models", "default_classifiers", "retry_status_codes"),
     *(
         "timeout",
-        "preload_content",
         "allowed_methods",
         "idempotency_header",
         "idempotency_key",
@@ -188,7 +187,7 @@ NO_MATTER = {
         "trust_env",
         "aws_config",
     ),
-    *("resume", "stall_timeout"),
+    "resume",
 }
 """The options that change whether there is a retry, or nothing about time: the bound has to hold whatever they say."""
 

@@ -34,13 +34,13 @@ pytestmark = pytest.mark.real_time
 LONG = b"a line of a long body\n" * 20_000
 
 
-def call_of(request: requests.PreparedRequest, limits: TimeLimits | None = None, *, preload: bool = True) -> Call:
-    return Call(RetryConfig(), request, not preload, preload, None, {}, limits=limits)
+def call_of(request: requests.PreparedRequest, limits: TimeLimits | None = None, *, stream: bool = False) -> Call:
+    return Call(RetryConfig(), request, stream, None, {}, limits=limits)
 
 
-def examined(response: requests.Response, *, preload: bool, limits: TimeLimits | None = None) -> Attempt:
+def examined(response: requests.Response, *, stream: bool, limits: TimeLimits | None = None) -> Attempt:
     made = Attempt(0.0, response)
-    made.examine(call_of(response.request, limits, preload=preload))
+    made.examine(call_of(response.request, limits, stream=stream))
     return made
 
 
@@ -64,7 +64,7 @@ def test_a_discarded_response_keeps_its_connection_only_where_that_is_wanted(kee
     """A discarded response gives its connection back with ``keep=True``; otherwise the connection is closed."""
     with FaultServer(Reply(503, body=b"later")) as server, session(max_attempts=1) as made:
         response = unread(server, made)
-        answer = examined(response, preload=False)
+        answer = examined(response, stream=True)
         discard(answer, keep=keep)
         assert idle(response) == expected
 
@@ -74,7 +74,7 @@ def test_64_kib_of_a_discarded_body_are_read_and_no_more(size: int, expected: in
     """Up to 64 KiB of a body are read to keep its connection; with a longer body the connection is closed."""
     with FaultServer(Reply(429, body=b"x" * size)) as server, requests.Session() as session:
         response = session.get(server.url, stream=True)
-        discard(examined(response, preload=False), keep=True)
+        discard(examined(response, stream=True), keep=True)
         assert idle(response) == expected
 
 
@@ -82,7 +82,7 @@ def test_an_unread_answer_that_is_handed_on_has_its_connection() -> None:
     """The caller of a stream reads the body as if nobody had looked; nobody else has the connection before."""
     with FaultServer(Reply(404, body=b"not here")) as server, session(max_attempts=1) as made:
         response = unread(server, made)
-        answer = examined(response, preload=False)
+        answer = examined(response, stream=True)
         answer.keep(raises=False)
         assert idle(response) == 0
         assert response.content == b"not here"
@@ -93,10 +93,10 @@ def test_a_success_is_left_its_connection() -> None:
     """Its body can be read meanwhile as usual, by a classifier that sees successes, for example."""
     with FaultServer(Reply(200, body=b"here")) as server, session(max_attempts=1) as made:
         response = unread(server, made)
-        answer = examined(response, preload=False)
+        answer = examined(response, stream=True)
         assert response.content == b"here"
         assert idle(response) == 1
-        assert examined(response, preload=True).peeked is answer.peeked is None
+        assert examined(response, stream=False).peeked is answer.peeked is None
 
 
 @pytest.mark.parametrize("way", ["discard", "close", "hand_over"])
@@ -105,7 +105,7 @@ def test_a_success_is_let_go_as_any_other_response(way: str) -> None:
     with FaultServer(Reply(200, body=LONG)) as server, session(max_attempts=1) as made:
         response = unread(server, made)
         connection = response.raw._connection
-        answer = examined(response, preload=False)
+        answer = examined(response, stream=True)
         if way == "discard":
             discard(answer, keep=False)
         elif way == "close":
@@ -123,7 +123,7 @@ def test_a_short_answer_is_handed_on_unread_with_its_connection() -> None:
     """Hooks find what they find with a plain adapter; who reads it then finds all of it there."""
     with FaultServer(Reply(500, body=b"oh")) as server, session(max_attempts=1) as made:
         response = unread(server, made)
-        answer = examined(response, preload=True)
+        answer = examined(response, stream=False)
         assert answer.peeked == (True, b"oh")
         answer.keep(raises=False)
         assert (response._content_consumed, idle(response)) == (False, 0)  # type: ignore[attr-defined]
@@ -135,7 +135,7 @@ def test_only_a_short_stream_outlives_its_connection(size: int, expected: bool) 
     """A stream with a short body is read before its connection goes, as no retry may be allowed after the wait."""
     with FaultServer(Reply(503, body=b"x" * size)) as server, session(max_attempts=1) as made:
         response = unread(server, made)
-        answer = examined(response, preload=False)
+        answer = examined(response, stream=True)
         assert answer.let_go(keep=False) is expected
         discard(answer, keep=False)
         assert response.content == (b"x" * size if expected else b"")
@@ -149,7 +149,7 @@ def test_a_recorded_stream_outlives_its_connection() -> None:
         urllib3.HTTPResponse(io.BytesIO(b"why"), preload_content=False),
         prepare(),
     )
-    assert examined(response, preload=False).let_go(keep=False)
+    assert examined(response, stream=True).let_go(keep=False)
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
@@ -159,7 +159,7 @@ def test_a_connection_is_kept_after_throttling_while_its_response_is(method: str
     script = [Reply(429, body=b"x" * 100, framing=framing), Reply(body=b"fine")]
     with FaultServer(script) as server, session(max_attempts=1) as made:
         kept = made.request(method, server.url, stream=True)
-        discard(examined(kept, preload=False), keep=True)
+        discard(examined(kept, stream=True), keep=True)
         assert made.get(server.url).content == b"fine"
         assert [item.connection_id for item in server.requests] == [0, 0]
 
@@ -168,7 +168,7 @@ def test_a_discarded_response_whose_connection_ends_with_it_is_closed() -> None:
     """A connection that ends with its response is closed, even with ``keep=True``."""
     with FaultServer(Reply(429, body=b"x" * 100, framing="close")) as server, session(max_attempts=1) as made:
         response = unread(server, made)
-        discard(examined(response, preload=False), keep=True)
+        discard(examined(response, stream=True), keep=True)
         assert response.raw._fp.fp is None
 
 
@@ -185,7 +185,7 @@ def test_a_short_discarded_body_stays_with_its_response() -> None:
     """A listener that has kept the response can still read it."""
     with FaultServer(Reply(500, body=b"oh")) as server, session(max_attempts=1) as made:
         response = unread(server, made)
-        answer = examined(response, preload=True)
+        answer = examined(response, stream=False)
         discard(answer, keep=False)
         assert (response.content, idle(response)) == (b"oh", 0)
 
@@ -208,7 +208,7 @@ def test_a_discarded_body_of_exactly_64_kib_leaves_a_connection_that_can_be_used
 def test_of_a_long_answer_the_beginning_is_enough() -> None:
     """The first 64 KiB are there for classifiers; the rest is read when the caller reads the body."""
     with FaultServer(Reply(500, body=LONG)) as server, session(max_attempts=1) as made:
-        answer = examined(unread(server, made), preload=True)
+        answer = examined(unread(server, made), stream=False)
         assert answer.peeked is not None
         assert LONG.startswith(answer.peeked.prefix)
         assert len(answer.peeked.prefix) == 65_536
@@ -222,20 +222,20 @@ def test_a_broken_answer_is_closed() -> None:
     """A broken answer that is handed over leaves no connection in the pool."""
     with FaultServer(Reply(500, body=b"oh")) as server, session(max_attempts=1) as made:
         response = unread(server, made)
-        answer = examined(response, preload=True)
+        answer = examined(response, stream=False)
         answer.error = OSError("broken")
         answer.keep(raises=False)
         assert idle(response) == 0
 
 
-@pytest.mark.parametrize(("preload", "usual"), [(True, 5), (False, 7)])
-def test_only_a_body_that_the_caller_reads_has_no_deadline(preload: bool, usual: float) -> None:
+@pytest.mark.parametrize(("stream", "usual"), [(False, 5), (True, 7)])
+def test_only_a_body_that_the_caller_reads_has_no_deadline(stream: bool, usual: float) -> None:
     """Once the response is handed over, each read may take the caller's timeout, as without a deadline."""
     with FaultServer(Reply(500, body=b"oh")) as server, session(max_attempts=1) as made:
         bound = TimeLimits(RetryConfig(operation_timeout=5), NOTHING, FakeClock())
         response = made.get(server.url, stream=True, timeout=bound.begin(7))
         socket = response.raw._connection.sock
-        examined(response, preload=preload, limits=bound).keep(raises=False)
+        examined(response, stream=stream, limits=bound).keep(raises=False)
         this_thread.deadline = bound.outer
         assert socket.gettimeout() == usual
         response.close()
@@ -245,7 +245,7 @@ def test_a_coding_that_does_not_end_is_the_attempts_failure() -> None:
     """All bytes are there that were announced, and still the body is cut."""
     cut = gzip.compress(b"x" * 1000)[:-10]
     with FaultServer(Reply(500, {"Content-Encoding": "gzip"}, cut)) as server, session(max_attempts=1) as made:
-        answer = examined(unread(server, made), preload=True)
+        answer = examined(unread(server, made), stream=False)
         assert answer.read_rest()
         assert type(answer.error) is requests.exceptions.ContentDecodingError
         answer.close()
@@ -261,7 +261,7 @@ def test_whatever_goes_wrong_in_a_body_is_named_as_requests_names_it() -> None:
 
     response = Odd()
     response.status_code, response.request = 500, prepare()
-    error: Any = examined(response, preload=True).error
+    error: Any = examined(response, stream=False).error
     assert type(error) is requests.exceptions.ChunkedEncodingError
     assert (str(error), error.request) == ("odd", response.request)
 

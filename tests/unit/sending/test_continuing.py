@@ -278,7 +278,7 @@ def test_it_can_be_switched_off(stream: bool, how: str, monkeypatch: pytest.Monk
 
 
 def test_a_stall_breaks_off_and_goes_on() -> None:
-    """With ``stall_timeout`` a body that brings nothing for so long goes on over another connection."""
+    """A body that brings nothing for the read time-out goes on over another connection."""
     for stream in (False, True):
         stalls = [True]
 
@@ -286,24 +286,23 @@ def test_a_stall_breaks_off_and_goes_on() -> None:
             reply = shelf(request)
             return CutBody(reply, at=100_000, then="stall") if stalls and stalls.pop() else reply
 
-        with FaultServer(act) as server, session(stall_timeout=0.2) as made:
-            assert BODY == made.get(server.url, stream=stream, timeout=60).content
+        with FaultServer(act) as server, session() as made:
+            assert BODY == made.get(server.url, stream=stream, timeout=0.5).content
 
 
 def test_a_stall_without_a_validator_is_an_error() -> None:
-    """With ``stall_timeout``, a stream that cannot be continued ends with the exception of a read timeout."""
+    """A stream that stalls and cannot be continued ends with the exception of a read timeout."""
     reply = CutBody(Reply(body=BODY), at=100_000, then="stall")
-    for timeouts in ({"stall_timeout": 0.2}, {"stall_timeout": 60, "timeout": 0.2}):
-        with FaultServer(default=reply) as server, session(operation_timeout=60, **timeouts) as made:
-            error = error_of(lambda: made.get(server.url, stream=True).content)
-        assert requests.exceptions.ConnectionError is type(error)
+    with FaultServer(default=reply) as server, session(operation_timeout=60, timeout=0.5) as made:
+        response = made.get(server.url, stream=True)
+        assert requests.exceptions.ConnectionError is type(error_of(lambda: response.content))
 
 
 def test_a_stall_with_a_weak_validator_says_where() -> None:
     """The error of a stream that stalls and cannot go on is that of a read timeout, with the position."""
     reply = CutBody(Reply(headers={"ETag": 'W/"v1"'}, body=BODY), at=100_000, then="stall")
-    with FaultServer(default=reply) as server, session(stall_timeout=0.2) as made:
-        error = error_of(lambda: made.get(server.url, stream=True, timeout=60).content)
+    with FaultServer(default=reply) as server, session() as made:
+        error = error_of(lambda: made.get(server.url, stream=True, timeout=0.5).content)
     assert requests.exceptions.ConnectionError is type(error)
     assert "at byte 100000" in str(error)
 

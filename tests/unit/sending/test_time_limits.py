@@ -222,12 +222,12 @@ def limits_of(clock: FakeClock, **options: Any) -> TimeLimits:
     return TimeLimits(RetryConfig(**options), NOTHING, clock)
 
 
-def test_without_a_bound_nothing_is_limited() -> None:
-    """The timeout stays the caller's, any wait is allowed, and the connections know of no deadline."""
-    limits = limits_of(FakeClock())
+def test_a_bound_of_attempts_alone_forbids_no_wait() -> None:
+    """Any wait is allowed before an attempt; in it, the timeout is shrunk to the attempt's time."""
+    limits = limits_of(FakeClock(), operation_attempt_timeout=5)
     assert limits.allowed is None
-    assert limits.begin((1, None)) == limits.allowed == (1, None)
-    assert (limits.at, limits.forbids(1e9), this_thread.deadline) == (None, False, None)
+    assert limits.begin((1, None)) == limits.allowed == (1, 5)
+    assert (limits.at, limits.forbids(1e9)) == (None, False)
     this_thread.deadline = limits.outer
 
 
@@ -281,17 +281,16 @@ class Unread(Response):
         self.raw = SimpleNamespace(_original_response=SimpleNamespace(fp=SimpleNamespace(raw=reader)))
 
 
-@pytest.mark.parametrize(("options", "expected"), [({"operation_timeout": 5}, 20), ({}, 1)])
-def test_a_body_that_is_handed_on_has_the_callers_timeout_again(options: dict[str, float], expected: float) -> None:
-    """The deadline ends with the head; without a deadline, the socket keeps its timeout."""
+def test_a_body_that_is_handed_on_has_the_callers_timeout_again() -> None:
+    """The deadline ends with the head."""
     ours, theirs = socket.socketpair()
     with ours, theirs, Reader(ours, "r") as reader:
         ours.settimeout(1)
-        limits = limits_of(FakeClock(), **options)
+        limits = limits_of(FakeClock(), operation_timeout=5)
         limits.begin((10, 20))
         limits.lift(Unread(reader))
         this_thread.deadline = limits.outer
-        assert ours.gettimeout() == expected
+        assert ours.gettimeout() == 20
 
 
 def translated(error: Exception, *, passed: float, connecting: bool = False, **options: Any) -> Exception:
@@ -312,9 +311,9 @@ REQUEST = prepare()
 
 
 def test_before_the_deadline_a_timeout_keeps_its_name() -> None:
-    """A socket may wake 5 ms early, and no more; where there is no deadline, nothing is renamed."""
+    """A socket may wake 5 ms early, and no more; before an attempt has begun, nothing is renamed."""
     error = TimeoutError("timed out")
-    assert translated(error, passed=1e6) is error
+    assert limits_of(FakeClock(), operation_timeout=5).translated(error, REQUEST) is error
     assert translated(error, passed=4.5, operation_timeout=5) is error
     assert translated(error, passed=4.994, operation_timeout=5) is error
     assert translated(error, passed=4.9951, operation_timeout=5) is not error
