@@ -16,7 +16,6 @@ from typing import Any, ClassVar
 import requests.exceptions
 import urllib3.exceptions as uex
 from requests import PreparedRequest, Response
-from requests.structures import CaseInsensitiveDict
 
 from ..observing.history import MAX_KEPT, AttemptRecord, RetryHistory, attach, retry_history
 from ..wire.body import PART, WatchedBody, watch
@@ -45,36 +44,19 @@ def receive(go_on: GoOn, response: Response, request: PreparedRequest, call: Cal
     :param request: as it was sent.
     :raises Exception: for a body that is not whole, or not the one that was sent.
     """
-    # Somebody may have given the response headers of another class.
-    headers: Any = response.headers if hasattr(response.headers, "_store") else CaseInsensitiveDict(response.headers)
-    fields = headers._store  # by their names in lower case
     heard = None if call.observed is None else call.observed.heard
-    is_special = heard is not None or is_notable(fields, stream=call.stream)
-    is_watched = is_special and _receive_watched(go_on, response, request, call, fields, heard)
-    if not call.stream and not is_watched:
-        complete(response, request)
-
-
-def _receive_watched(
-    go_on: GoOn,
-    response: Response,
-    request: PreparedRequest,
-    call: Call,
-    fields: Collection[str],
-    heard: Callable[[WatchedBody], None] | None,
-) -> bool:
-    """Have a body watched, and read it where that is wanted. False: there is no reason to watch it, or no way."""
-    plan = _plan(response, request, call, fields)
+    plan = _plan(response, request, call)
     body = watch(response, heard) if heard or plan else None
     if body is None:
-        return False
+        if not call.stream:
+            complete(response, request)
+        return
     if not body.is_on_a_wire:
         plan = None
     if call.stream:
         body.mend = _mend(go_on, response, request, call, plan)
     elif not is_left_for_hooks(response, request):
         read_in_parts(response, plan if isinstance(plan, Resumable) else None, [])
-    return True
 
 
 def _mend(
@@ -86,27 +68,24 @@ def _mend(
     return functools.partial(refuse, plan) if plan is not None and response.status_code == 200 else None
 
 
-def is_notable(fields: Any, *, stream: bool) -> bool:
-    """Return True for a body that is continued where it breaks off, by the fields of its head.
-
-    :param fields: by their names in lower case, those of ``requests`` with the field as it was sent, too.
-    :param stream: the caller reads it; inside the attempt a short one is begun anew instead.
-    """
-    if VALIDATORS.isdisjoint(fields):
-        return False
-    return stream or "content-length" not in fields or len(fields["content-length"][1]) >= _DIGITS
-
-
-def _plan(response: Response, request: PreparedRequest, call: Call, fields: Collection[str]) -> Resumable | str | None:
+def _plan(response: Response, request: PreparedRequest, call: Call) -> Resumable | str | None:
     """Return how a body may be continued, or why it may not; None where nobody would ask."""
-    chosen = None if call.options is None else call.options.resume
-    if VALIDATORS.isdisjoint(fields) or not (call.config.resume if chosen is None else chosen):
+    # By their names in lower case, with the field as it was sent; headers of another class are not looked into.
+    fields = getattr(response.headers, "_store", {})
+    if VALIDATORS.isdisjoint(fields) or not _resumes(call):
+        return None
+    if call.stream:
+        return resumable(request, response)
+    if "content-length" in fields and len(fields["content-length"][1]) < _DIGITS:
         return None
     plan = resumable(request, response)
-    if call.stream:
-        return plan
     is_long = isinstance(plan, Resumable) and (plan.end is None or plan.end - plan.start > LONG)
     return plan if is_long else None
+
+
+def _resumes(call: Call) -> bool:
+    chosen = None if call.options is None else call.options.resume
+    return call.config.resume if chosen is None else chosen
 
 
 def read_in_parts(response: Response, plan: Resumable | None, parts: list[bytes]) -> None:

@@ -11,8 +11,8 @@ from typing import NamedTuple
 from requests import PreparedRequest, Response
 
 from ..pacing.server_hints import parse_http_date
+from ..wire.decoding import PARTIAL
 
-PARTIAL = 206
 STRONG_AFTER = 60.0
 """Seconds between a date and its answer from which on it is a strong validator (RFC 9110 8.8.2.2)."""
 
