@@ -31,7 +31,8 @@ from botocore.config import Config
 
 import requests_smithy_retry
 from requests_smithy_retry import RetryAdapter
-from requests_smithy_retry.testing import CutBody, FakeClock, FaultServer, Reply
+from requests_smithy_retry.testing import FakeClock
+from tests.faults import CutBody, FaultServer, Reply
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -33,17 +33,7 @@ import requests
 import trustme
 
 from requests_smithy_retry import RetryAdapter
-from requests_smithy_retry.testing import (
-    Drip,
-    FaultProxy,
-    FaultServer,
-    Forward,
-    Interim,
-    Reply,
-    Stall,
-    StopReading,
-    hanging_port,
-)
+from tests.faults import Drip, FaultProxy, FaultServer, Forward, Interim, Reply, Stall, StopReading, hanging_port
 
 LIMIT = 0.05
 UPLOAD = 64 << 20
@@ -168,7 +158,7 @@ def busy_pool() -> Iterator[Stalled]:
 @contextlib.contextmanager
 def early_hint() -> Iterator[Stalled]:
     """A server that wants to be asked again much later: the wait is not begun."""
-    from requests_smithy_retry.testing import try_later
+    from tests.faults import try_later
 
     with FaultServer(try_later(503, 60)) as server:
         yield lambda session: session.get(server.url).raise_for_status()

@@ -1,6 +1,6 @@
 """The rows of the fault table: what a server does wrong, and the best that a client can come to.
 
-To add one, give it a line in `FAULTS`, with behaviours from `requests_smithy_retry.testing`.
+To add one, give it a line in `FAULTS`, with behaviours from `tests.faults`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from requests_smithy_retry.testing import (
+from tests.faults import (
     Behaviour,
     CloseAfterReply,
     CutBody,

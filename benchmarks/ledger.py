@@ -16,7 +16,7 @@ from typing import Any
 import requests
 
 from requests_smithy_retry import mount
-from requests_smithy_retry.testing import (
+from tests.faults import (
     BadStatusLine,
     CloseAfterRequest,
     CutBody,

@@ -16,7 +16,7 @@ from requests_smithy_retry.config.retry_config import OPTIONS
 from requests_smithy_retry.config.retry_options import OPERATION_OPTIONS
 
 DOCS = Path(__file__).parent
-sys.path.insert(0, str(DOCS))  # for the generators, wherever this is run from
+sys.path[:0] = [str(DOCS), str(DOCS.parent)]  # the generators, and the tests' faults, wherever this is run from
 
 
 def _cell(text: str) -> str:

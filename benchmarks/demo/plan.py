@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from requests_smithy_retry.clock import SYSTEM_CLOCK, Clock
-from requests_smithy_retry.testing import (
+from tests.faults import (
     Behaviour,
     CloseAfterRequest,
     CutBody,

@@ -24,11 +24,11 @@ from collections.abc import Callable
 from importlib import import_module, metadata
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from requests import PreparedRequest, Response
 
-from requests_smithy_retry import retry_history
-from requests_smithy_retry.testing.every_send import around_every_send
+from requests_smithy_retry import RetryAdapter, retry_history
 
 from .row import ROOMS, ROWS, Row
 from .service import OUTAGE, Service, serve, serving_context
@@ -86,16 +86,18 @@ class Measurement:
             history = retry_history(outcome)
             ours.append((request.method or "", 1 if history is None else len(history.attempts)))
 
-        def around(send: Callable[[], Response], _: object, request: PreparedRequest) -> Response:
+        real = RetryAdapter.send
+
+        def send(self: RetryAdapter, request: PreparedRequest, *args: Any, **options: Any) -> Response:
             try:
-                response = send()
+                response = real(self, request, *args, **options)
             except Exception as error:
                 note(request, error)
                 raise
             note(request, response)
             return response
 
-        with serve(service, self._row, self._tls), around_every_send(around):
+        with serve(service, self._row, self._tls), mock.patch.object(RetryAdapter, "send", send):
             began = time.monotonic()
             thread = threading.Thread(target=use, daemon=True)
             thread.start()

@@ -16,16 +16,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from requests_smithy_retry.testing import (
-    Behaviour,
-    CutBody,
-    FaultServer,
-    RecordedRequest,
-    Reply,
-    ResetAfterRequest,
-    Stall,
-    try_later,
-)
+from tests.faults import Behaviour, CutBody, FaultServer, RecordedRequest, Reply, ResetAfterRequest, Stall, try_later
 
 from .row import Row
 

@@ -7,8 +7,7 @@ from collections.abc import Callable
 import requests
 
 from requests_smithy_retry import mount
-from requests_smithy_retry.testing import fault_catalogue
-from requests_smithy_retry.testing.fault_server import FaultServer
+from tests.faults import FaultServer, fault_catalogue
 
 from .reference_tables import table
 

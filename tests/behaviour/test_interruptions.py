@@ -19,8 +19,8 @@ import requests
 from requests_smithy_retry import Outcome, RetryAdapter, StopReason, classifier, retry_history, retry_options
 from requests_smithy_retry.classifiers.actions import RetryAction
 from requests_smithy_retry.interruptions import is_interruption
-from requests_smithy_retry.testing import FaultServer, Reply, Stall, Wire
 from requests_smithy_retry.wire.state import this_thread
+from tests.faults import FaultServer, Reply, Stall, Wire
 from tests.support import ScriptedTransport, reset_error, scripted, send
 from tests.unit.wire.support import session
 

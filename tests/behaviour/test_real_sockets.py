@@ -15,7 +15,8 @@ import requests.exceptions as rex
 from requests.adapters import HTTPAdapter
 
 from requests_smithy_retry import RetryAdapter, StandardRetryStrategy, StopReason, mount, retry_history
-from requests_smithy_retry.testing import (
+from requests_smithy_retry.testing.clock import FakeClock
+from tests.faults import (
     AnswerBeforeUpload,
     BadChunkSize,
     CloseAfterReply,
@@ -31,7 +32,6 @@ from requests_smithy_retry.testing import (
     refusing_port,
     try_later,
 )
-from requests_smithy_retry.testing.clock import FakeClock
 from tests.support import session_with
 
 OK = Reply(body=b"at last")

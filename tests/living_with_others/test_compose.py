@@ -27,7 +27,8 @@ from requests_smithy_retry import (
     uninstall,
 )
 from requests_smithy_retry.adapter import POOL_DEFAULTS
-from requests_smithy_retry.testing import CutBody, FakeClock, FaultServer, MissingLastChunk, Reply, skipped_waits
+from requests_smithy_retry.testing import FakeClock, skipped_waits
+from tests.faults import CutBody, FaultServer, MissingLastChunk, Reply
 from tests.support import session_with
 
 pytestmark = pytest.mark.real_time

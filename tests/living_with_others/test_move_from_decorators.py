@@ -14,7 +14,8 @@ import pytest
 import requests
 
 from requests_smithy_retry import StandardRetryStrategy, StopReason, mount, retry_history
-from requests_smithy_retry.testing import FakeClock, FaultServer, MissingLastChunk, Reply, ResetAfterRequest, Stall
+from requests_smithy_retry.testing import FakeClock
+from tests.faults import FaultServer, MissingLastChunk, Reply, ResetAfterRequest, Stall
 from tests.support import URL, scripted, send
 
 backoff = pytest.importorskip("backoff")

@@ -24,8 +24,9 @@ from requests_smithy_retry import (
     classifier,
     retry_options,
 )
-from requests_smithy_retry.testing import CloseAfterRequest, FakeClock, FaultServer, Reply, refusing_port
+from requests_smithy_retry.testing import FakeClock
 from requests_smithy_retry.testing import ScriptedReply as Scripted
+from tests.faults import CloseAfterRequest, FaultServer, Reply, refusing_port
 from tests.support import scripted, send, session_with
 
 pytestmark = pytest.mark.real_time

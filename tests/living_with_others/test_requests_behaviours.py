@@ -9,7 +9,7 @@ import trustme
 from requests.auth import HTTPDigestAuth
 
 from requests_smithy_retry import RetryAdapter, install, retry_history, retry_options, uninstall
-from requests_smithy_retry.testing import FaultProxy, FaultServer, Reply, Stall
+from tests.faults import FaultProxy, FaultServer, Reply, Stall
 
 pytestmark = pytest.mark.real_time
 
@@ -35,12 +35,9 @@ def paths(server):
 
 def test_redirects_are_followed_and_each_hop_is_retried(session):
     """The history holds the hops, not the attempts, and a 303 turns a POST into a GET."""
-    script = {
-        "/a": [Reply(503), Reply(302, headers={"Location": "/b"})],
-        "/b": [Reply(503), Reply(200, body=b"there")],
-        "/form": [Reply(303, headers={"Location": "/b"})],
-    }
-    with FaultServer(script) as server:
+    there = Reply(body=b"there")
+    first = [Reply(503), Reply(302, headers={"Location": "/b"}), Reply(503), there]
+    with FaultServer([*first, Reply(303, headers={"Location": "/b"}), there]) as server:
         response = session.get(f"{server.url}/a")
         assert (b"there", [302]) == (response.content, [hop.status_code for hop in response.history])
         assert ["/a", "/a", "/b", "/b"] == paths(server)

@@ -147,8 +147,7 @@ def test_a_redirect_is_followed_whatever_its_body(
         "mislabelled": Reply(303, {**to, "Content-Encoding": "gzip"}, WHY),
         "no last chunk": CutBody(Reply(303, to, WHY, framing="chunked")),
     }[broken]
-    script = {"/": [reply], "/there": [Reply(body=b"there")]}
-    with FaultServer(script) as server, requests.Session() as session:
+    with FaultServer([reply, Reply(body=b"there")]) as server, requests.Session() as session:
         session.mount("http://", RetryAdapter(pool_block=True, pool_maxsize=1))
         response = session.request(method, server.url, hooks=hooks, timeout=60)
         assert (response.content, [hop.status_code for hop in response.history]) == (b"there", [303])

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 import requests
 
-from requests_smithy_retry.testing import Behaviour, FaultServer, RecordedRequest, Reply, Stall
+from tests.faults import Behaviour, FaultServer, RecordedRequest, Reply, Stall
 
 pytestmark = [pytest.mark.once, pytest.mark.real_time]
 
@@ -255,8 +255,8 @@ class TestCelery:
 
     def test_in_a_worker(self, worker):
         """In a worker the adapter retries, keeps a deadline and passes the soft limit on; a task's retries multiply."""
-        script = {"/once": [Reply(503)], "/stall": Stall(), "/body": Stall("body"), "/down": Reply(503)}
-        with FaultServer(script) as server:
+        once, always = iter([Reply(503)]), {"/stall": Stall(), "/body": Stall("body"), "/down": Reply(503)}
+        with FaultServer(lambda request: always.get(request.path) or next(once, Reply())) as server:
             answers, targets = zip(*json.loads(run("-c", CALLS, server.url, cwd=worker, seconds=600)), strict=True)
             paths = [request.path for request in server.requests if request.target in targets]
         assert ("succeeded at attempt 2 of 3", "ReadTimeout", "SoftTimeLimitExceeded", "HTTPError") == answers

@@ -15,7 +15,7 @@ import urllib3
 
 from requests_smithy_retry import RetryConfigWarning, StopReason, mount, retry_history
 from requests_smithy_retry.sending import time_limits
-from requests_smithy_retry.testing import (
+from tests.faults import (
     DEFAULT_BODY,
     CloseAfterRequest,
     CutBody,

@@ -17,16 +17,8 @@ from urllib3.util.retry import RequestHistory, Retry
 from requests_smithy_retry import RetryAdapter, RetryConfigError, RetryConfigWarning, StopReason, retry_history
 from requests_smithy_retry.config.urllib3_retry import UNLIMITED, translate_retry
 from requests_smithy_retry.config.urllib3_rules import FailureKind, JitteredBackoff, Urllib3Rules
-from requests_smithy_retry.testing import (
-    CloseAfterRequest,
-    CutBody,
-    FaultServer,
-    Reply,
-    ResetAfterRequest,
-    refusing_port,
-    try_later,
-)
 from requests_smithy_retry.testing.clock import FakeClock
+from tests.faults import CloseAfterRequest, CutBody, FaultServer, Reply, ResetAfterRequest, refusing_port, try_later
 
 URLLIB3_2 = int(urllib3.__version__.split(".")[0]) >= 2
 NEW = pytest.mark.skipif(not URLLIB3_2, reason="an option of urllib3 2.x")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import requests
 
-from requests_smithy_retry.testing import WELL, Behaviour, CutBody, CutHead, FaultServer, Reply
+from tests.faults import WELL, Behaviour, CutBody, CutHead, FaultServer, Reply
 from tests.unit.wire.support import nothing_left, session
 
 MOMENTS = 60

@@ -21,18 +21,9 @@ from requests_smithy_retry import RetryAdapter, RetryListener, StopReason, retry
 from requests_smithy_retry.observing.history import MAX_KEPT
 from requests_smithy_retry.sending.attempt import watched_body
 from requests_smithy_retry.sending.receiving import as_failure, broken_off, joined
-from requests_smithy_retry.testing import (
-    BadChunkSize,
-    Behaviour,
-    CutBody,
-    FaultServer,
-    RecordedRequest,
-    Reply,
-    Stall,
-    StopReading,
-)
 from requests_smithy_retry.wire import body as body_module
 from requests_smithy_retry.wire.body import WatchedBody, watch
+from tests.faults import BadChunkSize, Behaviour, CutBody, FaultServer, RecordedRequest, Reply, Stall, StopReading
 from tests.unit.wire.support import nothing_left, session
 
 BODY = b"".join(b"%06d the quick brown fox\n" % number for number in range(12_000))
@@ -595,7 +586,7 @@ def test_a_chunk_beyond_the_end_is_an_error() -> None:
 
     class LongChunk(Behaviour):
         def act(self, wire: Any, request: RecordedRequest) -> None:
-            head = Reply(200, {"ETag": TAG}).head(request, [("Transfer-Encoding", "chunked")])
+            head = Reply(200, {"ETag": TAG}, framing="chunked").head(request)
             wire.send(head + b"%x\r\n" % (2 * len(BODY)) + BODY[:1000])
             wire.close()
 

@@ -1,4 +1,4 @@
-"""The fault server itself: replies, keep-alive, and what is left after it closed."""
+"""The fault server of the kit: its replies, faults, script and records, and that nothing is left after it closed."""
 
 import os
 import socket
@@ -9,21 +9,36 @@ from contextlib import closing
 import pytest
 
 from requests_smithy_retry.testing import (
-    DEFAULT_BODY,
+    WELL,
     Behaviour,
-    EndlessBody,
+    CloseAfterReply,
+    CloseAfterRequest,
+    CutBody,
+    Drip,
     FaultServer,
-    ReadSoFar,
     RecordedRequest,
     Reply,
-    Stall,
-    StopReading,
-    Wire,
-    try_later,
+    ResetAfterRequest,
+    refusing_port,
 )
-from tests.unit.testing.fault_oracle import GET, POST, ask, client, connect, exchange, fetch, until
+from tests.faults.oracle import (
+    GET,
+    POST,
+    answer_before_silence,
+    ask,
+    client,
+    connect,
+    exchange,
+    fetch,
+    read_to_end,
+    until,
+)
 
 pytestmark = pytest.mark.real_time
+
+PLAIN, CHUNKED = Reply(body=b"abcdef"), Reply(body=b"abcdef", framing="chunked")
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n"
+CHUNKED_HEAD = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
 def open_files():
@@ -31,9 +46,9 @@ def open_files():
 
 
 def test_it_is_well_without_a_script():
-    """A server without a script answers 200 with the default body."""
+    """A server without a script answers 200 with a short body."""
     with FaultServer() as server:
-        assert fetch(server) == (200, {"Content-Length": "45"}, DEFAULT_BODY)
+        assert (200, {"Content-Length": "45"}, WELL.body) == fetch(server)
 
 
 def test_connections_are_kept_alive():
@@ -41,16 +56,14 @@ def test_connections_are_kept_alive():
     with FaultServer() as server, closing(client(server)) as connection:
         ask(connection)
         ask(connection, "POST", "/", b"x")
-        assert server.connections == 1
-        assert [request.connection_id for request in server.requests] == [0, 0]
+        assert (1, [0, 0]) == (server.connections, [request.connection_id for request in server.requests])
 
 
 def test_a_client_may_ask_to_close():
     """``Connection: close`` in a request is honoured and repeated in the answer."""
     with FaultServer() as server:
         data, end = exchange(server, b"GET / HTTP/1.1\r\nconnection: close\r\n\r\n")
-        assert b"\r\nConnection: close\r\n" in data
-        assert end == "fin"
+        assert (True, "fin") == (b"\r\nConnection: close\r\n" in data, end)
 
 
 @pytest.mark.parametrize("framing", ["length", "chunked", "close"])
@@ -60,127 +73,193 @@ def test_framings(framing, size):
     body = os.urandom(size)
     with FaultServer(Reply(201, {"X-A": "b"}, body, framing)) as server:
         status, headers, received = fetch(server)
-    assert (status, headers["X-A"], received) == (201, "b", body)
+    assert (201, "b", body) == (status, headers["X-A"], received)
 
 
 @pytest.mark.parametrize("status", [204, 304])
 def test_some_statuses_have_no_body(status):
     """204 and 304 are answered without a body, and the connection goes on."""
     with FaultServer([Reply(status, body=b"x")]) as server, closing(client(server)) as connection:
-        assert ask(connection)[::2] == (status, b"")
-        assert ask(connection)[0] == 200
-        assert server.connections == 1
+        assert (status, b"") == ask(connection)[::2]
+        assert (200, 1) == (ask(connection)[0], server.connections)
 
 
 def test_head_has_no_body():
     """HEAD is answered with the length of the body and without the body."""
     with FaultServer() as server:
-        assert fetch(server, "HEAD") == (200, {"Content-Length": "45"}, b"")
+        assert (200, {"Content-Length": "45"}, b"") == fetch(server, "HEAD")
 
 
 def test_own_headers_replace_ours():
     """A Content-Length given with a reply replaces the computed one; pairs may repeat a name."""
     with FaultServer(Reply(200, [("content-length", "7"), ("A", "1"), ("A", "2")])) as server:
         data, _ = exchange(server, b"HEAD / HTTP/1.1\r\nConnection: close\r\n\r\n")
-    assert data == b"HTTP/1.1 200 OK\r\ncontent-length: 7\r\nA: 1\r\nA: 2\r\nConnection: close\r\n\r\n"
+    assert b"HTTP/1.1 200 OK\r\ncontent-length: 7\r\nA: 1\r\nA: 2\r\nConnection: close\r\n\r\n" == data
 
 
 def test_an_unknown_status_is_sent():
     """A status without a registered phrase is sent all the same."""
     with FaultServer(Reply(599)) as server:
-        assert fetch(server)[0] == 599
+        assert 599 == fetch(server)[0]
 
 
 def test_an_unknown_framing_is_refused():
     """A framing that does not exist is an error that names the allowed ones."""
-    with pytest.raises(ValueError, match="'chunked'"):
+    with pytest.raises(ValueError, match="framing='chunky': 'length', 'chunked' or 'close' is allowed"):
         Reply(framing="chunky")
 
 
-def test_a_reply_can_be_delayed():
-    """A delay passes before the status."""
+@pytest.mark.parametrize(
+    ("slow", "least"), [(Reply(delay=0.05), 0.05), (Drip("head", 0.002), 0.07), (Drip("body", 0.002), 0.09)]
+)
+def test_an_answer_can_be_slow(slow, least):
+    """A delay passes before the status, and an interval before each byte of the part that drips."""
     begin = time.monotonic()
-    with FaultServer(Reply(delay=0.05)) as server:
-        fetch(server)
-        assert time.monotonic() - begin >= 0.05
+    with FaultServer(slow) as server:
+        assert 200 == fetch(server)[0]
+        assert time.monotonic() - begin >= least
 
 
-def test_try_later_carries_the_hint():
-    """A 503 or 429 carries the hint as it was given, in the header that was named."""
-    with FaultServer([try_later(), try_later(429, 86400, body=b"no"), try_later(503, "x", header="X-H")]) as server:
-        assert fetch(server)[:2] == (503, {"Retry-After": "1", "Content-Length": "0"})
-        assert fetch(server) == (429, {"Retry-After": "86400", "Content-Length": "2"}, b"no")
-        assert fetch(server)[1]["X-H"] == "x"
+@pytest.mark.parametrize(
+    ("fault", "answer", "end"),
+    [
+        (CloseAfterRequest(), b"", "fin"),
+        (ResetAfterRequest(), b"", "rst"),
+        (CloseAfterReply(PLAIN), HEAD + b"abcdef", "fin"),
+        (CloseAfterReply(PLAIN, reset=True, after=0.02), HEAD + b"abcdef", "rst"),
+        (CloseAfterReply(Reply(framing="close")), b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n", "fin"),
+        (CutBody(PLAIN), HEAD + b"abc", "fin"),
+        (CutBody(PLAIN, 0), HEAD, "fin"),
+        (CutBody(PLAIN, -1), HEAD + b"abcde", "fin"),
+        (CutBody(CHUNKED, 5), CHUNKED_HEAD + b"6\r\nab", "fin"),
+    ],
+    ids=repr,
+)
+def test_faults(fault, answer, end):
+    """A fault sends exactly these bytes, ends the connection in its way, and leaves the request on record."""
+    with FaultServer([fault]) as server:
+        assert (answer, end) == exchange(server, POST)
+        assert b"hello" == server.requests[0].body
 
 
-def watch_reading(monkeypatch):
-    """Return a list of the bytes that the servers have read so far, which grows."""
-    receive, read = Wire.receive, []
-
-    def receive_and_tell(self):
-        data = receive(self)
-        read.append(data)
-        return data
-
-    monkeypatch.setattr(Wire, "receive", receive_and_tell)
-    return read
+def test_a_cut_may_end_in_a_reset():
+    """A body that breaks off by a reset does not end in order."""
+    with FaultServer([CutBody(PLAIN, then="reset")]) as server:
+        assert "rst" == exchange(server)[1]
 
 
-def test_nothing_is_left_after_close(monkeypatch):
-    """Whatever goes on, a close ends it, and leaves no thread and no file descriptor."""
-    files, threads = open_files(), set(threading.enumerate())
-    read = watch_reading(monkeypatch)
-    server, silent = FaultServer([Stall(), EndlessBody(), StopReading()]), FaultServer([Stall("accept")])
-    socks = [*(connect(server) for _ in range(6)), connect(silent)]
-    for sock in socks[:3]:
-        sock.sendall(GET)
-        server.wait_for_requests(socks.index(sock) + 1)
-    socks[3].close()
-    socks[4].sendall(POST[:-1])
-    until(lambda: any(data.endswith(POST[:-1]) for data in read))
-    silent.close()
-    server.close()
-    server.close()
-    assert set() == set(threading.enumerate()) - threads
-    for sock in socks:
-        sock.close()
-    assert set() == open_files() - files
-    assert server.requests[-1].body == b"hell"
-    with pytest.raises(ConnectionRefusedError):
-        connect(server)
+def test_a_cut_may_end_in_silence():
+    """A body that stops says nothing more until the server closes."""
+    with FaultServer([CutBody(PLAIN, then="stall")]) as server:
+        assert (HEAD + b"abc", "open") == answer_before_silence(server, len(HEAD) + 3)
 
 
-def test_close_ends_a_connection_that_is_always_busy():
-    """A client that reads an endless body as fast as it comes does not hold up the close."""
-    server = FaultServer(EndlessBody())
-    reader = threading.Thread(target=exchange, args=[server])
-    reader.start()
-    server.wait_for_requests(1)
-    server.close()
-    reader.join()
+def test_a_list_is_used_up():
+    """Each step of a list is taken once, in order, and then the default."""
+    with FaultServer([Reply(500), Reply(502)], default=Reply(204)) as server:
+        assert [500, 502, 204, 204] == [fetch(server)[0] for _ in range(4)]
 
 
-def test_a_port_can_be_taken_again():
-    """A server can come back on the port of one that closed, though connections of that were open."""
-    with FaultServer() as server, closing(client(server)) as connection:
-        ask(connection)
-    with FaultServer(port=server.port) as again:
-        assert fetch(again)[0] == 200
+def test_a_function_sees_the_request():
+    """A function gets the whole request and returns what to do."""
+    with FaultServer(lambda request: Reply(body=request.body[::-1])) as server:
+        assert b"cba" == fetch(server, "POST", body=b"abc")[2]
 
 
-def test_ipv6():
-    """A server on the IPv6 loopback has brackets in its URL."""
-    with FaultServer(host="::1") as server:
-        assert server.url == f"http://[::1]:{server.port}"
-        assert fetch(server)[0] == 200
+def test_a_behaviour_of_ones_own():
+    """A subclass of Behaviour is given the wire and the request; one without ``act`` is an error."""
+
+    class Echo(Behaviour):
+        def act(self, wire, request):
+            wire.send(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n" + request.body)
+
+    with FaultServer([Echo()]) as server:
+        assert b"abc" == fetch(server, "POST", body=b"abc")[2]
+    with pytest.raises(NotImplementedError):
+        Behaviour().act(None, RecordedRequest("GET", "/"))
+
+
+def test_a_script_can_be_replaced_and_reset():
+    """A new script takes effect at the next request; a reset rewinds it and forgets the records."""
+    with FaultServer([Reply(500)]) as server:
+        server.script([Reply(501)])
+        assert [501, 200] == [fetch(server)[0] for _ in range(2)]
+        server.reset()
+        assert ([], 0) == (server.requests, server.connections)
+        assert 501 == fetch(server)[0]
+
+
+def test_what_is_recorded():
+    """Method, target, headers, body, connection and time of each request are kept."""
+    begin = time.monotonic()
+    with FaultServer() as server:
+        exchange(
+            server,
+            b"POST /p?q=1 HTTP/1.1\r\nX-A: 1\r\nx-a:  2\r\nContent-Length: 3\r\nConnection: close\r\n\r\n\0\n\r",
+        )
+        (request,) = server.requests
+    assert ("POST", "/p?q=1", "/p", b"\0\n\r") == (request.method, request.target, request.path, request.body)
+    assert (("X-A", "1"), ("x-a", "2")) == request.headers[:2]
+    assert ("1", None, 0) == (request.header("x-A"), request.header("nope"), request.connection_id)
+    assert begin <= request.arrived <= time.monotonic()
+
+
+UPLOAD = b"PUT / HTTP/1.1\r\nTransfer-Encoding: Chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize("cut", range(0, 40, 7))
+def test_chunked_uploads(cut):
+    """A chunked upload is recorded without its framing, wherever the segments are cut, and the connection goes on."""
+    data = UPLOAD + b"3\r\nabc\r\nA;x=y\r\n0123456789\r\n0\r\n\r\n"
+    with FaultServer() as server, closing(connect(server)) as sock:
+        sock.sendall(data[: len(data) - cut])
+        time.sleep(0.01)
+        sock.sendall(data[len(data) - cut :] + GET)
+        until(lambda: len(server.requests) == 2)
+        assert [("PUT", b"abc0123456789"), ("GET", b"")] == [(sent.method, sent.body) for sent in server.requests]
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"",
+        b"hello\r\n\r\n",
+        UPLOAD + b"3\r\nabc\r\n",
+        UPLOAD + b"3\r\nabc\r\nzz\r\n\r\n",
+        POST.replace(b"5", b"9"),
+        POST.replace(b"5", b"soon"),
+    ],
+)
+def test_what_is_no_whole_request_is_not_recorded(sent):
+    """A connection that ends within a request, or talks no HTTP, leaves no record and gets no answer."""
+    with FaultServer() as server:
+        with closing(connect(server)) as sock:
+            sock.sendall(sent)
+            sock.shutdown(socket.SHUT_WR)
+            assert b"" == read_to_end(sock)[0]
+        assert ([], 1) == (server.requests, server.connections)
+
+
+def test_many_threads():
+    """Every step is taken once and every request recorded once, with 16 clients at a time."""
+    with FaultServer([Reply(500 + number) for number in range(64)]) as server:
+        statuses = []
+        clients = [
+            threading.Thread(target=lambda: statuses.extend(fetch(server)[0] for _ in range(4))) for _ in range(16)
+        ]
+        for thread in clients:
+            thread.start()
+        for thread in clients:
+            thread.join()
+        assert list(range(500, 564)) == sorted(statuses)
+        assert 64 == len(server.requests)
 
 
 def test_an_error_in_the_script_is_raised_at_the_end():
     """An exception of a script's function resets the connection, and comes out of the ``with`` block."""
     server = FaultServer(lambda _: 1 / 0)
     with pytest.raises(ZeroDivisionError), server:
-        assert exchange(server) == (b"", "rst")
-    assert isinstance(server.errors[0], ZeroDivisionError)
+        assert (b"", "rst") == exchange(server)
 
 
 def test_an_error_of_the_test_goes_first():
@@ -195,56 +274,62 @@ def test_an_error_of_the_test_goes_first():
         erring()
 
 
-def test_a_function_that_hangs_is_named():
-    """A close that cannot end a function of the script says so in bounded time."""
-    release = threading.Event()
-    server = FaultServer(lambda _: release.wait() and Reply(), close_timeout=0.05)
-    with closing(connect(server)) as sock:
+class Endless(Behaviour):
+    def act(self, wire, request):
+        while True:
+            wire.send(bytes(8192))
+
+
+def test_nothing_is_left_after_close():
+    """Whatever goes on, a close ends it, and leaves no thread and no file descriptor."""
+    files, threads = open_files(), set(threading.enumerate())
+    server = FaultServer([Reply(delay=float("inf")), Endless()])
+    socks = [connect(server) for _ in range(5)]
+    for number, sock in enumerate(socks[:2], 1):
         sock.sendall(GET)
-        server.wait_for_requests(1)
-        with pytest.raises(RuntimeError, match=f"fault-server-{server.port}-0"):
-            server.close()
-        release.set()
-    for thread in threading.enumerate():
-        if thread.name.startswith(f"fault-server-{server.port}"):
-            thread.join()
+        until(lambda number=number: len(server.requests) == number)
+    socks[2].close()
+    socks[3].sendall(POST[:-1])
+    server.close()
+    server.close()
+    assert set() == set(threading.enumerate()) - threads
+    for sock in socks:
+        sock.close()
+    assert set() == open_files() - files
+    with pytest.raises(ConnectionRefusedError):
+        connect(server)
 
 
-def test_a_client_that_went_before_it_was_accepted(monkeypatch):
-    """A connection that is gone before it is accepted does not end the server."""
-    accept, gone = socket.socket.accept, [ConnectionAbortedError()]
-
-    def failing_once(self):
-        if gone:
-            raise gone.pop()
-        return accept(self)
-
-    monkeypatch.setattr(socket.socket, "accept", failing_once)
-    with FaultServer() as server:
-        assert fetch(server)[0] == 200
-    assert not gone
+def test_close_ends_a_connection_that_is_always_busy():
+    """A client that reads an endless body as fast as it comes does not hold up the close."""
+    server = FaultServer(Endless())
+    reader = threading.Thread(target=exchange, args=[server])
+    reader.start()
+    until(lambda: server.requests)
+    server.close()
+    reader.join()
 
 
-def test_a_behaviour_of_ones_own():
-    """A subclass of Behaviour is told the wire and the request, and can say that it begins early."""
-
-    class Chatter(Behaviour):
-        @property
-        def begins_after(self):
-            return ReadSoFar.HANDSHAKE
-
-        def greet(self, wire):
-            wire.send(b"220 hello\r\n")
-
-    with FaultServer([Chatter(), Reply(204)]) as server:
-        data, _ = exchange(server, b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n")
-        assert data.startswith(b"220 hello\r\nHTTP/1.1 204")
+def test_a_port_can_be_taken_again():
+    """A server can come back on the port of one that closed, though connections of that were open."""
+    with FaultServer() as server, closing(client(server)) as connection:
+        ask(connection)
+    with FaultServer(port=server.port) as again:
+        assert 200 == fetch(again)[0]
 
 
-def test_a_behaviour_must_do_something():
-    """A Behaviour without methods is an error of the script."""
-    with pytest.raises(NotImplementedError):
-        Behaviour().greet(None)
-    with pytest.raises(NotImplementedError):
-        Behaviour().act(None, RecordedRequest("GET", "/"))
-    assert Behaviour().begins_after is ReadSoFar.REQUEST
+def test_ipv6():
+    """A server on the IPv6 loopback has brackets in its URL."""
+    with FaultServer(host="::1") as server:
+        assert f"http://[::1]:{server.port}" == server.url
+        assert 200 == fetch(server)[0]
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+def test_a_port_that_refuses(host):
+    """No process listens on a refusing port, and none can take it."""
+    with refusing_port(host) as port:
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection((host, port), 1)
+        with pytest.raises(OSError, match="in use"):
+            FaultServer(host=host, port=port)

@@ -20,8 +20,8 @@ from requests_smithy_retry import (
 from requests_smithy_retry.checks import is_finite, safe_repr
 from requests_smithy_retry.classifiers.actions import ErrorKind
 from requests_smithy_retry.config.retry_config import OPTIONS
-from requests_smithy_retry.testing import FaultServer, Reply, try_later
 from requests_smithy_retry.testing.clock import FakeClock
+from tests.faults import FaultServer, Reply, try_later
 
 PAST_FLOATS = (10**400, -(10**400), 10**5000)
 NUMBERS = (

@@ -21,17 +21,8 @@ from urllib3.connectionpool import HTTPConnectionPool
 
 from requests_smithy_retry import Outcome, RetryAction, StopReason, classifier, retry_history
 from requests_smithy_retry.sending import attempt
-from requests_smithy_retry.testing import (
-    CutBody,
-    Drip,
-    EndlessBody,
-    FaultServer,
-    HugeHeader,
-    Reply,
-    coded_reply,
-    gzip_bomb,
-)
 from requests_smithy_retry.wire.response import PEEK_SECONDS, Reader
+from tests.faults import CutBody, Drip, EndlessBody, FaultServer, HugeHeader, Reply, coded_reply, gzip_bomb
 
 from .support import session
 

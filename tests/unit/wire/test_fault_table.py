@@ -11,7 +11,7 @@ import pytest
 import requests
 
 from requests_smithy_retry import StopReason, retry_history
-from requests_smithy_retry.testing import DEFAULT_BODY, WELL, CataloguedFault, FaultServer, fault_catalogue
+from tests.faults import DEFAULT_BODY, WELL, CataloguedFault, FaultServer, fault_catalogue
 
 from .support import nothing_left, session
 

@@ -11,8 +11,8 @@ import requests
 import urllib3
 
 from requests_smithy_retry import RetryAdapter, mount
-from requests_smithy_retry.testing import FaultProxy, FaultServer, RecordedRequest, Reply
 from requests_smithy_retry.wire.pools import begin_without_pools, leave_to_parent
+from tests.faults import FaultProxy, FaultServer, RecordedRequest, Reply
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here"),

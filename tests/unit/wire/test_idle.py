@@ -14,10 +14,11 @@ import urllib3
 from urllib3.connectionpool import HTTPConnectionPool
 
 from requests_smithy_retry import RetryAdapter, retry_options
-from requests_smithy_retry.testing import DEFAULT_BODY, FakeClock, FaultProxy, FaultServer, Forget
+from requests_smithy_retry.testing import FakeClock
 from requests_smithy_retry.wire import pools
 from requests_smithy_retry.wire.pools import KeptConnections, keep_alive_options, preparing
-from tests.unit.testing.fault_oracle import tls_contexts
+from tests.faults import DEFAULT_BODY, FaultProxy, FaultServer, Forget
+from tests.faults.oracle import tls_contexts
 
 from .support import SocksProxy, session
 

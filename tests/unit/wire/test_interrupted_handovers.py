@@ -18,13 +18,13 @@ from urllib3.exceptions import EmptyPoolError
 from requests_smithy_retry import TokenBucket
 from requests_smithy_retry.quotas.scopes import ScopeTable
 from requests_smithy_retry.sending.operation import Operation
-from requests_smithy_retry.testing import FaultServer, Reply, hanging_port, refusing_port
 from requests_smithy_retry.testing.clock import FakeClock
 from requests_smithy_retry.wire import connect, pools, racing
 from requests_smithy_retry.wire.addresses import AddressMemory
 from requests_smithy_retry.wire.pools import KeptConnections, preparing
 from requests_smithy_retry.wire.resolving import Lookups, Question
 from tests.behaviour.test_interruptions import Limit, interrupted_at
+from tests.faults import FaultServer, Reply, hanging_port, refusing_port
 from tests.support import scripted, send
 
 from .support import session

@@ -14,8 +14,8 @@ import pytest
 import requests
 
 from requests_smithy_retry import Outcome, StandardRetryStrategy, classifier, retry_options
-from requests_smithy_retry.testing import FaultServer, Reply, Stall
 from requests_smithy_retry.wire.response import Reader
+from tests.faults import FaultServer, Reply, Stall
 
 from .support import nothing_left, session
 

@@ -21,19 +21,11 @@ from urllib3.connection import HTTPConnection
 from urllib3.exceptions import LocationParseError
 
 from requests_smithy_retry import RetryAdapter, RetryListener, install, retry_history, uninstall
-from requests_smithy_retry.testing import (
-    CloseAfterRequest,
-    FaultServer,
-    Reply,
-    ResetAfterRequest,
-    Stall,
-    hanging_port,
-    refusing_port,
-)
 from requests_smithy_retry.testing.clock import FakeClock
 from requests_smithy_retry.wire import connect as connect_module
 from requests_smithy_retry.wire.addresses import AddressMemory
 from requests_smithy_retry.wire.pools import checked_get, prepare, use_our_pools
+from tests.faults import CloseAfterRequest, FaultServer, Reply, ResetAfterRequest, Stall, hanging_port, refusing_port
 
 from .support import session
 

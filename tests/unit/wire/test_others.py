@@ -13,9 +13,9 @@ import requests
 from requests.auth import HTTPDigestAuth
 
 from requests_smithy_retry import RetryAdapter
-from requests_smithy_retry.testing import DEFAULT_BODY, CutHead, Drip, FaultServer, Reply
 from requests_smithy_retry.testing.clock import FakeClock
 from requests_smithy_retry.wire.pools import PreparingPool, prepare
+from tests.faults import DEFAULT_BODY, CutHead, Drip, FaultServer, Reply
 
 from .support import session
 

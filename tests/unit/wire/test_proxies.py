@@ -14,20 +14,12 @@ from requests.exceptions import ConnectTimeout
 from urllib3.connection import HTTPConnection, HTTPSConnection
 
 from requests_smithy_retry.clock import Deadline
-from requests_smithy_retry.testing import (
-    DEFAULT_BODY,
-    Drip,
-    FakeClock,
-    FaultProxy,
-    FaultServer,
-    Forward,
-    Reply,
-    refusing_port,
-)
+from requests_smithy_retry.testing import FakeClock
 from requests_smithy_retry.wire import proxies
 from requests_smithy_retry.wire.proxies import bounded, open_otherwise, prepare_tunnel
 from requests_smithy_retry.wire.state import this_thread
-from tests.unit.testing.fault_oracle import tls_contexts
+from tests.faults import DEFAULT_BODY, Drip, FaultProxy, FaultServer, Forward, Reply, refusing_port
+from tests.faults.oracle import tls_contexts
 
 from .support import SocksProxy, session
 

@@ -20,10 +20,11 @@ from requests.exceptions import ConnectTimeout
 
 from requests_smithy_retry import StopReason, retry_history
 from requests_smithy_retry.clock import Deadline
-from requests_smithy_retry.testing import DEFAULT_BODY, FakeClock, FaultServer
+from requests_smithy_retry.testing import FakeClock
 from requests_smithy_retry.wire import resolving
 from requests_smithy_retry.wire.resolving import Late, Lookups, Question, Stuck, is_numeric, resolve
 from requests_smithy_retry.wire.state import this_thread
+from tests.faults import DEFAULT_BODY, FaultServer
 
 from .support import session
 

@@ -1,16 +1,71 @@
-"""Faults of a reply: its head cut, malformed or oversized, interim responses, wrong lengths, broken chunks."""
+"""Faults of a reply: its head cut, malformed or oversized, interim responses, wrong lengths, broken chunks, codings."""
 
 from __future__ import annotations
 
+import gzip
 import itertools
 import math
+import zlib
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Literal
 
-from .behaviour import DEFAULT_BODY, WELL, Behaviour, Framing, Reply, chunks
-from .recorded_request import RecordedRequest
-from .wire import Ending, Wire
+from requests_smithy_retry.testing import WELL, Behaviour, RecordedRequest, Reply, Wire
 
+Framing = Literal["length", "chunked", "close"]
+Ending = Literal["keep", "close", "reset", "stall"]
+
+DEFAULT_BODY = WELL.body
 _CHUNKED = Reply(body=DEFAULT_BODY, framing="chunked")
+_LAST_CHUNK = b"0\r\n\r\n"
+
+
+def try_later(status: int = 503, retry_after: str | float = "1", *, header: str = "Retry-After") -> Reply:
+    """Make a reply that says that the service is busy, with a hint when to come back."""
+    return Reply(status, {header: str(retry_after)})
+
+
+def coded_reply(
+    coding: str = "gzip",
+    body: bytes = DEFAULT_BODY,
+    *,
+    coded: bytes | None = None,
+    cut_to: int | None = None,
+    corrupt_at: int | None = None,
+    status: int = 200,
+    framing: Framing = "length",
+) -> Reply:
+    """Make a reply with a Content-Encoding.
+
+    :param coding: ``"gzip"``, ``"deflate"`` (zlib, as RFC 9110 has it), or any other together with ``coded``.
+    :param body: the body to compress.
+    :param coded: the compressed bytes, in place of ``body``.
+    :param cut_to: the number of compressed bytes to keep; negative counts from the end. The framing fits the cut body,
+        so that only the coding shows that something is missing.
+    :param corrupt_at: flip all bits of the compressed byte at this position.
+    """
+    if coded is None:
+        coded = gzip.compress(body, mtime=0) if coding == "gzip" else zlib.compress(body)
+    data = bytearray(coded)
+    if corrupt_at is not None:
+        data[corrupt_at] ^= 0xFF
+    return Reply(status, {"Content-Encoding": coding}, bytes(data[:cut_to]), framing)
+
+
+@lru_cache(maxsize=4)
+def gzip_bomb(size: int = 64 << 20, status: int = 200) -> Reply:
+    """Make a reply that inflates to ``size`` zero bytes, from about a thousandth of that."""
+    compressor = zlib.compressobj(wbits=31)
+    whole, rest = divmod(size, 1 << 20)
+    pieces = [compressor.compress(bytes(1 << 20)) for _ in range(whole)]
+    return Reply(
+        status, {"Content-Encoding": "gzip"}, b"".join([*pieces, compressor.compress(bytes(rest)), compressor.flush()])
+    )
+
+
+def _with(reply: Reply, *headers: tuple[str, str]) -> Reply:
+    """Return a reply with lines for the framing in place of the right ones, which are sent as they are."""
+    return replace(reply, headers=(*reply.headers, *headers))
 
 
 @dataclass(frozen=True)
@@ -21,16 +76,14 @@ class _Distorted(Behaviour):
         reply: Reply = getattr(self, "reply")  # noqa: B009 - each class below has one, at a place of its own
         wire.stall(reply.delay)
         wire.send(self._bytes(reply, request))
-        if self._may_stay:
+        then: Ending = getattr(self, "then", "close")
+        if then == "keep":
             reply.finish(wire, request)
         else:
-            wire.end(getattr(self, "then", "close"))
-
-    _may_stay = False
-    """The connection is left as after a good reply."""
+            wire.end(then)
 
     def _bytes(self, reply: Reply, request: RecordedRequest) -> bytes:
-        raise NotImplementedError  # pragma: no cover - each class below has it
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
@@ -59,7 +112,8 @@ class BadStatusLine(_Distorted):
     reply: Reply = WELL
 
     def _bytes(self, reply: Reply, request: RecordedRequest) -> bytes:
-        return self.line + b"\r\n" + reply.header_lines(request) + b"\r\n" + reply.framed_body(request)
+        _, end, rest = reply.head(request).partition(b"\r\n")
+        return self.line + end + rest + reply.framed_body(request)
 
 
 @dataclass(frozen=True)
@@ -71,11 +125,11 @@ class HugeHeader(_Distorted):
 
     size: int = 10_000_000
     reply: Reply = WELL
-    _may_stay = True
+    then = "keep"
 
     def _bytes(self, reply: Reply, request: RecordedRequest) -> bytes:
-        huge = b"X-Huge: " + b"x" * self.size + b"\r\n"
-        return reply.status_line() + huge + reply.header_lines(request) + b"\r\n" + reply.framed_body(request)
+        huge = _with(reply, ("X-Huge", "x" * self.size))
+        return huge.head(request) + huge.framed_body(request)
 
 
 @dataclass(frozen=True)
@@ -86,11 +140,10 @@ class EndlessHeaders(Behaviour):
     """
 
     interval: float = 0.0
-    status: int = 200
 
-    def act(self, wire: Wire, request: RecordedRequest) -> None:  # noqa: ARG002
-        wire.send(Reply(self.status).status_line())
-        for number in itertools.count():  # pragma: no branch - the connection ends first
+    def act(self, wire: Wire, request: RecordedRequest) -> None:
+        wire.send(b"HTTP/1.1 200 OK\r\n")
+        for number in itertools.count():
             wire.stall(self.interval)
             wire.send(b"X-Header-%d: and another one\r\n" % number)
 
@@ -112,7 +165,7 @@ class Interim(Behaviour):
     def act(self, wire: Wire, request: RecordedRequest) -> None:
         for status in self.statuses * self.count:
             wire.stall(self.interval)
-            wire.send(Reply(status).status_line() + b"\r\n")
+            wire.send(b"HTTP/1.1 %d Wait\r\n\r\n" % status)
         self.reply.act(wire, request)
 
 
@@ -120,29 +173,9 @@ class Interim(Behaviour):
 class SwitchProtocols(Behaviour):
     """Answers 101 to a client that did not ask for another protocol."""
 
-    then: Ending = "close"
-
-    def act(self, wire: Wire, request: RecordedRequest) -> None:  # noqa: ARG002
-        wire.send(Reply(101).status_line() + b"Connection: Upgrade\r\nUpgrade: whatever\r\n\r\n")
-        wire.end(self.then)
-
-
-@dataclass(frozen=True)
-class CutBody(_Distorted):
-    """Sends the whole head and a part of the body, then breaks off: a short Content-Length, or a cut chunk.
-
-    With the framing ``"close"`` no client can notice, unless the body is coded.
-
-    :param at: the number of body bytes sent, chunk framing included; negative counts from the end; None is half.
-    """
-
-    reply: Reply = WELL
-    at: int | None = None
-    then: Ending = "close"
-
-    def _bytes(self, reply: Reply, request: RecordedRequest) -> bytes:
-        body = reply.framed_body(request)
-        return reply.head(request) + body[: len(body) // 2 if self.at is None else self.at]
+    def act(self, wire: Wire, request: RecordedRequest) -> None:
+        wire.send(b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: whatever\r\n\r\n")
+        wire.close()
 
 
 @dataclass(frozen=True)
@@ -156,7 +189,8 @@ class MissingLastChunk(_Distorted):
     then: Ending = "close"
 
     def _bytes(self, reply: Reply, request: RecordedRequest) -> bytes:
-        return reply.head(request, [("Transfer-Encoding", "chunked")]) + chunks(reply.plain_body(request))
+        chunked = replace(reply, framing="chunked")
+        return chunked.head(request) + chunked.framed_body(request).removesuffix(_LAST_CHUNK)
 
 
 @dataclass(frozen=True)
@@ -171,8 +205,10 @@ class BadChunkSize(_Distorted):
     reply: Reply = _CHUNKED
 
     def _bytes(self, reply: Reply, request: RecordedRequest) -> bytes:
-        bad = self.size + b"\r\nabc\r\n0\r\n\r\n" if reply.has_body(request) else b""
-        return reply.head(request, [("Transfer-Encoding", "chunked")]) + chunks(reply.plain_body(request)) + bad
+        chunked = replace(reply, framing="chunked")
+        body = chunked.framed_body(request)
+        bad = self.size + b"\r\nabc\r\n" + _LAST_CHUNK if body else b""
+        return chunked.head(request) + body.removesuffix(_LAST_CHUNK) + bad
 
 
 @dataclass(frozen=True)
@@ -189,7 +225,7 @@ class MisstatedLength(_Distorted):
     then: Ending = "close"
 
     def _bytes(self, reply: Reply, request: RecordedRequest) -> bytes:
-        return reply.head(request, [("Content-Length", self.stated)]) + reply.plain_body(request)
+        return _with(reply, ("Content-Length", self.stated)).head(request) + reply.framed_body(request)
 
 
 @dataclass(frozen=True)
@@ -208,7 +244,8 @@ class TwoLengths(_Distorted):
     def _bytes(self, reply: Reply, request: RecordedRequest) -> bytes:
         values = [str(len(reply.body)), self.other]
         values = [", ".join(values)] if self.joined else values
-        return reply.head(request, [("Content-Length", value) for value in values]) + reply.plain_body(request)
+        lines = [("Content-Length", value) for value in values]
+        return _with(reply, *lines).head(request) + reply.framed_body(request)
 
 
 @dataclass(frozen=True)
@@ -224,8 +261,8 @@ class LengthAndChunks(_Distorted):
     then: Ending = "close"
 
     def _bytes(self, reply: Reply, request: RecordedRequest) -> bytes:
-        framing = [("Content-Length", self.stated), ("Transfer-Encoding", "chunked")]
-        return reply.head(request, framing) + replace(reply, framing="chunked").framed_body(request)
+        chunked = replace(reply, framing="chunked")
+        return _with(chunked, ("Content-Length", self.stated)).head(request) + chunked.framed_body(request)
 
 
 @dataclass(frozen=True)
@@ -234,7 +271,7 @@ class GarbageAfterReply(_Distorted):
 
     garbage: bytes = b"\x00garbage\r\n"
     reply: Reply = WELL
-    _may_stay = True
+    then = "keep"
 
     def _bytes(self, reply: Reply, request: RecordedRequest) -> bytes:
         return reply.head(request) + reply.framed_body(request) + self.garbage
@@ -256,10 +293,11 @@ class EndlessBody(Behaviour):
     pieces: float = math.inf
 
     def act(self, wire: Wire, request: RecordedRequest) -> None:
-        reply = Reply(self.status, framing=self.framing)
-        wire.send(reply.head(request, [("Content-Length", str(1 << 40))] if self.framing == "length" else None))
-        piece = chunks(self.piece) if self.framing == "chunked" else self.piece
-        left = self.pieces if reply.has_body(request) else 0
+        reply = Reply(self.status, body=self.piece, framing=self.framing)
+        length = [("Content-Length", str(1 << 40))] if self.framing == "length" else []
+        wire.send(_with(reply, *length).head(request))
+        piece = reply.framed_body(request).removesuffix(_LAST_CHUNK)
+        left = self.pieces if piece else 0
         while left > 0:
             wire.stall(self.interval)
             wire.send(piece)

@@ -5,9 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from . import connection_faults as connection
-from . import reply_faults as reply
-from .behaviour import DEFAULT_BODY, Behaviour, Framing, Reply, coded_reply
+from requests_smithy_retry.testing import (
+    Behaviour,
+    CloseAfterReply,
+    CloseAfterRequest,
+    CutBody,
+    Drip,
+    Reply,
+    ResetAfterRequest,
+)
+
+from . import connection, reply
+from .reply import DEFAULT_BODY, Framing, coded_reply
 
 Outcome = Literal["whole", "broken", "slow", "unknowable"]
 """The body arrives whole; a client can notice that it is broken; it takes so long that a timeout or, while bytes keep
@@ -39,8 +48,8 @@ def fault_catalogue(body: bytes = DEFAULT_BODY, *, interval: float = 0.05) -> li
         "whole": {
             **{f"framed-by-{framing}": Reply(body=body, framing=framing) for framing in framings},
             **{f"coded-{coding}": coded_reply(coding, body) for coding in codings},
-            "close-after-reply": connection.CloseAfterReply(plain),
-            "reset-after-reply": connection.CloseAfterReply(plain, reset=True, after=0.02),
+            "close-after-reply": CloseAfterReply(plain),
+            "reset-after-reply": CloseAfterReply(plain, reset=True, after=0.02),
             "garbage-after-reply": reply.GarbageAfterReply(reply=plain),
             **{f"interim-{status}": reply.Interim((status,), reply=plain) for status in (100, 102, 103)},
             "interim-several": reply.Interim((100, 102, 103), count=2, reply=plain),
@@ -48,8 +57,8 @@ def fault_catalogue(body: bytes = DEFAULT_BODY, *, interval: float = 0.05) -> li
         "broken": {
             "close-before-request": connection.CloseBeforeRequest(),
             "reset-before-request": connection.ResetBeforeRequest(),
-            "close-after-request": connection.CloseAfterRequest(),
-            "reset-after-request": connection.ResetAfterRequest(),
+            "close-after-request": CloseAfterRequest(),
+            "reset-after-request": ResetAfterRequest(),
             "half-close": connection.HalfClose(),
             "head-cut-in-status": reply.CutHead(plain, at=9),
             "head-cut-in-header": reply.CutHead(plain, at=-8),
@@ -60,12 +69,12 @@ def fault_catalogue(body: bytes = DEFAULT_BODY, *, interval: float = 0.05) -> li
             "huge-header": reply.HugeHeader(reply=plain),
             "endless-headers": reply.EndlessHeaders(),
             "switching-protocols": reply.SwitchProtocols(),
-            "length-cut": reply.CutBody(plain),
-            "length-cut-at-start": reply.CutBody(plain, 0),
-            "length-cut-at-end": reply.CutBody(plain, -1),
-            "length-reset": reply.CutBody(plain, then="reset"),
-            "chunk-cut": reply.CutBody(chunked),
-            "chunk-reset": reply.CutBody(chunked, then="reset"),
+            "length-cut": CutBody(plain),
+            "length-cut-at-start": CutBody(plain, 0),
+            "length-cut-at-end": CutBody(plain, -1),
+            "length-reset": CutBody(plain, then="reset"),
+            "chunk-cut": CutBody(chunked),
+            "chunk-reset": CutBody(chunked, then="reset"),
             "last-chunk-missing": reply.MissingLastChunk(plain),
             "chunk-size-no-number": reply.BadChunkSize(b"zz", chunked),
             "chunk-size-negative": reply.BadChunkSize(b"-3", chunked),
@@ -79,8 +88,8 @@ def fault_catalogue(body: bytes = DEFAULT_BODY, *, interval: float = 0.05) -> li
         },
         "slow": {
             **{f"stall-{point}": connection.Stall(point, reply=plain) for point in get_args(connection.StallPoint)},
-            "head-drip": connection.Drip("head", interval, plain),
-            "body-drip": connection.Drip("body", interval, plain),
+            "head-drip": Drip("head", interval, plain),
+            "body-drip": Drip("body", interval, plain),
             "endless-headers-slow": reply.EndlessHeaders(interval),
             "endless-body": reply.EndlessBody(),
             "endless-chunks": reply.EndlessBody(framing="chunked"),
@@ -88,7 +97,7 @@ def fault_catalogue(body: bytes = DEFAULT_BODY, *, interval: float = 0.05) -> li
             "interim-without-end": reply.Interim((102,), count=1_000_000, interval=interval, reply=plain),
         },
         "unknowable": {
-            "close-framed-cut": reply.CutBody(Reply(body=body, framing="close")),
+            "close-framed-cut": CutBody(Reply(body=body, framing="close")),
             "length-too-small": reply.MisstatedLength("3", plain),
             "length-too-small-kept": reply.MisstatedLength("3", plain, then="keep"),
         },

@@ -7,13 +7,14 @@ import selectors
 import socket
 import ssl
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-from .behaviour import Behaviour, Reply
-from .fault_server import FaultServer, Steps
-from .recorded_request import RecordedRequest
-from .wire import HangUp, Wire, wait_ready
+from requests_smithy_retry.testing import Behaviour, RecordedRequest, Reply
+from requests_smithy_retry.testing.fault_server import Steps
+
+from .server import FaultServer, FaultWire
 
 _HOP_BY_HOP = {"connection", "proxy-connection", "proxy-authorization", "keep-alive", "transfer-encoding"}
 
@@ -31,7 +32,7 @@ class Forward(Behaviour):
     connect_timeout: float = 5.0
     drip: float = 0.0
 
-    def act(self, wire: Wire, request: RecordedRequest) -> None:
+    def act(self, wire: FaultWire, request: RecordedRequest) -> None:
         """Relay until both sides have closed, or one has reset."""
         try:
             host, port, greeting, onward = self._route(request)
@@ -40,7 +41,8 @@ class Forward(Behaviour):
             Reply(502, {"Connection": "close"}, str(error).encode()).act(wire, request)
             wire.close()
             return
-        upstream = Wire(sock, wire.wake)
+        sock.settimeout(None)
+        upstream = FaultWire(sock, wire.closing)
         used = time.monotonic()  # before the client knows of its path, and so could have it forgotten
         try:
             wire.send(greeting)
@@ -49,7 +51,7 @@ class Forward(Behaviour):
         finally:
             upstream.close()
 
-    def has_forgotten(self, used: float) -> bool:  # noqa: ARG002 - for :class:`Forget`
+    def has_forgotten(self, used: float) -> bool:
         """Tell whether a path that was used last at a time of the monotonic clock is no longer known."""
         return False
 
@@ -117,14 +119,14 @@ class FaultProxy(FaultServer):
         return sum(request.method == "CONNECT" for request in self.requests)
 
 
-def _relay(client: Wire, upstream: Wire, way: Forward, used: float) -> None:
+def _relay(client: FaultWire, upstream: FaultWire, way: Forward, used: float) -> None:
     directions = [(client, upstream), (upstream, client)]
     while directions:
         moved, now = False, time.monotonic()  # before the other side can know of it
         for source, sink in list(directions):
             data = _receive(source, client, upstream)
             if data is not None and way.has_forgotten(used):
-                while client.receive():
+                while client.sock.recv(65536):
                     pass  # nobody gets it
                 client.close()
                 return
@@ -137,21 +139,29 @@ def _relay(client: Wire, upstream: Wire, way: Forward, used: float) -> None:
         if moved:
             used = now
         else:
-            wait_ready(math.inf, client.wake, *((source.sock, selectors.EVENT_READ) for source, _ in directions))
+            _await_input(client, [source.sock for source, _ in directions])
     client.close()
 
 
-def _pass_on(data: bytes, sink: Wire, drip: float) -> None:
+def _pass_on(data: bytes, sink: FaultWire, drip: float) -> None:
     if drip:
         sink.drip(data, drip)
     else:
         sink.send(data)
 
 
-def _receive(source: Wire, *both: Wire) -> bytes | None:
+def _receive(source: FaultWire, *both: FaultWire) -> bytes | None:
     try:
         return source.receive_now()
     except OSError as error:
         for side in both:
             side.reset()
-        raise HangUp("one side was reset, so the other was reset, too") from error
+        raise ConnectionAbortedError("one side was reset, so the other was reset, too") from error
+
+
+def _await_input(client: FaultWire, sockets: Iterable[socket.socket]) -> None:
+    with selectors.DefaultSelector() as selector:
+        for sock in sockets:
+            selector.register(sock, selectors.EVENT_READ)
+        while not selector.select(0.05):
+            client.stall(0)  # ends the relay when the proxy closes

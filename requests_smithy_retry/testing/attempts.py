@@ -1,4 +1,4 @@
-"""The kit's access to adapters made by code under test: a log of their attempts, and switches for retries."""
+"""The attempts of code under test, whoever made its adapters: logged, capped, or without retries."""
 
 from __future__ import annotations
 
@@ -15,12 +15,11 @@ from ..config.retry_options import NOTHING, OptionsBlock, options_in_force, retr
 from ..errors import StopReason
 from ..observing.history import AttemptRecord, RetryHistory, retry_history
 
-Around = Callable[[Callable[[], Response], RetryAdapter, PreparedRequest], Response]
-"""A function of the real ``send`` with its arguments, the adapter and the request, which calls the former."""
-
 
 @contextmanager
-def around_every_send(around: Around) -> Iterator[None]:
+def _around_every_send(
+    around: Callable[[Callable[[], Response], RetryAdapter, PreparedRequest], Response],
+) -> Iterator[None]:
     """Put a function around every ``RetryAdapter.send`` of the process inside the block. Blocks nest."""
     real = RetryAdapter.send
 
@@ -109,7 +108,7 @@ def watched_attempts() -> Iterator[AttemptLog]:
         log.add(retry_history(response) or _alone(adapter, request, started, status=response.status_code))
         return response
 
-    with around_every_send(around):
+    with _around_every_send(around):
         yield log
 
 
@@ -128,7 +127,7 @@ def retries_disabled() -> Iterator[None]:
         with retry_options(enabled=False):
             return send()
 
-    with around_every_send(around):
+    with _around_every_send(around):
         yield
 
 
@@ -154,5 +153,5 @@ def cap_attempts(most: int) -> Iterator[None]:
         with OptionsBlock({"max_attempts": min(most, configured), "most_sent": sent}, adapter.clock):
             return send()
 
-    with around_every_send(around):
+    with _around_every_send(around):
         yield

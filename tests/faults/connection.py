@@ -1,4 +1,4 @@
-"""Faults of the connection: closed, reset, stalled or dripping at any phase of the exchange, the upload included."""
+"""Faults of the connection: closed, reset or stalled at any phase of the exchange, the upload included."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import socket
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from .behaviour import WELL, Behaviour, ReadSoFar, Reply
-from .recorded_request import RecordedRequest
-from .wire import Wire
+from requests_smithy_retry.testing import WELL, Behaviour, RecordedRequest, Reply
+
+from .server import EarlyFault, FaultWire, ReadSoFar
 
 StallPoint = Literal["accept", "status", "status-line", "header", "body-start", "body"]
 """Before reading; before the status; within the status line; within a header; before the body; within the body."""
@@ -19,25 +19,15 @@ _TOO_LARGE = Reply(413, {"Connection": "close"})
 
 
 @dataclass(frozen=True)
-class _Unread(Behaviour):
-    """A fault before the request is read; if picked by a path, once the path is known."""
-
-    begins_after = ReadSoFar.HANDSHAKE
-
-    def act(self, wire: Wire, request: RecordedRequest) -> None:  # noqa: ARG002
-        self.greet(wire)
-
-
-@dataclass(frozen=True)
-class CloseBeforeRequest(_Unread):
+class CloseBeforeRequest(EarlyFault):
     """Closes the connection before a byte of the request is read; the client sees an orderly end, not a reset."""
 
-    def greet(self, wire: Wire) -> None:
+    def greet(self, wire: FaultWire) -> None:
         wire.close_after_peer()
 
 
 @dataclass(frozen=True)
-class ResetBeforeRequest(_Unread):
+class ResetBeforeRequest(EarlyFault):
     """Resets the connection (RST) before a byte of the request is read.
 
     :param at_once: True to reset as soon as the connection is made, so that the client meets the reset while
@@ -46,61 +36,30 @@ class ResetBeforeRequest(_Unread):
 
     at_once: bool = False
 
-    def greet(self, wire: Wire) -> None:
+    def greet(self, wire: FaultWire) -> None:
         if not self.at_once:
-            wire.await_input()
+            wire.file.peek(1)
         wire.reset()
 
-    def act(self, wire: Wire, request: RecordedRequest) -> None:  # noqa: ARG002
+    def act(self, wire: FaultWire, request: RecordedRequest) -> None:
         wire.reset()
-
-
-@dataclass(frozen=True)
-class CloseDuringHandshake(_Unread):
-    """Reads the first bytes of a TLS handshake and breaks the connection instead of answering.
-
-    :param reset: True for a TCP reset, False for an orderly close.
-    """
-
-    reset: bool = False
-    begins_after: ReadSoFar = ReadSoFar.NOTHING
-
-    def greet(self, wire: Wire) -> None:
-        wire.receive()
-        wire.end("reset" if self.reset else "close")
-
-
-@dataclass(frozen=True)
-class ResetAfterRequest(Behaviour):
-    """Reads the whole request and resets the connection (RST) without an answer."""
-
-    def act(self, wire: Wire, request: RecordedRequest) -> None:  # noqa: ARG002
-        wire.reset()
-
-
-@dataclass(frozen=True)
-class CloseAfterRequest(Behaviour):
-    """Reads the whole request and closes the connection without an answer."""
-
-    def act(self, wire: Wire, request: RecordedRequest) -> None:  # noqa: ARG002
-        wire.close()
 
 
 @dataclass(frozen=True)
 class HalfClose(Behaviour):
     """Reads the whole request, closes its own direction without an answer, and goes on reading.
 
-    :param seconds: the time until it closes.
+    :param seconds: the time until it closes; None: until the other side does, or the server closes.
     """
 
-    seconds: float = math.inf
+    seconds: float | None = None
 
-    def act(self, wire: Wire, request: RecordedRequest) -> None:  # noqa: ARG002
+    def act(self, wire: FaultWire, request: RecordedRequest) -> None:
         wire.close_after_peer(self.seconds)
 
 
 @dataclass(frozen=True)
-class Stall(Behaviour):
+class Stall(EarlyFault):
     """Falls silent at one point of the exchange, then goes on as if nothing had happened.
 
     On a TLS server, ``"accept"`` is before the handshake.
@@ -124,11 +83,11 @@ class Stall(Behaviour):
         """Before the handshake, or after the request."""
         return ReadSoFar.NOTHING if self.at == "accept" else ReadSoFar.REQUEST
 
-    def greet(self, wire: Wire) -> Behaviour:
+    def greet(self, wire: FaultWire) -> Behaviour:
         wire.stall(self.seconds)
         return self.reply
 
-    def act(self, wire: Wire, request: RecordedRequest) -> None:
+    def act(self, wire: FaultWire, request: RecordedRequest) -> None:
         if not isinstance(self.reply, Reply) or self.at in ("accept", "status"):
             wire.stall(self.seconds)
             self.reply.act(wire, request)
@@ -137,7 +96,7 @@ class Stall(Behaviour):
         wire.stall(self.reply.delay)
         position = {
             "status-line": len(b"HTTP/1."),
-            "header": len(self.reply.status_line()) + 4,
+            "header": head.index(b"\r\n") + 6,
             "body-start": len(head),
             "body": len(head) + len(body) // 2,
         }[self.at]
@@ -148,45 +107,7 @@ class Stall(Behaviour):
 
 
 @dataclass(frozen=True)
-class Drip(Behaviour):
-    """Sends the head or the body one byte at a time, so that no single read of the client times out.
-
-    :param interval: seconds before each byte.
-    """
-
-    part: Literal["head", "body"] = "body"
-    interval: float = 0.1
-    reply: Reply = WELL
-
-    def act(self, wire: Wire, request: RecordedRequest) -> None:
-        wire.stall(self.reply.delay)
-        head, body = self.reply.head(request), self.reply.framed_body(request)
-        wire.drip(head, self.interval) if self.part == "head" else wire.send(head)
-        wire.drip(body, self.interval) if self.part == "body" else wire.send(body)
-        self.reply.finish(wire, request)
-
-
-@dataclass(frozen=True)
-class CloseAfterReply(Behaviour):
-    """Answers correctly, and then closes the connection without a ``Connection: close``.
-
-    :param reset: True for a TCP reset, False for an orderly close.
-    :param after: seconds between the answer and the close.
-    """
-
-    reply: Reply = WELL
-    reset: bool = False
-    after: float = 0.0
-
-    def act(self, wire: Wire, request: RecordedRequest) -> None:
-        self.reply.act(wire, request)
-        if wire.is_open:
-            wire.stall(self.after)
-            wire.end("reset" if self.reset else "close")
-
-
-@dataclass(frozen=True)
-class StopReading(Behaviour):
+class StopReading(EarlyFault):
     """Reads the head and then stops reading, so that a large upload stalls; finally resets the connection.
 
     The client can still send what both systems buffer (some MiB on loopback).
@@ -197,14 +118,14 @@ class StopReading(Behaviour):
     seconds: float = math.inf
     begins_after = ReadSoFar.HEAD
 
-    def act(self, wire: Wire, request: RecordedRequest) -> None:  # noqa: ARG002
+    def act(self, wire: FaultWire, request: RecordedRequest) -> None:
         wire.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         wire.stall(self.seconds)
         wire.reset()
 
 
 @dataclass(frozen=True)
-class AnswerBeforeUpload(Behaviour):
+class AnswerBeforeUpload(EarlyFault):
     """Answers after the head, without reading the upload, and ends the connection.
 
     :param polite: True to discard the upload until the client closes, so that the client gets the answer; False to
@@ -215,7 +136,7 @@ class AnswerBeforeUpload(Behaviour):
     polite: bool = True
     begins_after = ReadSoFar.HEAD
 
-    def act(self, wire: Wire, request: RecordedRequest) -> None:
+    def act(self, wire: FaultWire, request: RecordedRequest) -> None:
         wire.stall(self.reply.delay)
         wire.send(self.reply.head(request) + self.reply.framed_body(request))
         if self.polite:
