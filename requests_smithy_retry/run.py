@@ -186,7 +186,7 @@ def _is_good_policy(mounted: str | None = None) -> bool:
 
     try:
         if mounted is not None:
-            os.environ[MOUNTED] = mounted_of(mounted, os.environ, "--mounted")
+            os.environ[MOUNTED] = mounted_of(mounted, {}, "--mounted")
         if RetryConfig.from_environment().enabled:
             mounted_of(None, os.environ)
     except RetryConfigError as refusal:

@@ -62,6 +62,12 @@ def _no_real_sleep(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.fixture(autouse=True)
+def _nothing_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have each test be warned of a variable, whichever test was warned of it before."""
+    monkeypatch.setattr("requests_smithy_retry.config.options._warned", {})
+
+
+@pytest.fixture(autouse=True)
 def _clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     proxies = {"http_proxy", "https_proxy", "all_proxy", "no_proxy"}
     for name in tuple(os.environ):

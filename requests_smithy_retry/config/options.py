@@ -8,12 +8,20 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import sys
+import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
-from ..checks import Parse, Refused
-from ..errors import RetryConfigError
+from ..checks import Parse, Refused, is_first
+from ..errors import RetryConfigError, RetryConfigWarning
+
+PREFIX = "SMITHY_RETRY_"
+"""The beginning of the name of each of our variables."""
+
+_warned: dict[str, object] = {}
+"""The variables that were warned about, so that each is warned about once."""
 
 
 class Option(NamedTuple):
@@ -86,3 +94,31 @@ def signature_with(
         for name, item in options.items()
     ]
     return shown.replace(parameters=[*own, *keywords, rest])
+
+
+def source_of(variable: str) -> str:
+    """Return the source of a value that an environment variable has."""
+    return f"environment variable {variable}"
+
+
+def warn_of_variable(variable: str, message: str) -> None:
+    """Warn about a variable, at the program's own line; once per process."""
+    if is_first(_warned, variable):
+        warnings.warn(message, RetryConfigWarning, stacklevel=level_outside())
+
+
+def warn_of_void(name: str, value: object, source: str, winner: str) -> None:
+    """Warn about a variable of ours that has no effect because another setting wins; do nothing for another source."""
+    variable = source.removeprefix(source_of(""))
+    if source == source_of(variable) and variable.startswith(PREFIX):
+        warn_of_variable(variable, str(RetryConfigError(name, value, source, f"it has no effect, because {winner}")))
+
+
+def level_outside() -> int:
+    """Return the ``stacklevel`` with which a warning of the calling function points to the program's own code."""
+    frame = sys._getframe(1)
+    level = 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == __name__.split(".")[0]:
+        frame = frame.f_back
+        level += 1
+    return level

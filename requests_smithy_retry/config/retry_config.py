@@ -22,7 +22,7 @@ from ..quotas.bucket import RetryQuota
 from ..quotas.payoff import PayoffTokenBucket
 from ..quotas.places import QuotaUrl, quota_url
 from . import parsers as types
-from .options import adapter_option, classifier_option, option, options_of
+from .options import adapter_option, classifier_option, option, options_of, warn_of_void
 from .urllib3_rules import JitteredBackoff, Urllib3Rules
 
 if TYPE_CHECKING:
@@ -46,6 +46,9 @@ def has_line(quota: Any) -> bool:
 
 NO_LINE = "only the quota 'payoff' waits for a service"
 """The reason why a ``patience`` would do nothing."""
+
+PUBLISHED = f"it asks for the published bucket, and {NO_LINE}; quota='payoff' asks for that"
+"""The reason why a ``patience`` would do nothing beside published numbers."""
 
 PUBLISHED_CAPACITY = 500
 """Tokens of a bucket of the AWS SDKs."""
@@ -254,7 +257,13 @@ class RetryConfig:
             for name, value in options.items()
         }
         new = self._with(values, {**self._sources, **sources})
-        new = new._unset(_overruled(new))
+        for name in OPTIONS.keys() & options.keys():
+            if _rank(self.source(name)) < _rank(new.source(name)) and getattr(self, name) != getattr(new, name):
+                warn_of_void(name, getattr(self, name), self.source(name), f"{new.shown(name)} wins")
+        overruled = _overruled(new)
+        for name, winner in overruled.items():
+            warn_of_void(name, getattr(new, name), new.source(name), winner)
+        new = new._unset(overruled)
         _check_contradictions(new)
         return new
 
@@ -292,6 +301,10 @@ class RetryConfig:
         if name == "quota":
             return self._sources.get(name) or self._asks_for_numbers() or "default"
         return self._sources.get(name, "default")
+
+    def shown(self, name: str) -> str:
+        """Return an option for a message: its name, value and source."""
+        return f"{name}={getattr(self, name)!r} (from {self.source(name)})"
 
     def is_given(self, name: str) -> bool:
         """Return True if the option was set by any source, even to its default."""
@@ -404,15 +417,25 @@ class Contradiction(NamedTuple):
 
     :param options: the options that would do nothing.
     :param applies: given the value of the other option, tells whether they would do nothing.
-    :param except_default: they may be set to their default all the same.
+    :param may_be_idle: they may have the value that asks for nothing all the same; see :data:`IDLE`.
+    :param unless: an option that, where it is set, decides in place of the other one.
     """
 
     options: tuple[str, ...]
     other: str
     applies: Callable[[Any], bool]
     why: str
-    except_default: bool = False
+    may_be_idle: bool = False
+    unless: str = ""
 
+    def voids(self, config: RetryConfig, *, is_idle: bool) -> bool:
+        """Return True if the options of this rule do nothing beside the other one, as a config has it."""
+        is_excepted = (self.may_be_idle and is_idle) or config.is_given(self.unless)
+        return not is_excepted and config.is_given(self.other) and self.applies(getattr(config, self.other))
+
+
+IDLE = {"patience": 0}
+"""The values that ask for nothing; of an option that is not here, its default does."""
 
 OF_A_BUCKET = ("refill_rate", "on_empty")
 OF_PRICES = (*OF_A_BUCKET, "success_reward")
@@ -420,21 +443,21 @@ OF_PRICES = (*OF_A_BUCKET, "success_reward")
 CONTRADICTIONS = (
     Contradiction(OF_A_BUCKET, "quota", lambda quota: isinstance(quota, RetryQuota), "a bucket has rules of its own"),
     Contradiction(("quota_url",), "quota", lambda quota: isinstance(quota, RetryQuota), "a bucket is where it is"),
-    Contradiction(OF_PRICES, "quota", has_line, "the quota 'payoff' has rules of its own", except_default=True),
-    Contradiction(("patience",), "quota", lambda quota: not has_line(quota), NO_LINE, except_default=True),
+    Contradiction(OF_PRICES, "quota", has_line, "the quota 'payoff' has rules of its own", may_be_idle=True),
+    Contradiction(("patience",), "quota", lambda quota: not has_line(quota), NO_LINE, may_be_idle=True),
+    Contradiction(("patience",), "retry_spec", bool, PUBLISHED, may_be_idle=True, unless="quota"),
+    Contradiction(("patience",), "aws_config", bool, PUBLISHED, may_be_idle=True, unless="quota"),
     Contradiction(
         ("on_empty",),
         "quota_url",
         lambda url: getattr(url, "scheme", "memory") != "memory",
         "a quota that processes share does not wait",
-        except_default=True,
+        may_be_idle=True,
     ),
     Contradiction(
         ("retry_status_codes", "error_parser"), "default_classifiers", not_, "only the default classifiers go by it"
     ),
-    Contradiction(
-        ("aws_config",), "trust_env", not_, "without trust_env no AWS settings are read", except_default=True
-    ),
+    Contradiction(("aws_config",), "trust_env", not_, "without trust_env no AWS settings are read", may_be_idle=True),
 )
 
 
@@ -448,8 +471,7 @@ def contradictions(config: RetryConfig) -> Iterator[tuple[str, str, str]]:
         if value is None or not config.is_given(name):
             continue
         for rule in CONTRADICTIONS:
-            counts = name in rule.options and not (rule.except_default and value == item.default)
-            if counts and config.is_given(rule.other) and rule.applies(getattr(config, rule.other)):
+            if name in rule.options and rule.voids(config, is_idle=value == IDLE.get(name, item.default)):
                 yield name, rule.other, rule.why
 
 
@@ -471,17 +493,18 @@ def _rank(source: str) -> int:
 def _check_contradictions(config: RetryConfig) -> None:
     """Raise ``RetryConfigError`` for two options that contradict each other, with the source of each."""
     for name, other, why in contradictions(config):
-        with_it = f"{other}={getattr(config, other)!r} (from {config.source(other)})"
-        allowed = f"only one of {name} and {with_it} is allowed: {why}"
+        allowed = f"only one of {name} and {config.shown(other)} is allowed: {why}"
         raise RetryConfigError(name, getattr(config, name), config.source(name), allowed)
 
 
-def _overruled(config: RetryConfig) -> frozenset[str]:
-    """Return the options that contradict one of a higher layer, such as a fleet's variable the program's own option."""
-    pairs = [(name, other) for name, other, _ in contradictions(config)]
-    return frozenset(
-        theirs
-        for name, other in pairs
-        for ours, theirs in ((name, other), (other, name))
-        if _rank(config.source(ours)) > _rank(config.source(theirs))
-    )
+def _overruled(config: RetryConfig) -> dict[str, str]:
+    """Return the options that contradict one of a higher layer, such as a fleet's variable the program's own option.
+
+    Each has the phrase for what wins.
+    """
+    found: dict[str, str] = {}
+    for name, other, why in contradictions(config):
+        for ours, theirs in ((name, other), (other, name)):
+            if _rank(config.source(ours)) > _rank(config.source(theirs)):
+                found.setdefault(theirs, f"{config.shown(ours)} wins, and {why}")
+    return found

@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import os
 import re
-import warnings
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, TypeVar
 
-from ..checks import Refused, is_first, suggestion
-from ..errors import RetryConfigError, RetryConfigWarning
-from .options import Option
+from ..checks import Refused, suggestion
+from ..errors import RetryConfigError
+from .options import PREFIX, Option, source_of, warn_of_variable, warn_of_void
 from .parsers import one_of
 from .retry_config import OPTIONS, RetryConfig
-
-PREFIX = "SMITHY_RETRY_"
 
 VARIABLES: dict[str, str] = {
     PREFIX + name.upper(): name for name, option in OPTIONS.items() if not option.not_from_environment
@@ -40,13 +37,6 @@ _WITH_UNIT = rf"(?i)({_NUMBER})\s*({'|'.join(UNITS)})"
 
 Found = dict[str, tuple[Any, str]]
 """Values of options by name, each with its source."""
-
-_warned: dict[str, object] = {}
-"""The variables that were warned about, so that each is warned about once."""
-
-
-def source_of(variable: str) -> str:
-    return f"environment variable {variable}"
 
 
 def parse_text(name: str, text: str, source: str) -> Any:
@@ -94,8 +84,8 @@ def warn_of_typos(environ: Mapping[str, str]) -> None:
     """Warn about variables with our prefix that set nothing: once per process and variable, with the nearest name."""
     for variable in environ:
         sets_nothing = variable.startswith(PREFIX) and variable not in VARIABLES and variable not in INSTALLING
-        if sets_nothing and is_first(_warned, variable):
-            warnings.warn(f"{variable} sets nothing: {_instead_of(variable)}", RetryConfigWarning, stacklevel=2)
+        if sets_nothing:
+            warn_of_variable(variable, f"{variable} sets nothing: {_instead_of(variable)}")
 
 
 def _instead_of(variable: str) -> str:
@@ -113,9 +103,13 @@ _MOUNTED = Option("mounted", "none", one_of("none", "plain", "all"), "which adap
 
 def mounted_of(value: Any, environ: Mapping[str, str], source: str = "code", *, default: str = "none") -> str:
     """Return which adapters that a program mounts are made to retry: the value, the environment's, the default."""
+    said = environ.get(MOUNTED, "").strip()
     if value is None:
-        value, source = environ.get(MOUNTED, "").strip() or default, source_of(MOUNTED)
-    return str(_MOUNTED.read(value, source))
+        return str(_MOUNTED.read(said or default, source_of(MOUNTED)))
+    chosen = str(_MOUNTED.read(value, source))
+    if said and said.lower() != chosen:
+        warn_of_void("mounted", said, source_of(MOUNTED), f"mounted={chosen!r} (from {source}) wins")
+    return chosen
 
 
 C = TypeVar("C", bound=RetryConfig)
@@ -134,12 +128,22 @@ def resolve(config: C, environ: Mapping[str, str] | None = None, names: Collecti
     if "enabled" in said and parse_text("enabled", *said["enabled"]) is False:
         return config.replace_from({"enabled": said["enabled"][1]}, enabled=False)  # it beats code and all else
     found = {name: (parse_text(name, *text), text[1]) for name, text in said.items() if name in names}
+    _warn_of_void(config, said, found)
     # Beside a strategy AWS settings do not apply: they were read, if at all, when the strategy was made.
     if not AWS_OPTIONS.isdisjoint(names):
         found = {**_asked_of_aws(config, environ, names, found), **found}
     wanted = {name: value for name, value in found.items() if not config.is_settled(name)}
     sources = {name: source for name, (_, source) in wanted.items()}
     return config.replace_from(sources, **{name: value for name, (value, _) in wanted.items()})
+
+
+def _warn_of_void(config: RetryConfig, said: Mapping[str, tuple[str, str]], found: Found) -> None:
+    """Warn of the variables whose options the program has set, or has left to a strategy that it made itself."""
+    for name, (text, source) in said.items():
+        if name not in found:
+            warn_of_void(name, text, source, "it belongs to the strategy that the adapter was given")
+        elif config.is_settled(name) and getattr(config, name) != found[name][0]:
+            warn_of_void(name, found[name][0], source, f"{config.shown(name)} wins")
 
 
 def _variables_in(environ: Mapping[str, str]) -> dict[str, tuple[str, str]]:

@@ -17,6 +17,7 @@ from typing import Any
 from urllib3.util.retry import Retry
 
 from ..errors import RetryConfigError, RetryConfigWarning
+from .options import level_outside
 from .retry_config import RetryConfig
 from .urllib3_rules import FailureKind, Urllib3Rules
 
@@ -42,9 +43,7 @@ def translate_retry(retry: Retry) -> dict[str, Any]:
         raise RetryConfigError(SOURCE, retry, "code", allowed)
     dropped = not_honoured(retry)
     if dropped:
-        warnings.warn(
-            f"max_retries={retry!r}: {'; '.join(dropped)}", RetryConfigWarning, stacklevel=_outside_of_package()
-        )
+        warnings.warn(f"max_retries={retry!r}: {'; '.join(dropped)}", RetryConfigWarning, stacklevel=level_outside())
     if isinstance(retry, OptionsRetry):
         return retry.asked_for()
     # The default of HTTPAdapter itself retries nothing and raises for no status.
@@ -204,13 +203,3 @@ def changed_options(before: dict[str, Any], after: dict[str, Any]) -> dict[str, 
     changes = {name: getattr(RetryConfig, name) for name in before.keys() - after.keys()}
     changes.update((name, value) for name, value in after.items() if name not in before or before[name] != value)
     return changes
-
-
-def _outside_of_package() -> int:
-    """Return the ``stacklevel`` with which a warning points to the caller's own code."""
-    frame = sys._getframe(1)
-    level = 1
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == __name__.split(".")[0]:
-        frame = frame.f_back
-        level += 1
-    return level

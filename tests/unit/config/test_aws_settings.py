@@ -88,6 +88,7 @@ def test_nothing_is_read_unless_asked_for(aws_file):
         ({"aws_config": False}, {"SMITHY_RETRY_AWS_CONFIG": "true"}, (3, "default")),
     ],
 )
+@pytest.mark.filterwarnings("ignore:.*it has no effect:requests_smithy_retry.RetryConfigWarning")
 def test_precedence_per_field(code, environ, expected, aws_file):
     """Code, SMITHY_RETRY_*, AWS_*, profile, default; each value says which it was."""
     config = resolve(RetryConfig(**code), {**environ, "AWS_CONFIG_FILE": aws_file})

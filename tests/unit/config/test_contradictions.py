@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from requests_smithy_retry import (
     RetryAdapter,
     RetryConfig,
     RetryConfigError,
+    StandardRetryStrategy,
     TokenBucket,
 )
 from requests_smithy_retry.config.retry_config import OPTIONS, contradictions
@@ -33,7 +35,12 @@ DEFAULTS_ONLY = "only the default classifiers go by it"
 NO_SETTINGS = "without trust_env no AWS settings are read"
 NO_WAITING = "a quota that processes share does not wait"
 
+PUBLISHED = f"it asks for the published bucket, and {NO_LINE}; quota='payoff' asks for that"
+
 REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({"patience": 9, "retry_spec": "2.1"}, PUBLISHED),
+    ({"patience": 5.0, "retry_spec": "2.0"}, PUBLISHED),
+    ({"patience": 9, "aws_config": True}, PUBLISHED),
     ({"refill_rate": 1, "quota": BUCKET}, OWN_RULES),
     ({"on_empty": "wait", "quota": BUCKET}, OWN_RULES),
     ({"quota_url": "memory://", "quota": BUCKET}, ONE_PLACE),
@@ -84,6 +91,10 @@ def test_neither_does_the_second_one_come_in_later(options, why):
         {"quota": BUCKET, "quota_url": None},
         {"quota_url": "memory://", "on_empty": "wait"},
         {"quota_url": "redis://tests", "on_empty": "fail"},
+        {"patience": 0, "retry_spec": "2.1"},
+        {"patience": 0, "quota": 100},
+        {"patience": 9, "retry_spec": "2.1", "quota": "payoff"},
+        {"patience": 9, "aws_config": False},
         {"trust_env": False},
         {"trust_env": False, "aws_config": False},
         {"trust_env": True, "aws_config": True},
@@ -143,8 +154,53 @@ CODE = [{name: value} for name in OPTIONS for value in samples(name)] + [
 TEXTS = [(variable, text) for variable, name in VARIABLES.items() for text in map(as_text, samples(name)) if text]
 
 
+VOID: dict[tuple[str, str], list[Any]] = {
+    ("quota_url", "quota"): [BUCKET, PAYOFF_BUCKET],
+    ("patience", "quota"): [5, None, BUCKET],
+    ("patience", "retry_spec"): ["2.0", "2.1"],
+    ("patience", "aws_config"): [True],
+    ("refill_rate", "quota"): ["payoff", BUCKET, PAYOFF_BUCKET],
+    ("on_empty", "quota"): ["payoff", BUCKET, PAYOFF_BUCKET],
+    ("success_reward", "quota"): ["payoff", PAYOFF_BUCKET],
+    ("on_empty", "quota_url"): ["redis://127.0.0.1:1/0"],
+    ("retry_status_codes", "default_classifiers"): [False],
+    ("error_parser", "default_classifiers"): [False],
+    ("aws_config", "trust_env"): [False],
+}
+"""Each pair of which the first option would do nothing, beside these values of the second one.
+
+All other pairs go together. Bounds of time and caps do: each of them holds, whichever ends an operation first. So does
+what ``enabled=False`` and ``max_attempts=1`` put out of use: they are there to switch retries off and nothing else.
+"""
+
+PAIRS = [(name, other) for name in OPTIONS for other in OPTIONS if name != other]
+
+
+@pytest.mark.parametrize(("name", "other"), PAIRS, ids="-".join)
+def test_of_each_pair_of_options_it_is_known_whether_one_makes_the_other_void(name, other):
+    """Beside each value of the other option, an option has an effect or is refused by name."""
+    asked = next(value for value in [*SAMPLES.get(name, []), *samples(name)] if value not in (None, False))
+    values = samples(other) + [False] * (other == "trust_env")
+    assert VOID.get((name, other), []) == [value for value in values if refuses(name, **{name: asked, other: value})]
+
+
+def refuses(name: str, **options: Any) -> bool:
+    """Tell whether a config with these options is refused for the sake of one of them."""
+    try:
+        RetryConfig(**options)
+    except RetryConfigError as error:
+        return error.option == name
+    return False
+
+
+def test_the_table_of_void_options_names_options():
+    """No row of it outlives its option."""
+    assert set() == VOID.keys() - set(PAIRS)
+
+
 @pytest.mark.parametrize("code", CODE, ids=",".join)
 @pytest.mark.usefixtures("_empty_environment")
+@pytest.mark.filterwarnings("ignore:.*it has no effect:requests_smithy_retry.RetryConfigWarning")
 def test_no_variable_stops_a_program_that_says_the_opposite(code, monkeypatch):
     """For each option in code and each variable, the option keeps its value, and a void variable does nothing."""
     asked_for = RetryAdapter(**code).retry_config
@@ -177,6 +233,7 @@ def _empty_environment(monkeypatch, tmp_path):
         ({"retry_status_codes": {500}}, {"DEFAULT_CLASSIFIERS": "no"}, "default_classifiers"),
     ],
 )
+@pytest.mark.filterwarnings("ignore:.*it has no effect:requests_smithy_retry.RetryConfigWarning")
 def test_a_variable_that_does_nothing_is_not_shown(code, variables, void):
     """The option set in code holds, the other one has its default in spite of its variable, and the rest holds."""
     environ = {f"SMITHY_RETRY_{name}": text for name, text in variables.items()}
@@ -186,11 +243,59 @@ def test_a_variable_that_does_nothing_is_not_shown(code, variables, void):
     assert all(config.is_given(name.lower()) for name in variables if name.lower() != void)
 
 
+@pytest.mark.filterwarnings("ignore:.*it has no effect:requests_smithy_retry.RetryConfigWarning")
 def test_code_that_comes_later_voids_a_variable():
     """Options given beside a config that the environment has filled in beat it, too."""
     config = resolve(RetryConfig(), {"SMITHY_RETRY_QUOTA": "payoff"})
     later = config.replace(refill_rate=3)
     assert (500, "default with refill_rate", 3) == (later.effective_quota, later.source("quota"), later.refill_rate)
+
+
+CODES = Retry(3, status_forcelist=[500])
+
+
+@pytest.mark.parametrize(
+    ("code", "name", "text", "shown", "why"),
+    [
+        ({"max_attempts": 4}, "max_attempts", "2", "2", "max_attempts=4 (from code) wins"),
+        ({"max_retries": CODES}, "raise_on_status", "no", "False", "raise_on_status=True (from max_retries) wins"),
+        ({"quota": 100}, "patience", "9", "9", f"quota=100 (from code) wins, and {NO_LINE}"),
+        (
+            {"strategy": StandardRetryStrategy()},
+            *("patience", "9", "'9'", "it belongs to the strategy that the adapter was given"),
+        ),
+    ],
+)
+def test_a_variable_that_does_nothing_is_warned_of_once(code, name, text, shown, why, monkeypatch):
+    """The warning names the variable, its value and what wins, at the line that made the adapter, once."""
+    variable = f"SMITHY_RETRY_{name.upper()}"
+    monkeypatch.setenv(variable, text)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for _ in range(2):
+            RetryAdapter(**code)
+    said = f"{name}={shown} (from environment variable {variable}): it has no effect, because {why}"
+    assert [(said, __file__)] == [(str(warning.message), warning.filename) for warning in caught]
+
+
+@pytest.mark.parametrize(
+    ("code", "variables"),
+    [
+        ({"max_attempts": 4}, {"MAX_ATTEMPTS": "4"}),
+        ({"max_attempts": 4}, {"MAX_ATTEMPTS": " "}),
+        ({"max_attempts": 4, "trust_env": False}, {"MAX_ATTEMPTS": "2"}),
+        ({"max_attempts": 4}, {"MAX_ATTEMPTS": "2", "ENABLED": "no"}),
+        ({"defaults": RetryConfig(max_attempts=4)}, {"MAX_ATTEMPTS": "2"}),
+        ({"defaults": RetryConfig(quota=100)}, {"PATIENCE": "9"}),
+    ],
+)
+def test_what_is_as_it_says_is_not_warned_of(code, variables, monkeypatch):
+    """A variable that says the same, one that was to be ignored, and a library's default that gives way are no news."""
+    for name, text in variables.items():
+        monkeypatch.setenv(f"SMITHY_RETRY_{name}", text)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        RetryAdapter(**code)
 
 
 def test_two_variables_that_contradict_each_other_are_refused():

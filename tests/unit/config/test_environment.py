@@ -7,14 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from requests_smithy_retry import RetryAdapter, RetryConfig, RetryConfigError, RetryConfigWarning, SimpleRetryStrategy
-from requests_smithy_retry.config import sources as environment_module
 from requests_smithy_retry.config.retry_config import OPTIONS
 from requests_smithy_retry.config.sources import VARIABLES, resolve, warn_of_typos
-
-
-@pytest.fixture(autouse=True)
-def _forget_warnings():
-    environment_module._warned.clear()
 
 
 def test_every_plain_option_has_a_variable():
@@ -113,7 +107,8 @@ def test_blank_is_the_same_as_unset():
 def test_code_beats_the_environment():
     """An option set in code stays, even at its default; the rest is filled in."""
     environ = {"SMITHY_RETRY_MAX_ATTEMPTS": "7", "SMITHY_RETRY_QUOTA": "10"}
-    config = resolve(RetryConfig(max_attempts=3), environ)
+    with pytest.warns(RetryConfigWarning, match=r"max_attempts=3 \(from code\) wins$"):
+        config = resolve(RetryConfig(max_attempts=3), environ)
     assert (3, "code", 10) == (config.max_attempts, config.source("max_attempts"), config.quota)
 
 
@@ -125,7 +120,8 @@ def test_the_kill_switch_beats_code():
 
 def test_enabled_true_does_not_beat_code():
     """The switch only switches off."""
-    assert not resolve(RetryConfig(enabled=False), {"SMITHY_RETRY_ENABLED": "true"}).enabled
+    with pytest.warns(RetryConfigWarning, match=r"enabled=False \(from code\) wins$"):
+        assert not resolve(RetryConfig(enabled=False), {"SMITHY_RETRY_ENABLED": "true"}).enabled
 
 
 def test_trust_env_false_ignores_everything():
@@ -141,7 +137,8 @@ def test_an_adapter_reads_the_environment_when_it_is_made(monkeypatch):
     monkeypatch.setenv("SMITHY_RETRY_MAX_ATTEMPTS", "9")
     assert (7, 7) == (adapter.retry_config.max_attempts, adapter.strategy.max_attempts)
     assert 9 == RetryConfig.from_environment().max_attempts
-    assert 2 == RetryConfig.from_environment(max_attempts=2).max_attempts
+    with pytest.warns(RetryConfigWarning, match=r"^max_attempts=9 \(from environment variable SMITHY_RETRY_MAX_ATTEM"):
+        assert 2 == RetryConfig.from_environment(max_attempts=2).max_attempts
     assert 3 == RetryConfig().max_attempts
 
 
@@ -149,7 +146,8 @@ def test_a_strategy_keeps_its_own_policy(monkeypatch):
     """Beside a given strategy the environment sets only options of the adapter, the kill switch among them."""
     monkeypatch.setenv("SMITHY_RETRY_MAX_ATTEMPTS", "7")
     monkeypatch.setenv("SMITHY_RETRY_TIMEOUT", "2")
-    adapter = RetryAdapter(strategy=SimpleRetryStrategy(max_attempts=2))
+    with pytest.warns(RetryConfigWarning, match="'7' .*it has no effect, because it belongs to the strategy"):
+        adapter = RetryAdapter(strategy=SimpleRetryStrategy(max_attempts=2))
     assert (2, 2) == (adapter.retry_config.max_attempts, adapter.retry_config.timeout)
     monkeypatch.setenv("SMITHY_RETRY_ENABLED", "0")
     assert not RetryAdapter(strategy=SimpleRetryStrategy()).retry_config.enabled
@@ -158,7 +156,8 @@ def test_a_strategy_keeps_its_own_policy(monkeypatch):
 def test_beside_a_strategy_its_variables_are_not_looked_at(monkeypatch):
     """A bad variable of a strategy's option is ignored; a bad one of an adapter's option is still an error."""
     monkeypatch.setenv("SMITHY_RETRY_MAX_ATTEMPTS", "bad")
-    assert 2 == RetryAdapter(strategy=SimpleRetryStrategy(max_attempts=2)).retry_config.max_attempts
+    with pytest.warns(RetryConfigWarning, match="'bad' .*it has no effect"):
+        assert 2 == RetryAdapter(strategy=SimpleRetryStrategy(max_attempts=2)).retry_config.max_attempts
     monkeypatch.setenv("SMITHY_RETRY_TIMEOUT", "bad")
     with pytest.raises(RetryConfigError, match=r"^timeout='bad'"):
         RetryAdapter(strategy=SimpleRetryStrategy())

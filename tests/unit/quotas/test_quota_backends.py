@@ -13,6 +13,7 @@ from requests_smithy_retry import (
     RetryAdapter,
     RetryConfig,
     RetryConfigError,
+    RetryConfigWarning,
     StandardRetryStrategy,
     TokenBucket,
     retry_history,
@@ -108,7 +109,8 @@ class TestTheStrategy:
         """A fleet's variable changes nothing for who brings a bucket along; in one place, both are a mistake."""
         bucket = TokenBucket(5)
         monkeypatch.setenv("SMITHY_RETRY_QUOTA_URL", shared_url)
-        assert RetryAdapter(quota=bucket).strategy.bucket("a") is bucket
+        with pytest.warns(RetryConfigWarning, match=r"^quota_url=.*it has no effect, because quota=<TokenBucket"):
+            assert RetryAdapter(quota=bucket).strategy.bucket("a") is bucket
         with pytest.raises(RetryConfigError, match=r"only one of quota_url and quota=.* is allowed"):
             RetryAdapter(quota=bucket, quota_url=shared_url)
 

@@ -17,6 +17,7 @@ from requests_smithy_retry import (
     RetryAdapter,
     RetryConfig,
     RetryConfigError,
+    RetryConfigWarning,
     RetryContext,
     RetryError,
     RetryReason,
@@ -279,6 +280,7 @@ def test_the_simple_strategy_refuses_a_quota(options, message):
 
 
 @pytest.mark.parametrize(("variable", "name"), [("SMITHY_RETRY_QUOTA", "quota"), ("SMITHY_RETRY_PATIENCE", "patience")])
+@pytest.mark.filterwarnings("ignore:.*it has no effect:requests_smithy_retry.RetryConfigWarning")
 def test_the_environments_quota_is_none_of_the_simple_strategys(variable, name):
     """A fleet's variable stops no program, and the config does not show it."""
     config = SimpleRetryStrategy(config=resolve(RetryConfig(), {variable: "7"})).config
@@ -304,7 +306,9 @@ def test_the_environments_mode_is_none_of_a_strategys_that_code_chose(monkeypatc
     """A fleet's variable stops no program."""
     monkeypatch.setenv("SMITHY_RETRY_MODE", "adaptive")
     config = RetryConfig.from_environment()
-    assert ("adaptive", "standard") == (config.mode, StandardRetryStrategy(config=config).config.mode)
+    with pytest.warns(RetryConfigWarning, match=r"mode='standard' \(from strategy StandardRetryStrategy\) wins$"):
+        strategy = StandardRetryStrategy(config=config)
+    assert ("adaptive", "standard") == (config.mode, strategy.config.mode)
 
 
 def asking_for(seconds: float) -> RetryAction:

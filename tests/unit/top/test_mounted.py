@@ -412,7 +412,12 @@ def test_a_unix_socket_is_reached(tmp_path):
 def test_code_beats_the_environment(given, text, expected, monkeypatch):
     """Without either, adapters that somebody mounted are left alone."""
     monkeypatch.setenv("SMITHY_RETRY_MOUNTED", text)
-    assert expected == install(mounted=given).mounted
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        assert expected == install(mounted=given).mounted
+    void = "mounted='all' (from environment variable SMITHY_RETRY_MOUNTED): it has no effect, because "
+    said = [f"{void}mounted='none' (from code) wins"] if given else []
+    assert said == [str(warning.message) for warning in warned]
 
 
 @pytest.mark.parametrize("value", ["some", "", True, 0])

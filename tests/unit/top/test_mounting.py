@@ -11,7 +11,15 @@ import requests
 from requests.adapters import HTTPAdapter
 from urllib3.util.retry import Retry
 
-from requests_smithy_retry import RetryAdapter, RetryConfig, RetryConfigError, SimpleRetryStrategy, install, uninstall
+from requests_smithy_retry import (
+    RetryAdapter,
+    RetryConfig,
+    RetryConfigError,
+    RetryConfigWarning,
+    SimpleRetryStrategy,
+    install,
+    uninstall,
+)
 from requests_smithy_retry.errors import RetryError, StopReason
 from requests_smithy_retry.mounting import install_later
 from requests_smithy_retry.testing import FaultServer, Reply
@@ -263,7 +271,8 @@ def test_the_environment_may_be_looked_at_later(monkeypatch):
     assert session.get_adapter("https://").strategy is requests.Session().get_adapter("https://").strategy
     uninstall()
     install_later(refused.append)
-    assert install(max_attempts=2) is install()
+    with pytest.warns(RetryConfigWarning, match=r"max_attempts=2 \(from code\) wins$"):
+        assert install(max_attempts=2) is install()
     assert 2 == requests.Session().get_adapter("https://").retry_config.max_attempts
     uninstall()
     monkeypatch.setenv("SMITHY_RETRY_MAX_ATTEMPTS", "many")
