@@ -25,7 +25,7 @@ from .config.max_retries import (
 from .config.options import signature_with
 from .config.retry_config import ADAPTER_OPTIONS, OPTIONS, RetryConfig, RetryOptions, unknown_option
 from .config.sources import resolve
-from .config.urllib3_retry import SOURCE, TRANSLATED, UNLIMITED, OptionsRetry, changed_options
+from .config.urllib3_retry import SOURCE, TRANSLATED, UNLIMITED, OptionsRetry, changed_options, own_methods
 from .errors import RetryConfigError, RetryConfigWarning
 from .observing.listeners import SDK_HEADERS, Listeners
 from .observing.telemetry import TELEMETRY
@@ -169,12 +169,15 @@ class RetryAdapter(SendLoop):
         self._hook_at = hooks.get
         renew = config.on_unauthorized
         self.credentials: Credentials | None = None if renew is None else Credentials(renew, self.clock)
-        self._listen()
         self._show(self._shown)
 
     def _listen(self) -> None:
         config = self.retry_config
         own = (SDK_HEADERS, *config.listeners) if config.sdk_headers else config.listeners
+        if self._shown is not None and "increment" in own_methods(self._shown.retry):
+            from .observing.own_increment import OwnIncrement  # few have one
+
+            own = (*own, OwnIncrement(self._shown.retry))
         items = (*own, *TELEMETRY.listeners(config.telemetry, config.source("telemetry"), own))
         self.listeners: Any = Listeners(items) if items else None
         self._hears_attempts = self.listeners is not None and self.listeners.hears_attempts
@@ -186,17 +189,18 @@ class RetryAdapter(SendLoop):
 
     def _show(self, shown: ShownRetry | None) -> None:
         """Let ``max_retries`` return this ``Retry``, whose changes take effect; None: one that is made on demand."""
+        if shown is None:
+            self.__dict__.pop("_shown", None)
+        else:
+            self._shown = shown
+        self._listen()
         config = self.retry_config
         self._has_limits = (config.operation_timeout, config.operation_attempt_timeout) != (None, None)
         # Each has the first attempt made by a longer way, though not by way of an operation.
         is_special = config.timeout is not None or self._hears_bodies
         in_full: Collection[Any] | ChangedOr | bool = self._has_limits or is_special or self._unusual
-        if shown is None:
-            self.__dict__.pop("_shown", None)
-        else:
-            self._shown = shown
-            if in_full is not True:
-                in_full = ChangedOr(vars(shown.retry), shown.seen, in_full if isinstance(in_full, Collection) else ())
+        if shown is not None and in_full is not True:
+            in_full = ChangedOr(vars(shown.retry), shown.seen, in_full if isinstance(in_full, Collection) else ())
         self._in_full = in_full
 
     def _adopt(self, config: RetryConfig) -> None:

@@ -31,14 +31,15 @@ UNLIMITED = sys.maxsize
 def translate_retry(retry: Retry) -> dict[str, Any]:
     """Return the options that a ``Retry`` asks for. Settings that cannot be honoured are listed in one warning.
 
-    :raises RetryConfigError: for a subclass that overrides a method, and for counts that are no counts.
+    :raises RetryConfigError: for a subclass that overrides a method that decides, and for counts that are no counts.
     """
     found = overridden(retry)
     if found:
         allowed = (
-            f"a urllib3 Retry that overrides no method is allowed, and {type(retry).__name__} overrides "
-            f"{', '.join(found)}: what they decide cannot be translated. Write a classifier (classifiers=...), a "
-            "backoff strategy or a retry strategy instead, and give max_attempts"
+            "a urllib3 Retry that overrides no method is allowed, but for an increment that calls super().increment "
+            f"and raises nothing itself, and {type(retry).__name__} overrides {', '.join(found)}: what they decide "
+            "cannot be translated. Write a classifier (classifiers=...), a backoff strategy or a retry strategy "
+            "instead, and give max_attempts"
         )
         raise RetryConfigError(SOURCE, retry, "code", allowed)
     dropped = not_honoured(retry)
@@ -92,7 +93,12 @@ def not_honoured(retry: Retry) -> list[str]:
 
 
 def overridden(retry: Retry) -> list[str]:
-    """List the methods of urllib3's own class that a ``Retry`` overrides: what they decide cannot be translated."""
+    """List the methods of urllib3's own class that a ``Retry`` overrides and that decide: that cannot be translated."""
+    return [name for name in own_methods(retry) if name != "increment" or not _only_adds(retry)]
+
+
+def own_methods(retry: Retry) -> list[str]:
+    """List the methods of urllib3's own class that a ``Retry`` overrides."""
     return [
         name
         for name, method in vars(Retry).items()
@@ -101,6 +107,23 @@ def overridden(retry: Retry) -> list[str]:
         and callable(method)
         and (getattr(type(retry), name) is not method or name in vars(retry))
     ]
+
+
+def _only_adds(retry: Retry) -> bool:
+    """Return True if each ``increment`` of a ``Retry`` calls the one of the class above, and raises nothing itself."""
+    if "increment" in vars(retry):
+        return False
+    import dis  # few have such a method
+
+    above = type(retry).__mro__
+    for method in (vars(kind)["increment"] for kind in above[: above.index(Retry)] if "increment" in vars(kind)):
+        code = getattr(method, "__code__", None)
+        if code is None or not {"super", "increment"} <= {*code.co_names}:
+            return False
+        # An except block that ends with a bare raise decides nothing.
+        if any(step.opname == "RAISE_VARARGS" and step.arg for step in dis.get_instructions(code)):
+            return False
+    return True
 
 
 def _count(retry: Retry, name: str) -> int | None:

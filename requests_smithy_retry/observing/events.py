@@ -177,6 +177,7 @@ class Sender(Protocol):
 
     clock: Clock
     listeners: Any
+    poolmanager: Any
 
     @property
     def strategy(self) -> RetryStrategy: ...

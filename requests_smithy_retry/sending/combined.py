@@ -15,7 +15,7 @@ from requests.adapters import HTTPAdapter
 from urllib3.util.retry import Retry
 
 from ..checks import safe_repr
-from ..config.urllib3_retry import overridden
+from ..config.urllib3_retry import overridden, own_methods
 
 
 class Both:
@@ -92,7 +92,7 @@ def names_of(ours: Any) -> frozenset[str]:
 def retries_nothing(value: Any) -> bool:
     """Return True for the ``max_retries`` of an adapter that neither retries nor raises for a status."""
     if isinstance(value, Retry):
-        return value.total in (0, False) and not value.status_forcelist and not overridden(value)
+        return value.total in (0, False) and not value.status_forcelist and not own_methods(value)
     return value in (0, False)
 
 

@@ -62,6 +62,8 @@ class Counting(Retry):
     """A subclass that decides by itself."""
 
     def increment(self, *args: Any, **options: Any) -> Any:
+        if self.total == 1:
+            raise LookupError
         return super().increment(*args, **options)
 
 

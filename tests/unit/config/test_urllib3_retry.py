@@ -205,7 +205,9 @@ class Renewing(Retry):
 
 
 class Counting(Retry):
-    def increment(self, *args, **options):
+    def increment(self, *args, error=None, **options):
+        if error is not None:
+            raise error
         return super().increment(*args, **options)
 
 
@@ -231,9 +233,10 @@ def test_a_subclass_with_its_own_methods_is_refused():
     with pytest.raises(RetryConfigError) as caught:
         RetryAdapter(max_retries=counting)
     assert str(caught.value) == (
-        f"max_retries={counting!r} (from code): a urllib3 Retry that overrides no method is allowed, and Counting "
-        "overrides increment: what they decide cannot be translated. Write a classifier (classifiers=...), a backoff "
-        "strategy or a retry strategy instead, and give max_attempts"
+        f"max_retries={counting!r} (from code): a urllib3 Retry that overrides no method is allowed, but for an "
+        "increment that calls super().increment and raises nothing itself, and Counting overrides increment: what they "
+        "decide cannot be translated. Write a classifier (classifiers=...), a backoff strategy or a retry strategy "
+        "instead, and give max_attempts"
     )
     retry = Retry(3)
     retry.get_backoff_time = lambda: 1

@@ -108,9 +108,19 @@ class Counting(Retry):
 
 
 class Deciding(Retry):
-    """A Retry that decides by itself, as spotipy's and PyGithub's do."""
+    """A Retry that decides by itself, as PyGithub's does."""
+
+    def increment(self, *args, error=None, **kwargs):
+        if error is not None:
+            raise error
+        return super().increment(*args, **kwargs)
+
+
+class Adding(Retry):
+    """A Retry whose method only adds, as spotipy's does."""
 
     def increment(self, *args, **kwargs):
+        logging.info("again")
         return super().increment(*args, **kwargs)
 
 
@@ -157,6 +167,8 @@ OWN = [
     (lambda: HTTPAdapter(max_retries=3), "Retry(3)", 4),
     (lambda: SocketOptions([], max_retries=Retry(2, status_forcelist=[500])), "Retry(2)", 3),
     (lambda: HTTPAdapter(max_retries=Counting(1)), f"{__name__}.Counting(1)", 2),
+    (lambda: HTTPAdapter(max_retries=Adding(1)), f"{__name__}.Adding(1)", 2),
+    (lambda: HTTPAdapter(max_retries=Adding(0)), f"{__name__}.Adding(0)", 1),
     (lambda: HTTPAdapter(max_retries=Retry(0, status_forcelist=[500])), "Retry(0)", 1),
     (lambda: with_attribute("max_retries", 5), "max_retries=5", 6),
 ]
