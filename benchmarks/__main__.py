@@ -59,7 +59,6 @@ PARTS = {
     "rate-limits": Part(("benchmarks/rate_limits.py",), 600),
     "outages": Part(("benchmarks/outage_loopback.py",), 720),
     "picture": Part(("benchmarks/outage_picture.py",), 200),
-    "shared-quota": Part(("benchmarks/shared_quota.py",), 240),
     "simulation": Part(("-m", "benchmarks.simulation", "--seeds", "3"), 500),
     "downloads": Part(("benchmarks/downloads.py", "--simulated", "10000", "--sockets", "300", "--peers", "60"), 900),
     "map": Part(("-m", "benchmarks.harm_map", "--loopback", "--processes", "2"), 1800),

@@ -14,7 +14,6 @@ About an hour; `--quick` takes some seconds.
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import multiprocessing
 import sys
 import time
@@ -30,24 +29,21 @@ import command
 from report import table
 
 from benchmarks.bound_world import ANSWERS, Rules, Stepping, SteppingClock, World, inner
-from benchmarks.simulation.shared import ModelLink, ModelServer
+from benchmarks.simulation.shared import ModelQuota
 from requests_smithy_retry import RetryConfig
 from requests_smithy_retry.classifiers.actions import ErrorKind, RetryReason
-from requests_smithy_retry.quotas.line import Terms
+from requests_smithy_retry.quotas.line import MOST_CREDIT, Terms
 from requests_smithy_retry.quotas.payoff import CountedQuota, PatientQuota
-from requests_smithy_retry.quotas.redis import RedisTokenBucket
-from requests_smithy_retry.quotas.redis.link import LinkHandle
-from requests_smithy_retry.quotas.scope_quota import PricedQuota, ScopeQuota
+from requests_smithy_retry.quotas.scope_quota import ScopeQuota
 from requests_smithy_retry.strategies.quotas import quotas_for
 from requests_smithy_retry.strategies.standard import price_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
 GAMES = 1_000_000
 SMALL, SMALL_2_0 = 28, 20
 """Tokens of a priced bucket, so that a dozen answers empty it."""
-URL = "redis://model?local_capacity=0"
 KINDS: dict[str, dict[str, Any]] = {
     "default": {},
     "default, a deadline of 30 s": {"operation_timeout": 30},
@@ -58,8 +54,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "adaptive 2.1": {"quota": SMALL, "mode": "adaptive"},
     "2.1, refilled": {"quota": SMALL, "refill_rate": 2},
     "2.1, refilled and waited for": {"quota": SMALL, "refill_rate": 2, "on_empty": "wait"},
-    "redis, 2 processes": {"quota": SMALL, "quota_url": URL},
-    "redis, 2 processes, the line": {"quota_url": URL},
+    "redis, 2 processes": {"quota": ModelQuota({}, SMALL)},
 }
 """By name, the options that are checked."""
 FAILED, THROTTLED = RetryReason(ErrorKind.TRANSIENT), RetryReason(ErrorKind.THROTTLING)
@@ -70,13 +65,14 @@ def rules_of(name: str) -> Rules:
     config = RetryConfig(trust_env=False, **KINDS[name])
     bound = config.worst_case().in_vain
     assert bound is not None
-    make = partial(_shared if config.quota_url is not None else _own, config)
-    if isinstance(config.quota, str) and config.quota_url is not None:
-        # The capacity of the default on a shared bucket is no option.
-        lost = (500 - SMALL) / min(config.numbers.retry_cost, config.numbers.throttling_cost)
-        bound = bound._replace(at_first=bound.at_first - lost)
-    if config.quota_url is not None and bound.per_second:
-        bound = bound._replace(per_second=2 * bound.per_second)
+    is_shared = isinstance(config.quota, ModelQuota)
+    make = partial(_shared if is_shared else _own, config)
+    if is_shared:
+        # The server is never away, so no other bucket stands in for half of that; each process asks for its line.
+        given = (bound.per_success - MOST_CREDIT) / 2
+        bound = bound._replace(
+            at_first=bound.at_first / 2, per_success=given + MOST_CREDIT, per_second=2 * bound.per_second
+        )
     (quota, *_) = make(SteppingClock())
     prices = price_of(config, quota, FAILED), price_of(config, quota, THROTTLED)
     return Rules(make, Terms(config.max_attempts, config.patience, config.operation_timeout), prices, bound)
@@ -84,7 +80,7 @@ def rules_of(name: str) -> Rules:
 
 def _own(config: RetryConfig, clock: SteppingClock) -> tuple[ScopeQuota, ...]:
     """The quota of one scope of one process, as a strategy makes it."""
-    with quotas_for(config, clock, set(), lambda: None, None).use("scope") as quota:
+    with quotas_for(config, clock, set(), lambda: None).use("scope") as quota:
         assert quota is not None
         return (_stepping(quota),)
 
@@ -97,26 +93,11 @@ def _stepping(quota: Any) -> ScopeQuota:
     return quota
 
 
-def _shared(config: RetryConfig, clock: SteppingClock) -> tuple[ScopeQuota, ...]:
-    """The quotas of two processes on one bucket, as a strategy would make them from the URL."""
-    buckets = _on_redis(clock)
-    if isinstance(config.quota, str):
-        reward = config.success_reward
-        return tuple(_stepping(PatientQuota(CountedQuota(each, reward=reward), clock=clock)) for each in buckets)
-    return tuple(_stepping(PricedQuota(each, reward=config.success_reward)) for each in buckets)
-
-
-def _on_redis(clock: SteppingClock) -> Iterator[Any]:
-    server = ModelServer()
-    for _ in range(2):
-        handle = LinkHandle(ModelLink(server, clock))
-        handle.link.outage.settings = settings = _no_local(handle.link.settings)
-        handle.link.settings = settings
-        yield RedisTokenBucket(handle, "scope", capacity=SMALL)
-
-
-def _no_local(settings: Any) -> Any:
-    return dataclasses.replace(settings, local_capacity=0)
+def _shared(config: RetryConfig, clock: SteppingClock) -> tuple[ScopeQuota, ...]:  # noqa: ARG001
+    """The quotas of two processes on one bucket, as a strategy would make them."""
+    levels: dict[str, float] = {}
+    buckets = [CountedQuota(ModelQuota(levels, SMALL)("scope"), reward=1.0) for _ in range(2)]
+    return tuple(_stepping(PatientQuota(bucket, clock=clock)) for bucket in buckets)
 
 
 class Found(NamedTuple):

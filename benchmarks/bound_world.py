@@ -16,8 +16,8 @@ from greenlet import greenlet
 from benchmarks.simulation.engine import VirtualClock
 from requests_smithy_retry.quotas.line import IDLE, LEAST_GAP, Failure, Go, Standing
 from requests_smithy_retry.quotas.payoff import CountedQuota, PatientQuota
+from requests_smithy_retry.quotas.redis import RedisTokenBucket
 from requests_smithy_retry.quotas.scope_quota import DO_NOTHING, PricedQuota
-from requests_smithy_retry.quotas.shared import SharedTokenBucket
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
@@ -277,16 +277,11 @@ def state_of(quota: Any) -> Hashable:
 
 
 def bucket_state(bucket: Any) -> Hashable:
-    """The tokens, and for a bucket that processes share what this one knows of it and owes it."""
+    """The tokens, and for a bucket that processes share what this one knows of it."""
     plain = inner(bucket)
     known = [round(plain.available, 9)]
-    if isinstance(plain, SharedTokenBucket):
-        known += [plain._local.available, getattr(plain, "level_in_truth", 0.0)]
-        account = getattr(plain, "_account", None)
-        if account is not None:
-            link = plain._link
-            known += [account.level, account.pending, link.server.levels.get(account.key, plain.capacity)]
-            known.append(max(0.0, link._send_at - link.clock.now()))
+    if isinstance(plain, RedisTokenBucket):
+        known += [plain._local.available, plain._level, plain.quota.levels.get(plain.name, plain.capacity)]
     return tuple(known)
 
 

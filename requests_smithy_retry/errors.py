@@ -153,7 +153,7 @@ class RetryConfigWarning(UserWarning):
     """A configuration that is probably a mistake, or cannot be honoured."""
 
 
-URL_SCHEMES = ("http", "https", "redis", "rediss", "unix", "memory")
+URL_SCHEMES = ("http", "https", "redis", "rediss", "unix")
 """The schemes that may be shown of a refused URL."""
 
 
@@ -163,9 +163,9 @@ def _without_secrets(option: str, value: object) -> object:
     if isinstance(own, str):
         return own
     if not isinstance(value, str):
-        hidden = option in ("quota", "quota_url") and "://" in safe_repr(value)  # bytes, say, or a list of URLs
+        hidden = option == "quota" and "://" in safe_repr(value)  # bytes, say, or a list of URLs
         return f"<{type(value).__name__}>" if hidden else value
-    if option != "quota_url" and "://" not in value:
+    if "://" not in value and not (option == "quota" and set(value) & {":", "/", "@"}):
         return value
     scheme = value.partition("://")[0]
     return f"{scheme}://..." if scheme in URL_SCHEMES and "://" in value else "..."

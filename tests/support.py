@@ -36,7 +36,7 @@ __all__ = [
 URL = "https://api.example.com/things"
 
 
-NOT_THE_DEFAULT = {"config", "quota", "quota_url", "retry_spec", "strategy"}
+NOT_THE_DEFAULT = {"config", "quota", "retry_spec", "strategy"}
 """With one of them an adapter has another quota anyway."""
 
 

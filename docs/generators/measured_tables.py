@@ -89,15 +89,6 @@ def _fact(row: dict[str, Any]) -> str:
     return text
 
 
-def shared_quota_latency() -> str:
-    """Tabulate the time of one question to a bucket, and of a give-back."""
-    found = result("shared-quota")
-    if found is None:
-        return MISSING
-    rows = [(name, *(f"{row[key]:.1f} µs" for key in LATENCIES)) for name, row in found["latency"].items()]
-    return table(("bucket", *LATENCIES), rows)
-
-
 def _waiting(name: str) -> Callable[[], str]:
     """A table that the simulation of waiting made."""
 
@@ -191,11 +182,8 @@ CHECKS = ("explore", "schedules", "bound", "tests")
 """The checks that look for seeded bugs, in the order in which they are tried."""
 COLOURS = ("better", "same", "worse")
 """The verdicts on a cell of the map of harm."""
-LATENCIES = ("take", "give back")
-"""The columns of the table of latencies."""
 
 BLOCKS: dict[str, Callable[[], str]] = {
-    "shared-quota-latency": shared_quota_latency,
     "botocore-facts": botocore_facts,
     "collapse": collapse,
     "harm-counts": harm_counts,

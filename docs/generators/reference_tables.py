@@ -20,7 +20,6 @@ from requests_smithy_retry.config.options import Option
 from requests_smithy_retry.config.retry_config import OPTIONS
 from requests_smithy_retry.config.sources import VARIABLES, parse_text
 from requests_smithy_retry.observing.log import QUIET_ENDINGS
-from requests_smithy_retry.quotas.settings import RedisSettings, SharedQuotaSettings
 from requests_smithy_retry.sending.caller_errors import EXHAUSTED
 
 API = Path(__file__).parents[1] / "reference" / "api"
@@ -33,8 +32,7 @@ EXAMPLES = {
     "throttling_backoff": "2",
     "max_backoff": "10s",
     "jitter": "none",
-    "quota": "none",
-    "quota_url": "redis://cache:6379/0",
+    "quota": "redis://cache:6379/0",
     "patience": "10s",
     "refill_rate": "0.5",
     "on_empty": "wait",
@@ -63,7 +61,6 @@ INNER = {
     "wire.resolving.Late": "the caller gets ConnectTimeout",
     "wire.resolving.Stuck": "the caller gets ConnectTimeout",
     "policy.DirectedError": "told to a strategy, never raised",
-    "quotas.redis.server.NonsenseError": "a bucket in memory stands in",
 }
 """Classes that never leave the package, with what comes of them."""
 
@@ -201,22 +198,11 @@ def exceptions() -> str:
     return table(("class", "bases", "when", "carries"), rows)
 
 
-def shared_quota_settings() -> str:
-    """Tabulate the settings of a quota that processes share, from the docstrings of the two classes."""
-    rows = []
-    for cls, whose in ((SharedQuotaSettings, ""), (RedisSettings, "Redis: ")):
-        params = re.findall(r"^:param (\w+): (.*?)(?=^:)", f"{inspect.getdoc(cls)}\n:", re.MULTILINE | re.DOTALL)
-        for name, meaning in params:
-            rows.append((f"`{name}`", f"`{getattr(cls, name)!r}`", whose + from_docstring(meaning).removesuffix(".")))
-    return table(("setting", "default", "meaning"), rows)
-
-
 BLOCKS: dict[str, Callable[[], str]] = {
     "aws": aws,
     "environment": environment,
     "exceptions": exceptions,
     "names": names,
-    "settings": shared_quota_settings,
     "stop-reasons": stop_reasons,
 }
 """By name of the block."""

@@ -96,8 +96,9 @@ def exception_named(name: str) -> Exception:
 
 def _history(step: Any, request: PreparedRequest, config: RetryConfig, random: float) -> RetryHistory:
     """Run the operation with a constant random number: 0 gives the shortest delays, 1 the longest."""
-    quota_url = None if config.quota_url is None else "memory://"
-    own = config.replace(quota_url=quota_url, timeout=None, raise_on_status=False, listeners=())
+    own = config.replace(timeout=None, raise_on_status=False, listeners=())
+    if callable(own.quota):
+        own = own.replace(quota=own.quota.offline())
     # While nobody succeeds, attempts count for none; there are never a hundred of them.
     adapter = scripted(*[step] * (own.max_attempts + 100), config=own, trust_env=False)
     strategy: Any = adapter.strategy

@@ -7,16 +7,15 @@ not in it, and each further client or process adds its own. ``docs/explanation/d
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from ..quotas.bucket import RetryQuota, TokenBucket
 from ..quotas.line import IDLE, LEAST_GAP, MOST_CREDIT, ROOM
 from ..quotas.payoff import PayoffTokenBucket
-from ..quotas.places import REDIS_SCHEMES, QuotaUrl, quota_url
-from ..quotas.settings import RedisSettings, SharedQuotaSettings, settings_from
-from .retry_config import PUBLISHED_CAPACITY
+from .retry_config import has_line
 
 if TYPE_CHECKING:
+    from ..quotas.redis import RedisQuota
     from .retry_config import RetryConfig
 
 
@@ -38,14 +37,15 @@ def in_vain(config: RetryConfig, *, waits: bool) -> InVain | None:
     quota = config.effective_quota
     if quota is None:
         return None
-    url = None if isinstance(quota, RetryQuota) else quota_url(config.quota_url)
     if isinstance(quota, str | PayoffTokenBucket):
-        return _payoff(config, waits) if url is None else _priced(config, PUBLISHED_CAPACITY, url, line=True)
+        return _payoff(config, waits)
+    if has_line(quota):
+        return _shared(config, cast("RedisQuota", quota), waits)
+    if isinstance(quota, TokenBucket):
+        return _priced(config, quota.capacity, quota.refill_rate)
     if isinstance(quota, RetryQuota):
-        if not isinstance(quota, TokenBucket):
-            return None  # nothing is known of it
-        return _priced(config, quota.capacity, None, refill_rate=quota.refill_rate)
-    return _priced(config, quota, url)
+        return None  # nothing is known of it
+    return _priced(config, cast("float", quota), config.refill_rate)
 
 
 def _payoff(config: RetryConfig, waits: bool) -> InVain:
@@ -55,26 +55,19 @@ def _payoff(config: RetryConfig, waits: bool) -> InVain:
     return InVain(ROOM, per_success, 1 / LEAST_GAP if waits else ROOM / IDLE)
 
 
-def _priced(
-    config: RetryConfig, capacity: float, url: QuotaUrl | None, *, refill_rate: float | None = None, line: bool = False
-) -> InVain:
-    """Return the bound of a bucket whose retries have prices, with or without a line of operations that wait."""
-    numbers, reward = config.numbers, config.success_reward
+def _priced(config: RetryConfig, capacity: float, refill_rate: float) -> InVain:
+    """Return the bound of a bucket whose retries have prices."""
+    numbers = config.numbers
+    least = min(numbers.retry_cost, numbers.throttling_cost, numbers.timeout_cost)
+    return InVain(capacity / least, config.success_reward / least, refill_rate / least)
+
+
+def _shared(config: RetryConfig, quota: RedisQuota, waits: bool) -> InVain:
+    """Return the bound of a bucket that processes share, with a line before it."""
+    numbers, size = config.numbers, min(quota.capacity, 500)
     prices = (numbers.retry_cost, numbers.throttling_cost, numbers.timeout_cost)
-    # Where operations wait, a success gives back all that its operation's retries cost.
-    given = (config.max_attempts - 1) * max(prices) if line else 0.0
-    tokens, refill = capacity, config.refill_rate if refill_rate is None else refill_rate
-    per_success, per_second = max(reward, given), refill
-    if url is not None and url.scheme != "memory":
-        # The bucket that stands in for it gets what the shared one gets, whichever of them was paid.
-        said = {name: text for name, text in url.settings.items() if name in ("local_capacity", "ttl")}
-        settings = settings_from(RedisSettings if url.scheme in REDIS_SCHEMES else SharedQuotaSettings, said)
-        size = settings.local_bucket_size(capacity)
-        tokens += size
-        per_success += min(size, max(reward, given, *prices))
-        per_second += min(refill, size)
-        if isinstance(settings, RedisSettings):
-            per_second += capacity / settings.ttl
-    least = min(prices)
-    asks = 1 / LEAST_GAP if line else 0.0
-    return InVain(tokens / least, per_success / least + MOST_CREDIT * line, per_second / least + asks)
+    # A success gives back all that its operation's retries cost, to the bucket that stands in as well.
+    given = max(1.0, (config.max_attempts - 1) * max(prices))
+    tokens, per_success, least = quota.capacity + size, given + min(size, given), min(prices)
+    per_second = quota.capacity / quota.ttl / least + waits / LEAST_GAP
+    return InVain(tokens / least, per_success / least + waits * MOST_CREDIT, per_second)

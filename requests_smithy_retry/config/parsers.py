@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from typing import Any
 
 from ..checks import Parse, Refused, is_finite, items_of
@@ -108,14 +109,22 @@ def methods(value: Any) -> frozenset[str] | None:
 
 
 def quota(value: Any) -> Any:
-    """Accept a capacity, ``"payoff"``, a bucket, or None for no quota."""
-    if value is None or isinstance(value, RetryQuota):
+    """Accept a capacity, ``"payoff"``, a bucket, a URL or a client of Redis, or None for no quota."""
+    if value is None or isinstance(value, RetryQuota) or (is_finite(value) and value >= 0):
         return value
     if isinstance(value, str) and value.lower() == "payoff":
         return value.lower()
-    if not is_finite(value) or value < 0:
-        raise Refused("a finite number of tokens (0 or more), 'payoff', a bucket, or None for no quota is allowed")
-    return value
+    if (isinstance(value, str) and "://" in value) or hasattr(value, "pipeline"):
+        from ..quotas.redis import RedisQuota  # few need it
+
+        with suppress(Refused):
+            return RedisQuota(value)
+    if getattr(value, "has_line", False):
+        return value
+    raise Refused(
+        "a finite number of tokens (0 or more), 'payoff', a redis://, rediss:// or unix:// URL (special characters "
+        "percent-encoded), a client of redis-py, a bucket, or None for no quota is allowed"
+    )
 
 
 def classifiers(value: Any) -> tuple[RetryClassifier, ...]:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from ..pacing.server_hints import AMZ_MAX_EXTRA
 from ..quotas.bucket import RetryQuota
-from ..quotas.places import QuotaUrl
 from .in_vain import InVain, in_vain
 from .retry_config import has_line
 from .urllib3_rules import heeds_hints
@@ -32,7 +31,8 @@ class Setting:
         value = self.value
         if isinstance(value, frozenset):
             return ", ".join(str(item) for item in sorted(value)) or "(none)"
-        return str(value) if isinstance(value, str | QuotaUrl) else repr(value)
+        own = getattr(value, "without_secrets", None)
+        return value if isinstance(value, str) else own if isinstance(own, str) else repr(value)
 
     @property
     def plain(self) -> Any:
@@ -117,8 +117,9 @@ def _longest_sleep(config: RetryConfig) -> float | None:
 def _longest(config: RetryConfig, hint: float, extra: float) -> float | None:
     """Return the bound of sleeping, permits included, where a hint replaces a backoff and ``extra`` is added to it."""
     quota = config.effective_quota
-    # A bucket has its own rule; the quotas that have a name never wait.
-    on_empty = getattr(quota, "on_empty", None) if isinstance(quota, RetryQuota | str) else config.on_empty
+    # A bucket has its own rule; the quotas that have a line never wait for tokens.
+    has_own = isinstance(quota, RetryQuota) or has_line(quota)
+    on_empty = getattr(quota, "on_empty", None) if has_own else config.on_empty
     if quota is not None and on_empty == "wait":
         return None  # tokens may come back at any time, or never
     delays = _sum_of_delays(config, hint, extra)

@@ -20,7 +20,6 @@ from ..pacing.backoff import RETRY_SPECS, ExponentialRetryBackoffStrategy, Jitte
 from ..pacing.limiter_settings import DEFAULT_SETTINGS, RateLimiterSettings
 from ..quotas.bucket import RetryQuota
 from ..quotas.payoff import PayoffTokenBucket
-from ..quotas.places import QuotaUrl, quota_url
 from . import parsers as types
 from .options import adapter_option, classifier_option, option, options_of, warn_of_void
 from .urllib3_rules import JitteredBackoff, Urllib3Rules
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from urllib3.util import Timeout
 
     from ..pacing.announced import RateLimitDialect
+    from ..quotas.redis import RedisClient, RedisQuota
     from ..smithy import SmithyEndpoint, SmithyModel
     from .report import Setting, WorstCase
 
@@ -41,10 +41,10 @@ if TYPE_CHECKING:
 
 def has_line(quota: Any) -> bool:
     """Return True for the quota by which operations wait for a service that is down."""
-    return isinstance(quota, str | PayoffTokenBucket)
+    return isinstance(quota, str | PayoffTokenBucket) or getattr(quota, "has_line", False)
 
 
-NO_LINE = "only the quota 'payoff' waits for a service"
+NO_LINE = "only the quota 'payoff' waits for a service, and one on Redis"
 """The reason why a ``patience`` would do nothing."""
 
 PUBLISHED = f"it asks for the published bucket, and {NO_LINE}; quota='payoff' asks for that"
@@ -84,11 +84,10 @@ class RetryConfig:
         types.one_of(Jitter.FULL.value, Jitter.NONE.value),
         "how delays are spread: from 0 to the computed one, or not at all",
     )
-    quota: float | str | RetryQuota | None = option(
-        "payoff", types.quota, "the retries of a scope: 'payoff', a number of tokens, a bucket, or None"
-    )
-    quota_url: str | QuotaUrl | None = option(
-        None, quota_url, "where processes share the quota: redis://, unix://, memory://"
+    quota: float | str | RetryQuota | RedisClient | RedisQuota | None = option(
+        "payoff",
+        types.quota,
+        "the retries of a scope: 'payoff', a number of tokens, a bucket, a place on Redis, or None",
     )
     patience: float = option(5.0, number(), "without a deadline, how old an outage is waited out, s; 0: none")
     refill_rate: float = option(0.0, number(unit="tokens per second"), "tokens that come back by themselves, 1/s")
@@ -217,7 +216,7 @@ class RetryConfig:
         return JitteredBackoff(exponential, jitter) if jitter else exponential
 
     @property
-    def effective_quota(self) -> float | str | RetryQuota | None:
+    def effective_quota(self) -> float | str | RetryQuota | RedisClient | RedisQuota | None:
         """``quota``; if no source set it, the published bucket if other options ask for one.
 
         Published numbers, options that only a bucket of numbers has, and a urllib3 ``Retry``, whose bound on attempts
@@ -364,8 +363,7 @@ class RetryOptions(TypedDict, total=False):
     throttling_backoff: float | None
     max_backoff: float
     jitter: str | Jitter
-    quota: float | str | RetryQuota | None
-    quota_url: str | QuotaUrl | None
+    quota: float | str | RetryQuota | RedisClient | RedisQuota | None
     patience: float
     refill_rate: float
     on_empty: str
@@ -442,18 +440,10 @@ OF_PRICES = (*OF_A_BUCKET, "success_reward")
 
 CONTRADICTIONS = (
     Contradiction(OF_A_BUCKET, "quota", lambda quota: isinstance(quota, RetryQuota), "a bucket has rules of its own"),
-    Contradiction(("quota_url",), "quota", lambda quota: isinstance(quota, RetryQuota), "a bucket is where it is"),
-    Contradiction(OF_PRICES, "quota", has_line, "the quota 'payoff' has rules of its own", may_be_idle=True),
+    Contradiction(OF_PRICES, "quota", has_line, "a quota with a line has rules of its own", may_be_idle=True),
     Contradiction(("patience",), "quota", lambda quota: not has_line(quota), NO_LINE, may_be_idle=True),
     Contradiction(("patience",), "retry_spec", bool, PUBLISHED, may_be_idle=True, unless="quota"),
     Contradiction(("patience",), "aws_config", bool, PUBLISHED, may_be_idle=True, unless="quota"),
-    Contradiction(
-        ("on_empty",),
-        "quota_url",
-        lambda url: getattr(url, "scheme", "memory") != "memory",
-        "a quota that processes share does not wait",
-        may_be_idle=True,
-    ),
     Contradiction(
         ("retry_status_codes", "error_parser"), "default_classifiers", not_, "only the default classifiers go by it"
     ),

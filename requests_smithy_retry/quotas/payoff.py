@@ -86,11 +86,12 @@ class PayoffTokenBucket:
             self._settle()
             return self._firsts
 
-    def take(self, price: float = 1.0, *, spare: float = 0.0) -> bool:
+    def take(self, price: float = 1.0, *, spare: float = 0.0, deadline: float | None = None) -> bool:  # noqa: ARG002
         """Pay for a retry, or take nothing and return False.
 
         :param price: one token, for whatever reason the attempt failed.
         :param spare: tokens that must be left after it.
+        :param deadline: for buckets that ask a server: it is over then.
         """
         with self._lock:
             self._settle()
@@ -186,12 +187,12 @@ class CountedQuota:
         self._firsts = next(self.first_tries) - self._settled + 1
         return self._firsts
 
-    def take(self, price: float = 1.0, *, spare: float = 0.0) -> bool:
+    def take(self, price: float = 1.0, *, spare: float = 0.0, deadline: float | None = None) -> bool:
         """Pay for a retry, or take nothing and return False."""
         new, self._rewarded = self._firsts - self._rewarded, self._firsts
         if new > 0 and self._reward:
             self.plain.release(new * self._reward)
-        return (not spare or self.plain.available >= price + spare) and self.plain.acquire(price)
+        return (not spare or self.plain.available >= price + spare) and self.plain.acquire(price, deadline=deadline)
 
     def succeeded(self, spent: float, *, somebody_waits: bool = False) -> None:  # noqa: ARG002
         """Give back what an operation's retries cost: other processes would miss it."""
@@ -315,7 +316,7 @@ class PatientQuota(ScopeQuota):
         counted, delay, spare = seen
         # Not under the lock: a bucket that processes share may take a moment to answer.
         price = failure.price
-        if delay is not None and self.bucket.take(price, spare=spare):
+        if delay is not None and self.bucket.take(price, spare=spare, deadline=terms.deadline):
             with self._lock:
                 self._made_line().sent(now + delay)
             # More would let one success pay for any number of retries in vain, again and again.

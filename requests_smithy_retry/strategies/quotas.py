@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..clock import Clock
-from ..config.retry_config import PUBLISHED_CAPACITY, RetryConfig
+from ..config.retry_config import RetryConfig
+from ..errors import RetryConfigError
 from ..quotas.bucket import RetryQuota, TokenBucket
 from ..quotas.payoff import CountedQuota, PatientQuota, PayoffTokenBucket, line_before
 from ..quotas.scope_quota import PricedQuota, ScopeQuota
 from ..quotas.scopes import NO_SCOPE, ScopeTable
 
-MakeBucket = Callable[[str], RetryQuota]
-"""Makes the bucket of a scope, in a place that processes share."""
+if TYPE_CHECKING:
+    from ..quotas.redis import RedisQuota
 
 
 class OneQuota:
@@ -46,33 +47,10 @@ def _read_part(timeout: Any) -> float | None:
     return read_part(timeout)
 
 
-def shared_buckets(config: RetryConfig, clock: Clock) -> MakeBucket | None:
-    """Return the factory of buckets in the place that a config names; None if it names none."""
-    quota, url = config.effective_quota, config.quota_url
-    if url is None or quota is None or isinstance(quota, RetryQuota):
-        return None
-    from ..quotas.url import quota_factory
-
-    return quota_factory(
-        url,
-        capacity=PUBLISHED_CAPACITY if isinstance(quota, str) else quota,
-        refill_rate=config.refill_rate,
-        on_empty=config.on_empty,
-        clock=clock,
-        source=config.source("quota_url"),
-    )
-
-
-def quotas_for(
-    config: RetryConfig,
-    clock: Clock,
-    busy: set[Any],
-    forget: Callable[[], object],
-    make: MakeBucket | None,
-) -> Quotas:
+def quotas_for(config: RetryConfig, clock: Clock, busy: set[Any], forget: Callable[[], object]) -> Quotas:
     """Return the quotas that a config asks for.
 
-    :param make: makes the buckets; None: they are in memory.
+    :raises RetryConfigError: where a shared one cannot be used: it needs redis-py.
     """
     quota = config.effective_quota
     if quota is None:
@@ -80,22 +58,31 @@ def quotas_for(
     if isinstance(quota, RetryQuota):
         return OneQuota(quota_before(quota, config, clock))
     patient = partial(PatientQuota, clock=clock, timeout_of=_read_part, lines=busy)
-    counted = partial(CountedQuota, reward=config.success_reward)
+    if callable(quota):
+        _check(config, quota)
 
     def quota_of(name: str) -> ScopeQuota:
-        bucket = None if make is None else make(name)
-        if isinstance(quota, str):
-            scope = None if name == NO_SCOPE else name
-            return patient(None if bucket is None else counted(bucket), name=scope)
-        if bucket is None:
+        if isinstance(quota, float | int):
             bucket = TokenBucket(quota, refill_rate=config.refill_rate, on_empty=config.on_empty, clock=clock)
-        return PricedQuota(bucket, reward=config.success_reward)
+            return PricedQuota(bucket, reward=config.success_reward)
+        shared = CountedQuota(quota(name), reward=1.0) if callable(quota) else None
+        return patient(shared, name=None if name == NO_SCOPE else name)
 
     def give_up(given_up: ScopeQuota) -> None:
         given_up.retired = True
         forget()
 
     return ScopeTable(quota_of, lambda quota: quota.is_spare(), clock=clock, retire=give_up)
+
+
+def _check(config: RetryConfig, quota: RedisQuota) -> None:
+    why = ""
+    try:
+        quota.check()
+    except (ImportError, ValueError) as error:
+        why = str(error)
+    if why:
+        raise RetryConfigError("quota", quota, config.source("quota"), why)
 
 
 def quota_before(bucket: RetryQuota, config: RetryConfig, clock: Clock) -> ScopeQuota:

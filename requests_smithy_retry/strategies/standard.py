@@ -20,7 +20,7 @@ from ..quotas.scope_quota import ScopeQuota
 from ..urls import display_scope
 from .first_tries import NOTHING_TO_TELL, FirstTryHook, remember
 from .protocol import RetryContext, RetryToken, StandardRetryToken, StrategySnapshot, redeemed
-from .quotas import Quotas, quota_before, quotas_for, shared_buckets
+from .quotas import Quotas, quota_before, quotas_for
 from .simple import SimpleRetryStrategy, is_built_in
 
 NOT_FOUND = 404
@@ -45,10 +45,9 @@ class StandardRetryStrategy(SimpleRetryStrategy):
         return config
 
     def _open_books(self) -> None:
-        make = shared_buckets(self.config, self.clock)
         super()._open_books()
         self._has_own_buckets = not is_built_in(self, "bucket")
-        self._quotas: Quotas = quotas_for(self.config, self.clock, self.busy, self.hooks.clear, make)
+        self._quotas: Quotas = quotas_for(self.config, self.clock, self.busy, self.hooks.clear)
         shared = self._quotas.get(None) if isinstance(self.config.quota, RetryQuota) else None
         self.busy: set[Any] = getattr(shared, "lines", self.busy)
         if self.gates is not None:

@@ -205,7 +205,7 @@ MODEL = SmithyModel.from_dict(
         {"mode": "adaptive", "sdk_headers": True},
         {"quota": "payoff"},
         {"quota": TokenBucket(20)},
-        {"quota_url": "memory://", "on_empty": "wait"},
+        {"quota": "redis://127.0.0.1:1/0"},
         {"max_retries": Retry(3, **({"backoff_jitter": 1.0} if hasattr(Retry(), "backoff_jitter") else {}))},
         {"classifiers": [AwsErrorCodeClassifier()], "scope": named_scope},
         {"models": [MODEL.for_endpoint("https://api.example.com")]},

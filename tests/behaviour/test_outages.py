@@ -22,8 +22,10 @@ from requests_smithy_retry import (
     retry_history,
     retry_options,
 )
+from requests_smithy_retry.quotas.redis import RedisQuota
 from requests_smithy_retry.testing import FakeClock, FaultServer, Reply, scripted
 from tests.support import send
+from tests.unit.quotas.servers import Dictionary
 
 HOUR = 3600.0
 
@@ -356,7 +358,7 @@ def test_who_waits_at_one_adapter_is_let_go_by_a_success_at_another() -> None:
 
 def test_a_shared_quota_has_a_line_too() -> None:
     """A shared quota has the published capacity, and an operation that finds it empty waits."""
-    adapter, of = service((0.0, 3.0), quota_url="memory://")
+    adapter, of = service((0.0, 3.0), quota=RedisQuota(Dictionary(), timeout=60))
     assert 200 == send(adapter).status_code
     assert 3.0 <= of.clock.now()
     assert 500 == adapter.strategy.bucket("https://api.example.com:443").capacity

@@ -318,12 +318,12 @@ def test_a_child_begins_without_us_where_it_does_not_find_us(monkeypatch):
 
 def test_a_policy_that_cannot_be_had_ends_the_program(monkeypatch, own_process, capsys):
     """An error that only making the adapter reveals is printed in one line, too, with the same exit status."""
-    monkeypatch.setenv("SMITHY_RETRY_QUOTA_URL", "memory://?budget=1")
+    monkeypatch.setenv("SMITHY_RETRY_QUOTA", "redis://cache?max_connections=many")
     assert run_module._is_good_policy()
     run_module._install(requests)
     with pytest.raises(SystemExit, match="2"):
         requests.Session()
-    assert "requests-smithy-retry: quota_url='memory://'" in capsys.readouterr().err
+    assert "requests-smithy-retry: quota='redis://cache:6379'" in capsys.readouterr().err
 
 
 def test_a_module_of_the_programs_own_may_be_called_requests(folder):

@@ -115,7 +115,7 @@ with socket.socket() as nobody_listens:
         ("requests_smithy_retry.testing", ("FakeClock", "FaultServer", "skipped_waits", "watched_attempts")),
         ("requests_smithy_retry.policy", ("RetryDirective", "StandardRetryPolicy", "retry")),
         ("requests_smithy_retry.smithy", ("ModeledError", "ModeledOperation", "verdict_for")),
-        ("requests_smithy_retry.quotas.redis", ("RedisTokenBucket",)),
+        ("requests_smithy_retry.quotas.redis", ("RedisQuota", "RedisTokenBucket")),
         ("requests_smithy_retry.prometheus", ("PrometheusListener",)),
         ("requests_smithy_retry.otel", ("OpenTelemetryListener",)),
     ],

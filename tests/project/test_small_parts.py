@@ -27,7 +27,7 @@ from requests_smithy_retry import (
     TokenError,
 )
 from requests_smithy_retry.classifiers.actions import RetryReason
-from requests_smithy_retry.quotas.url import QuotaUrl
+from requests_smithy_retry.quotas.redis import RedisQuota
 from requests_smithy_retry.strategies.foreign import describe
 from requests_smithy_retry.strategies.simple import context_of
 
@@ -60,14 +60,14 @@ def test_a_config_error_names_everything():
     [
         *(
             ("quota", f"{scheme}://user:hunter2@host/1?a=b://c", f"{scheme}://...")
-            for scheme in ("http", "https", "redis", "rediss", "unix", "memory")
+            for scheme in ("http", "https", "redis", "rediss", "unix")
         ),
         ("mode", "hunter2://x", "..."),
-        ("quota_url", "redis://:hunter2@host", "redis://..."),
-        ("quota_url", "redis", "..."),
-        ("quota_url", "hunter2", "..."),
-        ("quota_url", 5, 5),
-        ("quota_url", QuotaUrl("redis://:hunter2@host"), "redis://host:6379"),
+        ("quota", "redis:hunter2", "..."),
+        ("quota", "hunter2@host", "..."),
+        ("quota", "payof", "payof"),
+        ("quota", 5, 5),
+        ("quota", RedisQuota("redis://:hunter2@host"), "redis://host:6379"),
         ("mode", "redis", "redis"),
     ],
 )

@@ -67,9 +67,9 @@ def test_it_says_how_long_a_service_is_waited_for(arguments, attempts, line):
 
 def test_a_url_of_a_quota_is_shown_without_its_secrets():
     """Scheme, host and path, as the user wrote them."""
-    row = run("quota_url=redis://cache:6379/0").output.splitlines()[1].split()
-    assert ["quota_url", "redis://cache:6379/0", "the", "command", "line"] == row
-    assert "hunter2" not in run("quota_url=redis://:hunter2@cache/0").output
+    row = run("quota=redis://cache:6379/0").output.splitlines()[1].split()
+    assert ["quota", "redis://cache:6379/0", "the", "command", "line"] == row
+    assert "hunter2" not in run("quota=redis://:hunter2@cache/0").output
 
 
 def test_json_has_the_same():

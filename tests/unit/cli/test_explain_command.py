@@ -83,7 +83,7 @@ def test_the_delays_are_a_span(arguments: list[str], expected: list[tuple[float,
         ([], "the outage is 5 s old", "waited 4.85 s: https://example.invalid has been failing"),
         (["patience=2"], "the outage is 2 s old", "waited 1.85 s: https://example.invalid has been failing"),
         (["operation_timeout=30"], "the deadline of 30 s is over", "the next wait of 1.6 s would not end in time"),
-        (["quota_url=redis://127.0.0.1:1/0"], "the outage is 5 s old", "has been failing for longer than"),
+        (["quota=redis://127.0.0.1:1/0"], "the outage is 5 s old", "has been failing for longer than"),
     ],
 )
 def test_with_the_default_it_says_that_an_outage_is_waited_out(arguments: list[str], until: str, end: str) -> None:
@@ -154,7 +154,7 @@ def test_without_votes_and_delays_there_are_no_tables() -> None:
 
 def test_a_shared_quota_is_not_touched() -> None:
     """An explanation spends nobody's tokens, and connects to nothing."""
-    config = RetryConfig(quota_url="redis://127.0.0.1:1/0")
+    config = RetryConfig(quota="redis://127.0.0.1:1/0")
     request = requests.Request("GET", "https://api.example.com").prepare()
     assert explain_outcome(503, request, config)["is_retried"]
 

@@ -20,20 +20,20 @@ from requests_smithy_retry import (
 )
 from requests_smithy_retry.config.retry_config import OPTIONS, contradictions
 from requests_smithy_retry.config.sources import VARIABLES, resolve
-from requests_smithy_retry.quotas.url import QuotaUrl
+from requests_smithy_retry.quotas.redis import RedisQuota
 
 pytestmark = pytest.mark.once
 
 BUCKET = TokenBucket(5)
 PAYOFF_BUCKET = PayoffTokenBucket()
+URL = "redis://127.0.0.1:1/0"
+ON_REDIS = RedisQuota(URL)
 
 OWN_RULES = "a bucket has rules of its own"
-PAYS = "the quota 'payoff' has rules of its own"
-ONE_PLACE = "a bucket is where it is"
-NO_LINE = "only the quota 'payoff' waits for a service"
+PAYS = "a quota with a line has rules of its own"
+NO_LINE = "only the quota 'payoff' waits for a service, and one on Redis"
 DEFAULTS_ONLY = "only the default classifiers go by it"
 NO_SETTINGS = "without trust_env no AWS settings are read"
-NO_WAITING = "a quota that processes share does not wait"
 
 PUBLISHED = f"it asks for the published bucket, and {NO_LINE}; quota='payoff' asks for that"
 
@@ -43,13 +43,11 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"patience": 9, "aws_config": True}, PUBLISHED),
     ({"refill_rate": 1, "quota": BUCKET}, OWN_RULES),
     ({"on_empty": "wait", "quota": BUCKET}, OWN_RULES),
-    ({"quota_url": "memory://", "quota": BUCKET}, ONE_PLACE),
-    ({"quota_url": "memory://", "quota": PAYOFF_BUCKET}, ONE_PLACE),
     ({"refill_rate": 1, "quota": "payoff"}, PAYS),
     ({"on_empty": "wait", "quota": "payoff"}, PAYS),
     ({"patience": 9, "quota": 100}, NO_LINE),
     ({"success_reward": 2, "quota": PAYOFF_BUCKET}, PAYS),
-    ({"on_empty": "wait", "quota_url": QuotaUrl("redis://tests")}, NO_WAITING),
+    ({"on_empty": "wait", "quota": ON_REDIS}, PAYS),
     ({"retry_status_codes": frozenset({503}), "default_classifiers": False}, DEFAULTS_ONLY),
     ({"error_parser": len, "default_classifiers": False}, DEFAULTS_ONLY),
     ({"aws_config": True, "trust_env": False}, NO_SETTINGS),
@@ -83,18 +81,16 @@ def test_neither_does_the_second_one_come_in_later(options, why):
         {"quota": BUCKET},
         {"quota": BUCKET, "success_reward": 2},
         {"quota": "payoff"},
-        {"quota": "payoff", "quota_url": "memory://", "patience": 9},
-        {"quota": None, "quota_url": "memory://"},
-        {"quota": 10, "quota_url": "memory://", "refill_rate": 1, "on_empty": "wait", "success_reward": 2},
+        {"quota": "payoff", "patience": 9},
+        {"quota": ON_REDIS, "patience": 9},
+        {"quota": 10, "refill_rate": 1, "on_empty": "wait", "success_reward": 2},
         {"default_classifiers": False},
         {"default_classifiers": True, "retry_status_codes": {503}, "error_parser": len},
-        {"quota": BUCKET, "quota_url": None},
-        {"quota_url": "memory://", "on_empty": "wait"},
-        {"quota_url": "redis://tests", "on_empty": "fail"},
         {"patience": 0, "retry_spec": "2.1"},
         {"patience": 0, "quota": 100},
         {"patience": 9, "retry_spec": "2.1", "quota": "payoff"},
         {"patience": 9, "aws_config": False},
+        {"quota": ON_REDIS, "on_empty": "fail"},
         {"trust_env": False},
         {"trust_env": False, "aws_config": False},
         {"trust_env": True, "aws_config": True},
@@ -111,8 +107,7 @@ SAMPLES: dict[str, list[Any]] = {
     "max_attempts": [1, 5],
     "retry_spec": ["2.0", "2.1"],
     "jitter": ["none", "full"],
-    "quota": [5, None, "payoff", BUCKET, PAYOFF_BUCKET],
-    "quota_url": ["memory://", "redis://127.0.0.1:1/0", None],
+    "quota": [5, None, "payoff", BUCKET, PAYOFF_BUCKET, URL],
     "on_empty": ["wait", "fail"],
     "rate_limiter": [RateLimiterSettings()],
     "timeout": [3, (1, 2), None],
@@ -155,14 +150,12 @@ TEXTS = [(variable, text) for variable, name in VARIABLES.items() for text in ma
 
 
 VOID: dict[tuple[str, str], list[Any]] = {
-    ("quota_url", "quota"): [BUCKET, PAYOFF_BUCKET],
     ("patience", "quota"): [5, None, BUCKET],
     ("patience", "retry_spec"): ["2.0", "2.1"],
     ("patience", "aws_config"): [True],
-    ("refill_rate", "quota"): ["payoff", BUCKET, PAYOFF_BUCKET],
-    ("on_empty", "quota"): ["payoff", BUCKET, PAYOFF_BUCKET],
-    ("success_reward", "quota"): ["payoff", PAYOFF_BUCKET],
-    ("on_empty", "quota_url"): ["redis://127.0.0.1:1/0"],
+    ("refill_rate", "quota"): ["payoff", BUCKET, PAYOFF_BUCKET, URL],
+    ("on_empty", "quota"): ["payoff", BUCKET, PAYOFF_BUCKET, URL],
+    ("success_reward", "quota"): ["payoff", PAYOFF_BUCKET, URL],
     ("retry_status_codes", "default_classifiers"): [False],
     ("error_parser", "default_classifiers"): [False],
     ("aws_config", "trust_env"): [False],
@@ -227,7 +220,6 @@ def _empty_environment(monkeypatch, tmp_path):
 @pytest.mark.parametrize(
     ("code", "variables", "void"),
     [
-        ({"quota": BUCKET}, {"QUOTA_URL": "memory://"}, "quota_url"),
         ({"quota": 100}, {"PATIENCE": "9"}, "patience"),
         ({"refill_rate": 3}, {"QUOTA": "payoff"}, "quota"),
         ({"retry_status_codes": {500}}, {"DEFAULT_CLASSIFIERS": "no"}, "default_classifiers"),

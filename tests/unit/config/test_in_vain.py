@@ -4,6 +4,7 @@ import pytest
 
 from requests_smithy_retry import PayoffTokenBucket, RetryConfig, TokenBucket
 from requests_smithy_retry.config.in_vain import InVain
+from requests_smithy_retry.quotas.redis import RedisQuota
 
 SHARED = "redis://127.0.0.1:1"
 """Nothing connects to it here."""
@@ -35,13 +36,11 @@ class Foreign:
         ({"retry_spec": "2.0"}, InVain(100, 0.2, 0)),
         ({"quota": 50, "success_reward": 5, "refill_rate": 10}, InVain(10, 1, 2)),
         ({"quota": TokenBucket(50, refill_rate=5)}, InVain(10, 0.2, 1)),
-        ({"quota": 500, "quota_url": "memory://"}, InVain(100, 0.2, 0)),
-        ({"quota": 500, "quota_url": SHARED}, InVain(200, 3, 500 / 3600 / 5)),
-        ({"quota": 500, "quota_url": f"{SHARED}?local_capacity=0&ttl=100"}, InVain(100, 0.2, 1)),
-        ({"quota": 5000, "quota_url": f"{SHARED}?ttl=1000"}, InVain(1100, 3, 1)),
-        ({"quota": 500, "quota_url": f"{SHARED}?local_capacity=5&ttl=500", "refill_rate": 10}, InVain(101, 1.2, 3.2)),
-        ({"quota_url": f"{SHARED}?ttl=500"}, InVain(200, 28 / 5 + 28 / 5 + 2, 2.2)),
-        ({"quota_url": "memory://"}, InVain(100, 28 / 5 + 2, 2)),
+        ({"quota": SHARED}, InVain(200, 28 / 5 + 28 / 5 + 2, 2 + 500 / 3600 / 5)),
+        ({"quota": SHARED, "patience": 0}, InVain(200, 28 / 5 + 28 / 5, 500 / 3600 / 5)),
+        ({"quota": SHARED, "max_attempts": 1}, InVain(0, 0, 0)),
+        ({"quota": RedisQuota(SHARED, capacity=7200)}, InVain(1540, 28 / 5 + 28 / 5 + 2, 2.4)),
+        ({"quota": RedisQuota(SHARED, capacity=10)}, InVain(4, 28 / 5 + 2 + 2, 2 + 10 / 3600 / 5)),
         ({"max_attempts": 1}, InVain(0, 0, 0)),
         ({"enabled": False}, InVain(0, 0, 0)),
         ({"quota": None}, None),

@@ -52,7 +52,10 @@ TIMES = "seconds above 0 and up to 2147483, a (connect, read) pair of them, a ur
 METHODS = "a collection of method names, or None for all methods, is allowed"
 STATUSES = "a collection of statuses from 100 to 599 is allowed"
 HEADER = "the name of a header is allowed"
-QUOTA = "a finite number of tokens (0 or more), 'payoff', a bucket, or None for no quota is allowed"
+QUOTA = (
+    "a finite number of tokens (0 or more), 'payoff', a redis://, rediss:// or unix:// URL (special characters "
+    "percent-encoded), a client of redis-py, a bucket, or None for no quota is allowed"
+)
 CLASSIFIERS = "a collection of classifiers is allowed"
 TELEMETRY = "a collection of 'log', 'otel' and 'prometheus' is allowed"
 LISTENERS = "a collection of listeners is allowed"

@@ -40,7 +40,6 @@ DEFAULTS = {
     "jitter": "full",
     "quota": "payoff",
     "patience": 5.0,
-    "quota_url": None,
     "refill_rate": 0.0,
     "on_empty": "fail",
     "success_reward": 1,

@@ -170,7 +170,7 @@ MATTERING = {
 """The options that the bound depends on, each with values that make a difference."""
 
 NO_MATTER = {
-    *("success_reward", "quota_url", "rate_limiter", "models", "default_classifiers", "retry_status_codes"),
+    *("success_reward", "rate_limiter", "models", "default_classifiers", "retry_status_codes"),
     *(
         "timeout",
         "allowed_methods",

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from .servers import RedisCluster, RedisServer, SpoilingProxy
+from .servers import PROGRAMS, RedisCluster, RedisServer, SpoilingProxy
 
 
-@pytest.fixture(scope="session")
-def _common_server() -> Iterator[RedisServer]:
-    server = RedisServer()
+@pytest.fixture(scope="session", params=PROGRAMS)
+def _common_server(request: pytest.FixtureRequest) -> Iterator[RedisServer]:
+    server = RedisServer(program=request.param)
     yield server
     server.kill()
 

@@ -1,4 +1,4 @@
-"""A real redis-server on a free loopback port, and a proxy before it that spoils its answers."""
+"""Servers of Redis or Valkey on free loopback ports, a proxy that spoils their answers, and a client without one."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import socket
 import subprocess
 import tempfile
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,13 +18,14 @@ import pytest
 from requests_smithy_retry.clock import SYSTEM_CLOCK
 
 INSTALL = Path(__file__).with_name("install_redis.sh")
+PROGRAMS = [name for name in ("redis-server", "valkey-server") if shutil.which(name)] or ["redis-server"]
 
 
-def need_redis_server() -> None:
-    """Skip the test where there is no redis-server and no way to install one."""
-    if shutil.which("redis-server") is None and subprocess.run([str(INSTALL)], capture_output=True).returncode:
+def need_server() -> None:
+    """Skip the test where there is no server and no way to install one."""
+    if shutil.which(PROGRAMS[0]) is None and subprocess.run([str(INSTALL)], capture_output=True).returncode:
         pytest.skip(
-            "there is no redis-server on the PATH, and tests/unit/quotas/install_redis.sh could not install one"
+            "no redis-server or valkey-server is on the PATH, and tests/unit/quotas/install_redis.sh installed none"
         )
 
 
@@ -42,13 +44,19 @@ def free_port(distance: int = 0) -> int:
 
 
 class RedisServer:
-    """A redis-server that nothing else uses; ended by its own process handle."""
+    """A server that nothing else uses; ended by its own process handle."""
 
-    def __init__(self, *options: str, port: int | None = None, command: list[str] | None = None) -> None:
-        need_redis_server()
+    def __init__(
+        self,
+        *options: str,
+        port: int | None = None,
+        command: list[str] | None = None,
+        program: str = PROGRAMS[0],
+    ) -> None:
+        need_server()
         self.port = free_port() if port is None else port
         common = ["--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]
-        self.start_command = ["redis-server", *common, *options] if command is None else command
+        self.start_command = [program, *common, *options] if command is None else command
         self.start()
 
     def start(self) -> None:
@@ -59,7 +67,7 @@ class RedisServer:
             if "eady to accept" in line or "Sentinel ID is" in line:
                 break
         else:
-            raise AssertionError("redis-server did not start")
+            raise AssertionError("the server did not start")
         threading.Thread(target=self.process.stdout.read, daemon=True).start()
 
     def url(self, query: str = "") -> str:
@@ -129,18 +137,6 @@ class RedisCluster:
         found = node.command("CLUSTER", "INFO")
         return found if isinstance(found, str) else "".join(f"{key}:{value}\n" for key, value in found.items())
 
-    def level(self, key: str) -> float | None:
-        """Return the tokens of a bucket, asked of the node that has it."""
-        from redis.exceptions import ResponseError
-
-        for node in self.nodes:
-            try:
-                text = node.command("HGET", key, "level")
-            except ResponseError:  # it is at another node
-                continue
-            return None if text is None else float(text)
-        raise AssertionError("no node has it")
-
     def kill(self) -> None:
         """End all nodes."""
         for node in self.nodes:
@@ -173,7 +169,7 @@ class SentinelSetup:
         config.write_text(
             f"sentinel monitor svc 127.0.0.1 {self.master.port} 1\nport {port}\nbind 127.0.0.1\ndir {self.folder}\n"
         )
-        return RedisServer(port=port, command=["redis-server", str(config), "--sentinel"])
+        return RedisServer(port=port, command=[PROGRAMS[0], str(config), "--sentinel"])
 
     def _wait(self) -> None:
         for _ in range(1200):
@@ -182,9 +178,15 @@ class SentinelSetup:
             SYSTEM_CLOCK.sleep(0.05)
         raise AssertionError("the sentinel does not see the replica")
 
-    def url(self, query: str = "") -> str:
-        """The sentinel's URL, after one of a sentinel that is gone."""
-        return f"redis+sentinel://127.0.0.1:1,127.0.0.1:{self.sentinel.port}/svc/0{query}"
+    def fail_over(self) -> bool:
+        """Have the sentinel make the replica the master. False: the sentinel does not know yet that it can be."""
+        from redis.exceptions import ResponseError
+
+        try:
+            self.sentinel.command("SENTINEL", "FAILOVER", "svc")
+        except ResponseError:
+            return False
+        return True
 
     def kill(self) -> None:
         """End all."""
@@ -252,3 +254,54 @@ class SpoilingProxy:
         self.listener.shutdown(socket.SHUT_RDWR)
         self.listener.close()
         self.hang_up()
+
+
+class Dictionary:
+    """A client of redis-py whose server is a dictionary, for tests of time and of threads."""
+
+    def __init__(self) -> None:
+        self.levels: dict[str, float] = {}
+        self.runs: list[list[tuple[float, float]]] = []
+        """What each exchange gave back and took."""
+        self.gate: Callable[[], object] = lambda: None
+        """Called before each answer: waits, or raises."""
+
+    def execute_command(self, *words: object) -> None:
+        """Refuse what goes to the server by itself."""
+        raise AssertionError("all commands go through a pipeline")
+
+    def pipeline(self, transaction: bool) -> Pipeline:
+        """Gather commands."""
+        assert not transaction
+        return Pipeline(self)
+
+
+class Pipeline:
+    """The commands of one exchange."""
+
+    def __init__(self, client: Dictionary) -> None:
+        self.client = client
+        self.commands: list[tuple[str, float, float, float]] = []
+
+    def __enter__(self) -> Pipeline:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def execute_command(self, name: str, script: str, keys: int, key: str, *amounts: str | int) -> None:
+        """Note a run of the script."""
+        assert ("EVAL", 1) == (name, keys)
+        capacity, give, take, _ = map(float, amounts)
+        self.commands.append((key, capacity, give, take))
+
+    def execute(self) -> list[list[object]]:
+        """Run the script, as it is said in Lua, for each."""
+        self.client.runs.append([command[2:] for command in self.commands])
+        self.client.gate()
+        answers = []
+        for key, capacity, give, take in self.commands:
+            level = min(capacity, self.client.levels.get(key, capacity) + give)
+            granted = level >= take
+            self.client.levels[key] = level - take if granted else level
+            answers.append([int(granted), repr(self.client.levels[key]).encode()])
+        return answers

@@ -1,8 +1,8 @@
 """One process of a fleet: makes operations against a service, and says how many retries it made.
 
-``python -m tests.unit.quotas.worker QUOTA_URL SERVICE_URL OPERATIONS``; with ``THREADS`` after that, it says "ready",
-and the threads begin when a line comes. As a WSGI application it does the same for each request that it gets, with
-what the environment says.
+``python -m tests.unit.quotas.worker QUOTA SERVICE_URL OPERATIONS``; with ``THREADS`` after that, it says "ready", and
+the threads begin when a line comes. As a WSGI application it does the same for each request that it gets, with what the
+environment says.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ import requests
 from requests_smithy_retry import mount, retry_history
 
 
-def new_session(quota_url: str) -> requests.Session:
-    return mount(
-        requests.Session(), quota_url=quota_url, quota=500, max_attempts=3, initial_backoff=0, success_reward=1
-    )
+def new_session(quota: str) -> requests.Session:
+    shared = quota if "://" in quota else float(quota)
+    options = {} if "://" not in quota else {"patience": 0}
+    return mount(requests.Session(), quota=shared, max_attempts=3, initial_backoff=0, **options)
 
 
 def retries_of(session: requests.Session, service: str, operations: int) -> dict[str, object]:
@@ -40,8 +40,7 @@ def retries_of(session: requests.Session, service: str, operations: int) -> dict
 def retries_at(session: requests.Session, service: str, operations: int, threads: int):
     """Have threads begin operations at one moment; return how many retries each source of the quota answered."""
     adapter = session.get_adapter(service)
-    bucket = adapter.strategy.bucket(adapter.scope_of(requests.Request("GET", service).prepare()))
-    getattr(bucket, "refresh", lambda: None)()  # it is known to answer
+    adapter.strategy.bucket(adapter.scope_of(requests.Request("GET", service).prepare())).acquire(0)  # connects
     sources: Counter[str] = Counter()
     together = threading.Barrier(threads + 1)
 
@@ -67,8 +66,8 @@ def retries_at(session: requests.Session, service: str, operations: int, threads
     return sources
 
 
-def application_for(quota_url: str, service: str):
-    session = new_session(quota_url)  # before the fork, with --preload
+def application_for(quota: str, service: str):
+    session = new_session(quota)  # before the fork, with --preload
 
     def application(environ, start_response):
         start_response("200 OK", [("Content-Type", "application/json")])
@@ -77,12 +76,12 @@ def application_for(quota_url: str, service: str):
     return application
 
 
-if "FLEET_QUOTA_URL" in os.environ:
-    application = application_for(os.environ["FLEET_QUOTA_URL"], os.environ["FLEET_SERVICE"])
+if "FLEET_QUOTA" in os.environ:
+    application = application_for(os.environ["FLEET_QUOTA"], os.environ["FLEET_SERVICE"])
 
 if __name__ == "__main__":
-    quota_url, service, operations, *together = sys.argv[1:]
-    session = new_session(quota_url)
+    quota, service, operations, *together = sys.argv[1:]
+    session = new_session(quota)
     if together:
         said = retries_at(session, service, int(operations), int(together[0]))
     else:

@@ -21,7 +21,6 @@ from requests_smithy_retry import (
     retry_history,
     retry_options,
 )
-from requests_smithy_retry.quotas import url as quota_backends
 from requests_smithy_retry.quotas.scopes import MAX_SCOPES
 from requests_smithy_retry.strategies.foreign import strategy_for
 from requests_smithy_retry.testing.clock import FakeClock
@@ -317,33 +316,6 @@ def test_a_bucket_of_ones_own_is_told_of_everything():
     assert [1, 5] == bucket.released
 
 
-def test_the_buckets_of_an_address_have_all_settings():
-    """Capacity, refill, what an empty one does, and the clock; without a quota the address is not used."""
-    of = strategy(quota=30, quota_url="memory://", refill_rate=2, on_empty="wait")
-    bucket = of.bucket("a")
-    assert (30, 2, "wait", of.clock) == (bucket.capacity, bucket.refill_rate, bucket.on_empty, bucket.clock)
-    assert bucket is of.bucket("a") is not of.bucket("b")
-    refresh(of, begin(of))
-    assert 16 == bucket.available
-
-
-def test_an_address_is_asked_for_each_scope_by_name(monkeypatch):
-    """The factory is called once per scope; without a quota it is not called."""
-    asked = []
-
-    def factory(url, **settings):
-        return lambda scope: asked.append((url, scope)) or TokenBucket(20)
-
-    monkeypatch.setattr(quota_backends, "quota_factory", factory)
-    of = strategy(quota=20, quota_url="memory://")
-    for _ in range(2):
-        of.bucket("a")
-        of.bucket()
-    assert [("memory://", "a"), ("memory://", "default")] == [(str(url), scope) for url, scope in asked]
-    monkeypatch.setattr(quota_backends, "quota_factory", None)
-    assert strategy(quota=None, quota_url="memory://").bucket("a") is None
-
-
 def test_a_quota_that_is_given_up_is_not_remembered():
     """A retired quota must not get first-try successes any more, so its hook is dropped."""
     of = strategy(quota="payoff")
@@ -355,8 +327,8 @@ def test_a_quota_that_is_given_up_is_not_remembered():
 
 
 def test_with_a_shared_quota_full_scopes_make_room_too():
-    """More scopes than there are slots go together, as in the table of a process."""
-    of = StandardRetryStrategy(quota_url="memory://")
+    """A bucket of which no token is known to be spent goes, as in the table of a process."""
+    of = StandardRetryStrategy(quota="redis://127.0.0.1:1/0")
     for number in range(MAX_SCOPES + 2):
         of.bucket(f"full {number}")
     assert len(of.snapshot().buckets) == MAX_SCOPES

@@ -20,7 +20,6 @@ from requests_smithy_retry import (
 )
 from requests_smithy_retry.quotas.line import Refusal, Refused, Terms
 from requests_smithy_retry.quotas.payoff import CountedQuota
-from requests_smithy_retry.quotas.url import quota_factory
 from requests_smithy_retry.strategies.standard import _told
 from requests_smithy_retry.testing import FakeClock, scripted
 from requests_smithy_retry.wire.state import this_thread
@@ -84,12 +83,6 @@ def test_who_finds_the_line_full_is_told_so() -> None:
     """The sentence names the service."""
     told = _told(Refused(Refusal.FULL), Terms(), "https://a.example:443", 0.0)
     assert (StopReason.LINE_FULL, "too many operations are waiting for https://a.example already") == told
-
-
-def test_a_quota_of_several_processes_does_not_wait() -> None:
-    """Only a bucket in memory can wake its waiters, so a shared one refuses ``on_empty="wait"``."""
-    with pytest.raises(RetryConfigError, match="does not wait"):
-        quota_factory("redis://waits", on_empty="wait")
 
 
 def test_a_patch_that_comes_too_late_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
