@@ -1,4 +1,5 @@
-"""The pytest plugin of ``requests_smithy_retry``: fixtures. Until a test asks for one, nothing is imported.
+"""The pytest plugin of ``requests_smithy_retry``: fixtures, and a fresh start for each test. It imports nothing until a
+test asks for a fixture.
 
 It stands outside the package because importing anything from there imports ``requests``, which a test run that does not
 use it shall not pay for.
@@ -6,6 +7,7 @@ use it shall not pay for.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
@@ -13,6 +15,20 @@ import pytest
 
 if TYPE_CHECKING:
     from requests_smithy_retry.testing import AttemptLog, FaultServer, RetryClock
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the marker known."""
+    told = "keep_retry_state: the test begins with the quotas, lines and gates that those before it left behind"
+    config.addinivalue_line("markers", told)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Have every adapter and strategy begin anew, so that no test depends on those before it."""
+    forgetting = sys.modules.get("requests_smithy_retry.forgetting")  # not there: nothing was learnt
+    if forgetting is not None and item.get_closest_marker("keep_retry_state") is None:
+        forgetting.forget_everything()
 
 
 @pytest.fixture

@@ -27,6 +27,7 @@ from .config.retry_config import ADAPTER_OPTIONS, OPTIONS, RetryConfig, RetryOpt
 from .config.sources import resolve
 from .config.urllib3_retry import SOURCE, TRANSLATED, UNLIMITED, OptionsRetry, changed_options, own_methods
 from .errors import RetryConfigError, RetryConfigWarning
+from .forgetting import forgets_with_all
 from .observing.listeners import SDK_HEADERS, Listeners
 from .observing.telemetry import TELEMETRY
 from .sending.credentials import Credentials
@@ -170,6 +171,7 @@ class RetryAdapter(SendLoop):
         renew = config.on_unauthorized
         self.credentials: Credentials | None = None if renew is None else Credentials(renew, self.clock)
         self._show(self._shown)
+        forgets_with_all(self)
 
     def _listen(self) -> None:
         config = self.retry_config
@@ -322,6 +324,19 @@ class RetryAdapter(SendLoop):
         """Return an immutable view of the strategy's state, and of the addresses that failed lately."""
         of_strategy = getattr(self.strategy, "snapshot", None)
         return AdapterSnapshot(None if of_strategy is None else of_strategy(), self.addresses.snapshot())
+
+    def forget(self) -> None:
+        """Begin anew: forget what its sends taught of services, as a new adapter knows nothing of them.
+
+        Quotas are full, no service is known to be down, no limit to be used up and no address to fail. That goes for
+        all adapters with the same strategy. Operations under way go on, and connections stay.
+        """
+        forget = getattr(self.strategy, "forget", None)
+        if forget is not None:
+            forget()
+        self.addresses.forget()
+        if self.credentials is not None:
+            self.credentials.renew_lock()
 
     def _use_our_pools(self, manager: Any = None) -> None:
         # The attribute is missing during construction, and stays missing if init_poolmanager makes no pool manager.

@@ -206,6 +206,14 @@ class Gates:
         """Return the gate of a scope; None: its server has announced nothing."""
         return self._gates.get(scope)
 
+    def forget(self) -> None:
+        """Give up every gate. Sends that wait at one go on waiting there."""
+        self._gates.clear()
+        self.known.clear()
+        self.busy -= self.shut
+        self.shut.clear()
+        self.look_anew()
+
     def look_anew(self) -> None:
         """Have the next success of each silent scope looked at: a new connection may lead to a server that speaks."""
         self._silent.clear()

@@ -242,6 +242,7 @@ class TokenBucket(FreshCopies):
         self.refill_rate = refill_rate
         self.on_empty = on_empty
         self.clock = clock
+        self._initial = initial
         self._begin()
         if initial is not None:
             self._available = initial
@@ -326,6 +327,14 @@ class TokenBucket(FreshCopies):
     def snapshot(self) -> TokenBucketSnapshot:
         """An immutable view of the bucket now."""
         return TokenBucketSnapshot(self.capacity, self.available)
+
+    def forget(self) -> None:
+        """Hold what a new one holds, now. Those that wait are served from it."""
+        with self._lock:
+            self._available = self.capacity if self._initial is None else self._initial
+            self._refilled_at = self.clock.now()
+            if self._line is not None:
+                self._line.wake_first()
 
     def renew_lock(self) -> None:
         """Make the lock anew, after a fork."""

@@ -387,6 +387,11 @@ class Line:
             if self._credit < 1:
                 return
 
+    def let_all_go(self, now: float) -> None:
+        """Let every waiter go: what kept them is forgotten."""
+        for waiter in tuple(self.waiters):
+            self._release(waiter, now, waiter.standing, "what was known of the service was forgotten")
+
     def _ask(self, waiter: Waiter, now: float) -> Go:
         assert self._gap is not None
         # New processes do not know how often they ask, and there may be a thousand of them.

@@ -116,6 +116,12 @@ class PayoffTokenBucket:
             self._settle()
             self._tokens = max(ROOM, self._tokens)
 
+    def forget(self) -> None:
+        """Hold what a new one holds, and have counted no success."""
+        with self._lock:
+            self._settle()
+            self._tokens, self._firsts = ROOM, 0
+
     def acquire(self, amount: float, *, deadline: float | None = None) -> bool:  # noqa: ARG002
         """Take ``amount`` tokens and return True, or take nothing and return False. It never waits.
 
@@ -374,6 +380,16 @@ class PatientQuota(ScopeQuota):
         self._born = self.clock.now()
         self._line: Line | None = None
         self._follow()
+
+    def forget(self) -> None:
+        """Begin anew; those that wait ask again at once."""
+        with self._lock:
+            super().forget()
+            now, line = self.clock.now(), self._line
+            self._born, self._line = now, None
+            if line is not None:
+                line.let_all_go(now)
+            self._follow()
 
     def _made_line(self) -> Line:
         """Return the line, made on first use: most scopes are never in trouble. Called with the lock."""

@@ -75,6 +75,12 @@ class ScopeQuota(ABC):
     def unsent(self, standing: Standing) -> None:
         """Give back the price of a retry that was not made."""
 
+    def forget(self) -> None:
+        """Begin anew, with what is left of a bucket that other processes share."""
+        forget = getattr(self.plain, "forget", None)
+        if forget is not None:
+            forget()
+
     def is_spare(self) -> bool:
         """Return True if a new one would do as well."""
         return is_full(self.plain)

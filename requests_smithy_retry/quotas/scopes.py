@@ -95,6 +95,18 @@ class ScopeTable(Generic[T]):
                     if left > 0:
                         self._pins[scope] = left
 
+    def forget(self) -> list[T]:
+        """Give up every item, as if none had been made; return them."""
+        with self._lock:
+            given_up = list(self._items.values())
+            for scope in tuple(self._items):
+                self._give_up(scope)
+            if self.overflow is not None:
+                given_up.append(self.overflow)
+                self._retire(self.overflow)
+                self.overflow = None
+        return given_up
+
     def renew_lock(self) -> None:
         """Make the lock anew, after a fork: no thread that uses an item is in the child."""
         self._lock = threading.Lock()

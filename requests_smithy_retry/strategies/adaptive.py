@@ -50,6 +50,10 @@ class AdaptiveRetryStrategy(StandardRetryStrategy):
         self.busy.discard(limiter)
         self.hooks.clear()
 
+    def forget(self) -> None:
+        super().forget()
+        self._limiters.forget()
+
     def limiter(self, token_scope: str | None = None) -> ClientRateLimiter:
         """Return the limiter of a scope. A subclass may override this method: it is always called."""
         return self._limiters.get(token_scope)

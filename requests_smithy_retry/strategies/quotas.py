@@ -33,6 +33,10 @@ class OneQuota:
 
     known = get
 
+    def forget(self) -> list[ScopeQuota]:
+        """Return the quota, which stays: other strategies may spend it, too."""
+        return [] if self._quota is None else [self._quota]
+
     def __iter__(self) -> Iterator[tuple[str | None, ScopeQuota]]:
         return iter(() if self._quota is None else ((None, self._quota),))
 

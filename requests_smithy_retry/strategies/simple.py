@@ -18,6 +18,7 @@ from ..config.retry_config import RetryConfig, RetryOptions
 from ..config.retry_options import NOTHING, OperationOptions, options_in_force
 from ..config.urllib3_rules import heeds_hints, kind_of
 from ..errors import RetryConfigError, RetryError, StopReason
+from ..forgetting import forgets_with_all
 from ..pacing.announced import DIALECTS, announced_in, dialects_of, limit_hint
 from ..pacing.backoff import ExponentialRetryBackoffStrategy, RetryBackoffStrategy
 from ..pacing.gate import Gates
@@ -102,6 +103,7 @@ class SimpleRetryStrategy:
         self.clock = clock
         self._go_by(self._with_own_quota(self._in_own_mode(base.replace(**options))), backoff_strategy)
         self._open_books()
+        forgets_with_all(self)
 
     def _go_by(self, config: RetryConfig, backoff_strategy: RetryBackoffStrategy | None = None) -> None:
         self.config: RetryConfig = config
@@ -123,6 +125,7 @@ class SimpleRetryStrategy:
         other._go_by(config)
         if not other._heeds_hints:
             other.gates = None
+        forgets_with_all(other)
         return other
 
     def _in_own_mode(self, config: RetryConfig) -> RetryConfig:
@@ -149,6 +152,15 @@ class SimpleRetryStrategy:
         self.busy = set()
         self.hooks = {}
         self.gates = None if dialects is None else Gates(self.clock, dialects, self.busy, self.hooks)
+
+    def forget(self) -> None:
+        """Begin anew: quotas are full, nobody is known to be down, and no limit is known to be used up.
+
+        Operations under way go on. What a subclass learns by itself, it forgets by overriding this.
+        """
+        self.hooks.clear()
+        if self.gates is not None:
+            self.gates.forget()
 
     @property
     def max_attempts(self) -> int:
@@ -341,6 +353,7 @@ class SimpleRetryStrategy:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._open_books()
+        forgets_with_all(self)
 
     def __copy__(self) -> Any:
         # A copy keeps the policy and starts with a full quota of its own (contract 11.1).

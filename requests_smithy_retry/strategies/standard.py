@@ -53,6 +53,11 @@ class StandardRetryStrategy(SimpleRetryStrategy):
         if self.gates is not None:
             self.gates.busy = self.busy
 
+    def forget(self) -> None:
+        super().forget()
+        for quota in self._quotas.forget():
+            quota.forget()  # operations may wait on it
+
     def bucket(self, token_scope: str | None = None) -> RetryQuota | None:
         """Return the bucket of a scope; None with ``quota=None``. A subclass may override this: it is always called."""
         quota = self._quotas.get(token_scope)

@@ -155,6 +155,11 @@ class AddressMemory:
             if not faults:
                 self.faults.pop(origin, None)
 
+    def forget(self) -> None:
+        """Know of no failure."""
+        self.faults.clear()
+        self._next_sweep = 0.0
+
     def watch(self, pool: Any) -> None:
         """Have a pool check the connections that it keeps, from the first failure on. The reference is weak."""
         self._pools.add(weakref.ref(pool, self._pools.discard))

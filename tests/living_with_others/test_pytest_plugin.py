@@ -58,6 +58,66 @@ def test_attempts_are_capped(cap_retry_attempts: Any, retry_clock: Any) -> None:
     assert call.call_count == 4
 
 
+DOWN = f"""
+import pytest, requests, responses
+from requests_smithy_retry import mount
+
+session = mount(requests.Session())
+
+def count(name):
+    call = responses.get("{URL}", status=503)
+    session.get("{URL}")
+    with open("calls.txt", "a") as file:
+        file.write(f"{{name}} {{call.call_count}},")
+
+@responses.activate
+def test_one(retry_clock):
+    count("one")
+
+@responses.activate
+def test_other(retry_clock):
+    count("other")
+
+@pytest.mark.keep_retry_state
+@responses.activate
+def test_after(retry_clock):
+    count("after")
+"""
+
+
+def calls_in_order(pytester: pytest.Pytester, *tests: str) -> dict[str, int]:
+    """Run tests whose module has one session for a service that is down; return the requests that each sent."""
+    pytester.makepyfile(DOWN)
+    options = ["-p", "requests_smithy_retry_pytest", "-p", "no:cacheprovider", "--strict-markers"]
+    environment = {"PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    file = next(pytester.path.glob("test_*.py")).name
+    run = subprocess.run(
+        [sys.executable, "-m", "pytest", *options, *(f"{file}::test_{name}" for name in tests)],
+        cwd=pytester.path,
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
+    )
+    assert 0 == run.returncode, run.stdout + run.stderr
+    said = (pytester.path / "calls.txt").read_text().rstrip(",").split(",")
+    return {name: int(number) for name, number in (words.split() for words in said)}
+
+
+@pytest.mark.parametrize("order", [("one", "other"), ("other", "one")])
+def test_each_test_begins_anew(pytester: pytest.Pytester, order: tuple[str, str]) -> None:
+    """A service that is down costs each test the same number of requests, in any order, with one session for all."""
+    alone = calls_in_order(pytester, order[0])[order[0]]
+    (pytester.path / "calls.txt").unlink()
+    assert dict.fromkeys(order, alone) == calls_in_order(pytester, *order)
+
+
+def test_a_test_with_the_marker_begins_where_the_last_one_ended(pytester: pytest.Pytester) -> None:
+    """The outage of the test before is still known, so nothing is retried."""
+    calls = calls_in_order(pytester, "one", "after")
+    assert (True, 1) == (calls["one"] > 1, calls["after"])
+
+
 def test_loading_the_plugin_imports_nothing(pytester: pytest.Pytester) -> None:
     """A test run that asks for no fixture has imported neither the package nor requests."""
     pytester.makepyfile(

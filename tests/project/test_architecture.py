@@ -27,7 +27,7 @@ MAY_SLEEP_OR_SEND = {"sending/send_loop.py", "clock.py", "policy.py"}
 lock of a file, which has no queue to wait in: who wants it pauses and looks again, within the quota's budget."""
 
 LAYERS = [
-    {"version", "checks", "urls", "clock", "forksafe", "interruptions", "errors"},
+    {"version", "checks", "urls", "clock", "forgetting", "forksafe", "interruptions", "errors"},
     {"pacing", "quotas", "wire"},
     {"classifiers"},
     {"smithy"},

@@ -36,6 +36,23 @@ def buckets(limit: int, capacity: float = 10) -> ScopeTable[TokenBucket]:
     return ScopeTable(lambda _: TokenBucket(capacity), is_full, limit)
 
 
+def test_a_table_that_forgets_is_as_good_as_new():
+    """Every item is retired, that of the newcomers as well, and the next one is a new one."""
+    retired = []
+    table = ScopeTable(lambda name: [name], lambda _: False, 1, retire=retired.append)
+    items = [table.get("a"), table.get("b")]
+    assert items == table.forget()
+    assert (items, None, 0) == (retired, table.overflow, len(table))
+    assert items[0] is not table.get("a")
+
+
+def test_a_table_without_newcomers_forgets_what_it_has():
+    """Nothing is retired but the items that were made."""
+    table = buckets(10)
+    item = table.get("a")
+    assert ([item], 0) == (table.forget(), len(table))
+
+
 @pytest.mark.parametrize(
     ("url", "scope"),
     [

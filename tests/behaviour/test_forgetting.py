@@ -1,0 +1,291 @@
+"""Strategies and adapters that begin anew, as before each test of a suite."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import gc
+import pickle
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import requests
+
+from requests_smithy_retry import RetryAdapter, RetryError, StandardRetryStrategy, TokenBucket, mount, retry_history
+from requests_smithy_retry.quotas.payoff import PayoffTokenBucket
+from requests_smithy_retry.testing import (
+    FakeClock,
+    FaultServer,
+    Reply,
+    ScriptedAdapter,
+    ScriptedReply,
+    forget_everything,
+    scripted,
+)
+from tests.support import URL, send
+
+USED_UP = ScriptedReply(200, {"RateLimit-Limit": "10", "RateLimit-Remaining": "0", "RateLimit-Reset": "30"})
+WAYS: dict[str, Callable[[RetryAdapter], object]] = {
+    "all": lambda _: forget_everything(),
+    "one adapter": lambda adapter: adapter.forget(),
+}
+
+
+def operation(adapter: ScriptedAdapter) -> tuple[int, list[float]]:
+    """Make one operation; return the number of its attempts, and its waits."""
+    sent, slept = len(adapter.sent), len(adapter.clock.sleeps)
+    send(adapter)
+    return len(adapter.sent) - sent, [round(seconds, 3) for seconds in adapter.clock.sleeps[slept:]]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    ("answer", "options"),
+    [
+        (503, {}),
+        (503, {"quota": 30}),
+        (503, {"quota": TokenBucket(28)}),
+        (503, {"quota": PayoffTokenBucket()}),
+        (429, {"mode": "adaptive"}),
+        (USED_UP, {}),
+    ],
+)
+def test_an_operation_is_as_the_first_one_was(answer: Any, options: dict[str, Any], way: str) -> None:
+    """What earlier operations taught, which changed the next one, has no effect any more."""
+    options = copy.deepcopy(options)  # a bucket of its own
+    adapter = scripted(*[answer] * 99, **options)
+    first, second = operation(adapter), operation(adapter)
+    WAYS[way](adapter)
+    assert (first, True) == (operation(adapter), first != second)
+
+
+def test_a_quota_is_none_the_worse() -> None:
+    """A strategy without a quota has only gates to forget."""
+    adapter = scripted(200, 200, quota=None)
+    forget_everything()
+    assert 200 == send(adapter).status_code
+
+
+def test_addresses_that_failed_are_forgotten() -> None:
+    """No address is avoided any more."""
+    adapter = RetryAdapter(clock=FakeClock())
+    adapter.addresses.failed("example.com:80", "192.0.2.1", "ConnectTimeoutError")
+    assert 1 == len(adapter.snapshot().addresses)
+    forget_everything()
+    assert () == adapter.snapshot().addresses
+
+
+def test_renewed_credentials_are_forgotten() -> None:
+    """The program's function is asked again, where its last answer would have been taken."""
+    asked: list[int] = []
+
+    def renew(_: object) -> dict[str, str]:
+        asked.append(1)
+        return {"Authorization": "Bearer new"}
+
+    adapter = scripted(401, 200, 401, 200, on_unauthorized=renew)
+    send(adapter)
+    forget_everything()
+    send(adapter)
+    assert 2 == len(asked)
+
+
+def fails(strategy: StandardRetryStrategy) -> int:
+    """Count the retries that a strategy pays for until its quota is empty."""
+    token = strategy.acquire_initial_retry_token(token_scope="https://example.com")
+    error = requests.exceptions.ConnectionError()
+    count = 0
+    with contextlib.suppress(RetryError):
+        while True:
+            token = strategy.refresh_retry_token_for_retry(token_to_renew=token, error=error)
+            count += 1
+    return count
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda one: one,
+        copy.copy,
+        lambda one: pickle.loads(pickle.dumps(one)),
+        lambda one: one.under(one.config.replace(max_backoff=1)),
+    ],
+    ids=["made", "copied", "unpickled", "under another config"],
+)
+def test_a_strategy_without_an_adapter_is_reached(made: Callable[[Any], StandardRetryStrategy]) -> None:
+    """Strategies begin anew by themselves, however they were made."""
+    strategy = made(StandardRetryStrategy(quota=30, max_attempts=99))
+    assert (2, 0) == (fails(strategy), fails(strategy))
+    forget_everything()
+    assert 2 == fails(strategy)
+
+
+def test_what_a_subclass_says_of_equality_does_not_matter() -> None:
+    """A strategy that is not hashable is reached, too."""
+
+    class Unhashable(StandardRetryStrategy):
+        def __eq__(self, other: object) -> bool:
+            return True
+
+        __hash__ = None  # type: ignore[assignment]
+
+    strategy = Unhashable(quota=30, max_attempts=99)
+    fails(strategy)
+    forget_everything()
+    assert 2 == fails(strategy)
+
+
+def test_a_strategy_of_ones_own_may_forget_as_well() -> None:
+    """A strategy's own ``forget`` is called; one that has none is left alone."""
+    calls: list[int] = []
+
+    class Own:
+        def acquire_initial_retry_token(self, *, token_scope: str | None = None) -> Any:
+            raise AssertionError
+
+        def refresh_retry_token_for_retry(self, *, token_to_renew: Any, error: Exception) -> Any:
+            raise AssertionError
+
+        def record_success(self, *, token: Any) -> None:
+            raise AssertionError
+
+    class Forgetful(Own):
+        def forget(self) -> None:
+            calls.append(1)
+
+    adapters = [RetryAdapter(strategy=Own()), RetryAdapter(strategy=Forgetful())]
+    forget_everything()
+    assert (2, [1]) == (len(adapters), calls)
+
+
+def test_what_is_gone_is_not_kept() -> None:
+    """An adapter that nobody uses any more is not kept alive in order to forget."""
+    told: list[int] = []
+
+    class Last(RetryAdapter):
+        def __del__(self) -> None:
+            told.append(1)
+
+    Last()
+    gc.collect()
+    assert [1] == told
+    forget_everything()
+
+
+def test_what_goes_while_others_forget_is_passed_over() -> None:
+    """An object that the forgetting of another one was the last to hold is not missed."""
+    held: list[Any] = []
+
+    class First(StandardRetryStrategy):
+        def forget(self) -> None:
+            super().forget()
+            held.clear()
+
+    alive = [First()]
+    held.append(StandardRetryStrategy())
+    forget_everything()
+    assert (1, []) == (len(alive), held)
+
+
+def test_a_quota_of_ones_own_stays_as_it_is() -> None:
+    """A quota that cannot forget, as one on Redis, is not touched."""
+
+    class Own:
+        capacity, available = 100.0, 100.0
+
+        def acquire(self, amount: float, *, deadline: float | None = None) -> bool:
+            self.available -= amount
+            return self.available >= 0
+
+        def release(self, amount: float) -> None:
+            raise AssertionError
+
+        def snapshot(self) -> Any:
+            raise AssertionError
+
+    quota: Any = Own()
+    adapter = scripted(503, 503, 503, quota=quota)
+    send(adapter)
+    left = quota.available
+    forget_everything()
+    assert left == quota.available < 100
+
+
+def test_strategies_that_share_a_bucket_go_on_sharing_it() -> None:
+    """Of one bucket in two adapters there is one afterwards, too, and one line before it."""
+    bucket, clock = PayoffTokenBucket(), FakeClock()
+    adapters = [scripted(*[503] * 99, quota=bucket, clock=clock) for _ in range(2)]
+    first, second = (operation(adapter)[0] for adapter in adapters)
+    forget_everything()
+    assert (first, second) == tuple(operation(adapter)[0] for adapter in adapters)
+
+
+def test_a_bucket_holds_what_it_held_at_first() -> None:
+    """A bucket that began with fewer tokens than it can hold has as many again."""
+    bucket = TokenBucket(10, initial=4)
+    bucket.release(3)
+    bucket.forget()
+    assert 4 == bucket.available
+
+
+def test_a_time_that_was_skipped_is_no_debt() -> None:
+    """A bucket that refills goes by the clock as it is, also where that was ahead before."""
+    clock = FakeClock()
+    bucket = TokenBucket(10, refill_rate=1, clock=clock)
+    bucket.acquire(10)
+    clock._now = -100.0
+    bucket.forget()
+    assert 10 == bucket.available
+
+
+@pytest.mark.real_time
+@pytest.mark.parametrize("options", [{}, {"quota": PayoffTokenBucket()}], ids=["default", "a bucket"])
+def test_an_operation_that_waits_asks_again(options: dict[str, Any]) -> None:
+    """A thread that waits for a service that is down is let go at once, and ends well."""
+    is_up = threading.Event()
+    answers: list[requests.Response] = []
+    with FaultServer(lambda _: Reply(200 if is_up.is_set() else 503)) as server:
+        session = mount(requests.Session(), patience=600, **options)
+        adapter: Any = session.get_adapter(server.url)
+        thread = threading.Thread(target=lambda: answers.append(session.get(server.url, timeout=60)))
+        thread.start()
+        until = time.monotonic() + 60
+        while not any(bucket.waiting for bucket in adapter.snapshot().strategy.buckets.values()):
+            assert time.monotonic() < until
+            time.sleep(0.001)
+        is_up.set()
+        forget_everything()
+        thread.join(60)
+        waiting = [bucket.waiting for bucket in adapter.snapshot().strategy.buckets.values()]
+    assert ([200], 0) == ([answer.status_code for answer in answers], sum(waiting))
+    history = retry_history(answers[0])
+    assert history is not None
+    assert "what was known of the service was forgotten" in history.explain()
+
+
+@pytest.mark.real_time
+def test_an_operation_that_waits_for_tokens_gets_them() -> None:
+    """A thread that waits on a bucket is served from the tokens that it holds then."""
+    bucket, got = TokenBucket(10, on_empty="wait", refill_rate=0.001), []
+    bucket.acquire(10)
+    thread = threading.Thread(target=lambda: got.append(bucket.acquire(5)))
+    thread.start()
+    until = time.monotonic() + 60
+    while not bucket._line._line:  # type: ignore[union-attr]
+        assert time.monotonic() < until
+        time.sleep(0.001)
+    bucket.forget()
+    thread.join(60)
+    assert [True] == got
+
+
+def test_a_scope_looks_as_if_it_had_never_been_used() -> None:
+    """The snapshot has no bucket and no limiter."""
+    adapter = scripted(429, 200, mode="adaptive", quota=500)
+    send(adapter, url=URL)
+    adapter.forget()
+    snapshot: Any = adapter.snapshot().strategy
+    assert ({}, {}) == (dict(snapshot.buckets), dict(snapshot.limiters))
