@@ -79,10 +79,6 @@ class AttemptLog:
         """Return the story of every operation."""
         return "\n".join(history.explain() for history in self.histories) or "no operation was made"
 
-    def add(self, history: RetryHistory) -> None:
-        """Record the end of an operation."""
-        self._histories.append(history)
-
     def __len__(self) -> int:
         """Return the number of attempts."""
         return len(self.endings)
@@ -103,9 +99,9 @@ def watched_attempts() -> Iterator[AttemptLog]:
         try:
             response = send()
         except Exception as error:
-            log.add(retry_history(error) or _alone(adapter, request, started, error=type(error).__name__))
+            log._histories.append(retry_history(error) or _alone(adapter, request, started, error=type(error).__name__))
             raise
-        log.add(retry_history(response) or _alone(adapter, request, started, status=response.status_code))
+        log._histories.append(retry_history(response) or _alone(adapter, request, started, status=response.status_code))
         return response
 
     with _around_every_send(around):

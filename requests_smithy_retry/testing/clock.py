@@ -17,9 +17,6 @@ from ..clock import SystemClock, wait_on
 class _Skipping:
     """Records sleeps, and adds them up instead of waiting. Safe to use from several threads, which share the time."""
 
-    _allowed = "a number of seconds (0 or more)"
-    _most = math.inf
-
     def __init__(self) -> None:
         self._now = self._wall = 0.0
         self._sleeps: list[float] = []
@@ -53,8 +50,8 @@ class _Skipping:
         :param seconds: 0 or more.
         :raises ValueError: for anything else.
         """
-        if not 0 <= seconds <= self._most:
-            raise ValueError(f"seconds={seconds!r}: {self._allowed} is allowed")
+        if not 0 <= seconds <= sys.float_info.max:
+            raise ValueError(f"seconds={seconds!r}: a finite number of seconds (0 or more) is allowed")
         with self._lock:
             self._now += seconds
             self._wall += seconds
@@ -74,9 +71,6 @@ class FakeClock(_Skipping):
     :param wall: the first value of :meth:`wall`, in seconds since the epoch.
     :raises ValueError: if either is not a finite number.
     """
-
-    _allowed = "a finite number of seconds (0 or more)"
-    _most = sys.float_info.max
 
     def __init__(self, now: float = 0.0, wall: float = 1_700_000_000.0) -> None:
         super().__init__()

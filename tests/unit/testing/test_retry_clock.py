@@ -97,11 +97,11 @@ def test_time_goes_on_by_itself_and_when_told() -> None:
     assert [10] == clock.sleeps
 
 
-@pytest.mark.parametrize("seconds", [-1, float("nan")])
+@pytest.mark.parametrize("seconds", [-1, float("inf"), float("nan")])
 def test_a_clock_does_not_go_back(seconds: float) -> None:
-    """A negative or undefined sleep is refused as a bug of the caller."""
+    """A negative, endless or undefined sleep is refused as a bug of the caller."""
     clock = RetryClock()
-    with pytest.raises(ValueError, match=r"seconds=.*: a number of seconds \(0 or more\) is allowed$"):
+    with pytest.raises(ValueError, match=r"seconds=.*: a finite number of seconds \(0 or more\) is allowed$"):
         clock.sleep(seconds)
     assert [] == clock.sleeps
 
