@@ -40,19 +40,15 @@ def whole_number(lowest: int) -> Parse:
     return parse
 
 
-def number(
-    *, above: float | None = None, most: float | None = None, unit: str = "seconds", none: bool = False
-) -> Parse:
-    """Accept a finite int or float of 0 or more (or strictly above ``above``) up to ``most``, and None if ``none``."""
+def number(*, above: float | None = None, unit: str = "seconds", none: bool = False) -> Parse:
+    """Accept a finite int or float of 0 or more (or strictly above ``above``), and None if ``none``."""
     span = "(0 or more)" if above is None else f"above {above:g}"
-    if most is not None:
-        span = f"from 0 to {most:.15g}" if above is None else f"{span} and up to {most:.15g}"
     allowed = f"a finite number of {unit} {span}{' or None' if none else ''} is allowed"
 
     def parse(value: Any) -> float | None:
         if value is None and none:
             return None
-        if not is_finite(value) or value < 0 or (above is not None and value <= above) or (most and value > most):
+        if not is_finite(value) or value < 0 or (above is not None and value <= above):
             raise Refused(allowed)
         return value
 
