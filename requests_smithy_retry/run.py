@@ -1,11 +1,13 @@
 """Running an unchanged program (contract 10.5): ``python -m requests_smithy_retry run [-m] program args...``.
 
 It behaves as ``python program args...`` does: ``sys.argv``, ``sys.path[0]``, ``__main__``, the exit status, tracebacks
-without a line of ours, and signals. No extra is needed.
+without a line of ours, and signals. When it ends, one line on stderr tells how many of its adapters had retries. No
+extra is needed.
 """
 
 from __future__ import annotations
 
+import atexit
 import builtins
 import io
 import os
@@ -33,8 +35,16 @@ SMITHY_RETRY_MAX_ATTEMPTS=5 and so on. It also holds in processes that the progr
 option:
   --mounted=plain  Adapters that the program or its libraries mount get retries if they retry nothing (the default).
   --mounted=all    The retries of other adapters are taken over, too.
+  --mounted=replace
+                   Every adapter gets the policy, and its own Retry is ignored.
   --mounted=none   Adapters that are mounted stay as they are.
+  --list           A dry run: the program runs as it is, without retries. At the end each of its adapters is listed,
+                   with the policy that it would have, or why it would be left alone.
+
+At its end one line on stderr tells how many adapters had retries; at once, if one is left alone and none has any.
 """
+
+NO_SESSION = "this process made no session of requests, so nothing had retries"
 
 SPAWNING = ("multiprocessing.spawn", "loky.backend.spawn", "joblib.externals.loky.backend.spawn")
 """The modules that start processes without fork."""
@@ -61,7 +71,7 @@ def run(arguments: Sequence[str]) -> int:
 
     :raises BaseException: the program's own exception, ``SystemExit`` included.
     """
-    mounted, arguments = _mounted(arguments)
+    mounted, is_dry, arguments = _options(arguments)
     is_module = arguments[:1] == ["-m"]
     rest = list(arguments[1:] if is_module else arguments)
     program = rest[0] if rest else ""
@@ -71,36 +81,29 @@ def run(arguments: Sequence[str]) -> int:
     if not program or (not is_module and program.startswith("-")):
         sys.stderr.write(USAGE)
         return 2
-    if not _is_good_policy(mounted):
+    if not _is_good_policy(mounted) or not (is_module or _is_there(program)):
         return 2
-    install_when_needed()
+    install_when_needed(is_dry=is_dry)
     sys.argv[:] = rest
+    atexit.register(_report, os.getpid(), is_dry)  # before those of the program, and so called after them
     try:
-        if is_module:
-            import runpy
-
-            _first_on_path(os.getcwd())
-            runpy.run_module(program, run_name="__main__", alter_sys=True)
-        else:
-            if not os.path.exists(program):
-                sys.stderr.write(f"{sys.executable}: can't open file {os.path.abspath(program)!r}: no such file\n")
-                return 2
-            return _run_file(program)
+        return _run_module(program) if is_module else _run_file(program)
     except SystemExit:
         raise
     except BaseException:
         _show_without_our_frames()
         raise
-    return 0
 
 
-def install_when_needed() -> None:
+def install_when_needed(*, is_dry: bool = False) -> None:
     """Install the adapter once the program has imported requests, here and in processes started without fork.
 
     Nothing is imported earlier, because a program may have to patch the standard library first, as for gevent.
+
+    :param is_dry: nothing is changed, only told, and in this process alone.
     """
-    after_import("requests", _install)
-    for name in SPAWNING:
+    after_import("requests", _install_dry if is_dry else _install)
+    for name in () if is_dry else SPAWNING:
         after_import(name, _cover_children)
 
 
@@ -153,12 +156,16 @@ class _Finder:
         loader.exec_module = exec_module
 
 
-def _install(requests: Any) -> None:
+def _install(requests: Any, *, is_dry: bool = False) -> None:
     # A module of this name may be the program's own.
     if hasattr(requests, "sessions"):
-        from .mounting import install_later
+        from .mounting import Told, install_later
 
-        install_later(_refuse)
+        install_later(Told(_refuse, _tell, is_dry))
+
+
+def _install_dry(requests: Any) -> None:
+    _install(requests, is_dry=True)
 
 
 def _refuse(refusal: RetryConfigError) -> None:
@@ -166,13 +173,27 @@ def _refuse(refusal: RetryConfigError) -> None:
     sys.exit(2)
 
 
-def _mounted(arguments: Sequence[str]) -> tuple[str | None, Sequence[str]]:
-    """Return the value of ``--mounted``, None without it, and the arguments that follow."""
-    first, *rest = arguments or [""]
-    name, equals, value = first.partition("=")
-    if name != "--mounted":
-        return None, arguments
-    return (value, rest) if equals else ("".join(rest[:1]), rest[1:])
+def _report(process: int, is_dry: bool) -> None:
+    """Tell what became of the adapters of this process; a process that was forked from it says nothing."""
+    if os.getpid() != process:
+        return
+    mounting = sys.modules.get("requests_smithy_retry.mounting")
+    installation = None if mounting is None else mounting.current()
+    for line in (installation and installation.report(each=is_dry)) or [NO_SESSION]:
+        _tell(line)
+
+
+def _options(arguments: Sequence[str]) -> tuple[str | None, bool, Sequence[str]]:
+    """Return the value of ``--mounted``, or None; whether there is ``--list``; and the arguments that follow."""
+    mounted, is_dry, rest = None, False, list(arguments)
+    while rest and rest[0].partition("=")[0] in ("--mounted", "--list"):
+        name, equals, value = rest.pop(0).partition("=")
+        if name == "--list":
+            is_dry = True
+        else:
+            mounted = value if equals else "".join(rest[:1])
+            rest = rest if equals else rest[1:]
+    return mounted, is_dry, rest
 
 
 def _is_good_policy(mounted: str | None = None) -> bool:
@@ -195,8 +216,12 @@ def _is_good_policy(mounted: str | None = None) -> bool:
     return True
 
 
-def _tell(refusal: RetryConfigError) -> None:
-    sys.stderr.write(f"requests-smithy-retry: {refusal}\n")
+def _tell(words: object) -> None:
+    stderr: Any = sys.stderr
+    try:
+        stderr.write(f"requests-smithy-retry: {words}\n")
+    except (AttributeError, OSError, ValueError):  # the program has none, or has closed it
+        pass
 
 
 def _cover_children(spawning: Any) -> None:
@@ -222,6 +247,22 @@ class _Begin:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return exec, (BEGIN, {"path": self._path})
+
+
+def _is_there(program: str) -> bool:
+    """Return True if there is such a file or folder; else tell it, as python does."""
+    if os.path.exists(program):
+        return True
+    sys.stderr.write(f"{sys.executable}: can't open file {os.path.abspath(program)!r}: no such file\n")
+    return False
+
+
+def _run_module(name: str) -> int:
+    import runpy
+
+    _first_on_path(os.getcwd())
+    runpy.run_module(name, run_name="__main__", alter_sys=True)
+    return 0
 
 
 def _run_file(program: str) -> int:

@@ -98,7 +98,10 @@ def _instead_of(variable: str) -> str:
     return suggestion(PREFIX + name.upper(), (*VARIABLES, *INSTALLING))
 
 
-_MOUNTED = Option("mounted", "none", one_of("none", "plain", "all"), "which adapters of others are made to retry")
+MOUNTED_VALUES = ("none", "plain", "all", "replace")
+"""Each reaches what those before it reach, and more."""
+
+_MOUNTED = Option("mounted", "none", one_of(*MOUNTED_VALUES), "which adapters of others are made to retry")
 
 
 def mounted_of(value: Any, environ: Mapping[str, str], source: str = "code", *, default: str = "none") -> str:

@@ -9,13 +9,17 @@ from __future__ import annotations
 import copy
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from requests.adapters import HTTPAdapter
 from urllib3.util.retry import Retry
 
 from ..checks import safe_repr
+from ..config.max_retries import translate, with_translated
+from ..config.retry_config import RetryConfig
+from ..config.sources import MOUNTED_VALUES as MOUNTED
 from ..config.urllib3_retry import overridden, own_methods
+from ..observing.reached import NEVER
 
 
 class Both:
@@ -81,6 +85,13 @@ def take_over(adapter: HTTPAdapter, ours: Any, policy: dict[str, Any], own: Any 
     return adapter
 
 
+def policy_for(adapter: HTTPAdapter, ours: Any, policy: RetryConfig, own: Any = None) -> RetryConfig:
+    """Return the policy that an adapter would have if it were taken over; raise what :func:`take_over` raises."""
+    theirs: Any = type(adapter)
+    class_of_both(theirs, ours)
+    return policy if own is None else with_translated(policy, translate(own))
+
+
 @functools.lru_cache(1)
 def names_of(ours: Any) -> frozenset[str]:
     """Return the names of the attributes by which our class goes, and ``HTTPAdapter`` does not."""
@@ -96,28 +107,47 @@ def retries_nothing(value: Any) -> bool:
     return value in (0, False)
 
 
-def objection(adapter: Any, ours: Any, mounted: str) -> str | None:
-    """Return why an adapter of another class than ours is left alone, as the rest of a sentence; or None."""
+class Objection(NamedTuple):
+    """The reason why an adapter is left alone.
+
+    :param why: the rest of a sentence that begins with the adapter.
+    :param remedy: the value of ``mounted`` that would reach it, or :data:`NEVER`.
+    """
+
+    why: str
+    remedy: str
+
+
+def objection(adapter: Any, ours: Any, mounted: str) -> Objection | None:
+    """Return why an adapter of another class than ours is left alone; or None."""
     if not isinstance(adapter, HTTPAdapter):
-        return ", which is not an HTTPAdapter"
-    plain = HTTPAdapter.__mro__
-    names = {name for kind in type(adapter).__mro__ if kind not in plain for name in vars(kind)}
-    if "send" in names or "send" in vars(adapter):
-        return ", which has a send of its own and may retry by itself"
-    names = {name for name in names if not name.startswith("__")} & {*names_of(ours), "max_retries"}
-    names |= vars(adapter).keys() & names_of(ours)
-    if names or "max_retries" not in vars(adapter):
-        return f", whose {min(names, default='constructor')} is not what a RetryAdapter needs"
-    return _objection_to(adapter.max_retries, mounted)
+        return Objection(", which is not an HTTPAdapter", NEVER)
+    if "send" in vars(adapter):
+        return Objection(", whose send is an attribute and may retry by itself", NEVER)
+    names = own_names(adapter)
+    taken = {name for name in names if not name.startswith("__")} & {*names_of(ours), "max_retries"}
+    taken |= vars(adapter).keys() & names_of(ours)
+    if taken or "max_retries" not in vars(adapter):
+        return Objection(f", whose {min(taken, default='constructor')} is not what a RetryAdapter needs", NEVER)
+    found = _objection_to_send if "send" in names else _objection_to(adapter.max_retries)
+    return None if MOUNTED.index(found.remedy) <= MOUNTED.index(mounted) else found
 
 
-def _objection_to(retries: Any, mounted: str) -> str | None:
+def own_names(adapter: Any) -> set[str]:
+    """Return the names that the classes of an adapter define, beyond those of requests."""
+    return {name for kind in type(adapter).__mro__ if kind not in HTTPAdapter.__mro__ for name in vars(kind)}
+
+
+_objection_to_send = Objection(", which has a send of its own and may retry by itself", "replace")
+
+
+def _objection_to(retries: Any) -> Objection:
     found = overridden(retries) if isinstance(retries, Retry) else []
     if found:
-        return f" with {display_retries(retries)}, whose {found[0]} cannot be translated"
+        return Objection(f" with {display_retries(retries)}, whose {found[0]} cannot be translated", "replace")
     if not retries_nothing(retries):
-        return None if mounted == "all" else f" with {display_retries(retries)}, which mounted='all' would translate"
-    return ", which mounted='plain' would have retry" if mounted == "none" else None
+        return Objection(f" with {display_retries(retries)}, which mounted='all' would translate", "all")
+    return Objection(", which mounted='plain' would have retry", "plain")
 
 
 def display_retries(retries: Any) -> str:

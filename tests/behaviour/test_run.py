@@ -1,5 +1,7 @@
 """Running a program that is not changed (contract 10.5), beside python itself."""
 
+import atexit
+import io
 import os
 import pickle
 import py_compile
@@ -59,6 +61,10 @@ def python(folder, *arguments):
     )
 
 
+SAID = "requests-smithy-retry: "
+"""The beginning of our own lines on stderr."""
+NO_SESSION = f"{SAID}this process made no session of requests, so nothing had retries\n"
+
 RUNPY = ("runpy", "_run_", "exec(code, run_globals)")
 """Words that stand in the traceback lines of Python's own frames."""
 
@@ -80,15 +86,16 @@ def starter(request, folder):
 @pytest.mark.untraced
 @pytest.mark.parametrize("arguments", CASES, ids=" ".join)
 def test_a_program_runs_as_under_python(arguments, starter, folder):
-    """Arguments, __main__, __file__, the path, the exit status and the traceback are the same."""
+    """Arguments, __main__, __file__, the path, exit status and traceback are the same; a line of ours follows."""
     plain = python(folder, *arguments)
     ours = python(folder, *starter, "run", *arguments)
     assert (plain.returncode, plain.stdout) == (ours.returncode, ours.stdout)
     # python -m shows two lines of runpy above the program's; our command does not.
     shown = [line for line in plain.stderr.splitlines() if not any(word in line for word in RUNPY)]
     assert [line for line in shown if "^^^" not in line] == [
-        line for line in ours.stderr.splitlines() if "^^^" not in line
+        line for line in ours.stderr.removesuffix(NO_SESSION).splitlines() if "^^^" not in line
     ]
+    assert ours.stderr.endswith(NO_SESSION)
 
 
 @pytest.mark.parametrize(
@@ -140,6 +147,7 @@ def own_process(monkeypatch):
     seen = []
     yield seen
     sys.modules["__main__"] = main
+    atexit.unregister(run_module._report)
     uninstall()
 
 
@@ -212,6 +220,92 @@ def test_adapters_that_a_program_mounts_are_reached(option, variable, kinds, fol
     assert f"['--mounted=x'] {kinds} {kinds}\n" == done.stdout, done.stderr
 
 
+LEFT = """\
+import os, sys
+from requests import Session
+from requests.adapters import HTTPAdapter
+
+session = Session()
+for scheme in ("http://", "https://"):
+    session.mount(scheme, HTTPAdapter(max_retries=2))
+print("mounted", file=sys.stderr)
+if sys.argv[1:] == ["fork"] and os.fork() == 0:
+    sys.exit()
+if sys.argv[1:] == ["close"]:
+    sys.stderr.close()
+if sys.argv[1:] == ["none"]:
+    sys.stderr = None
+"""
+
+
+@pytest.mark.untraced
+@pytest.mark.parametrize(
+    ("options", "word", "end"),
+    [
+        ([], "", ["none of 2 adapters had retries: --mounted=all would reach 2 (run --list names each)"]),
+        ([], "fork", ["none of 2 adapters had retries: --mounted=all would reach 2 (run --list names each)"]),
+        ([], "close", []),
+        ([], "none", []),
+    ],
+)
+def test_a_program_that_is_not_reached_is_told_of_at_once_and_at_the_end(options, word, end, folder):
+    """One line when its adapters are mounted, one at its end, in its own process alone, and if there is a stderr."""
+    (folder / "left.py").write_text(LEFT)
+    done = python(folder, "-m", "requests_smithy_retry", "run", *options, "left.py", *filter(None, [word]))
+    left = "the program's HTTPAdapter with Retry(2), which mounted='all' would translate"
+    at_once = [f"{SAID}nothing in this program has retries so far; left alone: {left}", "mounted"]
+    assert (0, [*at_once, *(SAID + line for line in end)]) == (done.returncode, done.stderr.splitlines())
+
+
+def reported(arguments, capsys):
+    """Run a program in this process, report as at its exit, and return our lines."""
+    assert 0 == run_module.run(arguments)
+    capsys.readouterr()
+    run_module._report(os.getpid(), arguments[0] == "--list")
+    run_module._report(os.getpid() + 1, False)
+    return capsys.readouterr().err.splitlines()
+
+
+def test_the_report_counts_the_adapters_of_this_process(folder, monkeypatch, own_process, capsys):
+    """Without a session there is nothing to count; one of another process is none of its business."""
+    monkeypatch.chdir(folder)
+    assert [NO_SESSION.strip()] == reported(["program.py", "x"], capsys)
+    requests.Session()
+    assert [f"{SAID}1 of 1 adapter had retries"] == reported(["program.py", "x"], capsys)
+
+
+def test_a_dry_run_has_a_line_for_each_kind(folder, monkeypatch, own_process, capsys):
+    """In any order with the other option."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("SMITHY_RETRY_MOUNTED", "none")
+    (folder / "left.py").write_text(LEFT)
+    line, listed = reported(["--list", "--mounted", "all", "left.py"], capsys)
+    assert f"{SAID}2 of 2 adapters would have retries" == line
+    assert listed.startswith(f"{SAID}2 x the program's HTTPAdapter with Retry(2): RetryConfig(")
+
+
+@pytest.mark.parametrize("stderr", [None, io.StringIO()])
+def test_without_a_stderr_nothing_is_told(stderr, monkeypatch):
+    """A program may have none, or have closed it."""
+    monkeypatch.setattr(sys, "stderr", stderr)
+    if stderr is not None:
+        stderr.close()
+    run_module._tell("this")
+
+
+@pytest.mark.untraced
+def test_a_dry_run_lists_each_adapter(folder):
+    """The program runs as it is; the list has the policy that each adapter would have."""
+    (folder / "left.py").write_text(LEFT + "print(type(session.get_adapter('http://')).__name__)")
+    done = python(folder, "-m", "requests_smithy_retry", "run", "--list", "--mounted=all", "left.py")
+    mounted, line, listed = done.stderr.splitlines()
+    assert ("HTTPAdapter\n", "mounted", f"{SAID}2 of 2 adapters would have retries") == (done.stdout, mounted, line)
+    assert listed.startswith(
+        f"{SAID}2 x the program's HTTPAdapter with Retry(2): RetryConfig(mode='standard' [default], "
+    )
+    assert "max_attempts=3 [max_retries]" in listed
+
+
 def test_a_bad_variable_for_mounted_adapters_is_told(folder, monkeypatch, own_process, capsys):
     """It is told in one line before the program starts, unless retries are switched off."""
     monkeypatch.chdir(folder)
@@ -259,9 +353,14 @@ def test_nothing_is_imported_before_the_program_does_it(variables, starter, fold
     (folder / "sees.py").write_text(SEES)
     for name, text in variables.items():
         monkeypatch.setenv(name, text)
-    for arguments, out in (([], "done\n"), (["requests"], "RetryAdapter\ndone\n"), (["ssl"], "RetryAdapter\ndone\n")):
+    reached = f"{SAID}1 of 1 adapter had retries\n"
+    for arguments, out, said in (
+        ([], "done\n", NO_SESSION),
+        (["requests"], "RetryAdapter\ndone\n", reached),
+        (["ssl"], "RetryAdapter\ndone\n", reached),
+    ):
         done = python(folder, *starter, "run", "sees.py", *arguments)
-        assert (out, "") == (done.stdout, done.stderr)
+        assert (out, said) == (done.stdout, done.stderr)
 
 
 SPAWNS = """\
@@ -350,7 +449,8 @@ def test_a_program_may_import_us_first(first, folder):
         "print(first.__name__, type(requests.Session().get_adapter('https://')).__name__)"
     )
     done = python(folder, "-m", "requests_smithy_retry", "run", "first.py")
-    assert (f"requests_smithy_retry.{first} RetryAdapter\n", "") == (done.stdout, done.stderr)
+    assert f"requests_smithy_retry.{first} RetryAdapter\n" == done.stdout
+    assert f"{SAID}1 of 1 adapter had retries\n" == done.stderr
 
 
 @pytest.mark.parametrize("program", ["package", "archive.pyz", "compiled.pyc"])

@@ -187,7 +187,7 @@ LEFT = [
         f"tests's HTTPAdapter with {DECIDING}(0), whose increment cannot be",
     ),
     (Looping, "tests's Looping, which has a send of its own and may retry by itself"),
-    (lambda: with_attribute("send", print), "tests's HTTPAdapter, which has a send of its own and may retry by itself"),
+    (lambda: with_attribute("send", print), "tests's HTTPAdapter, whose send is an attribute and may retry by itself"),
     (lambda: with_attribute("listeners", []), f"tests's HTTPAdapter, whose listeners {TAKEN}"),
     (type("Named", (HTTPAdapter,), {"scope_of": 1, "__doc__": ""}), f"Named, whose scope_of {TAKEN}"),
     (type("Fixed", (HTTPAdapter,), {"max_retries": Retry(0)}), f"Fixed, whose max_retries {TAKEN}"),
@@ -233,6 +233,38 @@ def test_own_retries_are_never_multiplied(make, name, attempts):
     session = mounted_on_a_session(adapter)
     assert (attempts, ()) == (adapter.strategy.max_attempts, installation.left_alone)
     assert session.get_adapter("https://x").strategy is not installation.strategy
+
+
+REPLACED = [*NOTHING, *(make for make, _, _ in OWN), lambda: HTTPAdapter(max_retries=Deciding(3)), Looping]
+
+
+@pytest.mark.parametrize("make", REPLACED)
+def test_replace_gives_every_adapter_the_policy(make):
+    """Whatever retries it has, it shares the strategy; nothing of its own counts is left."""
+    adapter, installation = make(), installed(max_attempts=4, mounted="replace")
+    mounted_on_a_session(adapter)
+    assert (installation.strategy, 3, ()) == (adapter.strategy, adapter.max_retries.total, installation.left_alone)
+
+
+@pytest.mark.real_time
+def test_a_send_of_its_own_stays_above_the_policy():
+    """With replace it goes on, and what it sends has retries; its loop multiplies them, as the list says."""
+    installation, adapter = installed(max_attempts=2, mounted="replace", quota=None), Looping()
+    with FaultServer(default=Reply(503)) as server:
+        mounted_on_a_session(adapter, "http://").get(server.url, timeout=60)
+        assert 2 * 2 == len(server.requests)
+    assert "tests's Looping, beneath its own send: " in installation.report(each=True)[-1]
+
+
+LEFT_IN_ANY_CASE = [row for row in LEFT if DECIDING not in row[1] and "Looping" not in row[1]]
+
+
+@pytest.mark.parametrize(("make", "sentence"), LEFT_IN_ANY_CASE)
+def test_what_cannot_be_combined_is_left_alone_by_replace_as_well(make, sentence):
+    """It says why, too."""
+    adapter, installation = make(), installed(mounted="replace")
+    mounted_on_a_session(adapter)
+    assert (1, True) == (len(installation.left_alone), sentence in installation.left_alone[0])
 
 
 @pytest.mark.parametrize(("make", "sentence"), LEFT)
@@ -435,7 +467,7 @@ def test_code_beats_the_environment(given, text, expected, monkeypatch):
 @pytest.mark.parametrize("value", ["some", "", True, 0])
 def test_a_bad_value_is_refused(value, monkeypatch):
     """The error names the option, the value, its source and what is allowed."""
-    allowed = "one of 'none', 'plain', 'all' is allowed"
+    allowed = "one of 'none', 'plain', 'all', 'replace' is allowed"
     with pytest.raises(RetryConfigError) as refusal:
         install(mounted=value)
     assert f"mounted={value!r} (from code): {allowed}" == str(refusal.value)

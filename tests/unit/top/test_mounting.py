@@ -21,7 +21,7 @@ from requests_smithy_retry import (
     uninstall,
 )
 from requests_smithy_retry.errors import RetryError, StopReason
-from requests_smithy_retry.mounting import install_later
+from requests_smithy_retry.mounting import Told, install_later
 from requests_smithy_retry.testing import FaultServer, Reply
 
 PLAIN = requests.Session.__init__
@@ -263,20 +263,20 @@ def test_an_aws_setting_that_code_overrules_is_judged_by_no_session(monkeypatch)
 def test_the_environment_may_be_looked_at_later(monkeypatch):
     """The environment is read when the first session is made; an earlier install or uninstall is not undone."""
     refused = []
-    install_later(refused.append)
+    install_later(Told(refused.append, print))
     monkeypatch.setenv("SMITHY_RETRY_MAX_ATTEMPTS", "7")
     session = requests.Session()
     assert 7 == session.get_adapter("https://").retry_config.max_attempts
-    install_later(refused.append)
+    install_later(Told(refused.append, print))
     assert session.get_adapter("https://").strategy is requests.Session().get_adapter("https://").strategy
     uninstall()
-    install_later(refused.append)
+    install_later(Told(refused.append, print))
     with pytest.warns(RetryConfigWarning, match=r"max_attempts=2 \(from code\) wins$"):
         assert install(max_attempts=2) is install()
     assert 2 == requests.Session().get_adapter("https://").retry_config.max_attempts
     uninstall()
     monkeypatch.setenv("SMITHY_RETRY_MAX_ATTEMPTS", "many")
-    install_later(refused.append)
+    install_later(Told(refused.append, print))
     assert HTTPAdapter is type(requests.Session().get_adapter("https://"))
     assert ["max_attempts"] == [refusal.option for refusal in refused]
 
@@ -286,8 +286,8 @@ def test_a_session_that_is_made_while_it_is_taken_back_stays_plain(monkeypatch):
 
     class TakenBack(contextlib.nullcontext):
         def __enter__(self):
-            install_module._refuse = None
+            install_module._later = None
 
-    install_later(lambda refusal: None)
+    install_later(Told(print, print))
     monkeypatch.setattr(install_module, "_lock", TakenBack())
     assert HTTPAdapter is type(requests.Session().get_adapter("https://"))

@@ -1,0 +1,208 @@
+"""What became of a program's adapters: the line and the list of ``run`` (contract 10.5)."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import pytest
+import requests
+from requests.adapters import BaseAdapter, HTTPAdapter
+from urllib3.util.retry import Retry
+
+from requests_smithy_retry import RetryAdapter, install, mount, uninstall
+from requests_smithy_retry.mounting import Installation, Told, install_later
+from requests_smithy_retry.observing.reached import MOST_KINDS, Kind, Reached
+
+mounting: Any = sys.modules["requests_smithy_retry.mounting"]
+
+NAMES_EACH = " (run --list names each)"
+
+
+@pytest.fixture(autouse=True)
+def _restore():
+    yield
+    uninstall()
+
+
+class Deciding(Retry):
+    """A Retry that decides by itself."""
+
+    def is_exhausted(self) -> bool:
+        return False
+
+
+class File(BaseAdapter):
+    """No HTTP."""
+
+
+def session_with(*adapters: Any) -> requests.Session:
+    """A session with adapters of its own, each at both schemes."""
+    session = requests.Session()
+    for number, adapter in enumerate(adapters):
+        for scheme in ("http://", "https://"):
+            session.mount(scheme if number == 0 else f"{scheme}{number}", adapter)
+    return session
+
+
+def installed(mounted: str = "plain", **options: Any) -> Installation:
+    return install(mounted=mounted, **options)
+
+
+def test_sessions_of_the_program_are_counted() -> None:
+    """One for each session, though it is mounted twice."""
+    installation = installed()
+    assert [] == installation.report()
+    for _ in range(2):
+        requests.Session()
+    assert ["2 of 2 adapters had retries"] == installation.report()
+
+
+@pytest.mark.parametrize(
+    ("mounted", "line"),
+    [
+        ("none", "none of 5 adapters had retries: --mounted=plain would reach 1, --mounted=all would reach 2, "),
+        ("plain", "1 of 5 adapters had retries: --mounted=all would reach 2, "),
+        ("all", "3 of 5 adapters had retries: "),
+    ],
+)
+def test_the_line_says_what_would_reach_the_others(mounted, line) -> None:
+    """The session's own adapter, which nobody can meet any more, does not count."""
+    installation = installed(mounted)
+    own = [HTTPAdapter(), HTTPAdapter(max_retries=2), HTTPAdapter(max_retries=Retry(3))]
+    session_with(*own, HTTPAdapter(max_retries=Deciding(3)), File())
+    assert [f"{line}--mounted=replace would reach 1, 1 cannot have them{NAMES_EACH}"] == installation.report()
+
+
+def test_where_all_have_retries_that_is_all_it_says() -> None:
+    """No advice is given."""
+    installation = installed("replace")
+    session_with(HTTPAdapter(max_retries=Deciding(3)))
+    assert ["1 of 1 adapter had retries"] == installation.report()
+
+
+def test_a_session_that_keeps_its_own_adapter_for_a_scheme_counts_both() -> None:
+    """Requests to other hosts, or by the other scheme, have retries."""
+    installation = installed()
+    requests.Session().mount("https://", HTTPAdapter(max_retries=2))
+    assert [f"1 of 2 adapters had retries: --mounted=all would reach 1{NAMES_EACH}"] == installation.report()
+
+
+def test_what_the_program_itself_gave_retries_counts() -> None:
+    """It has its own policy."""
+    installation = installed()
+    mount(requests.Session(), max_attempts=7)
+    line, listed = installation.report(each=True)
+    assert "1 of 1 adapter had retries" == line
+    assert listed.startswith("1 x tests's RetryAdapter: RetryConfig(mode='standard' [default], max_attempts=7 [code]")
+
+
+def test_the_list_names_each_with_its_policy_or_why_it_has_none() -> None:
+    """Adapters of one kind are one line."""
+    installation = installed("all", max_attempts=4)
+    requests.Session()
+    session_with(HTTPAdapter(max_retries=Retry(1)), HTTPAdapter(max_retries=Deciding(3)))
+    session_with(HTTPAdapter(max_retries=Retry(1)))
+    _, *lines = installation.report(each=True)
+    policies = ("max_attempts=4 [code]", "max_attempts=2 [max_retries]")
+    assert ["1 x an adapter of requests' own", "2 x tests's HTTPAdapter with Retry(1)"] == [
+        line.partition(": ")[0] for line, policy in zip(lines, policies, strict=False) if policy in line
+    ]
+    deciding = f"tests's HTTPAdapter with {__name__}.Deciding(3), whose is_exhausted cannot be translated"
+    assert [f"1 x {deciding}: left alone"] == lines[2:]
+
+
+def test_a_retry_that_is_ignored_is_said_to_be() -> None:
+    """With ``replace`` the policy is the installation's."""
+    installation = installed("replace", max_attempts=4)
+    session_with(HTTPAdapter(max_retries=Retry(9)))
+    assert installation.report(each=True)[1].startswith(
+        "1 x tests's HTTPAdapter with Retry(9), which is ignored: RetryConfig(mode='standard' [default], max_attempts=4"
+    )
+
+
+def test_retries_that_are_switched_off_are_said_to_be(monkeypatch) -> None:
+    """Neither a number nor advice would help."""
+    monkeypatch.setenv("SMITHY_RETRY_ENABLED", "no")
+    installation = installed("all")
+    session_with(HTTPAdapter(max_retries=2))
+    off = "retries are switched off: enabled=False (from environment variable SMITHY_RETRY_ENABLED)"
+    assert [off] == installation.report(each=True)
+
+
+def later(said: list[str], *, is_dry: bool = False) -> None:
+    """Install as ``run`` does."""
+    install_later(Told(pytest.fail, said.append, is_dry))
+
+
+def test_it_is_told_at_once_that_nothing_is_reached() -> None:
+    """When the first session has no adapter with retries; once, and not where another one has."""
+    said: list[str] = []
+    later(said)
+    session = requests.Session()
+    session.mount("https://", HTTPAdapter(max_retries=2))
+    assert [] == said
+    session.mount("http://", HTTPAdapter(max_retries=2))
+    session_with(HTTPAdapter(max_retries=3))
+    sentence = "tests's HTTPAdapter with Retry(2), which mounted='all' would translate"
+    assert [f"nothing in this program has retries so far; left alone: {sentence}"] == said
+
+
+def test_nothing_is_told_at_once_where_something_is_reached() -> None:
+    """An earlier session, or one that is there for a moment, as for ``requests.get``, has retries."""
+    said: list[str] = []
+    later(said)
+    requests.Session()
+    session_with(HTTPAdapter(max_retries=2))
+    assert [] == said
+
+
+@pytest.mark.parametrize("mounted", ["plain", "all", "replace"])
+def test_a_dry_run_changes_nothing_and_tells_what_it_would_do(mounted, monkeypatch) -> None:
+    """Each adapter is listed as in a run that is meant; none is touched."""
+    monkeypatch.setenv("SMITHY_RETRY_MOUNTED", mounted)
+    reports = []
+    for is_dry in (True, False):
+        said: list[str] = []
+        later(said, is_dry=is_dry)
+        adapters = [
+            HTTPAdapter(pool_maxsize=3),
+            HTTPAdapter(max_retries=Retry(2)),
+            HTTPAdapter(max_retries=Deciding(3)),
+            HTTPAdapter(max_retries=Retry(total=True)),
+        ]
+        before = [(type(adapter), dict(vars(adapter))) for adapter in adapters]
+        session, plain = session_with(*adapters), requests.Session()
+        installation = mounting.current()
+        reports.append(installation.report(each=True))
+        if is_dry:
+            assert before == [(type(adapter), vars(adapter)) for adapter in adapters]
+            assert {HTTPAdapter} == {type(each) for each in (*session.adapters.values(), *plain.adapters.values())}
+            assert [] == said
+        uninstall()
+    assert reports[0] == [reports[1][0].replace("had", "would have"), *reports[1][1:]]
+
+
+def test_a_retry_that_cannot_be_translated_can_be_ignored() -> None:
+    """The line says so."""
+    installation = installed("all")
+    session_with(HTTPAdapter(max_retries=Retry(total=True)))
+    assert [f"none of 1 adapter had retries: --mounted=replace would reach 1{NAMES_EACH}"] == installation.report()
+
+
+def test_a_program_that_makes_classes_is_counted_to_a_bound() -> None:
+    """Beyond it, adapters are counted without their name."""
+    reached = Reached()
+    many = MOST_KINDS + 5
+    for number in range(many):
+        reached.add(Kind(f"File{number}", "never"))
+    assert f"none of {many} adapters had retries: {many} cannot have them{NAMES_EACH}" == reached.line()
+    assert "5 x other adapters: left alone" == [*reached.lines()][-1]
+
+
+def test_an_adapter_is_counted_once_for_a_session() -> None:
+    """Mounted at several prefixes, or again."""
+    installation = installed()
+    adapter = RetryAdapter()
+    session_with(adapter, adapter, adapter)
+    assert ["1 of 1 adapter had retries"] == installation.report()
