@@ -86,13 +86,7 @@ def run(arguments: Sequence[str]) -> int:
     install_when_needed(is_dry=is_dry)
     sys.argv[:] = rest
     atexit.register(_report, os.getpid(), is_dry)  # before those of the program, and so called after them
-    try:
-        return _run_module(program) if is_module else _run_file(program)
-    except SystemExit:
-        raise
-    except BaseException:
-        _show_without_our_frames()
-        raise
+    return _carry_out(program, is_module=is_module)
 
 
 def install_when_needed(*, is_dry: bool = False) -> None:
@@ -247,6 +241,16 @@ class _Begin:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return exec, (BEGIN, {"path": self._path})
+
+
+def _carry_out(program: str, *, is_module: bool) -> int:
+    try:
+        return _run_module(program) if is_module else _run_file(program)
+    except SystemExit:
+        raise
+    except BaseException:
+        _show_without_our_frames()
+        raise
 
 
 def _is_there(program: str) -> bool:
