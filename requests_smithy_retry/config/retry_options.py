@@ -48,7 +48,7 @@ class OperationOptions:
     )
     enabled: bool | None = option(None, types.boolean, "False: no retries, as with a plain HTTPAdapter")
     deadline: Deadline | None = option(
-        None, number(above=0), "seconds from entering the block; everything in it must be over by then"
+        None, number(above=0), "seconds from entering the block; all that this thread does in it must be over by then"
     )
     patience: float | None = option(None, number(), "without a deadline, how old an outage is waited out, s; 0: none")
     pacing: str | None = option(
@@ -248,7 +248,8 @@ def retry_options(*, clock: Clock = SYSTEM_CLOCK, **options: Unpack[OperationKey
         option of that name. False: none.
     :param enabled: False: no retries; the adapter behaves as a plain ``HTTPAdapter``.
     :param deadline: seconds from entering the block, above 0: one bound over all of it, redirects, auth re-sends and
-        several requests (contract 8.4). Of nested blocks, the one that ends first counts.
+        several requests (contract 8.4), but not over what other threads do. Of nested blocks, the one that ends first
+        counts.
     :param patience: without a deadline, an operation waits while the outage is younger than this, in seconds; 0: it
         does not wait.
     :param resume: False: a body that breaks off is not continued where it stopped.
