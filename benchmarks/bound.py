@@ -30,11 +30,11 @@ from report import table
 
 from benchmarks.bound_world import ANSWERS, Rules, Stepping, SteppingClock, World, inner
 from benchmarks.simulation.shared import ModelQuota
-from requests_smithy_retry import RetryConfig
+from requests_smithy_retry import RetryConfig, TokenBucket
 from requests_smithy_retry.classifiers.actions import ErrorKind, RetryReason
 from requests_smithy_retry.quotas.line import MOST_CREDIT, Terms
 from requests_smithy_retry.quotas.payoff import CountedQuota, PatientQuota
-from requests_smithy_retry.quotas.scope_quota import ScopeQuota
+from requests_smithy_retry.quotas.scope_quota import PricedQuota, ScopeQuota
 from requests_smithy_retry.strategies.quotas import quotas_for
 from requests_smithy_retry.strategies.standard import price_of
 
@@ -52,8 +52,8 @@ KINDS: dict[str, dict[str, Any]] = {
     "standard 2.1": {"quota": SMALL},
     "standard 2.0": {"quota": SMALL_2_0, "retry_spec": "2.0"},
     "adaptive 2.1": {"quota": SMALL, "mode": "adaptive"},
-    "2.1, refilled": {"quota": SMALL, "refill_rate": 2},
-    "2.1, refilled and waited for": {"quota": SMALL, "refill_rate": 2, "on_empty": "wait"},
+    "2.1, refilled": {"quota": TokenBucket(SMALL, refill_rate=2)},
+    "2.1, refilled and waited for": {"quota": TokenBucket(SMALL, refill_rate=2, on_empty="wait")},
     "redis, 2 processes": {"quota": ModelQuota({}, SMALL)},
 }
 """By name, the options that are checked."""
@@ -79,7 +79,11 @@ def rules_of(name: str) -> Rules:
 
 
 def _own(config: RetryConfig, clock: SteppingClock) -> tuple[ScopeQuota, ...]:
-    """The quota of one scope of one process, as a strategy makes it."""
+    """The quota of one scope of one process, as a strategy makes it; a bucket that was given is made anew."""
+    given = config.quota
+    if isinstance(given, TokenBucket):
+        options = {"refill_rate": given.refill_rate, "on_empty": given.on_empty, "clock": clock}
+        return (_stepping(PricedQuota(TokenBucket(given.capacity, **options))),)
     with quotas_for(config, clock, set(), lambda: None).use("scope") as quota:
         assert quota is not None
         return (_stepping(quota),)

@@ -97,8 +97,9 @@ def exception_named(name: str) -> Exception:
 def _history(step: Any, request: PreparedRequest, config: RetryConfig, random: float) -> RetryHistory:
     """Run the operation with a constant random number: 0 gives the shortest delays, 1 the longest."""
     own = config.replace(timeout=None, raise_on_status=False, listeners=())
-    if callable(own.quota):
-        own = own.replace(quota=own.quota.offline())
+    offline = getattr(own.quota, "offline", None)
+    if offline is not None:
+        own = own.replace(quota=offline())
     # While nobody succeeds, attempts count for none; there are never a hundred of them.
     adapter = scripted(*[step] * (own.max_attempts + 100), config=own, trust_env=False)
     strategy: Any = adapter.strategy

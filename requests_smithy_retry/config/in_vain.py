@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from ..quotas.bucket import RetryQuota, TokenBucket
+from ..quotas.bucket import TokenBucket
 from ..quotas.line import IDLE, LEAST_GAP, MOST_CREDIT, ROOM
 from ..quotas.payoff import PayoffTokenBucket
 from .retry_config import has_line
@@ -42,10 +42,10 @@ def in_vain(config: RetryConfig, *, waits: bool) -> InVain | None:
     if has_line(quota):
         return _shared(config, cast("RedisQuota", quota), waits)
     if isinstance(quota, TokenBucket):
-        return _priced(config, quota.capacity, quota.refill_rate)
-    if isinstance(quota, RetryQuota):
-        return None  # nothing is known of it
-    return _priced(config, cast("float", quota), config.refill_rate)
+        return _priced(config, quota)
+    if isinstance(quota, int | float):
+        return _priced(config, TokenBucket(quota))
+    return None  # nothing is known of it
 
 
 def _payoff(config: RetryConfig, waits: bool) -> InVain:
@@ -55,11 +55,11 @@ def _payoff(config: RetryConfig, waits: bool) -> InVain:
     return InVain(ROOM, per_success, 1 / LEAST_GAP if waits else ROOM / IDLE)
 
 
-def _priced(config: RetryConfig, capacity: float, refill_rate: float) -> InVain:
+def _priced(config: RetryConfig, bucket: TokenBucket) -> InVain:
     """Return the bound of a bucket whose retries have prices."""
     numbers = config.numbers
     least = min(numbers.retry_cost, numbers.throttling_cost, numbers.timeout_cost)
-    return InVain(capacity / least, config.success_reward / least, refill_rate / least)
+    return InVain(bucket.capacity / least, bucket.success_reward / least, bucket.refill_rate / least)
 
 
 def _shared(config: RetryConfig, quota: RedisQuota, waits: bool) -> InVain:

@@ -109,7 +109,7 @@ def methods(value: Any) -> frozenset[str] | None:
 
 
 def quota(value: Any) -> Any:
-    """Accept a capacity, ``"payoff"``, a bucket, a URL or a client of Redis, or None for no quota."""
+    """Accept a capacity, ``"payoff"``, a bucket or a function that makes one, a URL or client of Redis, or None."""
     if value is None or isinstance(value, RetryQuota) or (is_finite(value) and value >= 0):
         return value
     if isinstance(value, str) and value.lower() == "payoff":
@@ -119,11 +119,12 @@ def quota(value: Any) -> Any:
 
         with suppress(Refused):
             return RedisQuota(value)
-    if getattr(value, "has_line", False):
+    elif callable(value) and not isinstance(value, type):
         return value
     raise Refused(
         "a finite number of tokens (0 or more), 'payoff', a redis://, rediss:// or unix:// URL (special characters "
-        "percent-encoded), a client of redis-py, a bucket, or None for no quota is allowed"
+        "percent-encoded), a client of redis-py, a bucket, a function that makes one for a scope, or None for no quota "
+        "is allowed"
     )
 
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..pacing.server_hints import AMZ_MAX_EXTRA
-from ..quotas.bucket import RetryQuota
 from .in_vain import InVain, in_vain
 from .retry_config import has_line
 from .urllib3_rules import heeds_hints
@@ -117,10 +116,8 @@ def _longest_sleep(config: RetryConfig) -> float | None:
 def _longest(config: RetryConfig, hint: float, extra: float) -> float | None:
     """Return the bound of sleeping, permits included, where a hint replaces a backoff and ``extra`` is added to it."""
     quota = config.effective_quota
-    # A bucket has its own rule; the quotas that have a line never wait for tokens.
-    has_own = isinstance(quota, RetryQuota) or has_line(quota)
-    on_empty = getattr(quota, "on_empty", None) if has_own else config.on_empty
-    if quota is not None and on_empty == "wait":
+    # A bucket has its own rule, and nobody knows what a function makes. A quota with a line does not wait for tokens.
+    if getattr(quota, "on_empty", "fail") == "wait" or (callable(quota) and not has_line(quota)):
         return None  # tokens may come back at any time, or never
     delays = _sum_of_delays(config, hint, extra)
     if config.mode != "adaptive":

@@ -32,10 +32,11 @@ if TYPE_CHECKING:
     from urllib3.util import Timeout
 
     from ..pacing.announced import RateLimitDialect
-    from ..quotas.redis import RedisClient, RedisQuota
+    from ..quotas.redis import RedisClient
     from ..smithy import SmithyEndpoint, SmithyModel
     from .report import Setting, WorstCase
 
+    Quota = float | str | RetryQuota | RedisClient | Callable[[str], RetryQuota] | None
     TimeoutType = float | tuple[float | None, float | None] | Timeout | None
 
 
@@ -84,15 +85,12 @@ class RetryConfig:
         types.one_of(Jitter.FULL.value, Jitter.NONE.value),
         "how delays are spread: from 0 to the computed one, or not at all",
     )
-    quota: float | str | RetryQuota | RedisClient | RedisQuota | None = option(
+    quota: Quota = option(
         "payoff",
         types.quota,
-        "the retries of a scope: 'payoff', a number of tokens, a bucket, a place on Redis, or None",
+        "the retries of a scope: 'payoff', a number of tokens, a bucket or a function that makes one, Redis, or None",
     )
     patience: float = option(5.0, number(), "without a deadline, how old an outage is waited out, s; 0: none")
-    refill_rate: float = option(0.0, number(unit="tokens per second"), "tokens that come back by themselves, 1/s")
-    on_empty: str = option("fail", types.one_of("fail", "wait"), "an empty quota refuses a retry, or has it wait")
-    success_reward: float = option(1, number(unit="tokens"), "tokens that a first-try success gives back")
     max_permit_wait: float | None = option(None, number(none=True), "adaptive: longest wait for a send permit, s")
     rate_limiter: RateLimiterSettings = option(
         DEFAULT_SETTINGS, types.limiter_settings, "adaptive: the limiter's numbers", not_from_environment=True
@@ -216,11 +214,10 @@ class RetryConfig:
         return JitteredBackoff(exponential, jitter) if jitter else exponential
 
     @property
-    def effective_quota(self) -> float | str | RetryQuota | RedisClient | RedisQuota | None:
+    def effective_quota(self) -> Quota:
         """``quota``; if no source set it, the published bucket if other options ask for one.
 
-        Published numbers, options that only a bucket of numbers has, and a urllib3 ``Retry``, whose bound on attempts
-        is one, ask for it.
+        Published numbers, and a urllib3 ``Retry``, whose bound on attempts is one, ask for it.
         """
         return self.quota if self._asks_for_numbers() is None else PUBLISHED_CAPACITY
 
@@ -232,8 +229,8 @@ class RetryConfig:
             is_aws = source.startswith(("environment variable AWS_", "profile "))
             if is_aws or (source == "max_retries" and name != "max_attempts"):
                 return source
-            if name in ("retry_spec", "refill_rate", "on_empty", "success_reward"):
-                return f"from retry_spec {self.retry_spec}" if name == "retry_spec" else f"default with {name}"
+            if name == "retry_spec":
+                return f"from retry_spec {self.retry_spec}"
         return None
 
     def replace(self, **options: Any) -> RetryConfig:
@@ -289,8 +286,7 @@ class RetryConfig:
 
         ``"code"``, ``"environment variable SMITHY_RETRY_MAX_ATTEMPTS"``, ``"environment variable AWS_MAX_ATTEMPTS"``,
         ``"profile 'x' in ~/.aws/config"``, ``"max_retries"``, ``"the command line"``, ``"the library's defaults"``,
-        ``"from retry_spec 2.1"``, ``"default"``, or ``"default with refill_rate"`` for a quota that another option asks
-        for.
+        ``"from retry_spec 2.1"``, or ``"default"``.
 
         :raises TypeError: for an unknown option.
         """
@@ -363,11 +359,8 @@ class RetryOptions(TypedDict, total=False):
     throttling_backoff: float | None
     max_backoff: float
     jitter: str | Jitter
-    quota: float | str | RetryQuota | RedisClient | RedisQuota | None
+    quota: Quota
     patience: float
-    refill_rate: float
-    on_empty: str
-    success_reward: float
     max_permit_wait: float | None
     rate_limiter: RateLimiterSettings
     max_retry_after: float
@@ -435,12 +428,7 @@ class Contradiction(NamedTuple):
 IDLE = {"patience": 0}
 """The values that ask for nothing; of an option that is not here, its default does."""
 
-OF_A_BUCKET = ("refill_rate", "on_empty")
-OF_PRICES = (*OF_A_BUCKET, "success_reward")
-
 CONTRADICTIONS = (
-    Contradiction(OF_A_BUCKET, "quota", lambda quota: isinstance(quota, RetryQuota), "a bucket has rules of its own"),
-    Contradiction(OF_PRICES, "quota", has_line, "a quota with a line has rules of its own", may_be_idle=True),
     Contradiction(("patience",), "quota", lambda quota: not has_line(quota), NO_LINE, may_be_idle=True),
     Contradiction(("patience",), "retry_spec", bool, PUBLISHED, may_be_idle=True, unless="quota"),
     Contradiction(("patience",), "aws_config", bool, PUBLISHED, may_be_idle=True, unless="quota"),

@@ -213,6 +213,7 @@ class TokenBucket(FreshCopies):
     :param initial: the tokens that it holds at first; by default it is full.
     :param refill_rate: tokens that come back per second whatever happens, 0 or more.
     :param on_empty: ``"fail"``: :meth:`acquire` refuses at once; ``"wait"``: it waits for its turn.
+    :param success_reward: tokens that a first-try success gives back, 0 or more.
     :param clock: tells how much has been refilled, and waits.
     :raises ValueError: for a number out of range.
     """
@@ -226,6 +227,7 @@ class TokenBucket(FreshCopies):
         initial: float | None = None,
         refill_rate: float = 0.0,
         on_empty: str = "fail",
+        success_reward: float = 1,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         if not is_finite(capacity) or capacity < 0:
@@ -238,9 +240,14 @@ class TokenBucket(FreshCopies):
             )
         if on_empty not in ("fail", "wait"):
             raise ValueError(f"on_empty={on_empty!r}: 'fail' or 'wait' is allowed")
+        if not is_finite(success_reward) or success_reward < 0:
+            raise ValueError(
+                f"success_reward={safe_repr(success_reward)}: a finite number of tokens, 0 or more, is allowed"
+            )
         self.capacity = capacity
         self.refill_rate = refill_rate
         self.on_empty = on_empty
+        self.success_reward = success_reward
         self.clock = clock
         self._initial = initial
         self._begin()

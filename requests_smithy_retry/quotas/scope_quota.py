@@ -101,9 +101,9 @@ class PricedQuota(ScopeQuota):
 
     first_try: FirstTry
 
-    def __init__(self, bucket: RetryQuota, *, reward: float = 1.0, is_shared: bool = False) -> None:
+    def __init__(self, bucket: RetryQuota, *, is_shared: bool = False) -> None:
         super().__init__(bucket)
-        self._reward = reward
+        self._reward: float = getattr(bucket, "success_reward", 1.0)
         self._is_shared = is_shared
         if is_shared:
             self.first_try = self._give_reward

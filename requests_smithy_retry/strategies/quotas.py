@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ..clock import Clock
-from ..config.retry_config import RetryConfig
+from ..config.retry_config import RetryConfig, has_line
 from ..errors import RetryConfigError
 from ..quotas.bucket import RetryQuota, TokenBucket
 from ..quotas.payoff import CountedQuota, PatientQuota, PayoffTokenBucket, line_before
@@ -60,16 +60,19 @@ def quotas_for(config: RetryConfig, clock: Clock, busy: set[Any], forget: Callab
     if quota is None:
         return OneQuota(None)
     if isinstance(quota, RetryQuota):
-        return OneQuota(quota_before(quota, config, clock))
+        return OneQuota(quota_before(quota, clock))
     patient = partial(PatientQuota, clock=clock, timeout_of=_read_part, lines=busy)
-    if callable(quota):
-        _check(config, quota)
+    is_patient = has_line(quota)
+    if callable(quota) and is_patient:
+        _check(config, cast("RedisQuota", quota))
 
     def quota_of(name: str) -> ScopeQuota:
         if isinstance(quota, float | int):
-            bucket = TokenBucket(quota, refill_rate=config.refill_rate, on_empty=config.on_empty, clock=clock)
-            return PricedQuota(bucket, reward=config.success_reward)
-        shared = CountedQuota(quota(name), reward=1.0) if callable(quota) else None
+            return PricedQuota(TokenBucket(quota, clock=clock))
+        made = _made(config, quota, name) if callable(quota) else None
+        if made is not None and not is_patient:
+            return quota_before(made, clock)
+        shared = None if made is None else CountedQuota(made, reward=1.0)
         return patient(shared, name=None if name == NO_SCOPE else name)
 
     def give_up(given_up: ScopeQuota) -> None:
@@ -89,8 +92,17 @@ def _check(config: RetryConfig, quota: RedisQuota) -> None:
         raise RetryConfigError("quota", quota, config.source("quota"), why)
 
 
-def quota_before(bucket: RetryQuota, config: RetryConfig, clock: Clock) -> ScopeQuota:
+def _made(config: RetryConfig, make: Callable[[str], RetryQuota], scope: str) -> RetryQuota:
+    """Return the bucket that a function makes for a scope; it is the caller's, so it may be anything."""
+    bucket: object = make(scope)
+    if isinstance(bucket, RetryQuota) and not isinstance(bucket, PayoffTokenBucket):
+        return bucket
+    why = f"its function returned a {type(bucket).__name__}: a TokenBucket, or another bucket of tokens, is allowed"
+    raise RetryConfigError("quota", make, config.source("quota"), why)
+
+
+def quota_before(bucket: RetryQuota, clock: Clock) -> ScopeQuota:
     """Return the quota for a bucket that the caller gave: others may spend it, unseen from here."""
     if isinstance(bucket, PayoffTokenBucket):
         return line_before(bucket, clock, _read_part)
-    return PricedQuota(bucket, reward=config.success_reward, is_shared=True)
+    return PricedQuota(bucket, is_shared=True)

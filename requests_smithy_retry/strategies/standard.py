@@ -94,7 +94,7 @@ class StandardRetryStrategy(SimpleRetryStrategy):
 
     def _own_quota(self, scope: str | None) -> ScopeQuota | None:
         bucket = self.bucket(scope)
-        return None if bucket is None else quota_before(bucket, self.config, self.clock)
+        return None if bucket is None else quota_before(bucket, self.clock)
 
     def gave_up(self, token_scope: str | None, *, is_outage: bool) -> int:
         quota = self._own_quota(token_scope) if self._has_own_buckets else self._quotas.known(token_scope)

@@ -1,4 +1,4 @@
-"""The options of waiting buckets and of the limiter: ranges, and the environment where they are plain values."""
+"""The options of the limiter: ranges, and the environment where they are plain values."""
 
 from __future__ import annotations
 
@@ -8,27 +8,25 @@ from requests_smithy_retry import AdaptiveRetryStrategy, RetryAdapter, RetryConf
 
 
 def test_they_reach_what_they_are_for():
-    """A bucket that waits and refills, a limiter, a longest wait."""
-    strategy = RetryAdapter(mode="adaptive", on_empty="wait", refill_rate=2, max_permit_wait=5).strategy
+    """A limiter, and a longest wait."""
+    strategy = RetryAdapter(mode="adaptive", max_permit_wait=5).strategy
     assert isinstance(strategy, AdaptiveRetryStrategy)
-    bucket = strategy.bucket("a")
-    assert (bucket.on_empty, bucket.refill_rate, strategy.config.max_permit_wait) == ("wait", 2, 5)
+    assert 5 == strategy.config.max_permit_wait
 
 
 def test_they_can_come_from_the_environment(monkeypatch):
     """Every one that is a plain value; ``none`` where None is allowed."""
     monkeypatch.setenv("SMITHY_RETRY_MODE", "adaptive")
-    monkeypatch.setenv("SMITHY_RETRY_ON_EMPTY", "WAIT")
     monkeypatch.setenv("SMITHY_RETRY_MAX_PERMIT_WAIT", " 2.5 ")
     config = RetryAdapter().retry_config
-    assert (config.mode, config.on_empty, config.max_permit_wait) == ("adaptive", "wait", 2.5)
+    assert (config.mode, config.max_permit_wait) == ("adaptive", 2.5)
     monkeypatch.setenv("SMITHY_RETRY_MAX_PERMIT_WAIT", "none")
     assert RetryAdapter().retry_config.max_permit_wait is None
 
 
 @pytest.mark.parametrize(
     ("name", "bad"),
-    [("on_empty", "sleep"), ("on_empty", None), ("max_permit_wait", -1), ("max_permit_wait", float("inf"))],
+    [("max_permit_wait", -1), ("max_permit_wait", float("inf"))],
 )
 def test_a_bad_value_is_refused_by_name(name, bad):
     """The error names the option."""

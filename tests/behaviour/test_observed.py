@@ -13,6 +13,7 @@ from requests_smithy_retry import (
     RetryListener,
     StandardRetryStrategy,
     StopReason,
+    TokenBucket,
     retry_history,
     retry_options,
 )
@@ -222,7 +223,9 @@ def test_who_only_hears_of_the_end_hears_that(script: tuple[Any, ...]) -> None:
 
 def test_the_first_try_still_books_its_reward() -> None:
     """The short path of listeners gives the quota back what it owes."""
-    adapter = scripted(503, 200, 200, listeners=[Remembering()], success_reward=3, max_attempts=2)
+    adapter = scripted(
+        503, 200, 200, listeners=[Remembering()], quota=TokenBucket(500, success_reward=3), max_attempts=2
+    )
     adapter.script[1:1] = [503]
     send(adapter)
     send(adapter)

@@ -36,7 +36,8 @@ DEAD = "redis://:hunter2@127.0.0.1:1/0?client_name=hunter2"
 """Nobody listens at port 1."""
 ALLOWED = (
     "a finite number of tokens (0 or more), 'payoff', a redis://, rediss:// or unix:// URL (special characters "
-    "percent-encoded), a client of redis-py, a bucket, or None for no quota is allowed"
+    "percent-encoded), a client of redis-py, a bucket, a function that makes one for a scope, or None for no quota "
+    "is allowed"
 )
 
 

@@ -80,7 +80,7 @@ class TestGevent:
 from gevent import monkey; monkey.patch_all()
 import gevent, requests, sys, time
 from requests_smithy_retry import retry_options
-from requests_smithy_retry import mount
+from requests_smithy_retry import TokenBucket, mount
 from requests_smithy_retry.config.retry_options import current_options
 
 def together(session, path):
@@ -91,8 +91,8 @@ def together(session, path):
 
 statuses, took = together(mount(requests.Session()), "hint")
 assert statuses == [200] * 40 and 1 <= took < 30, (statuses, took)
-quota = {"quota": 14, "on_empty": "wait", "refill_rate": 280, "initial_backoff": 0}
-statuses, took = together(mount(requests.Session(), **quota), "quota")
+bucket = TokenBucket(14, on_empty="wait", refill_rate=280)
+statuses, took = together(mount(requests.Session(), quota=bucket, initial_backoff=0), "quota")
 assert statuses == [200] * 40 and took < 30, (statuses, took)  # with on_empty="fail", 39 of them were 503
 
 def options(number):
@@ -171,7 +171,7 @@ import requests
 from celery import Celery
 from celery.exceptions import SoftTimeLimitExceeded
 from requests_smithy_retry import retry_history, retry_options
-from requests_smithy_retry import mount
+from requests_smithy_retry import TokenBucket, mount
 
 here = pathlib.Path(__file__).parent
 app = Celery("tasks", broker="filesystem://", backend=f"file://{here}/results")

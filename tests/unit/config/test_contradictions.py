@@ -29,8 +29,12 @@ PAYOFF_BUCKET = PayoffTokenBucket()
 URL = "redis://127.0.0.1:1/0"
 ON_REDIS = RedisQuota(URL)
 
-OWN_RULES = "a bucket has rules of its own"
-PAYS = "a quota with a line has rules of its own"
+
+def make_bucket(scope: str) -> TokenBucket:
+    """Make the bucket of a scope."""
+    return TokenBucket(5)
+
+
 NO_LINE = "only the quota 'payoff' waits for a service, and one on Redis"
 DEFAULTS_ONLY = "only the default classifiers go by it"
 NO_SETTINGS = "without trust_env no AWS settings are read"
@@ -41,13 +45,9 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"patience": 9, "retry_spec": "2.1"}, PUBLISHED),
     ({"patience": 5.0, "retry_spec": "2.0"}, PUBLISHED),
     ({"patience": 9, "aws_config": True}, PUBLISHED),
-    ({"refill_rate": 1, "quota": BUCKET}, OWN_RULES),
-    ({"on_empty": "wait", "quota": BUCKET}, OWN_RULES),
-    ({"refill_rate": 1, "quota": "payoff"}, PAYS),
-    ({"on_empty": "wait", "quota": "payoff"}, PAYS),
+    ({"patience": 9, "quota": BUCKET}, NO_LINE),
+    ({"patience": 9, "quota": make_bucket}, NO_LINE),
     ({"patience": 9, "quota": 100}, NO_LINE),
-    ({"success_reward": 2, "quota": PAYOFF_BUCKET}, PAYS),
-    ({"on_empty": "wait", "quota": ON_REDIS}, PAYS),
     ({"retry_status_codes": frozenset({503}), "default_classifiers": False}, DEFAULTS_ONLY),
     ({"error_parser": len, "default_classifiers": False}, DEFAULTS_ONLY),
     ({"aws_config": True, "trust_env": False}, NO_SETTINGS),
@@ -79,18 +79,15 @@ def test_neither_does_the_second_one_come_in_later(options, why):
     "options",
     [
         {"quota": BUCKET},
-        {"quota": BUCKET, "success_reward": 2},
         {"quota": "payoff"},
         {"quota": "payoff", "patience": 9},
         {"quota": ON_REDIS, "patience": 9},
-        {"quota": 10, "refill_rate": 1, "on_empty": "wait", "success_reward": 2},
         {"default_classifiers": False},
         {"default_classifiers": True, "retry_status_codes": {503}, "error_parser": len},
         {"patience": 0, "retry_spec": "2.1"},
         {"patience": 0, "quota": 100},
         {"patience": 9, "retry_spec": "2.1", "quota": "payoff"},
         {"patience": 9, "aws_config": False},
-        {"quota": ON_REDIS, "on_empty": "fail"},
         {"trust_env": False},
         {"trust_env": False, "aws_config": False},
         {"trust_env": True, "aws_config": True},
@@ -107,8 +104,7 @@ SAMPLES: dict[str, list[Any]] = {
     "max_attempts": [1, 5],
     "retry_spec": ["2.0", "2.1"],
     "jitter": ["none", "full"],
-    "quota": [5, None, "payoff", BUCKET, PAYOFF_BUCKET, URL],
-    "on_empty": ["wait", "fail"],
+    "quota": [5, None, "payoff", BUCKET, PAYOFF_BUCKET, make_bucket, URL],
     "rate_limiter": [RateLimiterSettings()],
     "timeout": [3, (1, 2), None],
     "pacing": ["off"],
@@ -140,7 +136,7 @@ def as_text(value: Any) -> str | None:
     """The text that a variable would hold; None: no text stands for it."""
     if isinstance(value, (set, tuple)):
         return ",".join(map(str, value))
-    return None if value in (BUCKET, PAYOFF_BUCKET) else str(value)
+    return None if value in (BUCKET, PAYOFF_BUCKET, make_bucket) else str(value)
 
 
 CODE = [{name: value} for name in OPTIONS for value in samples(name)] + [
@@ -150,12 +146,9 @@ TEXTS = [(variable, text) for variable, name in VARIABLES.items() for text in ma
 
 
 VOID: dict[tuple[str, str], list[Any]] = {
-    ("patience", "quota"): [5, None, BUCKET],
+    ("patience", "quota"): [5, None, BUCKET, make_bucket],
     ("patience", "retry_spec"): ["2.0", "2.1"],
     ("patience", "aws_config"): [True],
-    ("refill_rate", "quota"): ["payoff", BUCKET, PAYOFF_BUCKET, URL],
-    ("on_empty", "quota"): ["payoff", BUCKET, PAYOFF_BUCKET, URL],
-    ("success_reward", "quota"): ["payoff", PAYOFF_BUCKET, URL],
     ("retry_status_codes", "default_classifiers"): [False],
     ("error_parser", "default_classifiers"): [False],
     ("aws_config", "trust_env"): [False],
@@ -221,7 +214,7 @@ def _empty_environment(monkeypatch, tmp_path):
     ("code", "variables", "void"),
     [
         ({"quota": 100}, {"PATIENCE": "9"}, "patience"),
-        ({"refill_rate": 3}, {"QUOTA": "payoff"}, "quota"),
+        ({"quota": make_bucket}, {"PATIENCE": "9"}, "patience"),
         ({"retry_status_codes": {500}}, {"DEFAULT_CLASSIFIERS": "no"}, "default_classifiers"),
     ],
 )
@@ -231,16 +224,16 @@ def test_a_variable_that_does_nothing_is_not_shown(code, variables, void):
     environ = {f"SMITHY_RETRY_{name}": text for name, text in variables.items()}
     config = resolve(RetryConfig(**code), environ)
     assert RetryConfig.__dataclass_fields__[void].default == getattr(config, void)
-    assert config.source(void) in ("default", "default with refill_rate")
+    assert "default" == config.source(void)
     assert all(config.is_given(name.lower()) for name in variables if name.lower() != void)
 
 
 @pytest.mark.filterwarnings("ignore:.*it has no effect:requests_smithy_retry.RetryConfigWarning")
 def test_code_that_comes_later_voids_a_variable():
     """Options given beside a config that the environment has filled in beat it, too."""
-    config = resolve(RetryConfig(), {"SMITHY_RETRY_QUOTA": "payoff"})
-    later = config.replace(refill_rate=3)
-    assert (500, "default with refill_rate", 3) == (later.effective_quota, later.source("quota"), later.refill_rate)
+    config = resolve(RetryConfig(), {"SMITHY_RETRY_PATIENCE": "9"})
+    later = config.replace(quota=20)
+    assert (20, "default", 5) == (later.quota, later.source("patience"), later.patience)
 
 
 CODES = Retry(3, status_forcelist=[500])

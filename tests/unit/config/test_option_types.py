@@ -54,7 +54,8 @@ STATUSES = "a collection of statuses from 100 to 599 is allowed"
 HEADER = "the name of a header is allowed"
 QUOTA = (
     "a finite number of tokens (0 or more), 'payoff', a redis://, rediss:// or unix:// URL (special characters "
-    "percent-encoded), a client of redis-py, a bucket, or None for no quota is allowed"
+    "percent-encoded), a client of redis-py, a bucket, a function that makes one for a scope, or None for no quota "
+    "is allowed"
 )
 CLASSIFIERS = "a collection of classifiers is allowed"
 TELEMETRY = "a collection of 'log', 'otel' and 'prometheus' is allowed"
@@ -69,8 +70,6 @@ REFUSED: list[tuple[str, tuple[Any, ...], str]] = [
     ("max_backoff", (-0.1, True, "1", None, *TOO_MUCH), SECONDS),
     ("initial_backoff", (-1, False, "none", *TOO_MUCH), SECONDS_OR_NONE),
     ("operation_timeout", (0, 0.0, -1, True, *TOO_MUCH), ABOVE_OR_NONE),
-    ("refill_rate", (-1, None, *TOO_MUCH), "a finite number of tokens per second (0 or more) is allowed"),
-    ("success_reward", (-1, None), "a finite number of tokens (0 or more) is allowed"),
     ("jitter", ("equal", "decorrelated", "", 1, None), "one of 'full', 'none' is allowed"),
     ("mode", ("legacy", "simple", "", 1, None, b"standard"), MODES),
     ("enabled", (0, 1, None, "true"), TRUTH),

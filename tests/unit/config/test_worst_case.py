@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from requests_smithy_retry import (
     ErrorKind,
-    PayoffTokenBucket,
     RetryAction,
     RetryConfig,
     StandardRetryStrategy,
@@ -25,6 +24,7 @@ from requests_smithy_retry.config.urllib3_rules import Urllib3Rules
 from requests_smithy_retry.testing.clock import FakeClock
 from tests.support import Reply, config_of, read_timeout, scripted, send
 
+WAITING = TokenBucket(20, on_empty="wait", refill_rate=0.5)
 NO_BACKOFF = {"initial_backoff": 0, "throttling_backoff": 0, "max_retry_after": 0}
 UNHINTED = Urllib3Rules(respect_retry_after=False, backoff_jitter=1.0)
 JITTERED = {"urllib3_rules": Urllib3Rules(backoff_jitter=2.0)}
@@ -43,7 +43,7 @@ def of_one_operation(config):
         ({"on_unauthorized": len, "operation_attempt_timeout": 10}, WorstCase(4, 3.0, 240.0, 280.0)),
         ({"pacing": "announced", "max_attempts": 1, "max_retry_after": 7}, WorstCase(1, 0, 7, None)),
         ({"pacing": "announced", "urllib3_rules": UNHINTED}, WorstCase(3, 5.0, 5.0, None)),
-        ({"pacing": "announced", "on_empty": "wait", "refill_rate": 1}, WorstCase(3, None, None, None)),
+        ({"pacing": "announced", "quota": WAITING}, WorstCase(3, None, None, None)),
         ({"patience": 7}, WorstCase(None, None, None, None)),
         ({"patience": 7, "operation_timeout": 100}, WorstCase(None, 100, 100, 100)),
         ({"quota": "payoff", "operation_attempt_timeout": 10}, WorstCase(None, None, None, None)),
@@ -61,11 +61,11 @@ def of_one_operation(config):
         ({"initial_backoff": 4, "max_retry_after": 0}, WorstCase(3, 4 + 8, 12 + 2 * 5, None)),
         ({"throttling_backoff": 9, "max_backoff": 10, "max_retry_after": 0}, WorstCase(3, 19, 19 + 2 * 5, None)),
         ({"throttling_backoff": 20, "max_attempts": 2, "max_retry_after": 0}, WorstCase(2, 20, 25, None)),
-        ({"on_empty": "wait", "refill_rate": 1}, WorstCase(3, None, None, None)),
-        ({"on_empty": "wait", "operation_attempt_timeout": 10}, WorstCase(3, None, None, None)),
-        ({"on_empty": "wait", "quota": None}, WorstCase(3, 3.0, 240.0, None)),
-        ({"quota": TokenBucket(5, on_empty="wait")}, WorstCase(3, None, None, None)),
-        ({"on_empty": "wait", "refill_rate": 1, "operation_timeout": 9}, WorstCase(3, 9, 9, 9)),
+        ({"quota": WAITING}, WorstCase(3, None, None, None)),
+        ({"quota": WAITING, "operation_attempt_timeout": 10}, WorstCase(3, None, None, None)),
+        ({"quota": lambda _: TokenBucket(5)}, WorstCase(3, None, None, None)),
+        ({"quota": TokenBucket(5)}, WorstCase(3, 3.0, 240.0, None)),
+        ({"quota": WAITING, "operation_timeout": 9}, WorstCase(3, 9, 9, 9)),
         ({"mode": "adaptive"}, WorstCase(3, None, None, None)),
         ({"mode": "adaptive", "max_permit_wait": 5}, WorstCase(3, 3.0 + 3 * 5, 240.0 + 3 * 5, None)),
         ({"mode": "adaptive", "max_permit_wait": 0}, WorstCase(3, 3.0, 240.0, None)),
@@ -98,15 +98,6 @@ def test_the_worst_case(options, expected):
 def test_the_worst_case_of_the_default(options, expected):
     """While a service is down, attempts do not count; only time bounds them."""
     assert expected == of_one_operation(RetryConfig(**options))
-
-
-@pytest.mark.parametrize("quota", [TokenBucket(5), PayoffTokenBucket(), "payoff"])
-def test_a_bucket_of_the_programs_own_goes_by_its_own_rule(quota):
-    """A fleet's variable that says otherwise does nothing."""
-    config = RetryConfig(quota=quota).replace_from({"on_empty": "a variable"}, on_empty="wait")
-    refuses = isinstance(quota, TokenBucket)
-    expected = WorstCase(3, 3.0, 360.0, None) if refuses else WorstCase(None, None, None, None)
-    assert expected == of_one_operation(config)
 
 
 def test_unlimited_attempts_are_summed_at_once():
@@ -155,8 +146,6 @@ MATTERING = {
     "jitter": st.sampled_from(["full", "none"]),
     "quota": st.sampled_from([500, None, 20]),
     "patience": st.just(0),
-    "refill_rate": st.sampled_from([0.5, 10]),
-    "on_empty": st.sampled_from(["fail", "wait"]),
     "max_permit_wait": BOUND,
     "max_retry_after": SECONDS,
     "pacing": st.sampled_from(["announced", "off"]),
@@ -170,7 +159,7 @@ MATTERING = {
 """The options that the bound depends on, each with values that make a difference."""
 
 NO_MATTER = {
-    *("success_reward", "rate_limiter", "models", "default_classifiers", "retry_status_codes"),
+    *("rate_limiter", "models", "default_classifiers", "retry_status_codes"),
     *(
         "timeout",
         "allowed_methods",
@@ -213,6 +202,8 @@ class Server:
 
     def __init__(self, config, failures, draw):
         self.clock = FakeClock()
+        if isinstance(config.quota, TokenBucket):  # a fresh one, on this clock
+            config = config.replace(quota=TokenBucket(20, on_empty="wait", refill_rate=0.5, clock=self.clock))
         self.config, self.failures = config, list(failures)
         self.adapter = scripted(*[self.attempt] * len(failures), config=config, clock=self.clock)
         strategy = self.adapter.strategy
@@ -255,7 +246,7 @@ FOCUSES = {
     "an error asks": {**UNHEEDED, "error_parser": error_that_asks},
     "permits": {**NO_WAIT, "mode": "adaptive", "max_permit_wait": 5.0},
     "permits at last": {**NO_WAIT, "mode": "adaptive", "max_permit_wait": None},
-    "an empty quota": {**NO_WAIT, "mode": "standard", "quota": 20, "on_empty": "wait", "refill_rate": 0.5},
+    "an empty quota": {**NO_WAIT, "mode": "standard", "quota": WAITING},
     "jitter alone": {**NO_WAIT, "max_backoff": 40, "urllib3_rules": Urllib3Rules(backoff_jitter=1.0)},
 }
 """Options that make one part of the bound weigh more than all others."""
@@ -282,9 +273,8 @@ def test_no_operation_comes_to_more(focus, options, failures, asks, draw):
 
 def allowed(options):
     """A config without what contradicts. The line is drawn where nobody waits in it."""
-    rules = ("quota", "refill_rate", "on_empty")
     if "patience" in options:
-        options = {name: value for name, value in options.items() if name not in rules}
+        options = {name: value for name, value in options.items() if name != "quota"}
     else:
         options = {"quota": 500, **options}
     return config_of(trust_env=False, **options)
@@ -292,7 +282,7 @@ def allowed(options):
 
 REACHABLE = {
     "pacing",
-    *("mode", "operation_timeout", "quota", "patience", "on_empty", "refill_rate", "max_permit_wait", "classifiers"),
+    *("mode", "operation_timeout", "quota", "patience", "max_permit_wait", "classifiers"),
 }
 """Not drawn here: what ends an operation earlier, or makes it wait for others."""
 

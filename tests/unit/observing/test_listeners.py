@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 import requests
 
-from requests_smithy_retry import RetryAdapter, RetryConfig, RetryConfigError, RetryListener, retry_history
+from requests_smithy_retry import RetryAdapter, RetryConfig, RetryConfigError, RetryListener, TokenBucket, retry_history
 from requests_smithy_retry.config.parsers import EVENTS, is_listener
 from requests_smithy_retry.observing.listeners import Listeners, ignore
+from requests_smithy_retry.testing import FakeClock
 from tests.support import Reply, reset_error, scripted, send, session_with
 
 
@@ -217,8 +218,9 @@ def test_a_wait_for_tokens_comes_between_an_attempt_and_its_retry() -> None:
 
         after_attempt = retry_scheduled = before_attempt
 
-    options: dict[str, Any] = {"quota": 20, "refill_rate": 2, "on_empty": "wait", "initial_backoff": 0}
-    adapter = scripted(503, 503, 200, listeners=[Timed()], **options)
+    clock = FakeClock()
+    bucket = TokenBucket(20, refill_rate=2, on_empty="wait", clock=clock)
+    adapter = scripted(503, 503, 200, listeners=[Timed()], clock=clock, quota=bucket, initial_backoff=0)
     history = retry_history(send(adapter))
     retry = ["AfterAttempt", "RetryScheduled", "BeforeAttempt"]
     assert ["BeforeAttempt", *retry, *retry, "AfterAttempt"] == [name for name, _ in times]
@@ -230,9 +232,10 @@ def test_a_wait_for_tokens_comes_between_an_attempt_and_its_retry() -> None:
 def test_a_gate_hears_of_a_refusal_before_the_operation_waits_for_tokens() -> None:
     """The gate hears of a refusal before the wait, after which the response's announcement would be stale."""
     heard: list[float] = []
-    options: dict[str, Any] = {"quota": 6, "refill_rate": 0.5, "on_empty": "wait", "max_attempts": 4}
+    clock = FakeClock()
+    bucket = TokenBucket(6, refill_rate=0.5, on_empty="wait", clock=clock)
     announced = Reply(429, {"Retry-After": "1"})
-    adapter = scripted(*[announced] * 3, 200, max_backoff=0, **options)
+    adapter = scripted(*[announced] * 3, 200, max_backoff=0, clock=clock, quota=bucket, max_attempts=4)
     gates: Any = adapter.port.gates
     failed = gates.failed
     gates.failed = lambda *args, **how: (heard.append(adapter.clock.now()), failed(*args, **how))

@@ -350,7 +350,7 @@ def test_a_loan_comes_back_or_is_written_off_once():
 def test_tokens_come_back_to_the_bucket_that_they_were_taken_from():
     """After a scope that shared the newcomers' bucket got its own, no token stays missing from the other one."""
     clock = FakeClock()
-    of = StandardRetryStrategy(clock=clock, quota=20, on_empty="wait")
+    of = StandardRetryStrategy(clock=clock, quota=lambda _: TokenBucket(20, on_empty="wait", clock=clock))
     for number in range(MAX_SCOPES):
         refresh(of, begin(of, f"gone {number}"), Safe())
     token = refresh(of, begin(of, "late"), Safe())
@@ -530,7 +530,7 @@ def fail(strategy, token=None):
 def test_token_refresh_waits_on_the_bucket():
     """The second retry finds 6 of 14 tokens, and waits in the strategy for the refill."""
     clock = FakeClock()
-    strategy = StandardRetryStrategy(clock=clock, quota=20, refill_rate=4, on_empty="wait")
+    strategy = StandardRetryStrategy(clock=clock, quota=TokenBucket(20, refill_rate=4, on_empty="wait", clock=clock))
     fail(strategy)
     token = fail(strategy)
     assert clock.sleeps == [2.0]
@@ -540,7 +540,7 @@ def test_token_refresh_waits_on_the_bucket():
 def test_a_retry_does_not_wait_for_what_it_holds_itself():
     """An operation's last acquisition is lost when it asks for another; then nothing is out, and it is refused."""
     clock = FakeClock()
-    strategy = StandardRetryStrategy(clock=clock, quota=14, on_empty="wait")
+    strategy = StandardRetryStrategy(clock=clock, quota=TokenBucket(14, on_empty="wait", clock=clock))
     first = fail(strategy)
     with pytest.raises(RetryError) as caught:
         fail(strategy, first)
@@ -550,7 +550,8 @@ def test_a_retry_does_not_wait_for_what_it_holds_itself():
 
 def test_a_final_failure_refuses_who_waited_for_its_tokens(director):
     """A final failure refuses the waiter, and a success serves it."""
-    strategy = StandardRetryStrategy(clock=director, quota=14, on_empty="wait", max_attempts=2)
+    bucket = TokenBucket(14, on_empty="wait", clock=director)
+    strategy = StandardRetryStrategy(clock=director, quota=bucket, max_attempts=2)
     said = []
 
     def other() -> None:
@@ -566,7 +567,8 @@ def test_a_final_failure_refuses_who_waited_for_its_tokens(director):
         fail(strategy, holder)
     director.settle()
     assert said == [StopReason.QUOTA_EXCEEDED]
-    strategy = StandardRetryStrategy(clock=director, quota=14, on_empty="wait", max_attempts=2)
+    bucket = TokenBucket(14, on_empty="wait", clock=director)
+    strategy = StandardRetryStrategy(clock=director, quota=bucket, max_attempts=2)
     holder = fail(strategy)
     director.start(other)
     strategy.record_success(token=holder)
@@ -576,7 +578,8 @@ def test_a_final_failure_refuses_who_waited_for_its_tokens(director):
 
 def test_first_try_rewards_serve_the_line(director):
     """Rewards of operations that hold no tokens add to the tokens that are there."""
-    strategy = StandardRetryStrategy(clock=director, quota=14, on_empty="wait", success_reward=7)
+    bucket = TokenBucket(14, on_empty="wait", success_reward=7, clock=director)
+    strategy = StandardRetryStrategy(clock=director, quota=bucket)
     said = []
     holder = fail(strategy)
     director.start(lambda: said.append(fail(strategy).acquired))
@@ -591,9 +594,8 @@ def test_the_wait_for_tokens_leaves_time_for_the_backoff():
     """2 s for tokens and 2 s of backoff do not fit into 3.5 s: refused at once; into 4 s they do."""
     for left, granted in ((3.5, False), (4.1, True)):
         clock = FakeClock()
-        strategy = StandardRetryStrategy(
-            clock=clock, quota=20, refill_rate=4, on_empty="wait", jitter="none", initial_backoff=1
-        )
+        bucket = TokenBucket(20, refill_rate=4, on_empty="wait", clock=clock)
+        strategy = StandardRetryStrategy(clock=clock, quota=bucket, jitter="none", initial_backoff=1)
         token = fail(strategy)
         error = Broken()
         error.retry_context = RetryContext(Outcome(error=error), deadline=clock.now() + left)

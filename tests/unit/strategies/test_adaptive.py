@@ -504,7 +504,7 @@ def test_a_quota_that_was_switched_off_meanwhile_gets_nothing_back(clock):
 
 def test_what_a_refused_retry_had_taken_is_no_longer_out(clock):
     """The tokens of a refused retry come back once; dropping the token afterwards changes nothing."""
-    strategy = AdaptiveRetryStrategy(clock=clock, quota=100, on_empty="wait")
+    strategy = AdaptiveRetryStrategy(clock=clock, quota=TokenBucket(100, on_empty="wait", clock=clock))
     token = throttle(strategy, "a")
     bucket = strategy.bucket("a")
     assert bucket.available == 95

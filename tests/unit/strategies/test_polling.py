@@ -96,10 +96,10 @@ def test_a_404_that_code_lists_itself_has_its_price() -> None:
 def test_polling_leaves_nothing_out_where_others_wait() -> None:
     """Tokens of the retry before the polling are booked as returned, so no operation waits for them."""
     clock = FakeClock()
-    strategy = StandardRetryStrategy(clock=clock, quota=14, on_empty="wait", max_attempts=9, classifiers=[pending()])
+    bucket = TokenBucket(14, on_empty="wait", clock=clock)
+    strategy = StandardRetryStrategy(clock=clock, quota=bucket, max_attempts=9, classifiers=[pending()])
     adapter = scripted(503, PENDING, PENDING, 200, strategy=strategy, clock=clock)
     send(adapter)
-    (bucket,) = (quota.plain for _, quota in strategy._quotas)
     assert (14, 0) == (bucket.available, bucket._line._outstanding)
 
 

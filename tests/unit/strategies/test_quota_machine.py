@@ -8,7 +8,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, multiple, rule
 
-from requests_smithy_retry import Outcome, RetryAction, RetryError, StandardRetryStrategy, classifier
+from requests_smithy_retry import Outcome, RetryAction, RetryError, StandardRetryStrategy, TokenBucket, classifier
 from requests_smithy_retry.quotas.scopes import FORGET_AFTER
 from requests_smithy_retry.strategies.protocol import RetryContext
 from requests_smithy_retry.testing.clock import FakeClock
@@ -39,7 +39,11 @@ class QuotaMachine(RuleBasedStateMachine):
         super().__init__()
         self.clock = FakeClock()
         self.strategy = StandardRetryStrategy(
-            clock=self.clock, quota=30, on_empty="wait", max_attempts=6, initial_backoff=0, classifiers=[pending]
+            clock=self.clock,
+            quota=lambda _: TokenBucket(30, on_empty="wait", clock=self.clock),
+            max_attempts=6,
+            initial_backoff=0,
+            classifiers=[pending],
         )
         self.strategy._quotas._limit = 2
         self.made: list[Any] = []

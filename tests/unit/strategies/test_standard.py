@@ -71,7 +71,7 @@ def test_a_success_gives_back_the_last_payment_only():
 @pytest.mark.parametrize("reward", [0, 1, 7.5])
 def test_a_first_try_success_gives_the_reward(reward):
     """``success_reward`` is what a clean first success gives, up to the capacity."""
-    of = strategy(success_reward=reward)
+    of = strategy(quota=TokenBucket(500, success_reward=reward))
     refresh(of, begin(of))
     of.record_success(token=begin(of))
     assert 486 + reward == of.bucket("a").available
@@ -178,7 +178,7 @@ def test_without_a_quota_everything_may_be_retried():
 def test_a_bucket_refills_on_the_clock():
     """``refill_rate`` tokens come back each second."""
     clock = FakeClock()
-    of = StandardRetryStrategy(clock=clock, quota=14, refill_rate=2)
+    of = StandardRetryStrategy(clock=clock, quota=TokenBucket(14, refill_rate=2, clock=clock))
     refresh(of, begin(of))
     assert StopReason.QUOTA_EXCEEDED is refusal(of, begin(of)).stop_reason
     clock.advance(7)
@@ -244,7 +244,7 @@ TestQuota = pytest.mark.once(Quota.TestCase)
 
 def waiting(**options) -> StandardRetryStrategy:
     """A strategy whose bucket counts what is out, because others may wait for it."""
-    return strategy(quota=100, on_empty="wait", **options)
+    return strategy(quota=lambda _: TokenBucket(100, on_empty="wait"), **options)
 
 
 def out_of(of) -> float:

@@ -29,8 +29,6 @@ NUMBERS = (
     "throttling_backoff",
     "max_backoff",
     "quota",
-    "refill_rate",
-    "success_reward",
     "max_retry_after",
     "operation_timeout",
     "operation_attempt_timeout",
@@ -75,6 +73,7 @@ def test_an_option_refuses_what_no_float_can_hold(option: str, value: int) -> No
         lambda value: TokenBucket(value),
         lambda value: TokenBucket(5, initial=value),
         lambda value: TokenBucket(5, refill_rate=value),
+        lambda value: TokenBucket(5, success_reward=value),
         lambda value: RetryAction.retryable_error_with_explicit_delay(ErrorKind.TRANSIENT, value),
     ],
 )
