@@ -210,7 +210,7 @@ class Gates:
         """Give up every gate. Sends that wait at one go on waiting there."""
         self._gates.clear()
         self.known.clear()
-        self.busy -= self.shut
+        self.busy.difference_update(self.shut)
         self.shut.clear()
         self.look_anew()
 
