@@ -7,7 +7,14 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from .core.steps import Join, Wait
+from .errors import RetryError, StopReason
+
+if TYPE_CHECKING:
+    from .core.steps import Place, Steps
 
 LONGEST_SLEEP = 1e9
 """The longest sleep in seconds (31 years): a server may ask for more than a platform's clock can sleep."""
@@ -65,6 +72,53 @@ def wait_on(clock: Clock, condition: threading.Condition, seconds: float) -> Non
         clock.sleep(seconds)
     finally:
         condition.acquire()
+
+
+def wait_in(place: Place, clock: Clock) -> Any:
+    """Wait in a place until it has an answer, and return that. A thread that is interrupted leaves the place."""
+    with place.changed:
+        is_answered = False
+        try:
+            while isinstance(seen := place.look(clock.now()), Wait):
+                wait_on(clock, place.changed, max(0.0, seen.until - clock.now()))
+            is_answered = True
+            return seen
+        finally:
+            if not is_answered:
+                place.leave(clock.now())
+
+
+def drive(steps: Steps, clock: Clock) -> Any:
+    """Drive a decision that needs no attempt, and return its result: ask and wait, as it says.
+
+    :param steps: of a strategy's token, or of one that a program drives by hand.
+    """
+    answer: Any = None
+    try:
+        while True:
+            step = steps.send(answer)
+            answer = wait_in(step.place, clock) if isinstance(step, Join) else step.function(*step.arguments)  # type: ignore[union-attr]
+    except StopIteration as ended:
+        return ended.value
+    finally:
+        steps.close()
+
+
+def rest_until_permitted(
+    ask: Callable[..., Any], strategy: object, token: object, deadline: float | None, clock: Clock
+) -> float:
+    """Wait until a strategy of the program's permits an attempt; return the seconds that took."""
+    began = clock.now()
+    while True:
+        waited = clock.now() - began
+        wait = ask(token=token, deadline=deadline, waited=waited)
+        if wait is None:
+            return clock.now() - began
+        if not hasattr(type(wait), "rest"):  # asking it without end would not be a wait (a Mock has any attribute)
+            raise TypeError(f"send_permit of {strategy!r}: None or an object to rest on, not {wait!r}")
+        if deadline is not None and clock.now() >= deadline:  # it need not look at it
+            raise RetryError(f"{strategy!r} gave no send permit in time", stop_reason=StopReason.RATE_LIMITED)
+        wait.rest(clock)
 
 
 SYSTEM_CLOCK = SystemClock()

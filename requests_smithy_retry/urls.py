@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from urllib.parse import urlsplit
 
+ORIGIN = re.compile(r"[^/]*(?://[^/]*)?").match
+"""Matches any URL: its scheme, host and port, as they are written there."""
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
 

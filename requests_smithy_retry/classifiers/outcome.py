@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from numbers import Number
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, runtime_checkable
 
-from ..errors import safe_error
+from ..errors import StopReason, safe_error
 
 if TYPE_CHECKING:
     from requests import PreparedRequest, Response
@@ -100,6 +100,15 @@ class Outcome:
     :param stream: True if the caller asked for an unread body.
     :param resend: the facts that decide whether the request may be sent again (contract 4); None without HTTP.
     :param peeked: the beginning of a body that was not read whole, because it is long or slow; see ``body_prefix``.
+    :param started: when the attempt began, and ``ended`` when it was over, on the clock; ``wall`` is the latter in
+        seconds since the epoch.
+    :param allowed: seconds that it was allowed; None: as long as it took.
+    :param address: the far end's address, or all that were tried; None if it is not known.
+    :param received: the encoded bytes of the body that came; None where they were not counted.
+    :param sent: the bytes of a file that were read for it; None for other bodies.
+    :param final: the reason for which nothing is to be decided about it, and a phrase.
+    :param is_unread: the end of a failed response's body is long or late, and was not looked at.
+    :param has_progressed: it brought a body further, which can be continued where it broke off.
     """
 
     error: BaseException | None = None
@@ -109,6 +118,16 @@ class Outcome:
     stream: bool = False
     resend: ResendFacts | None = None
     peeked: bytes | None = None
+    started: float = 0.0
+    ended: float = 0.0
+    wall: float = 0.0
+    allowed: float | None = None
+    address: str | None = None
+    received: int | None = None
+    sent: int | None = None
+    final: tuple[StopReason, str] | None = None
+    is_unread: bool = False
+    has_progressed: bool = False
     status: int | None = field(init=False, compare=False)
     """The response's status, or None without a response."""
     is_success: bool = field(init=False, compare=False)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 from ..checks import number, whole_number
-from ..classifiers.protocol import RetryClassifier
+from ..classifiers.protocol import RetryClassifier, sees_successes
 from ..clock import SYSTEM_CLOCK, Clock, Deadline, after, earliest
 from . import parsers as types
 from .options import option, options_of, signature_with
@@ -64,9 +64,13 @@ class OperationOptions:
     can_wait: bool = field(init=False, repr=False, compare=False)
     """A first attempt that succeeds needs none of these options but the deadline."""
 
+    sees_successes: bool = field(init=False, repr=False, compare=False)
+    """One of its classifiers is asked about responses below 400."""
+
     def __post_init__(self) -> None:
         can_wait = not self.classifiers and self.enabled is None and self.idempotency_key is None
         object.__setattr__(self, "can_wait", can_wait)
+        object.__setattr__(self, "sees_successes", any(map(sees_successes, self.classifiers)))
 
 
 class _Entry:

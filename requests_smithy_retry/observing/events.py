@@ -23,8 +23,7 @@ from .log import QUIET_ENDINGS
 if TYPE_CHECKING:
     from ..clock import Clock
     from ..config.retry_options import OperationOptions
-    from ..strategies.foreign import StrategyPort
-    from ..strategies.protocol import RetryStrategy
+    from ..core.strategy import RetryStrategy
     from ..wire.addresses import Peer
 
 
@@ -182,9 +181,6 @@ class Sender(Protocol):
     @property
     def strategy(self) -> RetryStrategy: ...
 
-    @property
-    def port(self) -> StrategyPort: ...
-
     def scope_of(self, request: PreparedRequest) -> str: ...
 
 
@@ -204,8 +200,8 @@ class ObservedOperation:
     """The number of the latest attempt, from 1."""
     own_max_attempts: int | None = None
     """The limit in the operation's own options, or None."""
-    is_over: bool = False
-    """Listeners were told of the end of its first attempt, which was a success."""
+    is_under_way: bool = False
+    """Listeners were told of an attempt's beginning, and not of its end yet."""
     _base: PreparedRequest | None = None
     _copy: PreparedRequest | None = None
 
@@ -233,7 +229,7 @@ class ObservedOperation:
     @property
     def max_attempts(self) -> int | None:
         """Most attempts of the operation; None where the strategy does not say."""
-        return self.own_max_attempts or self.adapter.port.strategy.max_attempts
+        return self.own_max_attempts or getattr(self.adapter.strategy, "max_attempts", None)
 
     @functools.cached_property
     def invocation_id(self) -> str:
@@ -249,6 +245,7 @@ class ObservedOperation:
 
     def begin_first(self) -> PreparedRequest:
         """Emit ``before_attempt`` of the first attempt, and return the request to send."""
+        self.is_under_way = True
         try:
             self.adapter.listeners.before_attempt(_event(BeforeAttempt, (self, 1)))
         except BaseException as error:
@@ -261,7 +258,7 @@ class ObservedOperation:
 
         :param base: the request to send if no listener changes it.
         """
-        self.number, self._base, self._copy = number, base, None
+        self.number, self._base, self._copy, self.is_under_way = number, base, None, True
         try:
             self.adapter.listeners.before_attempt(BeforeAttempt(self, number))
         except BaseException as error:
@@ -288,7 +285,7 @@ class ObservedOperation:
 
     def succeeded_at_once(self, response: Response, started: float) -> None:
         """Emit ``after_attempt`` of a first-try success."""
-        response.request, self.is_over = self.request, True
+        response.request, self.is_under_way = self.request, False
         adapter = self.adapter
         try:
             duration = adapter.clock.now() - started
@@ -304,6 +301,7 @@ class ObservedOperation:
 
         :param started: the start of the attempt on the clock; None if it had not begun.
         """
+        self.is_under_way = False
         duration = 0.0 if started is None else self.adapter.clock.now() - started
         self.adapter.listeners.after_attempt(AfterAttempt(self, self.number, None, error, duration))
 
@@ -315,7 +313,7 @@ class ObservedOperation:
         classification: Classification | None,
     ) -> None:
         """Emit the events of an attempt that is in the record."""
-        listeners = self.adapter.listeners
+        listeners, self.is_under_way = self.adapter.listeners, False
         response = response if error is None else None
         listeners.after_attempt(AfterAttempt(self, self.number, response, error, record.duration or 0.0, record))
         action = None if classification is None else classification.action

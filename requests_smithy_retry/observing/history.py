@@ -5,7 +5,7 @@ It is attached to the response or the exception that the caller gets. For a firs
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from ..classifiers.actions import NoActionIndicated, RetryForbidden, RetryIndicated
@@ -16,7 +16,7 @@ from ..urls import display_scope, scope_of, without_secrets
 
 ATTRIBUTE = "_retry_history"
 STARTED = "_retry_started"
-GATE_WAIT = "_retry_gate_wait"
+PIECES = "_retry_pieces"
 MAX_KEPT = 100
 """The most attempts that are kept: the first and the last ones."""
 
@@ -115,9 +115,7 @@ class RetryHistory:
         if not self.attempts:
             return f"nothing was sent: {self.why}"
         count = self.attempts[-1].number
-        # While no operation succeeds, only the first failed attempt counts.
-        is_bounded = self.max_attempts is not None and count <= self.max_attempts
-        of = f" of {self.max_attempts}" if is_bounded else ""
+        of = "" if self.max_attempts is None else f" of {self.max_attempts}"
         if self.stop_reason is StopReason.SUCCESS:
             return f"succeeded at attempt {count}{of}"
         ending = self.attempts[-1].ending
@@ -181,12 +179,54 @@ def attach(target: Any, history: RetryHistory) -> None:
 
     A response is pickled by its list ``__attrs__``, so the history is added to the list of this one.
     """
+    for piece in vars(target).pop(PIECES, ()):
+        history = joined(history, piece)
     setattr(target, ATTRIBUTE, history)
     pickled = getattr(target, "__attrs__", None)
     if isinstance(pickled, list) and ATTRIBUTE not in pickled:
         target.__attrs__ = [*pickled, ATTRIBUTE, "__attrs__"]
     if hasattr(target, "add_note"):
         target.add_note(history.sentence)
+
+
+def add_piece(response: Any, piece: RetryHistory | None) -> RetryHistory | None:
+    """Add the history of one continuation of a body to that of its response, which may be gone; return the whole.
+
+    A response that is still being read has no history yet: :func:`attach` adds what came before.
+    """
+    before = retry_history(response)
+    if piece is None or (before is None and response is None):
+        return piece
+    if before is None:
+        vars(response).setdefault(PIECES, []).append(piece)
+        return piece
+    whole = joined(before, piece)
+    attach(response, whole)
+    return whole
+
+
+def joined(before: RetryHistory, piece: RetryHistory) -> RetryHistory:
+    """Return the history of a body that went on: the last attempt so far is the one that broke off.
+
+    :param piece: that of the continuation, which begins with the attempt that broke off.
+    """
+    last = before.attempts[-1]
+    shift = last.number - 1
+    rows = [replace(row, number=row.number + shift) for row in piece.attempts]
+    of_its_start = ("started", "delay", "delay_source", "permit_wait", "line_wait", "line_why")
+    rows[0] = replace(rows[0], **{name: getattr(last, name) for name in of_its_start})
+    attempts = [*before.attempts[:-1], *rows]
+    while len(attempts) > MAX_KEPT:
+        del attempts[MAX_KEPT // 2]
+    return replace(piece, attempts=tuple(attempts))
+
+
+def given_up(error: Exception) -> tuple[StopReason, str] | None:
+    """Return why an operation gave up that this error comes from: its body broke off, and could not be continued."""
+    history = retry_history(error)
+    if history is None or history.stop_reason in (StopReason.SUCCESS, StopReason.NOT_RETRYABLE):
+        return None
+    return history.stop_reason, history.why
 
 
 def retry_history(response_or_exception: Any) -> RetryHistory | None:
@@ -216,15 +256,15 @@ def _of_first_try(response: Any, started: float) -> RetryHistory:
     elapsed = response.elapsed.total_seconds() or None
     adapter = response.connection
     clock = getattr(adapter, "clock", SYSTEM_CLOCK)
-    gate_wait, gate_source = getattr(response, GATE_WAIT, (0.0, ""))
     record = AttemptRecord(
         1,
         clock.wall() - (clock.now() - started),
         elapsed,
         status=response.status_code,
-        gate_wait=gate_wait,
-        gate_source=gate_source,
     )
     scope = adapter.scope_of(response.request) if hasattr(adapter, "scope_of") else scope_of(response.request.url)
     most = getattr(getattr(adapter, "strategy", None), "max_attempts", None)
-    return RetryHistory(scope, (record,), StopReason.SUCCESS, StopReason.SUCCESS.value, most)
+    history = RetryHistory(scope, (record,), StopReason.SUCCESS, StopReason.SUCCESS.value, most)
+    for piece in vars(response).get(PIECES, ()):
+        history = joined(history, piece)
+    return history

@@ -9,8 +9,6 @@ a body. Each has its values in ``extra`` as well, under names that begin with ``
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-
 from requests import PreparedRequest
 
 from ..errors import StopReason
@@ -20,13 +18,6 @@ from .history import AttemptRecord, RetryHistory, wait_text
 logger: logging.Logger = logging.getLogger("requests_smithy_retry")
 logger.addHandler(logging.NullHandler())  # a program without logging gets nothing on its stderr
 
-may_log: Callable[[int, bool], bool] = getattr(logger, "_cache", {}).get
-"""``may_log(level, True)`` is False if the level is known to be off.
-
-It reads logging's own cache of ``isEnabledFor``, which every change of a level empties: the method itself is too slow
-for each success. Without such a cache, the answer is True.
-"""
-
 DOWN = "%s is down: %s %s: %s. Until it is back, operations that give up are logged at INFO"
 """The line on an outage: its service, and the first operation that gave up."""
 
@@ -35,14 +26,24 @@ QUIET_ENDINGS = frozenset({StopReason.SUCCESS, StopReason.NOT_RETRYABLE, StopRea
 
 
 def log_attempt(request: PreparedRequest, record: AttemptRecord) -> None:
-    """Log the end of an attempt, at DEBUG. Ask :data:`may_log` first."""
+    """Log the end of an attempt, at DEBUG. Ask the logger first."""
     said = record.number, request.method, safe_url(request.url), record.ending, record.duration
     logger.debug("attempt %d of %s %s ended with %s after %.3f s", *said, extra=_extra(request, record))
 
 
 def log_first_try(request: PreparedRequest, status: int, duration: float) -> None:
     """Log a first-try success, at DEBUG."""
-    log_attempt(request, AttemptRecord(1, 0.0, duration, status))
+    if logger.isEnabledFor(logging.DEBUG):
+        log_attempt(request, AttemptRecord(1, 0.0, duration, status))
+
+
+def log_back(scope: str | None, seconds: float, operations: int) -> None:
+    """Log that a service is back, at WARNING if its outage hid the end of an operation from that level."""
+    service = "the service" if scope is None else display_scope(scope)
+    level = logging.WARNING if operations > 1 else logging.INFO
+    extra = {"retry_scope": service, "retry_down_for": seconds, "retry_gave_up": operations}
+    count = f"{operations} operations" if operations > 1 else "1 operation"
+    logger.log(level, "%s is back after %.1f s, in which %s gave up", service, seconds, count, extra=extra)
 
 
 def log_gate(request: PreparedRequest, seconds: float, source: str) -> None:
@@ -70,7 +71,7 @@ def log_retry(
     line_wait: float = 0.0,
     line_why: str = "",
 ) -> None:
-    """Log the retry that follows, at INFO. Ask :data:`may_log` first."""
+    """Log the retry that follows, at INFO. Ask the logger first."""
     extra = {**_extra(request, record), "retry_delay": delay, "retry_delay_source": source}
     said: tuple[object, ...] = record.number, request.method, safe_url(request.url)
     if line_why:

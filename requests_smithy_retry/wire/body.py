@@ -266,6 +266,12 @@ class WatchedBody:
         self._is_over = True
 
 
+def received_by(response: Response | None) -> int | None:
+    """Return the encoded bytes that the last connection brought of a response's body; None: they were not counted."""
+    body = getattr(getattr(response, "raw", None), "_fp", None)
+    return body.received - body.began_at if isinstance(body, WatchedBody) else None
+
+
 def watch(response: Response, heard: Callable[[WatchedBody], None] | None = None) -> WatchedBody | None:
     """Have a body watched from now on, of which nothing was read yet; return None if it cannot be.
 

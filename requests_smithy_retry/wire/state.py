@@ -88,6 +88,11 @@ class AttemptState(threading.local):
 
 this_thread: AttemptState = AttemptState()
 
+def reached(thread: AttemptState) -> Peer | None:
+    """Return the far end of the attempt's connection; None if it is not known."""
+    return thread.peer if thread.connecting is True else thread.connecting or None
+
+
 LATE_PATCH = (
     "threading was patched (by gevent or eventlet) after requests_smithy_retry had been imported, so greenlets share "
     "the state of their attempts: a deadline or an attempt of one may be taken for that of another. Patch first"

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from requests import PreparedRequest, Response
 
-from ..pacing.server_hints import parse_http_date
+from ...core.server_hints import parse_http_date
 from ..wire.decoding import PARTIAL
 
 STRONG_AFTER = 60.0

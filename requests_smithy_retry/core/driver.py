@@ -1,0 +1,543 @@
+"""The driver (contract 2): the one place that sends, waits, closes and tells. The machine decides what it does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import requests.exceptions
+from requests import PreparedRequest, Response
+from requests.adapters import HTTPAdapter
+
+from ..classifiers.outcome import Outcome
+from ..classifiers.transport_faults import forget_frames, is_request_fault, never_left
+from ..clock import Clock, wait_in
+from ..config.retry_config import RetryConfig
+from ..config.retry_options import NOTHING, OperationOptions, current_options, options_in_force
+from ..errors import StopReason
+from ..interruptions import is_interruption
+from ..observing.events import ObservedOperation
+from ..observing.history import attach, given_up
+from ..observing.log import log_back, log_end_of_tape, log_first_try
+from ..observing.recorder import Recorder
+from ..urls import ORIGIN, display_scope
+from ..wire.response import CheckedResponse
+from ..wire.body import received_by
+from ..wire.state import reached, read_part, this_thread
+from .caller_errors import is_raised, not_sent_error, status_error
+from .foreign import ForeignGate, ForeignOperation, is_built_in
+from .held import NO_HOOKS, Held, complete, is_read
+from .machine import Context, Gate, Remedy, operation
+from .nested_retries import note_end
+from .policy import Policy
+from .port import Feature, Vouched, hooked
+from .quota import NO_QUOTA, Back
+from .replay import FOLLOWED_STATUSES, SIMPLE_BODIES, RequestFacts
+from .scope import MOST_SCOPES, OVERFLOW, Scope, Scopes
+from .steps import Again, Ask, AskProgram, Before, Join, Noted, Pause, Place, ReadOn, Refused, Send, Step, Stop
+from .strategy import StandardRetryStrategy
+from .tapes import END_OF_TAPE, is_of_a_tape, is_played
+from .time_limits import TimeLimits
+
+if TYPE_CHECKING:
+    from ..classifiers.fold import Classification
+
+HELD = Refused(StopReason.QUOTA_EXCEEDED, 0.0, "the response of {service} is too long to be let go, so it cannot wait")
+
+
+class Call(NamedTuple):
+    """One call of ``send``.
+
+    :param config: the policy of its adapter.
+    :param request: the caller's; it is not changed.
+    :param stream: the caller wants the body unread.
+    :param timeout: the caller's, or else that of the option.
+    :param how: the other arguments of ``send``.
+    :param options: of the ``retry_options`` blocks around it.
+    :param limits: its bounds of time, or None.
+    :param observed: the call as listeners see it, or None.
+    :param receives: takes in a response of which nothing of the body was read, before anybody else.
+    """
+
+    config: RetryConfig
+    request: PreparedRequest
+    stream: bool
+    timeout: Any
+    how: dict[str, Any]
+    options: OperationOptions
+    limits: TimeLimits | None = None
+    observed: ObservedOperation | None = None
+    receives: Callable[[Response], object] | None = None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What each call goes by: an adapter's policy, with all that would else be looked up each time.
+
+    :param begin_foreign: begins an operation of a strategy that is not built in; None: it is built in.
+    :param is_bounded: an option bounds the time of each call.
+    :param begins_at_once: a first attempt needs nothing that the machine would have to ask for.
+    :param gates: and what follows are the hooks of the features.
+    """
+
+    config: RetryConfig
+    strategy: Any
+    policy: Policy
+    scopes: Scopes
+    listeners: Any
+    begin_foreign: Callable[[str], ForeignOperation] | None
+    is_bounded: bool
+    begins_at_once: bool
+    gates: tuple[Callable[..., Gate | None], ...]
+    received: tuple[Callable[..., None], ...]
+    remedies: tuple[Callable[..., Remedy | None], ...]
+    judged: tuple[Callable[..., None], ...]
+    attempted: tuple[Callable[..., None], ...]
+    vouch: tuple[Callable[..., Vouched | None], ...]
+
+    @classmethod
+    def of(cls, config: RetryConfig, strategy: Any, features: tuple[Feature, ...], listeners: Any) -> Plan:
+        """Make it for a strategy, with the features that the config asks for."""
+        begin_foreign, policy, scopes = None, getattr(strategy, "policy", None), getattr(strategy, "scopes", None)
+        if not is_built_in(strategy):
+            policy = policy or Policy.of(config)
+            fold = None if isinstance(strategy, StandardRetryStrategy) else policy.classifiers
+            begin_foreign = partial(ForeignOperation, strategy, fold, policy.sees_successes)
+            scopes = Scopes(lambda name, now: NO_QUOTA)
+        return cls(
+            config,
+            strategy,
+            policy,
+            scopes,
+            listeners,
+            begin_foreign,
+            (config.operation_timeout, config.operation_attempt_timeout) != (None, None),
+            begin_foreign is None and not policy.sees_successes and config.idempotency_key is False,
+            hooked(features, "gate"),
+            hooked(features, "received"),
+            hooked(features, "remedy"),
+            hooked(features, "judged"),
+            hooked(features, "attempted"),
+            hooked(features, "vouch"),
+        )
+
+
+class Driver(HTTPAdapter):
+    """Sends by a :class:`Plan`, which the adapter makes."""
+
+    clock: Clock
+    plan: Plan
+    _by_origin: dict[str, Scope]
+    _scopes_are_origins: bool
+    scope_of: Callable[[PreparedRequest], str]
+
+    def send(
+        self,
+        request: PreparedRequest,
+        stream: bool = False,
+        timeout: Any = None,
+        verify: Any = True,
+        cert: Any = None,
+        proxies: Any = None,
+    ) -> Response:
+        """Send a request, as often as the policy allows; the arguments are those of ``HTTPAdapter.send``."""
+        how = {"verify": verify, "cert": cert, "proxies": proxies}
+        plan, options = self._plan_now(), NOTHING
+        if current_options.get() is not None:
+            options = options_in_force() or NOTHING
+            # If this thread's attempt is a plain one, options are in force, even if they are empty.
+            if this_thread.plain or options.enabled is False:
+                return self._send_plainly(request, stream, timeout, how, is_enabled=options.enabled is not False)
+        if not plan.config.enabled:
+            return self._send_plainly(request, stream, timeout, how, is_enabled=False)
+        call = self._call(plan, request, stream, timeout, how, options)
+        held, scope, has_begun = Held(stream, call.limits), self._scope(request), False
+        try:
+            if plan.begins_at_once and self._begins_at_once(plan, call, scope):
+                observed = call.observed
+                self._attempt(plan, call, scope, held, request if observed is None else observed.begin_first())
+                if held.error is None and held.response is not None and held.response.status_code < 400:
+                    return self._hand_over_at_once(call, scope, held)
+                has_begun = True
+            return self._operate(plan, call, scope, held, has_begun=has_begun)
+        except BaseException as stopped:
+            self._break_off(call, held, stopped)
+            raise
+        finally:
+            if call.limits is not None:
+                this_thread.deadline = call.limits.outer
+            # An error's traceback refers to this frame; a response in it would keep the idle connections of its pool.
+            del call, held, request
+
+    def _plan_now(self) -> Plan:
+        """Return the plan in force."""
+        return self.plan
+
+    def _call(
+        self, plan: Plan, request: PreparedRequest, stream: bool, timeout: Any, how: dict[str, Any], options: OperationOptions
+    ) -> Call:
+        config, limits, observed = plan.config, None, None
+        if plan.is_bounded or options.deadline is not None:
+            limits = TimeLimits(config, options, self.clock)
+        if plan.listeners is not None:
+            observed = ObservedOperation(self, request, options)
+        return Call(config, request, stream, config.timeout if timeout is None else timeout, how, options, limits, observed)
+
+    def _scope(self, request: PreparedRequest) -> Scope:
+        """Return the scope of a request. Where scopes are origins, it is found by the beginning of the URL."""
+        origin = ORIGIN(request.url)[0]  # type: ignore[arg-type, index]
+        scope = self._by_origin.get(origin)
+        if scope is None or scope.is_retired:
+            scope = self.plan.scopes.get(self.scope_of(request))
+            if self._scopes_are_origins and scope.name != OVERFLOW:
+                if len(self._by_origin) >= MOST_SCOPES:
+                    self._by_origin.clear()
+                self._by_origin[origin] = scope
+        return scope
+
+    def _begins_at_once(self, plan: Plan, call: Call, scope: Scope) -> bool:
+        """Return True if nothing has to be asked for before the first attempt."""
+        if call.request.body.__class__ not in SIMPLE_BODIES or not call.options.can_wait:
+            return False
+        return not [True for gate in plan.gates if gate(call, scope) is not None]
+
+    def _attempt(self, plan: Plan, call: Call, scope: Scope, held: Held, request: PreparedRequest) -> None:
+        """Send once, and read the body if it is wanted: a cut one is this attempt's failure.
+
+        :param held: has what came of it, from the first moment on.
+        :param request: to be sent.
+        """
+        held.begin(self.clock.now())
+        scope.used_at = held.started
+        this_thread.connecting = None
+        limits = call.limits
+        try:
+            allowed = call.timeout if limits is None else limits.begin(call.timeout)
+            response = held.response = super().send(request, stream=call.stream, timeout=allowed, **call.how)
+            if call.receives is not None:
+                call.receives(response)
+            else:
+                for receive in plan.received:
+                    receive(self, call, request, response, scope)
+            if not call.stream and response.status_code < 400 and not is_read(response):
+                if limits is None and request.hooks == NO_HOOKS and "content-encoding" not in response.headers:
+                    response.content  # noqa: B018
+                else:
+                    complete(response, request)
+        except Exception as error:
+            held.error = error
+        finally:
+            del request, call  # an error's traceback refers to this frame
+
+    def _hand_over_at_once(self, call: Call, scope: Scope, held: Held) -> Response:
+        """Return the success of a first attempt."""
+        response, observed, started = held.response, call.observed, held.started
+        assert response is not None
+        if call.limits is not None and call.stream:
+            call.limits.lift(response)
+        if observed is not None:
+            observed.succeeded_at_once(response, started)
+        now = self.clock.now()
+        back = scope.quota.first_try(now, now - started, read_part(call.timeout))
+        if back is not None:
+            log_back(scope.name, *back)
+        response._retry_started = started  # type: ignore[attr-defined]
+        log_first_try(call.request, response.status_code, now - started)
+        held.hand_over()
+        return response
+
+    def _operate(self, plan: Plan, call: Call, scope: Scope, held: Held, *, has_begun: bool) -> Response:
+        """Drive the machine until there is an attempt to hand over.
+
+        :param has_begun: ``held`` has the first attempt.
+        """
+        with plan.scopes.use(scope.name) as scope:
+            operation = _Operation(self, plan, call, scope, held)
+            outer = this_thread.tried
+            try:
+                return operation.run(has_begun)
+            finally:
+                this_thread.tried = outer
+                del operation, call, held
+
+    def _send_plainly(
+        self, request: PreparedRequest, stream: bool, timeout: Any, how: dict[str, Any], *, is_enabled: bool
+    ) -> Response:
+        """Send once, without checking whether head and body are whole (contract 10.2).
+
+        :param is_enabled: this adapter is not switched off, only the one that is sending in this thread, whose body
+            sends a request of its own: it is sent as ever.
+        """
+        outer, options = this_thread.plain, current_options.get()
+        # An adapter looks closer where options are in force, even empty ones, and then sees that another one is plain.
+        try:
+            this_thread.plain = not is_enabled
+            current_options.set(options or NOTHING)
+            send = self.send if is_enabled else super().send
+            response = send(request, stream=stream, timeout=timeout, **how)
+        finally:
+            # First: a call might be interrupted by a signal's handler.
+            this_thread.plain, this_thread.connecting = outer, False
+            current_options.set(options)
+        original = getattr(response.raw, "_original_response", None)
+        if not is_enabled and isinstance(original, CheckedResponse):
+            original.plain = True  # its body is read later
+        return response
+
+    def _break_off(self, call: Call, held: Held, stopped: BaseException) -> None:
+        """Clean up after an interruption, and tell listeners of an attempt of whose end they have not heard."""
+        this_thread.connecting = False
+        is_under_way = held.response is not None or held.error is not None
+        held.close()
+        observed = call.observed
+        if observed is not None and observed.is_under_way:
+            observed.interrupted(stopped, held.started if is_under_way or held.started else None)
+
+    def go_on(
+        self, call: Call, request: PreparedRequest, receives: Callable[[Response], object], error: Exception
+    ) -> Response:
+        """Go on with a body that broke off, as a retry of the call that brought it.
+
+        :param request: for the rest.
+        :param receives: takes in the answer.
+        :param error: of the body that broke off.
+        """
+        plan, outer = self.plan, (this_thread.deadline, this_thread.connecting, this_thread.peer)
+        again = self._call(plan, request, True, call.timeout, call.how, call.options)
+        again = again._replace(receives=receives, limits=call.limits if outer[0] is not None else again.limits)
+        held = Held(True, again.limits)
+        held.begin(self.clock.now())
+        held.error = error
+        try:
+            return self._operate(plan, again, self._scope(call.request), held, has_begun=True)
+        finally:
+            this_thread.deadline, this_thread.connecting, this_thread.peer = outer
+            if outer[0] is not None and again.limits is not None:
+                this_thread.deadline = again.limits.now  # the attempt around it goes on by the bound of the new one
+            del call, again, held, error  # an error's traceback refers to this frame
+
+
+class _Operation:
+    """One operation in the hands of the driver: the machine's steps, taken."""
+
+    def __init__(self, driver: Driver, plan: Plan, call: Call, scope: Scope, held: Held) -> None:
+        self.driver = driver
+        self.plan = plan
+        self.call = call
+        self.scope = scope
+        self.held = held
+        self.facts = RequestFacts(call.request, call.config, call.options, plan.vouch)
+        name = str(scope.name)
+        self.recorder = Recorder(
+            call.request, name, driver.clock, call.observed, is_told=call.receives is not None
+        )
+        self.tried: set[tuple[str, str]] = set()
+        """The addresses at which it failed, each with its origin; a retry prefers others (contract 14.5)."""
+        self.number = 0
+        self.began = driver.clock.now()
+        self.foreign = None if plan.begin_foreign is None else plan.begin_foreign(name)
+        self.before = Before()
+        """The waits before the last attempt."""
+        self.outcome: Outcome | None = None
+        """What came of it."""
+        self.played: Response | None = None
+        """The last answer, if it came from a tape."""
+
+    def run(self, has_begun: bool) -> Response:
+        """Take the machine's steps to the end, and hand over the last attempt's own response or exception."""
+        first, foreign = None, self.foreign
+        if has_begun:
+            first = self._outcome()
+        elif foreign is None:
+            self.scope.quota.began(self.began)
+        steps = operation(
+            self._context(),
+            self.began if first is None else first.started,
+            first,
+            self._gates(),
+            tuple(mend for mend in [remedy(self.call) for remedy in self.plan.remedies] if mend is not None),
+            None if foreign is None else foreign.judge,
+            0.0 if foreign is None else foreign.wait,
+        )
+        answer: Any = None
+        this_thread.tried = self.tried
+        try:
+            while True:
+                answer = self._take(steps.send(answer))
+        except StopIteration as ended:
+            return self._hand_over(ended.value)
+        finally:
+            steps.close()
+            del first, answer, steps
+
+    def _context(self) -> Context:
+        call, scope, limits = self.call, self.scope, self.call.limits
+        succeeded = self._succeeded if self.foreign is None else self.foreign.succeeded
+        judged = tuple(partial(judge, call, scope) for judge in self.plan.judged)
+        deadline = None if limits is None else limits.at
+        return Context(
+            self.plan.policy, scope.quota, succeeded, call.options, deadline, display_scope(str(scope.name)), judged
+        )
+
+    def _gates(self) -> tuple[Gate, ...]:
+        gates = [gate(self.call, self.scope) for gate in self.plan.gates]
+        if self.foreign is not None and hasattr(self.foreign.strategy, "send_permit"):
+            deadline = None if self.call.limits is None else self.call.limits.at
+            gates.insert(0, ForeignGate(self.foreign, deadline, self.driver.clock))
+        return tuple(gate for gate in gates if gate is not None)
+
+    def _succeeded(self, *facts: Any) -> None:
+        back: Back | None = self.scope.quota.succeeded(*facts)
+        if back is not None:
+            log_back(self.scope.name, *back)
+
+    def _take(self, step: Step) -> Any:
+        """Take one step, and return its answer."""
+        match step:
+            case Send(number, before, headers):
+                self.before = before
+                return self._send(number, headers)
+            case Ask(function, arguments):
+                return function(*arguments)
+            case Join(place, verdict):
+                return self._wait(place, verdict)
+            case Noted(decision):
+                self._note(decision)
+            case Pause(seconds):
+                limits = self.call.limits
+                self.driver.clock.sleep(seconds if limits is None else limits.at_most(seconds))
+            case AskProgram(function, arguments):
+                return function(*arguments) if self.held.let_go(keep=True) else None
+            case ReadOn():
+                return self._outcome(is_new=False) if self.held.read_on() else None
+        return None
+
+    def _send(self, number: int, headers: Mapping[str, str] | None) -> Outcome:
+        if headers is not None:
+            self.facts.send_with(headers)
+        request, observed = self.facts.to_send, self.call.observed
+        if observed is not None:
+            request = observed.begin(number, request)
+        self.driver._attempt(self.plan, self.call, self.scope, self.held, request)
+        return self._outcome()
+
+    def _outcome(self, *, is_new: bool = True) -> Outcome:
+        """Look at what came of the attempt that is held.
+
+        :param is_new: False: it was looked at before, and its body has broken off since.
+        """
+        held, call, clock = self.held, self.call, self.driver.clock
+        self.number += is_new
+        peer = reached(this_thread)
+        unwritten = is_new and held.error is not None and (this_thread.connecting is True or never_left(held.error))
+        this_thread.connecting = False  # an attempt whose body made this one must not take it for its own
+        if is_new:
+            held.examine(call.request)
+        if call.limits is not None:
+            this_thread.deadline = call.limits.outer
+        response, error = held.response, held.error
+        is_success = error is None and response is not None and response.status_code < 400
+        is_cut = error is not None and response is not None and response.status_code < 400
+        is_judged = not is_success or self.plan.policy.sees_successes or call.options.sees_successes
+        outcome = self.outcome = Outcome(
+            error=error,
+            response=held.answer,
+            request=call.request,
+            attempt=self.number,
+            stream=call.stream,
+            sent=None if is_success else self.facts.body.taken(),
+            resend=self.facts.resend(unwritten=unwritten, is_cut=is_cut) if is_judged else None,
+            peeked=None if held.peeked is None else held.peeked.prefix,
+            started=held.started,
+            ended=clock.now(),
+            wall=clock.wall(),
+            allowed=read_part(call.timeout if call.limits is None else call.limits.allowed),
+            address=None if peer is None else peer.address,
+            received=received_by(response),
+            final=None if error is None else self._final(error),
+            is_unread=held.is_unread,
+            has_progressed=call.receives is not None and bool(getattr(error, "brought", 0)),
+        )
+        if not is_success:
+            for tell in self.plan.attempted:
+                tell(call, outcome, peer, self.tried)
+        return outcome
+
+    def _final(self, error: Exception) -> tuple[StopReason, str] | None:
+        """Return the reason for which nothing is to be decided about an error; None: there is no such reason."""
+        if is_interruption(error):
+            return StopReason.NOT_RETRYABLE, "the handler of a signal raised it"
+        if is_request_fault(error):
+            return StopReason.REQUEST_FAULT, StopReason.REQUEST_FAULT.value
+        if isinstance(error, requests.exceptions.UnrewindableBodyError):
+            return StopReason.BODY_NOT_REPLAYABLE, str(error)
+        if self.number > 1 and is_of_a_tape(error):
+            return StopReason.NOT_RETRYABLE, END_OF_TAPE
+        return given_up(error)
+
+    def _wait(self, place: Place, verdict: Classification | None) -> Any:
+        """Wait in a place, with no connection. Who waits for the service has its attempt recorded first."""
+        if verdict is not None:
+            assert self.outcome is not None
+            if not self.held.let_go(keep=verdict.is_throttling):
+                return HELD
+            self.recorder.begin_waiting(self.outcome, self.before, verdict)
+        return wait_in(place, self.driver.clock)
+
+    def _note(self, decision: Again | Stop) -> None:
+        """Record an attempt, and let go of it unless it is handed over."""
+        assert self.outcome is not None
+        self.recorder.note(self.outcome, self.before, decision)
+        held = self.held
+        if isinstance(decision, Again):
+            self.played = held.response if is_played(held.response) else None
+            # After throttling the retry may use the connection, unlike after a transient failure (contract 2.7).
+            keep = decision.verdict is not None and decision.verdict.is_throttling
+            held.discard(keep=keep, may_be_last=bool(self.plan.gates) or self.played is not None)
+        else:
+            response, statuses = held.response, self.call.config.retry_status_codes
+            raises = response is not None and is_raised(response, decision.reason, statuses)
+            held.keep(raises=self.call.config.raise_on_status and raises)
+
+    def _hand_over(self, stop: Stop) -> Response:
+        """Return the last attempt's own response, or raise its own exception, with the record attached."""
+        held, call = self.held, self.call
+        if self.played is not None and stop.why == END_OF_TAPE and held.error is not None:
+            forget_frames(held.error)
+            log_end_of_tape(call.request, END_OF_TAPE)
+            held.response, held.error = self.played, None
+        status = None if held.answer is None else held.answer.status_code
+        if self.number > 1:
+            note_end(call.request, self.plan.strategy, status, self.number, self.began, self.driver.clock.now())
+        most = call.options.max_attempts or getattr(self.plan.strategy, "max_attempts", None)
+        gave_up = self.scope.quota.gave_up
+        history = self.recorder.history(stop, most, gave_up, held.error)
+        self.recorder.rows = self.recorder.rows if held.error is None else []  # they lead to this operation
+        is_lost = held.is_lost or (held.response is None and held.error is None)
+        if is_lost:
+            held.error = not_sent_error(call.request, history)
+        response, error = held.response, held.error
+        if error is None:
+            assert response is not None
+            if response.status_code in FOLLOWED_STATUSES:
+                self.facts.body.answered(response)
+            attach(response, history)
+            self.driver._fill_retries(response, self.recorder)
+            if call.config.raise_on_status:
+                error = status_error(response, history, call.config.retry_status_codes)
+        elif not is_lost:
+            attach(error, history)
+        context = None if error is None else error.__context__
+        try:
+            held.hand_over()  # as late as possible: until then an interruption closes it
+            if error is not None:
+                raise error
+            assert response is not None
+            return response
+        finally:
+            if error is not None:
+                # Raised while the caller handles some other exception, it would lose its own cause to that one.
+                error.__context__ = context
+            del error, context, response, held

@@ -1,0 +1,312 @@
+"""The one owner of a response, and so of its connection, from the attempt that got it until it is handed over or let go
+(contract 2.7, 13).
+"""
+
+from __future__ import annotations
+
+import http.client
+from typing import Any
+
+import requests.exceptions
+from requests import PreparedRequest, Response
+
+from ..classifiers.transport_faults import forget_frames
+from ..clock import after, earliest
+from ..interruptions import is_interruption
+from ..wire.decoding import verify_whole
+from ..wire.response import UNREAD_BYTES, Peeked, peek, reader_of
+from ..wire.state import this_thread, timeout_of
+from .time_limits import TimeLimits, as_body_failure
+
+BROKEN = requests.exceptions.ChunkedEncodingError, requests.exceptions.ContentDecodingError
+"""The errors in a body that do not count in a redirect, whose body is not needed, as in requests."""
+DRAIN_BYTES = 65_536
+"""The most bytes of a discarded body that are read to keep its connection."""
+DRAIN_STALL = 0.1
+"""The most seconds that reading a discarded body waits for the server's next bytes."""
+DRAIN_SECONDS = 1.0
+"""The most seconds that reading a discarded body takes in all."""
+MUTEX_SECONDS = 1.0
+"""Seconds to wait for a pool's lock; a signal that hit its queue may have left it locked for good."""
+BODY_PART = 10_240
+"""The size of the parts in which requests reads."""
+NO_HOOKS: dict[str, list[Any]] = {"response": []}
+"""The hooks of a request without any hook that could see its body unread."""
+
+
+class Held:
+    """What an attempt got. One object serves all attempts of a call, one after another.
+
+    :param is_streamed: the caller wants the body of the last response unread.
+    """
+
+    __slots__ = ("error", "is_lost", "is_streamed", "is_unread", "limits", "peeked", "response", "started", "was_let_go")
+
+    def __init__(self, is_streamed: bool, limits: TimeLimits | None) -> None:
+        self.is_streamed = is_streamed
+        self.limits = limits
+        self.begin(0.0)
+
+    def begin(self, now: float) -> None:
+        """Begin with the next attempt."""
+        self.started: float = now
+        self.response: Response | None = None
+        self.error: Exception | None = None
+        self.peeked: Peeked | None = None
+        """The beginning of a failed response's body, where it was looked at."""
+        self.is_unread = False
+        """The end of a failed response's body is long, late or broken: it must be read if the response is the last."""
+        self.was_let_go = False
+        """Its connection was let go; its body is at hand."""
+        self.is_lost = False
+        """It was let go before its body was known, so it cannot be handed over any more."""
+
+    @property
+    def answer(self) -> Response | None:
+        """The response; None beside an error."""
+        return None if self.error is not None else self.response
+
+    def examine(self, request: PreparedRequest) -> None:
+        """Name the error as ``requests`` does, and look at as much of a failed body as is at hand."""
+        response = self.response
+        if self.error is not None:
+            self.error = self._named(self.error, request)
+        if isinstance(self.error, requests.exceptions.RequestException):
+            self.error.request = request  # not the copy that was sent
+        if response is None:
+            return
+        response.request = request
+        if isinstance(self.error, BROKEN) and response.is_redirect:
+            self.error = None
+        if self.error is None and not self._look(response):
+            self.error = self._read(response)
+
+    def _named(self, error: Exception, request: PreparedRequest) -> Exception:
+        named = error if self.limits is None else self.limits.translated(error, request)
+        return named if self.response is None else as_body_failure(named, request)
+
+    def _look(self, response: Response) -> bool:
+        """Look at the beginning of a failed response's body. False: it cannot be looked at, only read.
+
+        True: there is nothing to read now, or ``peeked`` has what is there.
+        """
+        if response.status_code < 400 or self.is_streamed:
+            return True
+        self.peeked = peeked = peek(response)
+        self.is_unread = peeked is not None and not peeked.whole
+        return peeked is not None
+
+    def _read(self, response: Response) -> Exception | None:
+        """Read the body to its end, and return the error in it, which is then the attempt's failure."""
+        try:
+            complete(response, response.request)
+        except Exception as error:
+            return self._named(error, response.request)
+        return None
+
+    def read_on(self) -> bool:
+        """Read the long or late rest of a body whose response is final; return True if it broke off."""
+        assert self.response is not None
+        self.error, self.is_unread = self._read(self.response), False
+        return self.error is not None
+
+    def let_go(self, *, keep: bool) -> bool:
+        """Let go of the connection while the operation waits, and may yet end with this response. False: it cannot.
+
+        :param keep: the connection may be used again.
+        """
+        response = self.response
+        if response is not None and not self.was_let_go:
+            if self.error is None and not self._outlives_connection(response):
+                return False
+            self._let_go(response, keep=keep)
+        return True
+
+    def discard(self, *, keep: bool, may_be_last: bool) -> None:
+        """Discard it, because a retry follows.
+
+        :param may_be_last: the retry may not be sent after all, and then this response is the last one.
+        """
+        response = self.response
+        if response is not None and not self.was_let_go:
+            self.is_lost = may_be_last and not self._outlives_connection(response)
+            self._let_go(response, keep=keep)
+        if self.error is not None:
+            forget_frames(self.error)
+
+    def _let_go(self, response: Response, *, keep: bool) -> None:
+        """Let the connection go. A short body stays with the response, in case somebody kept it."""
+        if self.peeked is not None and self.peeked.whole:
+            hold(response, self.peeked.prefix)
+        let_go(response.raw, keep=keep)
+        _close(response)
+        self.was_let_go = True
+
+    def _outlives_connection(self, response: Response) -> bool:
+        """Return True if the whole body is there once the connection is let go; an unread one is looked at for it."""
+        if self.is_streamed:
+            self.is_streamed = False
+            try:
+                if not self._look(response):
+                    return self._read(response) is None
+            finally:
+                self.is_streamed = True
+        return not self.is_unread and (self.peeked is not None or is_read(response))
+
+    def keep(self, *, raises: bool) -> None:
+        """Prepare it for the caller, because it is the last one. Its limits end here for a body that the caller reads.
+
+        :param raises: the caller gets an exception that carries the response. A caller who wanted to stream it never
+            enters the ``with`` block that would have let go of its connection.
+        """
+        response = self.response
+        if response is None or self.was_let_go:
+            return
+        if self.error is not None or (raises and not self._is_read_out(response)):
+            self.close()
+        elif self.limits is not None and self.is_streamed:
+            self.limits.lift(response)
+
+    def _is_read_out(self, response: Response) -> bool:
+        """Read the body, unless it is wanted unread and is neither short nor there; return True if it is read."""
+        if self.is_streamed and not self._outlives_connection(response):
+            return False
+        return self._read(response) is None
+
+    def hand_over(self) -> tuple[Response | None, Exception | None]:
+        """Return what the caller gets, which is nobody's concern here any more."""
+        handed, self.response, self.error = (self.response, self.error), None, None
+        return handed
+
+    def close(self) -> None:
+        """Close the response and its connection, unless it was let go or handed over."""
+        response = self.response
+        if response is not None and not self.was_let_go:
+            let_go(response.raw, keep=False)
+            _close(response)
+            self.was_let_go = True
+
+
+def _close(response: Response) -> None:
+    if response.raw is not None:  # one that a mix-in or a test made by hand need not have any
+        response.close()
+def let_go(raw: Any, *, keep: bool) -> None:
+    """Let the connection of a response go: an idle one to its pool, any other one closed, and its place to the pool."""
+    connection: Any = getattr(raw, "_connection", None)
+    if connection is None:
+        if not keep:
+            _close_idle(raw)
+        return
+    if not (keep and _drained(raw, connection)):
+        raw.close()
+    release: Any = getattr(raw, "release_conn", None)  # a recorded response may lack the method
+    if release is not None:
+        release()
+
+
+def _drained(raw: Any, connection: Any) -> bool:
+    """Read a response to its end, if that is near. ``read1`` waits for one packet, not for a full part."""
+    original = getattr(raw, "_original_response", None)
+    socket = getattr(connection, "sock", None)
+    if original is None or socket is None:  # a connection that is not kept anyway
+        return False
+    left, timeout = DRAIN_BYTES, timeout_of(socket)
+    until = earliest(after(DRAIN_SECONDS), this_thread.deadline)
+    assert until is not None
+    socket.settimeout(DRAIN_STALL)
+    try:
+        # The deadline also ends a line of chunk framing that trickles, of which one read makes many.
+        with this_thread.under(until):
+            while left > 0 and until.left() > 0:
+                part = original.read1(left)
+                if not part:
+                    break
+                left -= len(part)
+            else:
+                if original.length != 0:
+                    return False  # there may be more
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        if is_interruption(error):
+            raise
+        return False
+    finally:
+        socket.settimeout(timeout)
+    original.close()  # the connection takes no request before, even if the caller kept the response
+    return True
+
+
+def _close_idle(raw: Any) -> None:
+    """Close the connection that a response was read over, where it lies in its pool again.
+
+    urllib3 puts it back once the last byte was read, which is before a body turns out not to be decodable. Whom the
+    pool gave it to meanwhile keeps it: nothing is closed under another thread.
+    """
+    original: Any = getattr(raw, "_original_response", None)
+    queue: Any = getattr(getattr(raw, "_pool", None), "pool", None)
+    if original is None or queue is None:
+        return
+    mutex: Any = getattr(queue, "mutex", None)  # gevent's queue has no mutex and needs no mutex
+    if mutex is not None and not mutex.acquire(timeout=MUTEX_SECONDS):
+        return
+    try:
+        for connection in getattr(queue, "queue", ()):
+            # A connection knows the last response that it read, until it sends the next request.
+            if getattr(connection, "_HTTPConnection__response", None) is original:
+                connection.close()
+    finally:
+        if mutex is not None:
+            mutex.release()
+
+
+def complete(response: Response, request: PreparedRequest | None) -> None:
+    """Make sure that a body is whole (contract 14.4), and by the attempt's deadline.
+
+    :param request: where it has hooks, a body that is not long is left unread for them; None: read it.
+    :raises Exception: for a body that is not whole, as requests raises it, or ``TimeoutError``.
+    """
+    if request is not None and request.hooks != NO_HOOKS and is_left_for_hooks(response, request):
+        return
+    raw: Any = response.raw
+    # On any connection each read from the socket ends by the deadline from now on.
+    is_bounded = this_thread.deadline is None or (reader_of(raw) is not None and "content-encoding" not in raw.headers)
+    if is_bounded or raw is None or is_read(response):
+        response.content  # noqa: B018
+    else:
+        read_by_the_clock(response, [], BODY_PART)
+    verify_decoded(response)
+
+
+def is_left_for_hooks(response: Response, request: PreparedRequest) -> bool:
+    """Return True if hooks may find a body unread: it is not long, all of it is there, and it is whole."""
+    if request.hooks == NO_HOOKS or is_read(response):
+        return False
+    peeked = peek(response, UNREAD_BYTES, None)
+    return peeked is not None and peeked.whole
+
+
+def verify_decoded(response: Response) -> None:
+    """Check that the content coding of a body that was read to its end is complete."""
+    if getattr(response.raw, "_decoder", None):
+        verify_whole(response)
+
+
+def read_by_the_clock(response: Response, parts: list[bytes], size: int) -> None:
+    """Read a body by the deadline, even if a few coded bytes make gigabytes without another read from a socket.
+
+    :param parts: what was read of it already; the rest is added, as far as it comes.
+    :param size: of a part; after each one the clock is looked at.
+    """
+    for part in response.iter_content(size):
+        parts.append(part)
+        this_thread.seconds(None)
+    hold(response, b"".join(parts))
+
+
+def is_read(response: Response) -> bool:
+    return getattr(response, "_content", False) is not False
+
+
+def hold(response: Any, body: bytes) -> None:
+    """Have a response give out a body, as if it had been read."""
+    if not is_read(response):
+        response._content, response._content_consumed = body, True

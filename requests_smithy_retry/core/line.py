@@ -1,0 +1,431 @@
+"""The line for a service that is down: which operations wait, and which of them goes, asks or gives up next. Pure.
+
+Each scope has one line. Nobody waits before something failed and the bucket is empty. Then every success of anybody
+lets some part of a waiter go, weighted by how fast the service answers; if nobody sent anything for a while, the next
+in line asks; who waited long enough leaves. Every method is given the time and says what to do: nothing here reads a
+clock, waits, or takes a lock. :mod:`.payoff` does that.
+
+The numbers come from a simulation of outages (``benchmarks/outage_tables.py``):
+
+- ``SHARE``: own traffic and releases together are ``1 / (1 - 0.4)`` times the usual rate, which is harmless for a
+  service that usually runs at 60 % or less. Above that the square of what is left of the time-out takes over: the
+  release falls as answers slow down.
+- Two usual gaps: a gap that chance makes is no outage. Then a waiter costs what a token costs.
+- Three usual gaps: natural traffic leaves such a hole one time in twenty, so probes add one in twenty.
+"""
+
+from __future__ import annotations
+
+import sys
+from bisect import insort_right
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..errors import StopReason
+from .steps import Payment, Refused, Wait
+
+if TYPE_CHECKING:
+    from ..classifiers.actions import RetryReason
+
+ROOM = 2.0
+"""The two retries of one operation of three attempts: the least that rides out one failure in ten. With another
+``max_attempts`` it is one less than that."""
+SHARE = 0.4
+"""The credit that a success adds while the service recovers. One credit lets one waiter go."""
+MOST_CREDIT = 2.0
+"""The most waiters that go at once."""
+IDLE = 300.0
+"""Seconds without an attempt after which a scope counts as new, because its record is out of date."""
+LEAST_GAP = 0.5
+"""The shortest silence in seconds after which the next in line asks."""
+LAST_CHANCE = 1.0
+"""Seconds before its time is over at which one that waits alone asks once more; a tenth of its patience, if less."""
+LATE = 0.6
+"""The part of its patience after which an operation makes its last retry, if its client has few others."""
+PAUSE = 30.0
+"""Seconds without an attempt after which nobody knows how long a service has been down: the outage counts as new."""
+ATTEMPTS = 3
+"""The most attempts that count, where no ``max_attempts`` is given."""
+UNLIMITED = sys.maxsize
+"""The attempts of a urllib3 ``Retry`` that sets no limit. Only the quota ends its retries."""
+MOST = 36.0
+"""The capacity of the AWS SDKs, 500 tokens at 14 a retry: no client may do more harm than with theirs."""
+WAITERS = 1000
+"""The most operations that wait on one scope, by default."""
+
+
+class Terms(NamedTuple):
+    """The limits that an operation sets; the same for all of its attempts.
+
+    :param max_attempts: the most attempts that are sent; None: as many as :data:`ATTEMPTS` count, and any number of
+        questions while nobody gets an answer.
+    :param patience: it waits while the outage is younger than this, and in all at most for twice as long; seconds.
+        With 0 it never waits.
+    :param deadline: when it is over, on the clock; None: there is no such moment.
+    """
+
+    max_attempts: int | None = None
+    patience: float = 5.0
+    deadline: float | None = None
+
+    @property
+    def retries(self) -> int:
+        """The most retries that it may pay for."""
+        return (ATTEMPTS if self.max_attempts is None else self.max_attempts) - 1
+
+    @property
+    def room(self) -> float:
+        """The tokens with which a scope begins: all retries of one operation can be paid for."""
+        return MOST if self.max_attempts == UNLIMITED else float(self.retries)
+
+    def in_all(self, began: float) -> float:
+        """Return the moment after which an operation that began at ``began`` no longer waits."""
+        leave = began + 2 * self.patience
+        return leave if self.deadline is None else min(leave, self.deadline)
+
+    def gives_up_at(self, began: float, down_since: float | None) -> float:
+        """Return the moment at which an operation gives up, given since when none got an answer (None: one did)."""
+        leave = self.in_all(began)
+        return leave if down_since is None else min(leave, down_since + self.patience)
+
+    def asks_last_at(self, began: float, down_since: float | None) -> float:
+        """Return the moment at which an operation that is alone asks once more: shortly before it gives up."""
+        return self.gives_up_at(began, down_since) - min(LAST_CHANCE, 0.1 * self.patience)
+
+
+class Failure(NamedTuple):
+    """The facts about a failed attempt that decide about the next one.
+
+    :param price: tokens that a retry costs while nobody waits.
+    :param delay: seconds to wait before such a retry.
+    :param hint: seconds that the server asked for: an operation that waits is not let go before.
+    :param throttled: the server asked for fewer requests.
+    :param unresolved: the name of the service was not found.
+    :param reason: for which the retry is indicated, and ``verdict`` the whole of it, for the record.
+    """
+
+    price: float = 1.0
+    delay: float = 0.0
+    hint: float = 0.0
+    throttled: bool = False
+    unresolved: bool = False
+    reason: RetryReason | None = None
+    verdict: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The record of one operation so far. It travels in the operation's token.
+
+    :param began: when its first attempt began.
+    :param counted: attempts that count as one of :data:`ATTEMPTS`.
+    :param successes: the scope's count of successes when its last attempt failed; None: none failed yet.
+    :param spent: tokens that come back if it succeeds: those that its retries took from the bucket, together, but no
+        more than ``max_attempts - 1`` of them cost.
+    :param acquired: tokens that the last of them took.
+    :param probes: the number of times that it asked for all who wait.
+    :param waited: seconds that it spent in the line, together.
+    :param loan: tells a bucket that others wait on whether ``acquired`` may still come back.
+    """
+
+    began: float
+    counted: int = 0
+    successes: int | None = None
+    spent: float = 0.0
+    acquired: float = 0.0
+    probes: int = 0
+    waited: float = 0.0
+    loan: Any = field(default=None, repr=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Go:
+    """Another attempt may be made, after ``delay`` seconds."""
+
+    standing: Standing
+    delay: float = 0.0
+    waited: float = 0.0
+    why: str = ""
+    payment: Payment | None = None
+
+
+@dataclass(eq=False, slots=True)
+class Waiter:
+    """One operation in the line.
+
+    :param earliest: it is not let go before: what a server asked for.
+    :param wake: called when it is worth to look again.
+    """
+
+    standing: Standing
+    terms: Terms
+    joined: float
+    earliest: float
+    wake: Callable[[], object] = bool
+    released: Go | None = None
+
+    def leaves_at(self, down_since: float | None) -> float:
+        """Return the moment at which it gives up, as far as is known now."""
+        return self.terms.gives_up_at(self.standing.began, down_since)
+
+    def refusal_at(self, now: float) -> StopReason:
+        """Return the reason for which it gives up at a moment."""
+        deadline = self.terms.deadline
+        return StopReason.PATIENCE if deadline is None or now < deadline else StopReason.DEADLINE
+
+
+class Line:
+    """The record of one scope."""
+
+    __slots__ = (
+        *("_base", "_born", "_credit", "_gap", "_firsts", "_last", "_slow_until", "_touched"),
+        *("down_since", "failing_since", "given_up", "outage", "room", "successes", "waiters"),
+    )
+
+    def __init__(self, now: float, *, room: int = WAITERS) -> None:
+        self.room = room
+        self.waiters: list[Waiter] = []
+        self.successes: int = 0
+        self.down_since: float | None = None
+        """The moment from which patience counts: the first failure after a success, or after a pause."""
+        self.failing_since: float | None = None
+        """The first failure after the last success."""
+        self.given_up: int = 0
+        """The operations that gave up in the outage that is known, if one is."""
+        self.outage: tuple[float, int] | None = None
+        """The seconds of an outage that is over, and the operations that gave up in it; until somebody tells of it."""
+        self._gap: float | None = None
+        self._base = 0.0
+        self._firsts: int = 0
+        self._credit = 0.0
+        self._slow_until = now
+        self._last: float = now
+        self._touched: float = now
+        self._begin_anew(now)
+
+    @property
+    def is_calm(self) -> bool:
+        """True if no operation waits or failed since the last success: first tries need not be told one by one."""
+        return self.down_since is None and not self.waiters
+
+    def usual(self, now: float) -> float:
+        """Seconds between two operations of this client."""
+        return (now - self._born) / (self._firsts + 1)
+
+    def is_as_good_as_new(self, now: float) -> bool:
+        """True if no operation waits, and none has used this scope for :data:`IDLE` seconds."""
+        return not self.waiters and now - max(self._touched, self._last) > IDLE
+
+    def sent(self, now: float) -> None:
+        """Take note that an attempt is sent: a first one while others wait, or a retry."""
+        self._last = max(self._last, now)
+
+    def failed(
+        self,
+        standing: Standing,
+        terms: Terms,
+        failure: Failure,
+        now: float,
+        renew: Callable[[], object],
+    ) -> tuple[Standing, float | None] | Refused:
+        """Count an attempt that failed.
+
+        :param renew: refills the bucket; called if the scope counts as new.
+        :returns: its operation's standing now, and the seconds to wait before a retry that is paid for (None: it may
+            only wait in line). Or that its attempts are used up.
+        """
+        if self.is_as_good_as_new(now):
+            renew()
+            self._begin_anew(now)
+        if standing.successes is None:
+            if standing.began - max(self._touched, self._last) > PAUSE and not self.waiters:
+                self.down_since = self._gap = None
+            self.sent(standing.began)
+        self._touched = now
+        self.down_since = now if self.down_since is None else self.down_since
+        self.failing_since = self.down_since if self.failing_since is None else self.failing_since
+        counts = standing.successes is None or standing.successes != self.successes
+        if failure.throttled:
+            self._slow_until = max(self._slow_until, now + max(1.0, 2 * self.usual(now)))
+            counts = standing.successes is None or (counts and now >= terms.in_all(standing.began))
+        counted = standing.counted + counts
+        if counted > terms.retries:
+            return Refused(StopReason.MAX_ATTEMPTS)
+        standing = replace(standing, counted=counted, successes=self.successes)
+        return standing, self._delay_of_payment(standing, terms, failure, now)
+
+    def _delay_of_payment(self, standing: Standing, terms: Terms, failure: Failure, now: float) -> float | None:
+        if self.waiters:
+            return None
+        delay, most = failure.delay, terms.retries * failure.price
+        is_last = bool(standing.spent) and standing.spent + failure.price >= most
+        if is_last and terms.patience < self.usual(now) and not failure.throttled:
+            # No other operation of this client comes by during the wait, so its last retry bridges a restart by itself.
+            delay = max(delay, LATE * terms.patience)
+        if standing.spent >= most:
+            # It made its own retries, and makes no more past its patience, however much others have earned.
+            return None if terms.gives_up_at(standing.began, self.down_since) <= now + delay else delay
+        return max(failure.delay, min(delay, terms.asks_last_at(standing.began, self.down_since) - now))
+
+    def may_join(self, waiter: Waiter, now: float) -> StopReason | None:
+        """Return the reason why an operation may not wait now; None if it may."""
+        if now >= waiter.leaves_at(self.down_since):
+            return waiter.refusal_at(now)
+        return StopReason.LINE_FULL if len(self.waiters) >= self.room else None
+
+    def join(self, waiter: Waiter, now: float) -> StopReason | None:
+        """Put an operation into the line, behind those that began earlier, or return the reason for refusing it."""
+        refusal = self.may_join(waiter, now)
+        if refusal is None:
+            if not self.waiters:
+                self._credit = 0.0
+            insort_right(self.waiters, waiter, key=lambda each: each.standing.began)
+            if self._gap is None:
+                usual, least = self.usual(now), LEAST_GAP if self.successes else 1.0
+                self._gap = self._base = max(least, usual, min(3 * usual, 0.9 * waiter.terms.patience))
+        return refusal
+
+    def look(self, waiter: Waiter, now: float) -> Go | Wait | Refused:
+        """Decide about one waiter. One that goes or gives up is no longer in line."""
+        self._let_go(now)
+        if waiter.released is not None:
+            return waiter.released
+        leave = waiter.leaves_at(self.down_since)
+        if now >= leave:
+            self.leave(waiter, now)
+            return Refused(waiter.refusal_at(now), now - waiter.joined)
+        until = leave if self.down_since is not None else min(leave, now + waiter.terms.patience)
+        if self._next_to_ask() is waiter:
+            due = max(self._due_for(waiter), waiter.earliest)
+            if now >= due:
+                return self._ask(waiter, now)
+            until = min(until, due)
+        if now < waiter.earliest and self._credit >= 1:
+            until = min(until, waiter.earliest)
+        return Wait(until)
+
+    def leave(self, waiter: Waiter, now: float) -> None:
+        """Remove a waiter that gave up or was interrupted, wherever it was; the credit it had is passed to the next."""
+        if waiter.released is not None:
+            waiter.released = None
+            self._credit = min(MOST_CREDIT, self._credit + 1)
+            self._let_go(now)
+        elif waiter in self.waiters:
+            self.waiters.remove(waiter)
+            self._wake_next()
+
+    def first_try(self, now: float) -> None:
+        """Take note of a first-try success while the service is well."""
+        self._firsts += 1
+        self.successes += 1
+        self._touched = now
+
+    def succeeded(
+        self, standing: Standing, terms: Terms, now: float, latency: float = 0.0, timeout: float | None = None
+    ) -> bool:
+        """Take note of a success, and let waiters go for it.
+
+        :param latency: seconds that the attempt took.
+        :param timeout: seconds that it was allowed; None: as long as it took.
+        :returns: nobody waits: what its operation spent goes back to the bucket.
+        """
+        self.successes += 1
+        self._firsts += standing.successes is None
+        self._touched = now
+        return self._note_success(now, latency, timeout, terms.patience)
+
+    def gave_up(self, *, is_outage: bool) -> int:
+        """Count an operation that gave up, and return its number in the outage that is known; 0: none is."""
+        if self.down_since is not None and (is_outage or self.given_up):
+            self.given_up += 1
+        return self.given_up
+
+    def _note_success(self, now: float, latency: float, timeout: float | None, patience: float) -> bool:
+        if self.down_since is not None and self.failing_since is not None:
+            if self.given_up:
+                self.outage, self.given_up = (now - self.failing_since, self.given_up), 0
+            age, self.down_since, self.failing_since = now - self.down_since, None, None
+            if age >= max(1.0, 2 * self.usual(now)):
+                longest = max([patience, *(each.terms.patience for each in self.waiters)])
+                self._slow_until = max(self._slow_until, now + min(age, longest) / SHARE)
+        if not self.waiters:
+            self._gap = None
+            return True
+        self._gap = self._base
+        worth = 1.0 if not timeout else (1 - min(1.0, max(0.0, latency / timeout))) ** 2
+        self._credit = min(MOST_CREDIT, self._credit + worth * (SHARE if now < self._slow_until else ROOM))
+        self._let_go(now, 2 * latency)
+        self._wake_next()
+        return False
+
+    def _let_go(self, now: float, needs: float = 0.0) -> None:
+        """Let waiters go from the front while there is credit; one that has too little time left is passed over."""
+        if self._credit < 1:
+            return
+        for waiter in tuple(self.waiters):
+            deadline = waiter.terms.deadline
+            if now < waiter.earliest or (deadline is not None and deadline - now < needs):
+                continue
+            self._credit -= 1
+            self._release(waiter, now, waiter.standing, "another request succeeded")
+            if self._credit < 1:
+                return
+
+    def let_all_go(self, now: float) -> None:
+        """Let every waiter go: what kept them is forgotten."""
+        for waiter in tuple(self.waiters):
+            self._release(waiter, now, waiter.standing, "what was known of the service was forgotten")
+
+    def _ask(self, waiter: Waiter, now: float) -> Go:
+        assert self._gap is not None
+        # New processes do not know how often they ask, and there may be a thousand of them.
+        self._gap *= 2 if self.successes else 3
+        standing = replace(waiter.standing, probes=waiter.standing.probes + 1)
+        go = self._release(waiter, now, standing, "nobody had asked for a while")
+        self._wake_next()
+        return go
+
+    def _release(self, waiter: Waiter, now: float, standing: Standing, why: str) -> Go:
+        waited = now - waiter.joined
+        standing = replace(standing, waited=standing.waited + waited, acquired=0.0)
+        go = waiter.released = Go(standing, 0.0, waited, why)
+        self.waiters.remove(waiter)
+        self.sent(now)
+        waiter.wake()
+        return go
+
+    def _next_to_ask(self) -> Waiter:
+        """Return the next to ask: the one that asked least often, in the order of the line; hinted ones come last."""
+        due = self._due()
+        for waiter in self.waiters:  # nearly always the first one
+            if not waiter.standing.probes and waiter.earliest <= due:
+                return waiter
+        return min(self.waiters, key=lambda each: (max(due, each.earliest), each.standing.probes))
+
+    def _wake_next(self) -> None:
+        if self.waiters:
+            self._next_to_ask().wake()
+
+    def _due(self) -> float:
+        """Return the moment at which the next in line asks, if no attempt is sent until then."""
+        assert self._gap is not None
+        return self._last + self._gap
+
+    def _due_for(self, waiter: Waiter) -> float:
+        """Return the moment at which the next in line asks: sooner if that would be too late for one that is alone."""
+        due = self._due()
+        # Among others it is told by their success, and a client with few operations has made its last retry late. If
+        # each of them asked at its end, too, a service that serves a thousand such clients would feel it.
+        is_told = len(self.waiters) > 1 or self._last > waiter.joined
+        has_made_its_own = waiter.standing.spent >= waiter.terms.retries
+        if is_told or (has_made_its_own and waiter.terms.patience < self.usual(waiter.joined)):
+            return due
+        last = waiter.terms.asks_last_at(waiter.standing.began, self.down_since)
+        return last if self._last + LEAST_GAP <= last < due else due
+
+    def _begin_anew(self, now: float) -> None:
+        self._born = self._touched = now
+        self._firsts = 0
+        self.down_since = self.failing_since = self._gap = None
+        self.given_up = 0

@@ -1,0 +1,305 @@
+"""The machine (contract 2): one operation as a generator of steps, which is told what came of each.
+
+It knows no clock, no lock, no socket and no HTTP library: outcomes and answers tell the time. ::
+
+    [wait in the gates] -> Send -> judge --+-> Again -> Noted -> Pause --> [wait in the gates] -> ...
+                                           +-> Stop --> Noted -> Pause --> the end
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from ..classifiers.actions import ErrorKind, NoActionIndicated, RetryForbidden, RetryIndicated, RetryReason
+from ..classifiers.outcome import Outcome
+from ..config.retry_options import OperationOptions
+from ..errors import StopReason, is_unresolved
+from .line import Failure, Go, Standing, Terms
+from .policy import Policy, TooLong
+from .progress import Progress
+from .quota import Quota
+from .server_hints import until_text
+from .steps import (
+    Again,
+    Ask,
+    Before,
+    Noted,
+    Pause,
+    Payment,
+    ReadOn,
+    Refused,
+    Send,
+    Step,
+    Steps,
+    Stop,
+)
+
+if TYPE_CHECKING:
+    from ..classifiers.fold import Classification
+
+NOT_FOUND = 404
+SUCCEEDED = Stop(StopReason.SUCCESS, StopReason.SUCCESS.value)
+
+
+class Passed(NamedTuple):
+    """A gate let an attempt through, after some seconds, for the reason that the gate gives."""
+
+    waited: float = 0.0
+    source: str = ""
+
+
+class Gate(Protocol):
+    """Holds attempts of a scope back, before they are sent (a port of features)."""
+
+    def admit(self, waited: float) -> Steps:
+        """Wait until the next attempt may be sent; the result is :class:`Passed`, or :class:`Refused`.
+
+        :param waited: seconds that it has waited already, by a server's wish.
+        """
+        ...
+
+    def note(self, before: Before, passed: Passed) -> Before:
+        """Return the record of the waits with that at this gate."""
+        ...
+
+
+Remedy = Callable[[Outcome, Progress], Generator[Step, Any, Again | None]]
+"""Mends a failed attempt in a way of its own, before it is judged; None: it is none of its business."""
+
+
+@dataclass(frozen=True)
+class Context:
+    """What an operation is judged by, the same for all of its attempts.
+
+    :param options: of the ``retry_options`` blocks around it, and of its models.
+    :param deadline: the moment by which any wait must end, on the clock; None for no limit.
+    :param name: of the service, for people.
+    """
+
+    policy: Policy
+    quota: Quota
+    succeeded: Callable[..., object]
+    """Takes note of a success, as the quota does."""
+    options: OperationOptions
+    deadline: float | None = None
+    name: str = "the service"
+    verdicts: tuple[Callable[[Outcome, Classification], object], ...] = ()
+    """Are told of each verdict (a port of features)."""
+
+    def forbids(self, wait: float, now: float) -> bool:
+        """Return True if a wait would not end before the deadline."""
+        return self.deadline is not None and now + wait >= self.deadline
+
+
+def operation(
+    context: Context,
+    began: float,
+    first: Outcome | None = None,
+    gates: tuple[Gate, ...] = (),
+    remedies: tuple[Remedy, ...] = (),
+    judge: Callable[..., Steps] | None = None,
+    wait: float = 0.0,
+) -> Steps:
+    """The steps of one operation; its result is a :class:`Stop`.
+
+    :param began: the moment at which it began.
+    :param first: its first attempt, if that was made already.
+    :param judge: decides in place of :func:`judged`, for a strategy of the program's.
+    :param wait: seconds before the first attempt.
+    """
+    decide = judged if judge is None else judge
+    progress, before, number, headers = Progress(Standing(began)), Before(wait), 0, None
+    try:
+        if wait:
+            yield Pause(wait)
+        while True:
+            if first is None:
+                before, refused = yield from _let_in(gates, before)
+                if refused is not None:
+                    context.quota.unsent(progress.standing)
+                    return Stop(refused.reason, refused.why)
+                outcome = yield Send(number + 1, before, headers)
+            else:
+                outcome, first = first, None
+            number, decision = number + 1, None
+            for remedy in remedies:
+                decision = decision or (yield from remedy(outcome, progress))
+            decision = decision or (yield from decide(context, progress, outcome))
+            if isinstance(decision, Stop) and decision.reason is StopReason.NOT_RETRYABLE and outcome.is_unread:
+                cut = yield ReadOn()
+                if cut is not None:
+                    outcome, decision = cut, (yield from decide(context, progress, cut))
+            if isinstance(decision, Again):
+                progress = decision.progress
+            elif decision.reason is StopReason.SUCCESS:
+                terms = context.policy.terms(context.options, context.deadline)
+                took = outcome.ended - outcome.started, outcome.allowed
+                yield Ask(context.succeeded, (progress.standing, terms, outcome.ended, *took))
+            yield Noted(decision)
+            if decision.wait:
+                yield Pause(decision.wait)
+            if isinstance(decision, Stop):
+                return decision
+            before = Before(decision.wait, decision.source, line=decision.line, line_why=decision.line_why)
+            headers = decision.headers or headers
+    finally:
+        context.quota.lost(progress.standing)
+
+
+def _let_in(gates: tuple[Gate, ...], before: Before) -> Generator[Step, Any, tuple[Before, Refused | None]]:
+    """Wait until every gate lets the next attempt through, or one refuses."""
+    for gate in gates:
+        passed = yield from gate.admit(before.delay)
+        if isinstance(passed, Refused):
+            return before, passed
+        before = gate.note(before, passed)
+    return before, None
+
+
+def judged(context: Context, progress: Progress, outcome: Outcome) -> Generator[Step, Any, Again | Stop]:
+    """Decide what follows an attempt, in this order: is a retry indicated, may the request be sent again, are attempts
+    left, is the server's hint bearable, is there time, is there quota. The first "no" counts.
+    """
+    policy, options = context.policy, context.options
+    if options.enabled is False:
+        return Stop(StopReason.DISABLED, StopReason.DISABLED.value)
+    if outcome.final is not None:
+        return Stop(*outcome.final)
+    if outcome.is_success and not (policy.sees_successes or options.sees_successes):
+        return SUCCEEDED
+    verdict = yield Ask(policy.classify, (outcome, options))
+    for tell in context.verdicts:
+        tell(outcome, verdict)
+    action = verdict.action
+    if isinstance(action, RetryForbidden):
+        return Stop(action.stop_reason, action.why or action.stop_reason.value, verdict)
+    if isinstance(action, NoActionIndicated):
+        if outcome.is_success:
+            return SUCCEEDED._replace(verdict=verdict)
+        return Stop(StopReason.NOT_RETRYABLE, StopReason.NOT_RETRYABLE.value, verdict)
+    return (yield from _retried(context, progress, outcome, verdict, action.reason))
+
+
+def _retried(
+    context: Context, progress: Progress, outcome: Outcome, verdict: Classification, reason: RetryReason
+) -> Generator[Step, Any, Again | Stop]:
+    """Decide about a retry that is indicated."""
+    policy, options, retry = context.policy, context.options, progress.retries + 1
+    terms = policy.terms(options, context.deadline)
+    if outcome.has_progressed:
+        # It brought a body further, so the service is up: what it spent comes back, and it counts anew.
+        yield Ask(context.succeeded, (progress.standing, terms, outcome.ended))
+        progress, retry = Progress(Standing(progress.standing.began), free=outcome.attempt), 1
+    elif _is_last(context, terms, max(retry, outcome.attempt - progress.free), retry, reason, outcome):
+        return Stop(StopReason.MAX_ATTEMPTS, StopReason.MAX_ATTEMPTS.value, verdict)
+    failures = progress.failures
+    if policy.counts is not None:
+        failures, exceeded = policy.counts(failures, outcome)
+        if exceeded is not None:
+            return Stop(StopReason.MAX_ATTEMPTS, exceeded, verdict)
+    delay = policy.delay(reason, outcome, options, retry, progress.backoff)
+    if isinstance(delay, TooLong):
+        asked = f"{delay.hint.source} asks for {delay.hint.seconds:.15g} s, {delay.bound} is {delay.longest:g} s"
+        until = until_text(delay.hint, outcome.wall)
+        return Stop(StopReason.HINT_TOO_LONG, f"{asked}: allowed again at {until}", verdict)
+    if delay.hint and is_given_patience(context) and outcome.ended + delay.seconds > terms.in_all(progress.standing.began):
+        asked = f"{delay.source} asks for {delay.hint:.15g} s more"
+        return Stop(StopReason.PATIENCE, f"{asked}, which is past twice the patience of {terms.patience:g} s", verdict)
+    if context.forbids(delay.seconds, outcome.ended):
+        why = f"the next wait of {delay.seconds:.3g} s would not end in time"
+        return Stop(StopReason.DEADLINE, why, verdict)
+    if outcome.has_progressed:
+        return Again(progress, delay.seconds, delay.source, verdict)
+    progress = replace(progress, retries=retry, backoff=delay.backoff, failures=failures)
+    again = Again(progress, delay.seconds, delay.source, verdict)
+    return (yield from _paid(context, again, outcome, reason, terms, delay.hint))
+
+
+def is_given_patience(context: Context) -> bool:
+    """Return True if the program has said how long it is patient, so that servers may not ask for more."""
+    return context.options.patience is not None or context.policy.config.is_given("patience")
+
+
+def _paid(
+    context: Context, again: Again, outcome: Outcome, reason: RetryReason, terms: Terms, hint: float
+) -> Generator[Step, Any, Again | Stop]:
+    """Have the quota decide about a retry that nothing else forbids."""
+    quota, standing = context.quota, again.progress.standing
+    if _asks_again(context, reason, outcome):
+        standing = quota.answered(standing)
+    if _is_free(context, reason, outcome):
+        return again._replace(progress=replace(again.progress, standing=standing))
+    throttled = reason.kind is ErrorKind.THROTTLING
+    unresolved = outcome.error is not None and is_unresolved(outcome.error)
+    failure = Failure(
+        delay=again.wait, hint=hint, throttled=throttled, unresolved=unresolved, verdict=again.verdict, reason=reason
+    )
+    seen = yield from quota.pay(standing, terms, failure, outcome.ended)
+    if isinstance(seen, Go):
+        source = "patience" if seen.delay > again.wait else again.source
+        progress = replace(again.progress, standing=seen.standing)
+        return Again(progress, seen.delay, source, again.verdict, seen.payment, seen.waited, seen.why)
+    waits = bool(context.options.long_poll) and seen.reason is not StopReason.MAX_ATTEMPTS
+    waited = standing.waited + seen.waited
+    return Stop(*refusal(seen, terms, context.name, waited), again.verdict, again.wait if waits else 0.0)
+
+
+def _is_last(
+    context: Context, terms: Terms, sent: int, attempts: int, reason: RetryReason, outcome: Outcome
+) -> bool:
+    """Return True if no attempt may follow.
+
+    :param sent: requests, against a cap.
+    :param attempts: those of them that count where there is no cap.
+    """
+    if terms.max_attempts is not None:
+        return sent >= terms.max_attempts
+    counts = not context.quota.counts_attempts or terms.patience <= 0 or _is_free(context, reason, outcome)
+    return attempts > terms.retries and counts
+
+
+def _asks_again(context: Context, reason: RetryReason, outcome: Outcome) -> bool:
+    """Return True if the attempt did not fail, but polls for a result that is not there yet (contract 6.2).
+
+    That is the case if it succeeded, and its response shows neither throttling nor a server's fault; after a 404 that
+    a translated ``Retry`` lists, by which programs wait for a thing to appear; and where a policy judged a value.
+    """
+    if outcome.error is not None or reason.kind is ErrorKind.THROTTLING:
+        return False
+    if outcome.response is None:
+        return True
+    if reason.kind is ErrorKind.SERVER:
+        return False
+    return outcome.is_success or (context.policy.counts is not None and outcome.status == NOT_FOUND)
+
+
+def _is_free(context: Context, reason: RetryReason, outcome: Outcome) -> bool:
+    """Return True if a retry costs nothing: the service is well, and has no result yet or refused this one request."""
+    if outcome.error is not None:
+        return False
+    has_answer = outcome.response is not None
+    if not context.quota.counts_attempts:
+        return has_answer and _asks_again(context, reason, outcome)
+    return _asks_again(context, reason, outcome) or (has_answer and reason.kind is ErrorKind.CLIENT)
+
+
+def refusal(refused: Refused, terms: Terms, service: str, seconds: float) -> tuple[StopReason, str]:
+    """Return the stop reason of a quota's refusal, and a plain sentence that says why.
+
+    :param seconds: of waiting for the service in all.
+    """
+    waited = f"waited {seconds:.3g} s: " if seconds else ""
+    if refused.why:
+        return refused.reason, refused.why.format(service=service)
+    if refused.reason in (StopReason.PATIENCE, StopReason.DEADLINE) and terms.patience <= 0:
+        return StopReason.QUOTA_EXCEEDED, f"the retry quota of {service} is empty, and patience is 0"
+    if refused.reason is StopReason.PATIENCE:
+        why = f"{waited}{service} has been failing for longer than patience allows ({terms.patience:g} s)"
+        return StopReason.PATIENCE, why
+    if refused.reason is StopReason.DEADLINE:
+        return StopReason.DEADLINE, f"{waited}{service} was failing until the deadline"
+    if refused.reason is StopReason.LINE_FULL:
+        return StopReason.LINE_FULL, f"too many operations are waiting for {service} already"
+    return refused.reason, refused.reason.value

@@ -1,0 +1,318 @@
+"""The payoff quota: the number of retries a client may still make in vain. It goes by operations, not by seconds.
+
+A first-try success proves that the service is up: it fills the bucket to its capacity. A retry that pays proves that
+retries pay: its operation gets everything back, and room for one operation more. Both proofs fade with each further
+first-try success, so after an hour the bucket holds what it holds after a minute. There is no clock, no rate, no price.
+
+A scope has such a bucket, and a line in front of it, of which all decisions are made in :mod:`.line`.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from ..forksafe import renew_lock_after_fork
+from .line import MOST, ROOM, WAITERS, Failure, Go, Line, Standing, Terms, Waiter
+from .quota import Back, TokenBucketSnapshot, check_amount
+from .steps import Ask, Join, Payment, Refused, Steps, Wait
+
+MEMORY = 0.95
+"""The factor by which a first-try success shrinks the room that retries earned: it lasts for some twenty of them."""
+FIRST_TRY = Terms(patience=0.0)
+"""The terms of a first-try success: it waited for nobody, so the recovery lasts no longer for its patience."""
+NAME_PATIENCE = 2.0
+"""Seconds after which a name that never resolved is given up: it is misspelt."""
+
+
+class PayoffTokenBucket:
+    """The default bucket of retries, for which successes pay. Safe to use from several threads.
+
+    >>> from requests_smithy_retry import PayoffTokenBucket
+    >>> bucket = PayoffTokenBucket()
+    >>> bucket.acquire(1), bucket.acquire(1), bucket.acquire(1)
+    (True, True, False)
+    >>> bucket.succeeded(2)
+    >>> bucket.available
+    4.0
+
+    :param room: the tokens that it begins with, up to which first-try successes fill it; 0 or more. Retries that paid
+        can raise it above.
+    """
+
+    source = "memory"
+
+    def __init__(self, room: float = ROOM) -> None:
+        check_amount(room)
+        self.capacity: float = room
+        self.quota: PayoffQuota | None = None
+        """The line before it, where the bucket was passed to an adapter: adapters that share it share the line."""
+        self._tokens: float = room
+        self.renew_lock()
+        renew_lock_after_fork(self)
+
+    @property
+    def available(self) -> float:
+        """The tokens that it holds now: from 0 to ``MOST``, or to ``capacity`` if that is more."""
+        return self._tokens
+
+    @property
+    def is_full(self) -> bool:
+        """True if a new one would hold no more."""
+        return self._tokens >= self.capacity
+
+    def acquire(self, amount: float, *, deadline: float | None = None) -> bool:  # noqa: ARG002
+        """Take ``amount`` tokens and return True, or take nothing and return False. It never waits.
+
+        :param amount: 0 or more.
+        :raises ValueError: for anything but a finite number of 0 or more.
+        """
+        check_amount(amount)
+        with self._lock:
+            if self._tokens < amount:
+                return False
+            self._tokens -= amount
+            return True
+
+    def release(self, amount: float) -> None:
+        """Give ``amount`` tokens back; what exceeds ``MOST`` and ``capacity`` is dropped.
+
+        :raises ValueError: for anything but a finite number of 0 or more.
+        """
+        check_amount(amount)
+        with self._lock:
+            self._tokens = min(max(MOST, self.capacity), self._tokens + amount)
+
+    def first_tries(self, number: int) -> None:
+        """Take note of so many first-try successes."""
+        if number:
+            with self._lock:
+                self._tokens = self.capacity + max(0.0, self._tokens - self.capacity) * float(MEMORY**number)
+
+    def succeeded(self, spent: float) -> None:
+        """Take note of a success after retries that were paid for here: there is room for one operation more.
+
+        :param spent: tokens that they cost together: their number.
+        """
+        self.release(spent + self.capacity)
+
+    def renew(self) -> None:
+        """Refill it: it then holds what a new one holds, or more."""
+        with self._lock:
+            self._tokens = max(self.capacity, self._tokens)
+
+    def forget(self) -> None:
+        """Hold what a new one holds."""
+        with self._lock:
+            self._tokens = self.capacity
+
+    def snapshot(self) -> TokenBucketSnapshot:
+        """An immutable view of the bucket now; ``available`` may be above ``capacity``."""
+        return TokenBucketSnapshot(self.capacity, self.available)
+
+    def renew_lock(self) -> None:
+        """Begin anew, lock and tokens, after a fork: the state of other threads is not known in the child."""
+        self._lock = threading.Lock()
+        self._tokens = self.capacity
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A copy begins anew, with a lock of its own (contract 11.1).
+        return type(self), (self.capacity,)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.available:.3g} of {self.capacity:g}>"
+
+
+class PaidBucket(Protocol):
+    """The bucket behind a line: :class:`PayoffTokenBucket`, or one that processes share."""
+
+    @property
+    def available(self) -> float: ...
+
+    @property
+    def source(self) -> str: ...
+
+    @property
+    def is_full(self) -> bool: ...
+
+    def acquire(self, amount: float, *, deadline: float | None = None) -> bool: ...
+
+    def release(self, amount: float) -> None: ...
+
+    def first_tries(self, number: int) -> None: ...
+
+    def succeeded(self, spent: float) -> None: ...
+
+    def renew(self) -> None: ...
+
+    def forget(self) -> None: ...
+
+    def snapshot(self) -> TokenBucketSnapshot: ...
+
+
+@dataclass(frozen=True, slots=True)
+class LineSnapshot(TokenBucketSnapshot):
+    """A bucket and the line in front of it at one moment.
+
+    :param waiting: the number of operations that wait.
+    :param down_for: seconds since the first failure after the last success; None: the last thing seen was a success.
+    """
+
+    waiting: int = 0
+    down_for: float | None = None
+
+
+class PayoffQuota:
+    """One scope's bucket and line. Safe to use from several threads; a child of a fork begins anew.
+
+    :param bucket: pays for retries while nobody waits.
+    :param now: the moment at which it is made.
+    :param price: tokens that a retry costs.
+    """
+
+    counts_attempts = True
+
+    def __init__(
+        self, bucket: PaidBucket | None = None, now: float = 0.0, *, price: float = 1.0, room: int = WAITERS
+    ) -> None:
+        self.bucket: PaidBucket = PayoffTokenBucket() if bucket is None else bucket
+        self.price = price
+        self._born = now
+        self._room = room
+        self.renew_lock()
+        renew_lock_after_fork(self)
+
+    def renew_lock(self) -> None:
+        """Begin anew, lock and line, after a fork: the waiting threads do not exist in the child."""
+        self.lock = threading.Lock()
+        self._line = Line(self._born, room=self._room)
+        self._first_tries = 0
+        """First-try successes of which the bucket has not been told: that may cost a call."""
+
+    def began(self, now: float) -> None:
+        """Take note that a first attempt is sent: who waits need not ask meanwhile."""
+        if self._line.waiters:
+            with self.lock:
+                self._line.sent(now)
+
+    def first_try(self, now: float, latency: float, timeout: float | None) -> Back | None:
+        """Take note of a first-try success.
+
+        :param latency: seconds that the attempt took.
+        :param timeout: seconds that it was allowed; None: as long as it took.
+        :returns: the outage that it ended, if somebody gave up in one.
+        """
+        with self.lock:
+            self._first_tries += 1
+            if self._line.is_calm:
+                self._line.first_try(now)
+                return None
+            self._line.succeeded(Standing(now - latency), FIRST_TRY, now, latency, timeout)
+            return self._ended_outage()
+
+    def pay(self, standing: Standing, terms: Terms, failure: Failure, now: float) -> Steps:
+        """Decide about an operation whose attempt failed; the result is a :class:`Go` or a :class:`Refused`."""
+        with self.lock:
+            if failure.unresolved and not self._line.successes:
+                terms = terms._replace(patience=min(NAME_PATIENCE, terms.patience))
+            seen = self._line.failed(standing, terms, failure._replace(price=self.price), now, self.bucket.renew)
+        if isinstance(seen, Refused):
+            return seen
+        standing, delay = seen
+        if delay is not None and (yield Ask(self._take, (terms.deadline,))):
+            with self.lock:
+                self._line.sent(now + delay)
+            # More would let one success pay for any number of retries in vain, again and again.
+            spent = max(standing.spent, min(standing.spent + self.price, terms.retries * self.price))
+            after = self.bucket.available
+            payment = Payment(after + self.price, after, self.bucket.source)
+            return Go(replace(standing, spent=spent, acquired=self.price), delay, payment=payment)
+        waiter = Waiter(standing, terms, now, now + failure.hint)
+        with self.lock:
+            refusal = self._line.may_join(waiter, now)
+        return Refused(refusal) if refusal is not None else (yield Join(InLine(self, waiter), failure.verdict))
+
+    def _take(self, deadline: float | None) -> bool:
+        with self.lock:
+            number, self._first_tries = self._first_tries, 0
+        self.bucket.first_tries(number)
+        return self.bucket.acquire(self.price, deadline=deadline)
+
+    def succeeded(
+        self, standing: Standing, terms: Terms, now: float, latency: float = 0.0, timeout: float | None = None
+    ) -> Back | None:
+        """Take note that an operation succeeded after it had failed, as :meth:`first_try` does of others."""
+        with self.lock:
+            is_alone = self._line.succeeded(standing, terms, now, latency, timeout)
+            back = self._ended_outage()
+        if standing.spent and is_alone:
+            self.bucket.succeeded(standing.spent)
+        return back
+
+    def _ended_outage(self) -> Back | None:
+        outage, self._line.outage = self._line.outage, None
+        return None if outage is None else Back(*outage)
+
+    def answered(self, standing: Standing) -> Standing:
+        """Take note of an attempt that brought an answer, but not yet the one that is polled for."""
+        return standing
+
+    def unsent(self, standing: Standing) -> None:
+        """Give back the price of a retry that was not made."""
+        if standing.acquired:
+            self.bucket.release(standing.acquired)
+
+    def lost(self, standing: Standing) -> None:
+        """Take note that an operation is over without a success; its tokens stay spent."""
+
+    def gave_up(self, *, is_outage: bool) -> int:
+        """Count an operation that gave up, and return its number in the outage that is known; 0: none is.
+
+        :param is_outage: it waited for the service in vain, so an outage is known from now on.
+        """
+        with self.lock:
+            return self._line.gave_up(is_outage=is_outage)
+
+    def is_spare(self, now: float) -> bool:
+        """Return True if a new one would do as well: unspent and without waiters, or unused for minutes."""
+        with self.lock:
+            return (self._line.is_calm and self.bucket.is_full) or self._line.is_as_good_as_new(now)
+
+    def forget(self, now: float) -> None:
+        """Begin anew; who waits goes at once."""
+        with self.lock:
+            self._line.let_all_go(now)
+            self._line, self._first_tries = Line(now, room=self._room), 0
+        self.bucket.forget()
+
+    def snapshot(self, now: float) -> LineSnapshot:
+        """An immutable view of bucket and line now."""
+        held = self.bucket.snapshot()
+        with self.lock:
+            since, waiting = self._line.down_since, len(self._line.waiters)
+        return LineSnapshot(held.capacity, held.available, held.source, waiting, None if since is None else now - since)
+
+
+class InLine:
+    """One operation's place in the line of a scope."""
+
+    def __init__(self, quota: PayoffQuota, waiter: Waiter) -> None:
+        self.changed = threading.Condition(quota.lock)
+        self._line = quota._line
+        self._waiter = waiter
+        self._has_joined = False
+        waiter.wake = self.changed.notify
+
+    def look(self, now: float) -> Go | Wait | Refused:
+        """Join at the first look; then see what the line decides."""
+        if not self._has_joined:
+            self._has_joined = True
+            refusal = self._line.join(self._waiter, now)
+            if refusal is not None:
+                return Refused(refusal)
+        return self._line.look(self._waiter, now)
+
+    def leave(self, now: float) -> None:
+        """Pass on what it was given."""
+        self._line.leave(self._waiter, now)

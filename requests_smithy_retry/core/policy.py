@@ -1,0 +1,171 @@
+"""A configuration as the machine goes by it (contract 2.6): who classifies, and how long is waited. Made once."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Real
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
+
+from ..checks import safe_repr
+from ..classifiers.actions import ErrorKind, RetryReason
+from ..classifiers.fold import Classification, classify_operation
+from ..classifiers.outcome import Outcome
+from ..classifiers.protocol import RetryClassifier, in_order, sees_successes
+from ..config.retry_options import OperationOptions
+from .backoff import ExponentialRetryBackoffStrategy, RetryBackoffStrategy
+from .line import Terms
+from .server_hints import AMZ_HEADER, Hint, delay_for, is_too_long, read_hint
+
+if TYPE_CHECKING:
+    from ..config.retry_config import RetryConfig
+
+
+class Delay(NamedTuple):
+    """The wait before a retry.
+
+    :param hint: seconds that the server asked for; 0 if it did not.
+    :param backoff: the computed part, for decorrelated jitter.
+    """
+
+    seconds: float
+    source: str
+    hint: float
+    backoff: float
+
+
+class TooLong(NamedTuple):
+    """A hint that asks for a longer wait than is made, and the option that says so."""
+
+    hint: Hint
+    bound: str
+    longest: float
+
+
+HintReader = Callable[[Outcome, RetryReason], Hint | None]
+"""Reads what a response asks for besides ``Retry-After``."""
+
+
+@dataclass(frozen=True)
+class Policy:
+    """The rules of a strategy.
+
+    :param backoffs: computes the delay for each kind of failure.
+    :param hints: further readers of hints: of two, the shorter wait is tried first.
+    :param counts: for a urllib3 ``Retry``: given the outcomes so far, says in a phrase which of its counts is used up.
+    """
+
+    config: RetryConfig
+    classifiers: tuple[RetryClassifier, ...]
+    transient: RetryBackoffStrategy
+    throttling: RetryBackoffStrategy
+    hints: tuple[HintReader, ...] = ()
+    counts: Callable[[tuple[Any, ...], Outcome], tuple[tuple[Any, ...], str | None]] | None = None
+
+    @classmethod
+    def of(cls, config: RetryConfig, backoff: RetryBackoffStrategy | None = None, **rest: Any) -> Policy:
+        """Make it from a config.
+
+        :param backoff: computes delays in place of the configured backoff, for every kind of failure.
+        """
+        transient, throttling = (
+            config.backoff(base) if backoff is None else backoff
+            for base in (config.transient_base, config.throttling_base)
+        )
+        return cls(config, classifiers_of(config), transient, throttling, **rest)
+
+    @property
+    def sees_successes(self) -> bool:
+        """True if a classifier wants to be asked about responses below 400."""
+        return any(map(sees_successes, self.classifiers))
+
+    def classify(self, outcome: Outcome, options: OperationOptions) -> Classification:
+        """Ask the classifiers of one operation."""
+        replaced = options.default_classifiers is False
+        return classify_operation(self.classifiers, outcome, options.classifiers, replaced=replaced)
+
+    def terms(self, options: OperationOptions, deadline: float | None) -> Terms:
+        """Return the limits of one operation."""
+        most = self.config.most_attempts if options.max_attempts is None else options.max_attempts
+        patience = self.config.patience if options.patience is None else options.patience
+        return Terms(most, patience, deadline)
+
+    def longest_hint(self, options: OperationOptions) -> tuple[float, str]:
+        """Return the longest wait that a server may ask for, and the option that says so."""
+        longest, patience = self.config.max_retry_after, options.patience
+        if patience is None and self.config.is_given("patience"):
+            patience = self.config.patience
+        return (longest, "max_retry_after") if patience is None or longest < patience else (patience, "patience")
+
+    def delay(
+        self, reason: RetryReason, outcome: Outcome, options: OperationOptions, retry: int, previous: float | None
+    ) -> Delay | TooLong:
+        """Return the wait before a retry.
+
+        :param retry: its number, from 1.
+        :param previous: the computed backoff before, or None.
+        """
+        backoff = self._backoff(reason.kind, retry, previous)
+        longest, bound = self.longest_hint(options)
+        hints = self._hints(reason, outcome)
+        for hint in hints:
+            if is_too_long(hint, longest):
+                return TooLong(hint, bound, longest)
+        found = max(hints, key=lambda hint: delay_for(backoff, hint), default=None)
+        seconds = delay_for(backoff, found)
+        source = found.source if found is not None and seconds != backoff else "backoff"
+        return Delay(seconds, source, 0.0 if found is None else seconds, backoff)
+
+    def _backoff(self, kind: ErrorKind, retry: int, previous: float | None) -> float:
+        strategy = self.throttling if kind is ErrorKind.THROTTLING else self.transient
+        if takes_previous_delay(strategy):
+            delay = strategy.compute_next_backoff_delay(retry, previous)  # type: ignore[call-arg]
+        else:
+            delay = strategy.compute_next_backoff_delay(retry)
+        if not is_seconds(delay) or delay < 0:
+            allowed = "a finite number of seconds, 0 or more, is allowed"
+            raise TypeError(f"compute_next_backoff_delay of {strategy!r} returned {safe_repr(delay)}: {allowed}")
+        return delay
+
+    def _hints(self, reason: RetryReason, outcome: Outcome) -> list[Hint]:
+        """Return the classifier's floor for the delay, and what the response asks for."""
+        hints, heeds = [], self.config.heeds_hints
+        if reason.retry_after is not None and (heeds or reason.retry_after_source != AMZ_HEADER):
+            hints.append(Hint(reason.retry_after, reason.retry_after_source or "classifier"))
+        if heeds and outcome.response is not None:
+            said = [read_hint(outcome.response.headers, wall=outcome.wall)]
+            said += [read(outcome, reason) for read in self.hints]
+            told = [hint for hint in said if hint is not None]
+            if told:
+                hints.append(min(told) if outcome.attempt == 1 else told[0])
+        return hints
+
+
+def classifiers_of(config: RetryConfig) -> tuple[RetryClassifier, ...]:
+    """Return the classifiers that a config asks for, in order."""
+    if not config.default_classifiers:
+        return in_order(config.classifiers)
+    # Imported here: the strategies know no HTTP library, only their default classifiers do.
+    from ..classifiers.defaults import default_classifiers
+
+    return in_order((*default_classifiers(config), *config.classifiers))
+
+
+def is_seconds(value: Any) -> TypeGuard[float]:
+    """Return True for a finite real number of any type, numpy's among them, but not for a bool."""
+    number_of_any_type = isinstance(value, Real) and not isinstance(value, bool)
+    return number_of_any_type and bool(abs(value) <= sys.float_info.max)
+
+
+def takes_previous_delay(strategy: RetryBackoffStrategy) -> bool:
+    """Return True if a backoff strategy takes the previous delay as well."""
+    compute = strategy.compute_next_backoff_delay
+    if getattr(compute, "__func__", None) is ExponentialRetryBackoffStrategy.compute_next_backoff_delay:
+        return True
+    try:
+        parameters = inspect.signature(compute).parameters
+    except (TypeError, ValueError):  # a callable written in C may have no signature
+        return False
+    return "previous_delay" in parameters

@@ -1,0 +1,40 @@
+"""The quota that the options ask for (contract 6): which kind, for which scope."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ..clock import Clock
+from .line import Terms
+from .payoff import PayoffQuota, PayoffTokenBucket
+from .quota import NO_QUOTA, Quota, RetryQuota
+
+if TYPE_CHECKING:
+    from ..config.retry_config import RetryConfig
+
+MakeQuota = Callable[[str | None, float], Quota]
+"""Makes the quota of a scope, by its name, at a moment."""
+
+
+def quotas_of(config: RetryConfig, clock: Clock) -> MakeQuota:
+    """Return the maker of quotas that a config asks for."""
+    quota = config.effective_quota
+    if quota is None:
+        return lambda name, now: NO_QUOTA
+    if quota == "payoff":
+        room = Terms(config.most_attempts).room
+        return lambda name, now: PayoffQuota(PayoffTokenBucket(room), now)
+    if isinstance(quota, PayoffTokenBucket):
+        return lambda name, now: _line_before(quota, now)
+    # Imported here: other quotas are features, which a program may do without.
+    from ..features import quota_maker
+
+    return quota_maker(quota, config, clock)
+
+
+def _line_before(bucket: PayoffTokenBucket, now: float) -> PayoffQuota:
+    """Return the one line before a bucket that was passed in: adapters that share the bucket share its line."""
+    if bucket.quota is None:
+        bucket.quota = PayoffQuota(bucket, now)
+    return bucket.quota

@@ -1,0 +1,164 @@
+"""The scopes of a strategy (contract 6.4, 11.3): what operations on one service share, and which of them are kept.
+
+What was given up must be as good as new: eviction neither refills a spent quota nor strands who waits on one.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import islice
+from typing import Any, Protocol, TypeVar
+
+from ..clock import SYSTEM_CLOCK, Clock
+from ..forksafe import renew_lock_after_fork
+from .quota import Quota
+
+MOST_SCOPES = 1024
+"""The most scopes that are kept."""
+FORGET_AFTER = 600.0
+"""Seconds without use after which a scope is given up, whatever it holds."""
+MOST_LOOKS = 64
+"""The most scopes that are examined for a newcomer to a full table: it costs the same however many are kept."""
+OVERFLOW = "overflow"
+"""The name of the scope that newcomers share while there is no room."""
+
+
+class Part(Protocol):
+    """What a feature keeps of a scope."""
+
+    def is_spare(self, now: float) -> bool:
+        """Return True if a new one would do as well."""
+        ...
+
+    def forget(self, now: float) -> None:
+        """Begin anew."""
+        ...
+
+
+P = TypeVar("P", bound=Part)
+
+
+class Scope:
+    """What the operations on one service share.
+
+    :param name: None for operations without one.
+    """
+
+    __slots__ = ("__weakref__", "is_retired", "name", "parts", "quota", "used_at", "users")
+
+    def __init__(self, name: str | None, quota: Quota, now: float) -> None:
+        self.name = name
+        self.quota = quota
+        self.parts: dict[str, Any] = {}
+        """What features keep of it, by their names."""
+        self.used_at: float = now
+        self.is_retired = False
+        """It was given up: who remembers it asks for a new one."""
+        self.users = 0
+        """Operations under way, for which it is not given up."""
+
+    def part(self, name: str, make: Callable[[], P]) -> P:
+        """Return a feature's part, made on first use. Threads that ask at the same moment get the same one."""
+        found: P | None = self.parts.get(name)
+        return self.parts.setdefault(name, make()) if found is None else found
+
+    def is_spare(self, now: float) -> bool:
+        """Return True if a new one would do as well."""
+        return self.quota.is_spare(now) and all(part.is_spare(now) for part in tuple(self.parts.values()))
+
+    def forget(self, now: float) -> None:
+        """Begin anew, as if nobody had ever sent anything."""
+        self.quota.forget(now)
+        for part in tuple(self.parts.values()):
+            part.forget(now)
+
+
+class Scopes:
+    """One :class:`Scope` by name, made when it is first needed; at most :data:`MOST_SCOPES` are kept.
+
+    When a newcomer finds the table full, the longest unused scope that is spare goes, or one that nobody used for
+    :data:`FORGET_AFTER` seconds: hosts that are gone leave nothing for those that are there. Where none is found, the
+    newcomers share one more scope, so that touching many hosts does not refill a spent quota.
+
+    :param make: makes the quota of a scope, by its name.
+    """
+
+    def __init__(
+        self, make: Callable[[str | None, float], Quota], clock: Clock = SYSTEM_CLOCK, limit: int = MOST_SCOPES
+    ) -> None:
+        self._make = make
+        self._clock = clock
+        self._limit = limit
+        self._scopes: dict[str | None, Scope] = {}
+        self._overflow: Scope | None = None
+        self.renew_lock()
+        renew_lock_after_fork(self)
+
+    def renew_lock(self) -> None:
+        """Make the lock anew, after a fork: no thread that uses a scope is in the child."""
+        self._lock = threading.Lock()
+        for scope in self._scopes.values():
+            scope.users = 0
+
+    def get(self, name: str | None) -> Scope:
+        """Return the scope of this name. It may be given up at any moment; to change it, :meth:`use` it."""
+        with self._lock:
+            return self._get(name)
+
+    def known(self, name: str | None) -> Scope | None:
+        """Return the scope of this name if there is one already."""
+        return self._scopes.get(name)
+
+    @contextmanager
+    def use(self, name: str | None) -> Iterator[Scope]:
+        """The scope of this name, which is not given up inside the block."""
+        scope = None
+        try:
+            with self._lock:
+                scope = self._get(name)
+                scope.users += 1
+            yield scope
+        finally:
+            if scope is not None:
+                with self._lock:
+                    scope.users = max(0, scope.users - 1)
+
+    def __iter__(self) -> Iterator[tuple[str | None, Scope]]:
+        with self._lock:
+            return iter(tuple(self._scopes.items()))
+
+    def __len__(self) -> int:
+        return len(self._scopes)
+
+    def forget(self) -> None:
+        """Have every scope begin anew."""
+        now = self._clock.now()
+        for _, scope in self:
+            scope.forget(now)
+
+    def _get(self, name: str | None) -> Scope:
+        now, scope = self._clock.now(), self._scopes.get(name)
+        if scope is None:
+            if len(self._scopes) >= self._limit and not self._give_one_up(now):
+                if self._overflow is None:
+                    self._overflow = Scope(OVERFLOW, self._make(OVERFLOW, now), now)
+                return self._overflow  # it stays as long as the table is full
+            self._overflow = None
+            scope = self._scopes[name] = Scope(name, self._make(name, now), now)
+        elif now > scope.used_at:
+            self._scopes[name] = self._scopes.pop(name)  # the dict's order is the order of use
+        scope.used_at = now
+        return scope
+
+    def _give_one_up(self, now: float) -> bool:
+        """Give up a spare scope of those that were unused for longest; the others looked at go to the end."""
+        for name in tuple(islice(self._scopes, MOST_LOOKS)):
+            scope = self._scopes.pop(name)
+            is_old = now - scope.used_at >= FORGET_AFTER
+            if not scope.users and (is_old or scope.is_spare(now)):
+                scope.is_retired = True
+                return True
+            self._scopes[name] = scope
+        return False

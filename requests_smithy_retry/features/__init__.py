@@ -1,0 +1,57 @@
+"""The features: each is a place that can be deleted. What is left then works without it.
+
+A feature is a module or a folder here. It hangs on the port (:mod:`~requests_smithy_retry.core.port`) and nothing in
+the heart knows it by name; this table alone does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from ..errors import RetryConfigError
+
+if TYPE_CHECKING:
+    from ..clock import Clock
+    from ..config.retry_config import RetryConfig
+    from ..core.port import Feature
+    from ..core.quotas import MakeQuota
+
+ASKED_FOR: dict[str, Callable[[RetryConfig], object]] = {
+    "rate_limits": lambda config: config.pacing != "off" and config.heeds_hints,
+    "resume": lambda config: config.resume or config.listeners,
+    "renewal": lambda config: config.on_unauthorized,
+    "addresses": lambda config: True,
+}
+"""The features by name, and whether a configuration asks for one."""
+
+
+def found(name: str) -> Any:
+    """Return a feature's module; None where it was deleted."""
+    try:
+        return import_module(f".{name}", __name__)
+    except ModuleNotFoundError as error:
+        if error.name != f"{__name__}.{name}":
+            raise
+        return None
+
+
+def features_of(config: RetryConfig, clock: Clock) -> tuple[Feature, ...]:
+    """Return the features that a configuration asks for."""
+    modules = [found(name) for name, is_wanted in ASKED_FOR.items() if is_wanted(config)]
+    return tuple(module.feature(config, clock) for module in modules if module is not None)
+
+
+def quota_maker(quota: Any, config: RetryConfig, clock: Clock) -> MakeQuota:
+    """Return the maker of quotas of another kind than the default.
+
+    :raises RetryConfigError: where the feature that makes them was deleted.
+    """
+    for name in ("redis", "buckets"):
+        module = found(name)
+        made: MakeQuota | None = None if module is None else module.quota_maker(quota, config, clock)
+        if made is not None:
+            return made
+    source = config.source("quota")
+    raise RetryConfigError("quota", quota, source, "'payoff' or None is allowed: other quotas are not installed")

@@ -1,0 +1,159 @@
+"""Announced rate limits (contract 7.4): all threads of a user wait for a limit that is used up, and for nothing else."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from ...classifiers.actions import ErrorKind, RetryReason
+from ...clock import Clock
+from ...core.machine import Passed
+from ...core.port import Feature
+from ...core.server_hints import AMZ_HEADER, Hint, limit_hint, read_hint
+from ...core.steps import Before, Join, Steps
+from ...observing.log import log_gate
+from .announced import Announced, RateLimitDialect, announced_in
+from .limits import Limits, Pass, Turn
+
+if TYPE_CHECKING:
+    from requests import PreparedRequest, Response
+
+    from ...classifiers.fold import Classification
+    from ...classifiers.outcome import Outcome
+    from ...config.retry_config import RetryConfig
+    from ...core.driver import Call, Driver
+    from ...core.scope import Scope
+
+NAME = "rate limits"
+MOST_USERS = 1024
+"""The most users of one scope whose limits are known."""
+KEYS = ("authorization", "x-api-key", "api-key", "x-auth-token", "private-token", "x-goog-api-key")
+"""The headers that tell the users of a service apart, in lower case: each has limits of its own."""
+UNAVAILABLE = 503
+
+
+class RateLimits(Feature):
+    """The hooks: a limit is heard of in the head of each response, and counted down by the requests under way."""
+
+    def __init__(self, config: RetryConfig, clock: Clock) -> None:
+        self.clock = clock
+        self.dialects = config.dialects
+        self.longest: float = config.max_retry_after
+        self.names = frozenset(name for row in self.dialects for name in (row.remaining, *row.reset))
+        """The header fields of which each announcement has one, in lower case."""
+
+    def gate(self, call: Call, scope: Scope) -> OneCall | None:
+        """Return the count of a call, where something is known of the limits of its user."""
+        users: Users | None = scope.parts.get(NAME)
+        limits = None if users is None or call.options.pacing == "off" else users.known.get(user_of(call.request))
+        return None if limits is None else OneCall(call, limits, self.longest)
+
+    def received(self, driver: Driver, call: Call, request: PreparedRequest, response: Response, scope: Scope) -> None:  # noqa: ARG002
+        """Hear what a response announces."""
+        told: tuple[Announced, ...] = ()
+        if not self.names.isdisjoint(map(str.lower, response.headers)):
+            told = announced_in(response.headers, wall=self.clock.wall(), dialects=self.dialects)
+        if told or NAME in scope.parts:
+            self._ended(call, scope, told, is_success=response.status_code < 400)
+
+    def attempted(self, call: Call, outcome: Outcome, *_: Any) -> None:
+        """Count an attempt without an answer no longer."""
+        one: OneCall | None = call.data.get(NAME)
+        if one is not None and outcome.response is None:
+            one.limits.answered(one.take_pass(), (), outcome.ended, is_success=False)
+
+    def _ended(self, call: Call, scope: Scope, told: tuple[Announced, ...], *, is_success: bool) -> None:
+        one: OneCall | None = call.data.get(NAME)
+        users = scope.part(NAME, Users)
+        limits = users.of(user_of(call.request), is_new=bool(told)) if one is None else one.limits
+        if limits is not None:
+            passed = None if one is None else one.take_pass()
+            limits.answered(passed, told, self.clock.now(), is_success=is_success)
+
+    def judged(self, call: Call, scope: Scope, outcome: Outcome, verdict: Classification) -> None:
+        """Hear of a refusal with a hint: the next one in a row, of another call, holds everybody back."""
+        response = outcome.response
+        if response is None or not (verdict.is_throttling or response.status_code == UNAVAILABLE):
+            return
+        hint = read_hint(response.headers, wall=outcome.wall)
+        if hint is not None and hint.source != AMZ_HEADER and hint.seconds <= self.longest:
+            reset = self.hint(outcome)
+            limits = scope.part(NAME, Users).of(user_of(call.request), is_new=True)
+            assert limits is not None
+            limits.refused(call, min(hint, reset or hint).seconds, outcome.ended)
+
+    def hint(self, outcome: Outcome, reason: RetryReason | None = None) -> Hint | None:
+        """Return the reset of an announced limit that is used up, for a request that was throttled."""
+        if outcome.response is None or (reason is not None and reason.kind is not ErrorKind.THROTTLING):
+            return None
+        return limit_hint(announced_in(outcome.response.headers, wall=outcome.wall, dialects=self.dialects))
+
+
+class Users:
+    """The limits of the users of one scope."""
+
+    def __init__(self) -> None:
+        self.known: dict[bytes, Limits] = {}
+
+    def of(self, user: bytes, *, is_new: bool) -> Limits | None:
+        """Return the limits of a user; None if nothing is known of them, unless there is something new."""
+        if not is_new:
+            return self.known.get(user)
+        for other, limits in tuple(self.known.items()) if len(self.known) >= MOST_USERS else ():
+            if limits.is_spare:
+                self.known.pop(other, None)
+        return self.known.setdefault(user, Limits())
+
+    def is_spare(self, now: float) -> bool:  # noqa: ARG002
+        """Return True if nobody waits; a new one hears of the limits again."""
+        return all(limits.is_spare for limits in tuple(self.known.values()))
+
+    def forget(self, now: float) -> None:  # noqa: ARG002
+        """Give up all limits. Who waits goes on waiting."""
+        self.known.clear()
+
+
+class OneCall:
+    """The gate of one call.
+
+    :param longest: the most seconds that an attempt of it waits.
+    """
+
+    def __init__(self, call: Call, limits: Limits, longest: float) -> None:
+        self.limits = limits
+        self._call = call
+        self._longest = longest
+        self._pass: Pass | None = None
+
+    def admit(self, waited: float) -> Steps:
+        """Wait for room, unless that would take too long."""
+        call = self._call
+        deadline = None if call.limits is None else call.limits.at
+        passed = yield Join(Turn(self.limits, max(0.0, self._longest - waited), deadline))
+        self._pass, call.data[NAME] = passed, self
+        log_gate(call.request, passed.waited, passed.source)
+        return Passed(passed.waited, passed.source)
+
+    def note(self, before: Before, passed: Passed) -> Before:
+        return before._replace(limit=passed.waited, limit_source=passed.source)
+
+    def take_pass(self) -> Pass | None:
+        """Return what counts the attempt under way, which is over."""
+        passed, self._pass = self._pass, None
+        return passed
+
+
+def user_of(request: PreparedRequest) -> bytes:
+    """Return a mark of the user whom a request is sent for, from which no secret can be read."""
+    headers: Mapping[str, str | bytes] = request.headers
+    said = [f"{name}={headers[name]!r}" for name in KEYS if name in headers]
+    return hashlib.sha256("\n".join(said).encode("utf-8", "backslashreplace")).digest() if said else b""
+
+
+def feature(config: RetryConfig, clock: Clock) -> RateLimits:
+    """Return the feature for a configuration."""
+    return RateLimits(config, clock)
+
+
+__all__ = ["RateLimitDialect", "feature"]
