@@ -9,7 +9,6 @@ Some handlers raise what the network raises, too: ``TimeoutError``, ``OSError``.
 from __future__ import annotations
 
 import functools
-import signal
 import sys
 from collections.abc import Iterator
 from types import CodeType
@@ -68,8 +67,9 @@ def is_interruption(error: BaseException) -> bool:
 
 def _handlers() -> frozenset[CodeType]:
     """Return the code objects of the current signal handlers."""
-    found = set()
-    for number in signal.valid_signals():
+    found: set[CodeType] = set()
+    signal: Any = sys.modules.get("signal")  # who has not imported it has set no handler, and it is slow to import
+    for number in () if signal is None else signal.valid_signals():
         handler: Any = signal.getsignal(number)
         if not callable(handler):
             continue  # SIG_DFL and SIG_IGN are members of an enum: their class has its metaclass's __call__

@@ -18,6 +18,7 @@ from urllib3.util.ssl_match_hostname import CertificateError
 
 from requests_smithy_retry import RetryAdapter, RetryIndicated, StopReason, retry_history
 from requests_smithy_retry.testing.clock import FakeClock
+from requests_smithy_retry.wire.refusals import ProxyRefusal
 from requests_smithy_retry.wire.state import this_thread
 
 URL = "https://api.example.com/things"
@@ -39,6 +40,7 @@ UNWRITTEN = (
     "name not resolved",
     "connect timeout",
     "proxy not reached",
+    "refused by a proxy",
     "TLS cut within the handshake",
 )
 """Outcomes that come while a connection is made, before a byte of the request is written."""
@@ -134,6 +136,8 @@ def wrapped() -> dict[str, Exception]:
     other_host = CertificateError("hostname 'a' doesn't match 'b'")
     refused = uex.NewConnectionError(pool, "refused")
     handshake = ssl.SSLError(1, "handshake failure")
+    forbidden = OSError("Tunnel connection failed: 403 Forbidden")
+    forbidden.__cause__ = ProxyRefusal("answer to CONNECT: 403")
     outcomes: dict[str, Exception] = {
         "connection refused": rex.ConnectionError(exceeded(refused)),
         "name not resolved": rex.ConnectionError(exceeded(refused.__class__(pool, "Name or service not known"))),
@@ -149,6 +153,8 @@ def wrapped() -> dict[str, Exception]:
         "body cut": rex.ChunkedEncodingError(uex.ProtocolError("broken", http.client.IncompleteRead(b"", 9))),
         "body undecodable": rex.ContentDecodingError(uex.DecodeError("not gzip")),
         "proxy not reached": rex.ProxyError(exceeded(uex.ProxyError("Unable to connect to proxy", refused))),
+        "refused by a proxy": rex.ProxyError(exceeded(uex.ProxyError("Unable to connect to proxy", forbidden))),
+        "proxy that speaks no TLS": rex.ProxyError(exceeded(uex.ProxyError("only HTTP", uex.SSLError(handshake)))),
         "proxy with an untrusted certificate": rex.ProxyError(exceeded(uex.ProxyError("proxy", untrusted))),
         "untrusted certificate": rex.SSLError(exceeded(uex.SSLError(untrusted))),
         "certificate of another host": rex.SSLError(exceeded(uex.SSLError(other_host))),

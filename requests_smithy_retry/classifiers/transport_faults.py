@@ -1,8 +1,8 @@
 """Faults on the wire, by the exception types of requests, urllib3 and ssl (contract 2, 3.4).
 
-Three questions: is the request itself at fault, is the fault a passing one, was it a client-side timeout. Types
-decide, never messages. Causes are found in ``args``, ``reason`` and ``__cause__``, never in ``__context__``, which may
-be an unrelated exception that the caller was handling.
+Three questions: is the request itself at fault, is the fault a passing one, was it a client-side timeout. A proxy's
+refusal is neither the request's fault nor a passing one. Types decide, never messages. Causes are found in ``args``,
+``reason`` and ``__cause__``, never in ``__context__``, which may be an unrelated exception that the caller handled.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import urllib3.exceptions as uex
 from urllib3.util.ssl_match_hostname import CertificateError
 
 from ..interruptions import MAX_CAUSES, causes
+from ..wire.refusals import ProxyRefusal
 from .actions import NO_ACTION, ErrorKind, RetryAction, RetryReason
 from .outcome import Outcome
 from .protocol import RetryClassifierPriority
@@ -55,6 +56,10 @@ TRANSIENT = (
 )
 """Passing faults of the network, a proxy or the far end."""
 
+TLS = (rex.SSLError, uex.SSLError, ssl.SSLError)
+
+PROXY = (rex.ProxyError, uex.ProxyError)
+
 TIMEOUTS = (rex.Timeout, uex.TimeoutError, TimeoutError)
 
 PASSING_TLS = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError, ConnectionError, TimeoutError)
@@ -92,7 +97,7 @@ def is_request_fault(error: BaseException) -> bool:
         return not any(isinstance(cause, uex.InvalidHeader) for cause in causes(error))
     if any(isinstance(cause, (*CERTIFICATE_FAULTS, http.client.InvalidURL)) for cause in causes(error)):
         return True
-    if isinstance(error, (rex.SSLError, uex.SSLError, ssl.SSLError)):
+    if isinstance(error, TLS) or (isinstance(error, PROXY) and any(isinstance(cause, TLS) for cause in causes(error))):
         return not _is_passing_tls(error)
     if isinstance(error, REQUEST_FAULTS):
         return not isinstance(error, TRANSIENT)
@@ -105,6 +110,8 @@ def is_transient(error: BaseException) -> bool:
     if isinstance(error, uex.MaxRetryError):
         # Only direct users of urllib3 see this one.
         return error.reason is not None and is_transient(error.reason)
+    if any(isinstance(cause, ProxyRefusal) for cause in causes(error)):
+        return False
     return isinstance(error, (*TRANSIENT, rex.InvalidHeader)) and not is_request_fault(error)
 
 

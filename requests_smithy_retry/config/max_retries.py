@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from urllib3.util.retry import Retry
@@ -140,13 +139,15 @@ class ShownRetry:
         return ShownRetry(copy.copy(self.retry), self.options)
 
 
-@dataclass(eq=False, slots=True)
 class ChangedOr:
     """True if a ``Retry`` was changed in place, or while a collection is not empty. Looked at on each send."""
 
-    now: dict[str, Any]
-    seen: dict[str, Any]
-    collection: Collection[Any]
+    __slots__ = ("collection", "now", "seen")
+
+    def __init__(self, now: dict[str, Any], seen: dict[str, Any], collection: Collection[Any]) -> None:
+        self.now = now
+        self.seen = seen
+        self.collection = collection
 
     def __bool__(self) -> bool:
         return self.now != self.seen or bool(self.collection)

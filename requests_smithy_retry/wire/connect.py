@@ -20,6 +20,7 @@ from ..interruptions import is_interruption
 from .addresses import AddressMemory, Peer
 from .proxies import bound_handshake, open_otherwise
 from .racing import Candidate, How, Race
+from .refusals import note_refusal
 from .resolving import not_connected, resolve
 from .response import RESPONSE_CLASS, probing
 from .state import this_thread
@@ -57,16 +58,18 @@ class Connect:
         self.peer = None
         is_first = this_thread.connecting is None
         if is_first:
-            this_thread.connecting, this_thread.peer = True, None
+            this_thread.connecting, this_thread.peer, this_thread.answer = True, None, 0
         if this_thread.plain and this_thread.deadline is None:
             type(connection).connect(connection)
         else:
             connection._new_conn = self._open
             try:
                 type(connection).connect(connection)
-            except BaseException:
+            except BaseException as error:
                 if self._made is not None:
                     self._made.close()  # an interruption may come before the connection has it
+                if is_first:
+                    note_refusal(connection, error)
                 raise
             finally:
                 self._made = None

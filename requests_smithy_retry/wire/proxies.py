@@ -19,6 +19,7 @@ from urllib3.connection import HTTPSConnection
 
 from ..interruptions import is_interruption
 from .racing import How, connect_socket
+from .refusals import note_socks_refusal
 from .resolving import FAILED, Question, in_time, is_numeric, resolve
 from .state import this_thread
 
@@ -123,6 +124,7 @@ def _open_socks(connection: Any, socks: Any) -> Any:
             if not isinstance(error, OSError) or is_interruption(error):
                 raise
             if number == len(found):
+                note_socks_refusal(error)
                 raise _named(connection, error) from error
     raise AssertionError("a proxy has at least one address")  # pragma: no cover - see resolve
 

@@ -13,7 +13,6 @@ import os
 import selectors
 import socket
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ..clock import SYSTEM_CLOCK
@@ -77,19 +76,17 @@ def can_stagger(source_address: Any) -> bool:
     return made_by.startswith("gevent.") and waited_by.startswith("gevent.")
 
 
-@dataclass
 class Race:
-    """One connection to be made to one of several addresses, which are tried in their order.
+    """One connection to be made to one of several addresses, which are tried in their order."""
 
-    :param failed: each address that failed or was outrun, and the name of its exception; complete once it is over.
-    """
-
-    ahead: list[Candidate]
-    how: How
-    failed: dict[str, str] = field(default_factory=dict)
-    _pending: dict[Any, _Pending] = field(default_factory=dict)
-    _socks: list[Any] = field(default_factory=list)
-    _error: OSError | None = None
+    def __init__(self, ahead: list[Candidate], how: How) -> None:
+        self.ahead = ahead
+        self.how = how
+        self.failed: dict[str, str] = {}
+        """Each address that failed or was outrun, and the name of its exception; complete once it is over."""
+        self._pending: dict[Any, _Pending] = {}
+        self._socks: list[Any] = []
+        self._error: OSError | None = None
 
     def run(self) -> tuple[Any, Candidate]:
         """Return the connected socket and its address; close all other sockets.

@@ -10,7 +10,6 @@ import contextvars
 import socket
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import urllib3.exceptions as uex
@@ -43,14 +42,15 @@ class Question(NamedTuple):
     rest: tuple[Any, ...]
 
 
-@dataclass(eq=False, slots=True)
 class Lookup:
     """One question, while a thread asks it."""
 
-    done: threading.Event = field(default_factory=lambda: threading.Event())
     waiters: int = 0
     answer: Any = None
     error: BaseException | None = None
+
+    def __init__(self) -> None:
+        self.done = threading.Event()
 
 
 class Lookups:

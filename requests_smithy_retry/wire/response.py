@@ -202,6 +202,8 @@ class CheckedResponse(http.client.HTTPResponse):
                 raise http.client.HTTPException(f"got more than {MOST_INTERIM} interim responses")
             http.client.parse_headers(self.fp)
             read = _read_status(self)
+        if this_thread.connecting is True:
+            this_thread.answer = read[1]
         return read
 
     def _check_head(self) -> None:

@@ -35,6 +35,9 @@ class AttemptState(threading.local):
     peer: Peer | None = None
     """The far end, as far as it is known, while :attr:`connecting` is True."""
 
+    answer: int = 0
+    """The status of the proxy's answer to CONNECT, while :attr:`connecting` is True; 0: there was none."""
+
     tried: Collection[tuple[str, str]] = ()
     """The addresses at which earlier attempts of the operation failed, each with its origin."""
 

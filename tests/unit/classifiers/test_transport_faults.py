@@ -29,6 +29,7 @@ _SPEC.loader.exec_module(PAGE)
 WRAPPED = PAGE.wrapped()
 CLASSES = dict(PAGE.exception_classes())
 FAULTS = {
+    "proxy that speaks no TLS",
     "proxy with an untrusted certificate",
     "untrusted certificate",
     "certificate of another host",
@@ -52,7 +53,7 @@ def test_as_requests_raises_it(name: str) -> None:
     """Each outcome of the wire is a fault of the request or a passing one, and is known to be a timeout or not."""
     error = WRAPPED[name]
     assert is_request_fault(error) is (name in FAULTS)
-    assert is_transient(error) is (name not in FAULTS)
+    assert is_transient(error) is (name not in FAULTS and name != "refused by a proxy")
     assert is_timeout(error) is (name in TIMEOUTS)
     assert never_left(error) is (name == "no free connection in the pool")
 

@@ -1,0 +1,212 @@
+"""A proxy's refusal is final (contract 3.4): it is asked once, and the caller gets what plain ``requests`` raises."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import requests
+import urllib3
+
+from requests_smithy_retry import RetryAdapter, RetryReason, StopReason, retry_history
+from requests_smithy_retry.classifiers.actions import ErrorKind, RetryAction
+from requests_smithy_retry.testing import FakeClock
+from tests.faults import FaultProxy, Reply, Stall
+from tests.faults.oracle import tls_contexts
+from tests.support import session_with
+
+TARGET = "https://target.invalid/"
+IS_1 = urllib3.__version__.startswith("1.")
+
+
+@contextlib.contextmanager
+def proxy_that_answers(*answers: bytes) -> Iterator[tuple[int, list[int]]]:
+    """A proxy that sends the next answer after each of the client's messages; its port, and an item per connection."""
+    asked: list[int] = []
+    over = threading.Event()
+
+    def serve(sock: socket.socket) -> None:
+        with sock, contextlib.suppress(OSError):
+            for answer in answers:
+                sock.recv(65_536)
+                sock.sendall(answer)
+            over.wait(10)
+
+    def accept() -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                sock = listener.accept()[0]
+                if over.is_set():
+                    sock.close()
+                    return
+                asked.append(1)
+                threads.append(threading.Thread(target=serve, args=(sock,)))
+                threads[-1].start()
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        threads = [threading.Thread(target=accept)]
+        threads[0].start()
+        try:
+            yield port, asked
+        finally:
+            over.set()
+            socket.create_connection(("127.0.0.1", port)).close()
+            for thread in threads:
+                thread.join()
+
+
+def retrying(**options: Any) -> requests.Session:
+    return session_with(RetryAdapter(clock=FakeClock(), quota=None, **options))
+
+
+def plain() -> requests.Session:
+    made = requests.Session()
+    made.trust_env = False
+    return made
+
+
+def failure(made: requests.Session, proxy: str, *, url: str = TARGET, timeout: float = 30, verify: bool = True) -> Any:
+    with made, pytest.raises(requests.RequestException) as caught:
+        made.get(url, proxies={"http": proxy, "https": proxy}, timeout=timeout, verify=verify)
+    return caught.value
+
+
+def told(error: BaseException) -> tuple[type, str]:
+    """The type and the text of an error, without the addresses of objects."""
+    return type(error), re.sub(r" at 0x[0-9a-f]+", "", str(error))
+
+
+@pytest.mark.parametrize("status", [204, 302, 400, 401, 403, 404, 407, 451])
+def test_a_refused_tunnel_is_asked_for_once(status: int) -> None:
+    """The status of the answer to CONNECT says that another one would be the same, as it does over plain HTTP."""
+    with FaultProxy(Reply(status)) as proxy:
+        theirs = failure(plain(), proxy.url)
+        proxy.reset()
+        ours = failure(retrying(), proxy.url)
+        assert (1, told(theirs)) == (proxy.tunnels, told(ours))
+    history = retry_history(ours)
+    assert history is not None
+    assert StopReason.NOT_RETRYABLE is history.stop_reason
+
+
+@pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504])
+def test_a_proxy_in_trouble_is_asked_again(status: int) -> None:
+    """Such an answer to CONNECT may be another one a moment later."""
+    with FaultProxy(Reply(status)) as proxy:
+        failure(retrying(), proxy.url)
+        assert 3 == proxy.tunnels
+
+
+def test_a_refusal_is_not_taken_for_the_next_failure() -> None:
+    """What the proxy answered to one CONNECT says nothing about another one, in the same thread."""
+    made = retrying()
+    with FaultProxy(Reply(403)) as refusing:
+        failure(made, refusing.url)
+    with proxy_that_answers(b"") as (port, asked):
+        failure(made, f"http://127.0.0.1:{port}", timeout=0.1)
+        assert 3 == len(asked)
+
+
+def test_a_classifier_may_have_a_refusing_proxy_asked_again() -> None:
+    """Of a rotating proxy, the program knows that another attempt leaves by another address."""
+
+    class Rotating:
+        name = "Rotating"
+        priority = None
+
+        def classify_retry(self, outcome: Any, previous: Any) -> RetryAction:
+            return RetryAction.retry_indicated(RetryReason(ErrorKind.TRANSIENT))
+
+    with FaultProxy(Reply(403)) as proxy:
+        failure(retrying(classifiers=[Rotating()]), proxy.url)
+        assert 3 == proxy.tunnels
+
+
+def test_a_refusing_proxy_is_no_address_that_failed() -> None:
+    """It answers well: its addresses are not avoided because of what they refuse."""
+    made = retrying()
+    with FaultProxy(Reply(403)) as proxy:
+        failure(made, proxy.url)
+    adapter: Any = made.get_adapter(TARGET)
+    assert () == adapter.snapshot().addresses
+
+
+PASSWORD_WANTED = b"\x05\x02"
+REST = b"\x00\x01" + bytes(6)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "answers"),
+    [
+        ("socks5h://user:wrong@", (PASSWORD_WANTED, b"\x01\x01")),
+        ("socks5h://", (b"\x05\xff",)),
+        ("socks5h://", (b"\x05\x00", b"\x05\x02" + REST)),
+        ("socks5h://", (b"\x05\x00", b"\x05\x07" + REST)),
+        ("socks5h://", (b"\x05\x00", b"\x05\x08" + REST)),
+        ("socks4a://", (b"\x00\x5c" + bytes(6),)),
+        ("socks4a://", (b"\x00\x5d" + bytes(6),)),
+    ],
+    ids=["password", "no method", "ruleset", "command", "kind of address", "no identd", "other user"],
+)
+def test_a_refusing_socks_proxy_is_asked_once(scheme: str, answers: tuple[bytes, ...]) -> None:
+    """Credentials that are refused are not sent again, and a blocked site is not asked for again."""
+    pytest.importorskip("socks")
+    with proxy_that_answers(*answers) as (port, asked):
+        theirs = failure(plain(), f"{scheme}127.0.0.1:{port}")
+        asked.clear()
+        ours = failure(retrying(), f"{scheme}127.0.0.1:{port}")
+        assert (1, told(theirs)) == (len(asked), told(ours))
+
+
+@pytest.mark.parametrize("code", [1, 3, 4, 5, 6])
+def test_a_socks_proxy_in_trouble_is_asked_again(code: int) -> None:
+    """It could not reach the target this time."""
+    pytest.importorskip("socks")
+    with proxy_that_answers(b"\x05\x00", bytes([5, code]) + REST) as (port, asked):
+        failure(retrying(), f"socks5h://127.0.0.1:{port}")
+        assert 3 == len(asked)
+
+
+@pytest.mark.parametrize("url", [TARGET, "http://target.invalid/"])
+def test_a_proxy_that_answers_tls_in_plain_http_is_asked_once(url: str) -> None:
+    """Its URL should begin with ``http``: the two disagree, whenever they are asked."""
+    with proxy_that_answers(b"HTTP/1.1 400 Bad Request\r\n\r\n") as (port, asked):
+        theirs = failure(plain(), f"https://127.0.0.1:{port}", url=url)
+        asked.clear()
+        ours = failure(retrying(), f"https://127.0.0.1:{port}", url=url)
+        assert (1, told(theirs)) == (len(asked), told(ours))
+
+
+@pytest.mark.real_time
+@pytest.mark.filterwarnings("ignore:Unverified")
+def test_a_proxy_within_tls_that_is_late_is_asked_again() -> None:
+    """It speaks TLS: its late answer to CONNECT may come in time the next time, and so may that of the target."""
+    with FaultProxy(Stall("status"), tls=tls_contexts()[0]) as proxy:
+        failure(retrying(), proxy.url, timeout=0.2, verify=False)
+        assert 3 == proxy.tunnels
+    with proxy_that_answers(b"") as (port, asked), FaultProxy(tls=tls_contexts()[0]) as proxy:
+        failure(retrying(), proxy.url, url=f"https://127.0.0.1:{port}", timeout=0.2, verify=False)
+        assert (3, 3) == (proxy.tunnels, len(asked))
+
+
+@pytest.mark.real_time
+@pytest.mark.parametrize(
+    "url", [TARGET, pytest.param("http://target.invalid/", marks=pytest.mark.skipif(IS_1, reason="no proxy's error"))]
+)
+def test_a_proxy_that_never_answers_tls_is_asked_once(url: str) -> None:
+    """One that speaks HTTP alone waits for the end of the line; it costs one time-out, as without retries."""
+    with proxy_that_answers(b"") as (port, asked):
+        began = time.monotonic()
+        theirs = failure(plain(), f"https://127.0.0.1:{port}", url=url, timeout=0.2)
+        took = time.monotonic() - began
+        asked.clear()
+        ours = failure(retrying(), f"https://127.0.0.1:{port}", url=url, timeout=0.2)
+        assert (1, told(theirs)) == (len(asked), told(ours))
+        assert time.monotonic() - began < took + 20
