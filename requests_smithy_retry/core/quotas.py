@@ -26,14 +26,14 @@ def quotas_of(config: RetryConfig, clock: Clock) -> MakeQuota:
         room = Terms(config.most_attempts).room
         return lambda name, now: PayoffQuota(PayoffTokenBucket(room), now)
     if isinstance(quota, PayoffTokenBucket):
-        return lambda name, now: _line_before(quota, now)
+        return lambda name, now: line_before(quota, now)
     # Imported here: other quotas are features, which a program may do without.
     from ..features import quota_maker
 
     return quota_maker(quota, config, clock)
 
 
-def _line_before(bucket: PayoffTokenBucket, now: float) -> PayoffQuota:
+def line_before(bucket: PayoffTokenBucket, now: float) -> PayoffQuota:
     """Return the one line before a bucket that was passed in: adapters that share the bucket share its line."""
     if bucket.quota is None:
         bucket.quota = PayoffQuota(bucket, now)

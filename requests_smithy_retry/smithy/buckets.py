@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
-from typing import ClassVar, Protocol, runtime_checkable
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from ..classifiers.actions import ErrorKind, RetryReason
 
 from ..checks import is_finite, safe_repr
-from ..clock import SYSTEM_CLOCK, Clock, wait_on
+from ..clock import SYSTEM_CLOCK, Clock, wait_in
+from ..core.line import Failure, Go, Standing, Terms
+from ..core.payoff import PayoffTokenBucket
+from ..core.quota import Quota, RetryQuota, TokenBucketSnapshot, check_amount
+from ..core.quotas import MakeQuota, line_before
+from ..core.steps import Ask, Join, Payment, Refused, Steps, Wait
+from ..errors import RetryConfigError, StopReason
 from ..forksafe import FreshCopies, renew_lock_after_fork
+
+if TYPE_CHECKING:
+    from ..config.retry_config import RetryConfig
 
 LOOK_AGAIN = 1.0
 """Seconds after which a waiter whose turn has no known time looks whether tokens were lost without notice."""
@@ -17,65 +29,36 @@ ROUNDING = 1e-9
 """A part of an amount this small is a rounding error, whether it is there or missing."""
 
 
-@dataclass(eq=False, slots=True)
-class Waiter:
-    """One waiting thread, which takes its tokens itself when it is the first in line."""
-
-    amount: float
-    changed: threading.Condition
-
-
 class WaitingLine:
-    """The line on one bucket. Every method is called with the bucket's lock held."""
+    """The line of those who wait for the tokens of one bucket. Every method is called with the bucket's lock held."""
 
     def __init__(self, bucket: TokenBucket) -> None:
         self._bucket = bucket
-        self._line: list[Waiter] = []
+        self.places: list[InLine] = []
         self._outstanding = 0.0
         self._lost: list[float] = []
 
-    def acquire(self, amount: float, deadline: float | None) -> bool:
-        """Take ``amount``, now or when it is its turn; return False if that cannot be in time."""
+    def look(self, place: InLine, now: float) -> Wait | bool:
+        """Return True if the tokens were taken, False if they cannot come in time, or how long to wait."""
         bucket = self._bucket
-        if amount > bucket.capacity:
+        bucket._refill(now)
+        self._write_off_lost()
+        rank = self.places.index(place)
+        if rank == 0 and self._is_enough(place.amount, now):
+            bucket._available = max(0.0, bucket._available - place.amount)
+            self._outstanding += place.amount
+            return True
+        if rank == 0 and not self._may_gain():
             return False
-        waiter = Waiter(amount, threading.Condition(bucket._lock))
-        try:
-            self._line.append(waiter)
-            is_granted = self._wait(waiter, deadline)
-        finally:
-            if waiter in self._line:
-                self._line.remove(waiter)
-            self.wake_first()
-        if is_granted:
-            # Last of all: who is interrupted before has taken nothing.
-            left, out = max(0.0, bucket._available - amount), self._outstanding + amount
-            bucket._available, self._outstanding = left, out
-        return is_granted
+        seconds = self._seconds_to_wait(sum(each.amount for each in self.places[: rank + 1]), place.deadline, now)
+        return False if seconds is None else Wait(now + seconds)
 
-    def _wait(self, waiter: Waiter, deadline: float | None) -> bool:
-        """Wait until a waiter is the first and there is enough for it; return False if that cannot be in time."""
-        bucket = self._bucket
-        while True:
-            bucket._refill()
-            self._write_off_lost()
-            place = self._line.index(waiter)
-            if place == 0 and self._is_enough(waiter.amount):
-                return True
-            if place == 0 and not self._may_gain():
-                return False
-            wanted = sum(each.amount for each in self._line[: place + 1])
-            seconds = self._seconds_to_wait(wanted, deadline)
-            if seconds is None:
-                return False
-            wait_on(bucket.clock, waiter.changed, seconds)
-
-    def may_come(self, amount: float, deadline: float | None) -> bool:
+    def may_come(self, amount: float, deadline: float | None, now: float) -> bool:
         """Return True if ``amount`` is there, or may come in time to one that joins the line now."""
         self._write_off_lost()
         if amount > self._bucket.capacity or not self._may_gain():
-            return self._is_enough(amount)
-        return self._seconds_to_wait(sum(each.amount for each in self._line) + amount, deadline) is not None
+            return self._is_enough(amount, now)
+        return self._seconds_to_wait(sum(each.amount for each in self.places) + amount, deadline, now) is not None
 
     def returned(self, amount: float) -> None:
         """Tokens came back, or never will: they are no longer out."""
@@ -89,25 +72,24 @@ class WaitingLine:
 
     def wake_first(self) -> None:
         """Have the first in line look: it may be served, or refused, or due earlier than it thought."""
-        if self._line:
-            self._line[0].changed.notify()
+        if self.places:
+            self.places[0].changed.notify()
 
     def _may_gain(self) -> bool:
         return self._bucket.refill_rate > 0 or self._outstanding > 0
 
-    def _is_enough(self, amount: float) -> bool:
+    def _is_enough(self, amount: float, now: float) -> bool:
         # An amount missing by rounding alone may be too little to move the clock: waiting for it would never end.
         bucket = self._bucket
         missing = amount - bucket._available
         if missing <= ROUNDING * max(1.0, amount):
             return True
-        now = bucket.clock.now()
         return bucket.refill_rate > 0 and now + missing / bucket.refill_rate == now
 
-    def _seconds_to_wait(self, wanted: float, deadline: float | None) -> float | None:
-        """Return the seconds until all that is wanted up to a waiter may be there; None: not in time."""
+    def _seconds_to_wait(self, wanted: float, deadline: float | None, now: float) -> float | None:
+        """Return the seconds until all that is wanted up to a place may be there; None: not in time."""
         bucket = self._bucket
-        left = float("inf") if deadline is None else deadline - bucket.clock.now()
+        left = float("inf") if deadline is None else deadline - now
         missing = wanted - bucket._available
         # The end of a steady refill is known: too late is too late (contract 6.3).
         if left <= 0 or (bucket.refill_rate and missing / bucket.refill_rate > left):
@@ -118,6 +100,37 @@ class WaitingLine:
     def _write_off_lost(self) -> None:
         while self._lost:
             self.returned(self._lost.pop())
+
+
+class InLine:
+    """One thread's place in the line for tokens. Its answer: whether they were taken."""
+
+    def __init__(self, bucket: TokenBucket, amount: float, deadline: float | None) -> None:
+        self.changed = threading.Condition(bucket._lock)
+        self.amount = amount
+        self.deadline = deadline
+        self._bucket = bucket
+        self._has_joined = False
+
+    def look(self, now: float) -> Wait | bool:
+        """Join at the first look; then see what the line decides."""
+        line = self._bucket._line
+        if line is None or self.amount > self._bucket.capacity:
+            return False
+        if not self._has_joined:
+            self._has_joined = True
+            line.places.append(self)
+        seen = line.look(self, now)
+        if not isinstance(seen, Wait):
+            self.leave(now)
+        return seen
+
+    def leave(self, now: float) -> None:  # noqa: ARG002
+        """Let the next one look."""
+        line = self._bucket._line
+        if line is not None and self in line.places:
+            line.places.remove(self)
+            line.wake_first()
 
 
 class Loan:
@@ -148,54 +161,6 @@ class Loan:
         # A finalizer may run inside the bucket's own lock, so it takes none.
         if getattr(self, "_amount", 0.0):  # an interruption may come before it has any
             self._line.lose(self._amount)
-
-
-def loan_of(bucket: RetryQuota, amount: float) -> Loan | None:
-    """Return the loan to go with tokens just taken; None for a bucket without a line."""
-    line = getattr(bucket, "_line", None)
-    return Loan(line, bucket, amount) if isinstance(line, WaitingLine) else None  # type: ignore[arg-type]
-
-
-@dataclass(frozen=True, slots=True)
-class TokenBucketSnapshot:
-    """A bucket at one moment.
-
-    :param capacity: the most it holds.
-    :param available: the tokens that it holds.
-    :param source: which bucket answered: ``"memory"``, ``"redis"``, or ``"redis, fallen open"`` where a local bucket
-        stands in for it.
-    """
-
-    capacity: float
-    available: float
-    source: str = "memory"
-
-
-@runtime_checkable
-class RetryQuota(Protocol):
-    """The interface that a strategy needs of a bucket."""
-
-    @property
-    def capacity(self) -> float:
-        """The most it holds."""
-
-    @property
-    def available(self) -> float:
-        """The tokens that it holds now."""
-
-    def acquire(self, amount: float, *, deadline: float | None = None) -> bool:
-        """Take all of ``amount``, or nothing."""
-
-    def release(self, amount: float) -> None:
-        """Give back; what exceeds the capacity is dropped."""
-
-    def snapshot(self) -> TokenBucketSnapshot:
-        """An immutable view."""
-
-
-def is_full(bucket: RetryQuota) -> bool:
-    """Return True if a bucket holds all it can."""
-    return bucket.available >= bucket.capacity
 
 
 class TokenBucket(FreshCopies):
@@ -265,7 +230,7 @@ class TokenBucket(FreshCopies):
         """The tokens that the bucket holds now."""
         if self.refill_rate:
             with self._lock:
-                self._refill()
+                self._refill(self.clock.now())
         return self._available
 
     def acquire(self, amount: float, *, deadline: float | None = None) -> bool:
@@ -279,10 +244,10 @@ class TokenBucket(FreshCopies):
         :raises ValueError: for anything but a finite number of 0 or more.
         """
         check_amount(amount)
+        if self._line is not None:
+            return bool(wait_in(InLine(self, amount, deadline), self.clock))
         with self._lock:
-            self._refill()
-            if self._line is not None:
-                return self._line.acquire(amount, deadline)
+            self._refill(self.clock.now())
             if self._available < amount:
                 return False
             self._available -= amount
@@ -290,9 +255,10 @@ class TokenBucket(FreshCopies):
 
     def may_come(self, amount: float, deadline: float | None) -> bool:
         """Return True unless :meth:`acquire` would refuse at once. A bucket that does not wait says nothing of use."""
+        now = self.clock.now()
         with self._lock:
-            self._refill()
-            return self._line is not None and self._line.may_come(amount, deadline)
+            self._refill(now)
+            return self._line is not None and self._line.may_come(amount, deadline, now)
 
     def release(self, amount: float) -> None:
         """Give ``amount`` tokens back; what exceeds the capacity is dropped.
@@ -353,9 +319,8 @@ class TokenBucket(FreshCopies):
         if self._line is not None:
             self._line.wake_first()
 
-    def _refill(self) -> None:
+    def _refill(self, now: float) -> None:
         if self.refill_rate:
-            now = self.clock.now()
             self._available = min(self.capacity, self._available + (now - self._refilled_at) * self.refill_rate)
             self._refilled_at = now
 
@@ -363,7 +328,133 @@ class TokenBucket(FreshCopies):
         return f"<{type(self).__name__} {self.available:g} of {self.capacity:g}>"
 
 
-def check_amount(amount: float) -> None:
-    """Refuse an amount that a bucket can neither take (-1 would overfill it) nor give (nan would spoil it for good)."""
-    if not is_finite(amount) or amount < 0:
-        raise ValueError(f"amount={safe_repr(amount)}: a finite number of tokens, 0 or more, is allowed")
+class PricedQuota:
+    """A plain bucket as the quota of a scope: each retry has its price, and a refusal is final.
+
+    A success gives back what the operation's last retry took; a first-try success gives a reward, if something is
+    missing.
+
+    :param price_of: the tokens that a retry costs, by the reason for it.
+    :param is_shared: others may spend it, unseen from here.
+    """
+
+    counts_attempts = False
+
+    def __init__(self, bucket: RetryQuota, price_of: Callable[[RetryReason], float], *, is_shared: bool = False) -> None:
+        self.bucket: RetryQuota = bucket
+        self._price_of = price_of
+        self._reward: float = getattr(bucket, "success_reward", 1.0)
+        self._is_shared = is_shared
+
+    def began(self, now: float) -> None:
+        """First attempts cost nothing."""
+
+    def first_try(self, now: float, latency: float, timeout: float | None) -> None:  # noqa: ARG002
+        """Give the reward, if something is missing."""
+        if self._is_shared or self.bucket.available < self.bucket.capacity:
+            getattr(self.bucket, "reward", self.bucket.release)(self._reward)
+
+    def pay(self, standing: Standing, terms: Terms, failure: Failure, now: float) -> Steps:
+        """Take the price of a retry. A bucket on which others wait may take until the deadline."""
+        self.lost(standing)
+        assert failure.reason is not None
+        price, bucket = self._price_of(failure.reason), self.bucket
+        # An operation that waits for tokens still has its backoff to wait.
+        until = None if terms.deadline is None else terms.deadline - failure.delay
+        loan = None
+        if isinstance(bucket, TokenBucket) and bucket.on_empty == "wait":
+            if not bucket.may_come(price, until):
+                return self._refused(price)
+            granted = yield Join(InLine(bucket, price, until), failure.verdict if bucket.available < price else None)
+            loan = Loan(bucket._line, bucket, price) if granted is True and bucket._line is not None else None
+            if isinstance(granted, Refused):
+                return granted
+        else:
+            granted = yield Ask(bucket.acquire, (price,))
+        if not granted:
+            return self._refused(price)
+        after = bucket.available
+        payment = Payment(after + price, after, getattr(bucket, "source", "memory"))
+        paid = replace(standing, spent=standing.spent + price, acquired=price, loan=loan)
+        return Go(paid, failure.delay, payment=payment)
+
+    def _refused(self, price: float) -> Refused:
+        bucket, source = self.bucket, getattr(self.bucket, "source", "memory")
+        where = "" if source == "memory" else f" ({source})"
+        trouble = "too small" if 0 < bucket.capacity < price else "empty"
+        held = f"{bucket.available:g} of {bucket.capacity:g}"
+        return Refused(
+            StopReason.QUOTA_EXCEEDED, 0.0, f"the retry quota of {{service}}{where} is {trouble} ({held}, needs {price:g})"
+        )
+
+    def succeeded(
+        self, standing: Standing, terms: Terms, now: float, latency: float = 0.0, timeout: float | None = None
+    ) -> None:
+        """Give back the tokens of the last retry."""
+        if standing.spent:
+            self.unsent(standing)
+        else:
+            self.first_try(now, latency, timeout)
+
+    def answered(self, standing: Standing) -> Standing:
+        """Give back the tokens of the retry before, as after any success."""
+        self.unsent(standing)
+        return replace(standing, acquired=0.0, loan=None)
+
+    def unsent(self, standing: Standing) -> None:
+        """Give back the tokens of the last retry."""
+        if standing.loan is not None:
+            standing.loan.give_back()
+        elif standing.acquired:
+            self.bucket.release(standing.acquired)
+
+    def lost(self, standing: Standing) -> None:
+        """Tell those who wait that the tokens of the last retry will not come back."""
+        if standing.loan is not None:
+            standing.loan.write_off()
+
+    def gave_up(self, *, is_outage: bool) -> int:  # noqa: ARG002
+        """Return 0: no outage is known."""
+        return 0
+
+    def is_spare(self, now: float) -> bool:  # noqa: ARG002
+        return self.bucket.available >= self.bucket.capacity
+
+    def forget(self, now: float) -> None:  # noqa: ARG002
+        forget = getattr(self.bucket, "forget", None)
+        if forget is not None:
+            forget()
+
+    def snapshot(self, now: float) -> TokenBucketSnapshot:  # noqa: ARG002
+        return self.bucket.snapshot()
+
+
+def quota_maker(quota: Any, config: RetryConfig, clock: Clock) -> MakeQuota | None:
+    """Return the maker of priced quotas that a config asks for; None: it asks for another kind.
+
+    :param quota: a number of tokens, a bucket, or a function that returns one for the name of a scope.
+    """
+
+    def price_of(reason: RetryReason) -> float:
+        numbers = config.numbers
+        if reason.kind is ErrorKind.THROTTLING:
+            return numbers.throttling_cost
+        return numbers.timeout_cost if reason.timeout else numbers.retry_cost
+
+    if isinstance(quota, (int, float)):
+        return lambda name, now: PricedQuota(TokenBucket(quota, clock=clock), price_of)
+    if isinstance(quota, RetryQuota):
+        return lambda name, now: PricedQuota(quota, price_of, is_shared=True)
+    if not callable(quota):
+        return None
+
+    def of_scope(name: str | None, now: float) -> Quota:
+        bucket: object = quota(name)  # it is the program's, so it may be anything
+        if isinstance(bucket, PayoffTokenBucket):
+            return line_before(bucket, now)
+        if isinstance(bucket, RetryQuota):
+            return PricedQuota(bucket, price_of, is_shared=True)
+        why = f"its function returned a {type(bucket).__name__}: a TokenBucket, or another bucket of tokens, is allowed"
+        raise RetryConfigError("quota", quota, config.source("quota"), why)
+
+    return of_scope

@@ -1,1 +1,0 @@
-"""The wait before an attempt: backoff, server hints, and the rate limiter of adaptive mode."""
