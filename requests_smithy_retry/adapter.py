@@ -1,23 +1,19 @@
-"""The transport adapter (contract 1): its options, its strategy, its pools. Sending is in :mod:`send_loop`."""
+"""The transport adapter (contract 1): its options, its strategy, its pools. Sending is in :mod:`.core.driver`."""
 
 from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Collection
-from sys import _getframe
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from requests import PreparedRequest
+from requests import PreparedRequest, Response
 from requests.adapters import HTTPAdapter
 
 from .clock import SYSTEM_CLOCK, Clock
 from .config.max_retries import (
     INNER_RETRY,
     UNSET,
-    ChangedOr,
     ShownRetry,
-    check_patience,
     refuse_own_max_retries,
     translate,
     with_translated,
@@ -26,27 +22,26 @@ from .config.options import signature_with
 from .config.retry_config import ADAPTER_OPTIONS, OPTIONS, RetryConfig, RetryOptions, unknown_option
 from .config.sources import resolve
 from .config.urllib3_retry import SOURCE, TRANSLATED, UNLIMITED, OptionsRetry, changed_options, own_methods
+from .core.driver import Driver, Plan
+from .core.foreign import check_beside_strategy
+from .core.port import Feature
+from .core.scope import Scope
+from .core.strategy import RetryStrategy, StandardRetryStrategy
 from .errors import RetryConfigError, RetryConfigWarning
+from .features import features_of, strategy_for
 from .forgetting import forgets_with_all
 from .observing.listeners import SDK_HEADERS, Listeners
+from .observing.recorder import Recorder
 from .observing.telemetry import TELEMETRY
-from .sending.credentials import Credentials
-from .sending.send_loop import SendLoop, is_within_send
-from .strategies.first_tries import BusyBesides
-from .strategies.foreign import StrategyPort, adapt, check_beside_strategy, strategy_for
-from .strategies.protocol import RetryStrategy
-from .strategies.simple import SimpleRetryStrategy, is_built_in
 from .urls import scope_of
 from .wire.addresses import AddressFault, AddressMemory
 from .wire.pools import use_our_pools
-from .wire.state import LATE_PATCH, is_patched_late
+from .wire.state import LATE_PATCH, is_patched_late, this_thread
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
     from urllib3.util.retry import Retry
 
-PLAIN_SEND = getattr(HTTPAdapter.send, "__code__", None)
-"""The code that passes ``max_retries`` to urllib3."""
 POOL_DEFAULTS: dict[str, int] = {"pool_connections": 10, "pool_maxsize": 10, "pool_block": False}
 """The defaults of ``HTTPAdapter``."""
 POLICY = ("clock", "retry_config", "strategy", "_given", "_is_shared", "_shown")
@@ -60,7 +55,7 @@ class AdapterSnapshot(NamedTuple):
     addresses: tuple[AddressFault, ...]
 
 
-class RetryAdapter(SendLoop):
+class RetryAdapter(Driver):
     """A ``requests`` adapter that retries. Mount it; the code that sends requests stays as it is.
 
     Each send is one operation. A :class:`RetryStrategy` decides on its attempts, and the caller gets the last attempt's
@@ -82,6 +77,7 @@ class RetryAdapter(SendLoop):
     """
 
     _is_shared = False
+    _shown: ShownRetry | None = None
 
     def __init__(
         self,
@@ -98,7 +94,7 @@ class RetryAdapter(SendLoop):
         **options: Unpack[RetryOptions],
     ) -> None:
         known, others = self._own_options(dict(options))
-        own = strategy.clock if isinstance(strategy, SimpleRetryStrategy) else SYSTEM_CLOCK
+        own = strategy.clock if isinstance(strategy, StandardRetryStrategy) else SYSTEM_CLOCK
         self.clock: Clock = own if clock is None else clock
         self._given = strategy is not None
         self._configure(config, strategy, defaults, known, max_retries)
@@ -136,13 +132,11 @@ class RetryAdapter(SendLoop):
         if strategy is not None:
             check_beside_strategy(strategy, config, {**below, **options})
         refuse_own_max_retries(type(self), RetryAdapter)
-        base = strategy.config if isinstance(strategy, SimpleRetryStrategy) else config or RetryConfig()
+        base = strategy.config if isinstance(strategy, StandardRetryStrategy) else config or RetryConfig()
         base = with_translated(base, translated).replace(**options)
         base = base if defaults is None else base.above(defaults)
         # A given strategy has its own policy; the environment only sets the adapter's own options.
         self.retry_config: RetryConfig = resolve(base, names=OPTIONS if strategy is None else ADAPTER_OPTIONS)
-        if translated:
-            check_patience(self.retry_config, max_retries)
         self._use(strategy_for(self.retry_config, self.clock) if strategy is None else strategy)
         if translated:
             self._show(ShownRetry.of(max_retries, translated) or self._options_as_shown())
@@ -151,25 +145,10 @@ class RetryAdapter(SendLoop):
         """Adopt a strategy, and compute once what each send needs to know of it."""
         self._use_our_pools()  # unpickling has made new ones
         self._strategy = strategy
-        config = self.retry_config
-        self.port: StrategyPort = adapt(strategy, config)
-        # A first attempt that goes well needs nothing of all this where the strategy's first token is free.
-        is_special = not config.enabled or config.idempotency_key is not False
-        needs: Collection[Any] | bool = is_special or self.port.needs_operation
-        self._unusual = self._needs_operation = needs
-        # A gate by itself needs no operation: an operation that waits at it has not sent anything yet.
-        gates = self.port.gates
-        self._shut: Collection[Any] = gates.shut if gates else ()
-        if gates is not None:
-            self.addresses.on_connect = gates.look_anew
-        if isinstance(needs, set) and gates:
-            self._needs_operation = BusyBesides(needs, gates.shut)
-        # Asked on each first-try success. Where scopes are not origins, nothing is remembered.
-        self._by_origin = not self._has_own_scopes() and is_built_in(strategy, "bucket", "limiter")
-        hooks = strategy.hooks if self._by_origin and isinstance(strategy, SimpleRetryStrategy) else {}
-        self._hook_at = hooks.get
-        renew = config.on_unauthorized
-        self.credentials: Credentials | None = None if renew is None else Credentials(renew, self.clock)
+        own = getattr(self.scope_of, "__func__", None)
+        self._scopes_are_origins = self.retry_config.scope is None and own is RetryAdapter.scope_of
+        self._by_origin: dict[str, Scope] = {}
+        self.features: tuple[Feature, ...] = features_of(self.retry_config, self.clock)
         self._show(self._shown)
         forgets_with_all(self)
 
@@ -182,12 +161,6 @@ class RetryAdapter(SendLoop):
             own = (*own, OwnIncrement(self._shown.retry))
         items = (*own, *TELEMETRY.listeners(config.telemetry, config.source("telemetry"), own))
         self.listeners: Any = Listeners(items) if items else None
-        self._hears_attempts = self.listeners is not None and self.listeners.hears_attempts
-        self._hears_bodies = self.listeners is not None and self.listeners.hears_bodies
-
-    def _has_own_scopes(self) -> bool:
-        own = getattr(self.scope_of, "__func__", None)
-        return self.retry_config.scope is not None or own is not RetryAdapter.scope_of
 
     def _show(self, shown: ShownRetry | None) -> None:
         """Let ``max_retries`` return this ``Retry``, whose changes take effect; None: one that is made on demand."""
@@ -196,19 +169,30 @@ class RetryAdapter(SendLoop):
         else:
             self._shown = shown
         self._listen()
-        config = self.retry_config
-        self._has_limits = (config.operation_timeout, config.operation_attempt_timeout) != (None, None)
-        # Each has the first attempt made by a longer way, though not by way of an operation.
-        is_special = config.timeout is not None or self._hears_bodies
-        in_full: Collection[Any] | ChangedOr | bool = self._has_limits or is_special or self._unusual
-        if shown is not None and in_full is not True:
-            in_full = ChangedOr(vars(shown.retry), shown.seen, in_full if isinstance(in_full, Collection) else ())
-        self._in_full = in_full
+        self.plan = Plan.of(self.retry_config, self._strategy, self.features, self.listeners)
+
+    def _plan_now(self) -> Plan:
+        """Return the plan in force: another one if ``max_retries`` was changed in place."""
+        if self._shown is not None:
+            self._heed_changes()
+        return self.plan
+
+    def _fill_retries(self, response: Response, recorder: Recorder | None = None) -> None:
+        """Have the response refer to the ``Retry`` that the adapter shows, where tools look for it."""
+        shown = self._shown
+        if recorder is None or len(recorder.rows) < 2:
+            if shown is not None:
+                shown.put_into(response.raw)
+        elif getattr(response.raw, "retries", None) is not None:
+            retries = response.raw.retries
+            history = (*retries.history, *recorder.rows[:-1])
+            number = recorder.attempts[-1].number
+            response.raw.retries = retries.new(history=history) if shown is None else shown.used(number - 1, history)
 
     def _adopt(self, config: RetryConfig) -> None:
         """Adopt another policy. The strategy's quotas stay as they are, unless other sessions share it."""
         strategy = self._strategy
-        if isinstance(strategy, SimpleRetryStrategy) and not self._is_shared:
+        if isinstance(strategy, StandardRetryStrategy) and not self._is_shared:
             strategy = strategy.under(config)
         else:
             strategy = strategy_for(config, self.clock)
@@ -234,10 +218,14 @@ class RetryAdapter(SendLoop):
         self._given, self._is_shared = False, True
 
     def _options_as_shown(self) -> ShownRetry:
-        strategy = self.port.strategy
-        config: RetryConfig = strategy.config if isinstance(strategy, SimpleRetryStrategy) else self.retry_config
+        strategy: Any = self.strategy
+        is_ours = isinstance(strategy, StandardRetryStrategy)
+        config: RetryConfig = strategy.config if is_ours else self.retry_config
         options = {name: getattr(self.retry_config if name in ADAPTER_OPTIONS else config, name) for name in TRANSLATED}
-        options["max_attempts"] = (strategy.max_attempts or UNLIMITED) if self.retry_config.enabled else 1
+        if not self.retry_config.enabled:
+            options["max_attempts"] = 1
+        elif not is_ours:
+            options["max_attempts"] = getattr(strategy, "max_attempts", None) or UNLIMITED
         return ShownRetry(OptionsRetry.saying(options, transient_base=config.transient_base), options)
 
     def scope_of(self, request: PreparedRequest) -> str:
@@ -275,8 +263,7 @@ class RetryAdapter(SendLoop):
 
         :raises RetryConfigError: on assignment, if the value cannot be translated, or beside a given ``strategy``.
         """
-        caller = _getframe(1)
-        if caller.f_code is PLAIN_SEND or is_within_send(self, caller):
+        if this_thread.sender is self:
             return INNER_RETRY
         shown = self._shown
         if shown is None:
@@ -335,8 +322,6 @@ class RetryAdapter(SendLoop):
         if forget is not None:
             forget()
         self.addresses.forget()
-        if self.credentials is not None:
-            self.credentials.renew_lock()
 
     def _use_our_pools(self, manager: Any = None) -> None:
         # The attribute is missing during construction, and stays missing if init_poolmanager makes no pool manager.
@@ -363,7 +348,7 @@ class RetryAdapter(SendLoop):
         """Adopt the policy of another adapter."""
         vars(self).update((name, value) for name, value in policy.items() if name != "strategy")
         strategy, config = policy["strategy"], self.retry_config
-        quota = strategy.config.quota if isinstance(strategy, SimpleRetryStrategy) else config.quota
+        quota = strategy.config.quota if isinstance(strategy, StandardRetryStrategy) else config.quota
         if quota is not config.quota and config.is_given("quota"):
             # One bucket, not two: the copy's config names the quota that the copy's strategy spends.
             self.retry_config = config.replace_from({"quota": config.source("quota")}, quota=quota)
@@ -384,7 +369,7 @@ class RetryAdapter(SendLoop):
     def _fresh_policy(self) -> dict[str, Any]:
         policy = self._policy()
         strategy = policy["strategy"]
-        return {**policy, "strategy": copy.copy(strategy) if isinstance(strategy, SimpleRetryStrategy) else strategy}
+        return {**policy, "strategy": copy.copy(strategy) if isinstance(strategy, StandardRetryStrategy) else strategy}
 
     def __copy__(self) -> Any:
         other = type(self).__new__(type(self))

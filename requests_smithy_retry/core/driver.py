@@ -58,6 +58,7 @@ class Call(NamedTuple):
     :param options: of the ``retry_options`` blocks around it.
     :param limits: its bounds of time, or None.
     :param observed: the call as listeners see it, or None.
+    :param data: the features' own state of this call.
     :param receives: takes in a response of which nothing of the body was read, before anybody else.
     """
 
@@ -67,8 +68,9 @@ class Call(NamedTuple):
     timeout: Any
     how: dict[str, Any]
     options: OperationOptions
-    limits: TimeLimits | None = None
-    observed: ObservedOperation | None = None
+    limits: TimeLimits | None
+    observed: ObservedOperation | None
+    data: dict[str, Any]
     receives: Callable[[Response], object] | None = None
 
 
@@ -183,7 +185,7 @@ class Driver(HTTPAdapter):
             limits = TimeLimits(config, options, self.clock)
         if plan.listeners is not None:
             observed = ObservedOperation(self, request, options)
-        return Call(config, request, stream, config.timeout if timeout is None else timeout, how, options, limits, observed)
+        return Call(config, request, stream, config.timeout if timeout is None else timeout, how, options, limits, observed, {})
 
     def _scope(self, request: PreparedRequest) -> Scope:
         """Return the scope of a request. Where scopes are origins, it is found by the beginning of the URL."""
@@ -212,8 +214,9 @@ class Driver(HTTPAdapter):
         held.begin(self.clock.now())
         scope.used_at = held.started
         this_thread.connecting = None
-        limits = call.limits
+        limits, outer = call.limits, this_thread.sender
         try:
+            this_thread.sender = self
             allowed = call.timeout if limits is None else limits.begin(call.timeout)
             response = held.response = super().send(request, stream=call.stream, timeout=allowed, **call.how)
             if call.receives is not None:
@@ -229,7 +232,11 @@ class Driver(HTTPAdapter):
         except Exception as error:
             held.error = error
         finally:
+            this_thread.sender = outer
             del request, call  # an error's traceback refers to this frame
+
+    def _fill_retries(self, response: Response, recorder: Recorder | None = None) -> None:
+        """Have a response refer to the attempts before it, where tools look for those of urllib3 (contract 11.2)."""
 
     def _hand_over_at_once(self, call: Call, scope: Scope, held: Held) -> Response:
         """Return the success of a first attempt."""
@@ -244,6 +251,7 @@ class Driver(HTTPAdapter):
         if back is not None:
             log_back(scope.name, *back)
         response._retry_started = started  # type: ignore[attr-defined]
+        self._fill_retries(response)
         log_first_try(call.request, response.status_code, now - started)
         held.hand_over()
         return response

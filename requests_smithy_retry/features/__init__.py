@@ -8,17 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
+from importlib.util import resolve_name
 from typing import TYPE_CHECKING, Any
 
+from ..clock import SYSTEM_CLOCK, Clock
+from ..core.strategy import StandardRetryStrategy
 from ..errors import RetryConfigError
 
 if TYPE_CHECKING:
-    from ..clock import Clock
     from ..config.retry_config import RetryConfig
     from ..core.port import Feature
     from ..core.quotas import MakeQuota
 
 ASKED_FOR: dict[str, Callable[[RetryConfig], object]] = {
+    "..smithy.hooks": lambda config: True,
     "rate_limits": lambda config: config.pacing != "off" and config.heeds_hints,
     "resume": lambda config: config.resume or config.listeners,
     "renewal": lambda config: config.on_unauthorized,
@@ -29,10 +32,11 @@ ASKED_FOR: dict[str, Callable[[RetryConfig], object]] = {
 
 def found(name: str) -> Any:
     """Return a feature's module; None where it was deleted."""
+    name = resolve_name(name if name.startswith(".") else f".{name}", __name__)
     try:
-        return import_module(f".{name}", __name__)
+        return import_module(name)
     except ModuleNotFoundError as error:
-        if error.name != f"{__name__}.{name}":
+        if error.name is None or not name.startswith(error.name):
             raise
         return None
 
@@ -48,10 +52,24 @@ def quota_maker(quota: Any, config: RetryConfig, clock: Clock) -> MakeQuota:
 
     :raises RetryConfigError: where the feature that makes them was deleted.
     """
-    for name in ("redis", "buckets"):
+    for name in ("redis", "..smithy.buckets"):
         module = found(name)
         made: MakeQuota | None = None if module is None else module.quota_maker(quota, config, clock)
         if made is not None:
             return made
     source = config.source("quota")
     raise RetryConfigError("quota", quota, source, "'payoff' or None is allowed: other quotas are not installed")
+
+
+def strategy_for(config: RetryConfig, clock: Clock = SYSTEM_CLOCK) -> StandardRetryStrategy:
+    """Make the built-in strategy that a config asks for.
+
+    :raises RetryConfigError: where the mode that it asks for was deleted.
+    """
+    if config.mode == StandardRetryStrategy.mode:
+        return StandardRetryStrategy(config=config, clock=clock)
+    module = found("..smithy.adaptive")
+    if module is None:
+        raise RetryConfigError("mode", config.mode, config.source("mode"), "'standard' is allowed: no other is installed")
+    made: StandardRetryStrategy = module.AdaptiveRetryStrategy(config=config, clock=clock)
+    return made

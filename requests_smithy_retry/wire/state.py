@@ -44,6 +44,9 @@ class AttemptState(threading.local):
     deadline: Deadline | None = None
     """The end of the attempt; None: only its timeouts bound it."""
 
+    sender: object = None
+    """The adapter whose attempt it is: what is beneath it sees no retries of ours."""
+
     plain = False
     """True while retries are off: heads and bodies are read as a plain ``HTTPAdapter`` reads them (contract 10.2)."""
 
