@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .adapter import RetryAdapter
     from .config.retry_config import RetryConfig, RetryOptions
     from .errors import RetryConfigError
-    from .strategies.protocol import RetryStrategy
+    from .core.strategy import RetryStrategy
 
 
 S = TypeVar("S", bound="requests.Session")
@@ -135,7 +135,7 @@ class Installation:
         from .errors import RetryConfigError, RetryConfigWarning
         from .observing.log import log_left_alone
         from .observing.reached import NEVER, Kind
-        from .sending.combined import Objection, objection
+        from .combined import Objection, objection
 
         if not self.config.enabled:
             return
@@ -160,7 +160,7 @@ class Installation:
 
     def _reach(self, adapter: Any) -> tuple[str, RetryConfig]:
         """Make an adapter retry; return what is to be said of its own retries, and its policy."""
-        from .sending.combined import display_retries, own_names, policy_for, retries_nothing
+        from .combined import display_retries, own_names, policy_for, retries_nothing
 
         retries = adapter.max_retries
         said = ", beneath its own send" if "send" in own_names(adapter) else ""
@@ -191,7 +191,7 @@ class Installation:
             return [line, *(self._reached.lines() if each else ())] if line else []
 
     def _take_over(self, adapter: Any, own: Any = None) -> Any:
-        from .sending.combined import take_over
+        from .combined import take_over
 
         policy = {**self._adapter._policy(), "_addresses": self._adapter.addresses}
         return take_over(adapter, type(self._adapter), policy, own)

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from ..quotas.bucket import TokenBucket
-from ..quotas.line import IDLE, LEAST_GAP, MOST_CREDIT, ROOM
-from ..quotas.payoff import PayoffTokenBucket
+from ..core.line import IDLE, LEAST_GAP, MOST_CREDIT, ROOM
+from ..core.payoff import PayoffTokenBucket
 from .retry_config import has_line
 
 if TYPE_CHECKING:
-    from ..quotas.redis import RedisQuota
+    from ..features.redis import RedisQuota
     from .retry_config import RetryConfig
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..pacing.server_hints import AMZ_MAX_EXTRA
+from ..core.server_hints import AMZ_MAX_EXTRA
 from .in_vain import InVain, in_vain
 from .retry_config import has_line
 from .urllib3_rules import heeds_hints

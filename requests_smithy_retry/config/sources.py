@@ -161,6 +161,6 @@ def _asked_of_aws(config: RetryConfig, environ: Mapping[str, str], names: Collec
     aws_config, asked_by = in_code if config.is_settled("aws_config") else found.get("aws_config", in_code)
     if aws_config is False:
         return {}
-    from .aws_settings import from_aws_settings  # few ask for it, and it brings a parser of files
+    from ..smithy.aws_settings import from_aws_settings  # few ask for it, and it brings a parser of files
 
     return from_aws_settings(environ, aws_config, source=asked_by, settled={*found, *filter(config.is_settled, names)})

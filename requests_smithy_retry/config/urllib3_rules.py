@@ -10,7 +10,7 @@ import enum
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..pacing.backoff import ExponentialRetryBackoffStrategy
+from ..core.backoff import ExponentialRetryBackoffStrategy
 
 if TYPE_CHECKING:
     from ..classifiers.outcome import Outcome

@@ -24,7 +24,8 @@ from ..checks import Refused, is_finite, safe_repr
 from ..clock import SYSTEM_CLOCK, Clock
 from ..forksafe import FreshCopies, renew_lock_after_fork
 from ..urls import without_secrets
-from .bucket import TokenBucket, TokenBucketSnapshot, check_amount
+from ..core.quota import TokenBucketSnapshot, check_amount
+from ..smithy.buckets import TokenBucket
 
 logger: logging.Logger = logging.getLogger("requests_smithy_retry")
 

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
-from functools import partial
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..classifiers.actions import ErrorKind, NoActionIndicated, RetryIndicated, RetryReason
+from ..classifiers.actions import ErrorKind, NoActionIndicated, RetryIndicated
 from ..classifiers.fold import Classification
+from ..classifiers.outcome import Outcome
+from ..core.machine import Passed
+from ..core.scope import Scope
+from ..core.steps import Before, Join, Refused, Steps
+from ..core.strategy import RetryToken, StandardRetryStrategy, StandardRetryToken, StrategySnapshot, redeemed
 from ..errors import RetryError, StopReason
-from ..pacing.rate_limiter import ClientRateLimiter, PermitWait
-from ..quotas.scopes import ScopeTable
 from ..urls import display_scope
-from .first_tries import FirstTryHook, remember
-from .protocol import RetryContext, RetryToken, StandardRetryToken, StrategySnapshot, redeemed
-from .simple import is_built_in
-from .standard import StandardRetryStrategy
+from .rate_limiter import ClientRateLimiter, PermitWait, TooLate, UntilPermitted
+
+if TYPE_CHECKING:
+    from ..clock import Clock
+    from ..config.retry_config import RetryConfig
+
+NAME = "limiter"
 
 
 class AdaptiveRetryStrategy(StandardRetryStrategy):
@@ -35,39 +39,9 @@ class AdaptiveRetryStrategy(StandardRetryStrategy):
 
     mode = "adaptive"
 
-    def _open_books(self) -> None:
-        super()._open_books()
-        self._limiters: ScopeTable[ClientRateLimiter] = ScopeTable(
-            lambda _: ClientRateLimiter(self.config.rate_limiter, clock=self.clock),
-            lambda limiter: limiter.is_spare,
-            clock=self.clock,
-            used_at=lambda limiter: limiter.used_at,
-            retire=self._retire,
-        )
-
-    def _retire(self, limiter: ClientRateLimiter) -> None:
-        limiter.retired = True
-        self.busy.discard(limiter)
-        self.hooks.clear()
-
-    def forget(self) -> None:
-        super().forget()
-        self._limiters.forget()
-
     def limiter(self, token_scope: str | None = None) -> ClientRateLimiter:
-        """Return the limiter of a scope. A subclass may override this method: it is always called."""
-        return self._limiters.get(token_scope)
-
-    def first_try_hook(self, scope: str, url: str | None = None) -> FirstTryHook:
-        quota, limiter = super().first_try_hook(scope), self.limiter(scope)
-        hook = MeasuringHook(quota, limiter)
-        if url is not None and self._may_remember(quota) and limiter is not self._limiters.overflow:
-            remember(self.hooks, url, hook)
-        return hook
-
-    def _limiter_in_use(self, scope: str | None) -> AbstractContextManager[ClientRateLimiter]:
-        """Return the limiter of a scope, which is not given up inside the block."""
-        return self._limiters.use(scope) if is_built_in(self, "limiter") else nullcontext(self.limiter(scope))
+        """Return the limiter of a scope."""
+        return limiter_of(self.scopes.get(token_scope), self.config, self.clock)
 
     def send_permit(
         self, *, token: RetryToken, deadline: float | None = None, waited: float = 0.0
@@ -81,78 +55,75 @@ class AdaptiveRetryStrategy(StandardRetryStrategy):
         :raises RetryError: if there will be no permit in time; a retry's price is given back then.
         """
         scope = token.token_scope if isinstance(token, StandardRetryToken) else None
-        with self._limiter_in_use(scope) as limiter:
-            wait = limiter.try_acquire()
+        wait = self.limiter(scope).try_acquire()
         if wait is None:
             return None
-        longest = self.config.max_permit_wait
-        if longest is not None and waited + wait.seconds > longest:
-            bound = f"max_permit_wait is {longest:g} s"
-        elif deadline is not None and self.clock.now() + wait.seconds >= deadline:
-            bound = "that is past the deadline"
-        else:
+        longest, at = self.config.max_permit_wait, self.clock.now() + wait.seconds
+        too_late = TooLate.of(waited + wait.seconds, longest, at, deadline)
+        if too_late is None:
             return wait
-        self._refund(token)
-        whose = "" if scope is None else f" for {display_scope(scope)}"
-        raise RetryError(
-            f"the client's rate limiter has no send permit{whose}: the next one comes in {wait.seconds:.3g} s, {bound}",
-            stop_reason=StopReason.RATE_LIMITED,
-        )
+        own = redeemed(token, self)
+        with self.scopes.use(scope) as used:
+            used.quota.unsent(own.progress.standing)
+        raise RetryError(_why(wait.seconds, too_late.bound, scope), stop_reason=StopReason.RATE_LIMITED)
 
     def record_success(self, *, token: RetryToken) -> None:
+        """Take note of a success, for the quota and for the limiter."""
         super().record_success(token=token)
         assert isinstance(token, StandardRetryToken)
-        self._record(token.token_scope, throttled=False)
+        self.limiter(token.token_scope).record_response(False)
+
+    def verdicts(self, scope: Scope) -> tuple[Callable[[Outcome, Classification], object], ...]:
+        """Have the limiter take in the verdict on each attempt."""
+        return (lambda outcome, verdict: record(limiter_of(scope, self.config, self.clock), outcome, verdict),)
 
     def snapshot(self) -> StrategySnapshot:
         """An immutable view of the buckets and of the limiters."""
-        limiters = {scope: limiter.snapshot() for scope, limiter in self._limiters}
+        found = {name: scope.parts[NAME] for name, scope in self.scopes if NAME in scope.parts}
+        limiters = {name: limiter.snapshot() for name, limiter in found.items()}
         return StrategySnapshot(super().snapshot().buckets, MappingProxyType(limiters))
 
-    def _reason(self, classification: Classification, context: RetryContext, token: StandardRetryToken) -> RetryReason:
-        # Every verdict passes here. A success that was only looked at is recorded by record_success.
-        if not (context.outcome.is_success and isinstance(classification.action, NoActionIndicated)):
-            self._record(token.token_scope, throttled=_is_throttled(classification))
-        return super()._reason(classification, context, token)
 
-    def _record(self, scope: str | None, *, throttled: bool) -> None:
-        with self._limiter_in_use(scope) as limiter:
-            limiter.record_response(throttled)
-            if throttled:
-                self.busy.add(limiter)
-
-    def _refund(self, token: RetryToken) -> None:
-        """Give back the price of a retry that was paid and not made (contract 2.6)."""
-        own = redeemed(token, self)
-        if own.acquired:
-            with self._quota_in_use(own.token_scope) as quota:
-                if quota is not None:
-                    quota.unsent(own.standing)
+def limiter_of(scope: Scope, config: RetryConfig, clock: Clock) -> ClientRateLimiter:
+    """Return the limiter of a scope, made on first use."""
+    return scope.part(NAME, lambda: ClientRateLimiter(config.rate_limiter, clock=clock))
 
 
-class MeasuringHook:
-    """Reports first-try successes to a scope's limiter, too, which measures how fast requests are sent."""
-
-    __slots__ = ("_hook", "_limiter", "_record")
-
-    def __init__(self, hook: FirstTryHook, limiter: ClientRateLimiter) -> None:
-        self._hook = hook
-        self._limiter = limiter
-        is_own = type(limiter).record_response is not ClientRateLimiter.record_response
-        self._record: Callable[[], object] = (
-            partial(limiter.record_response, False) if is_own else limiter.record_success
-        )
-
-    def first_try(self, attempt: tuple[float, Any]) -> object:
-        self._hook.first_try(attempt)
-        return self._record()
-
-    @property
-    def retired(self) -> bool:
-        return self._hook.retired or self._limiter.retired
+def record(limiter: ClientRateLimiter, outcome: Outcome, verdict: Classification) -> None:
+    """Have a limiter take in the verdict on an attempt. A success that was only looked at is recorded elsewhere."""
+    if not (outcome.is_success and isinstance(verdict.action, NoActionIndicated)):
+        limiter.record_response(is_throttled(verdict))
 
 
-def _is_throttled(classification: Classification) -> bool:
+def is_throttled(classification: Classification) -> bool:
     """Return True if the outcome was throttling, even if the request may not be sent again."""
     verdicts = [vote.action for vote in classification.votes if isinstance(vote.action, RetryIndicated)]
     return bool(verdicts) and verdicts[-1].reason.kind is ErrorKind.THROTTLING
+
+
+class PermitGate:
+    """The gate of one call: each of its attempts needs a permit.
+
+    :param scope: its name, for people.
+    """
+
+    def __init__(self, limiter: ClientRateLimiter, longest: float | None, deadline: float | None, scope: Any) -> None:
+        self._limiter = limiter
+        self._longest = longest
+        self._deadline = deadline
+        self._scope = scope
+
+    def admit(self, waited: float) -> Steps:  # noqa: ARG002
+        """Wait for a permit, unless it would come too late."""
+        seen = yield Join(UntilPermitted(self._limiter, self._longest, self._deadline))
+        if isinstance(seen, TooLate):
+            return Refused(StopReason.RATE_LIMITED, 0.0, _why(seen.seconds, seen.bound, self._scope))
+        return Passed(seen)
+
+    def note(self, before: Before, passed: Passed) -> Before:
+        return before._replace(permit=passed.waited)
+
+
+def _why(seconds: float, bound: str, scope: str | None) -> str:
+    whose = "" if scope is None else f" for {display_scope(scope)}"
+    return f"the client's rate limiter has no send permit{whose}: the next one comes in {seconds:.3g} s, {bound}"

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from ..pacing.server_hints import AMZ_HEADER, parse_integer
-from .actions import NO_ACTION, ErrorKind, RetryAction, RetryIndicated, RetryReason
-from .outcome import BODY_PREFIX, Outcome
-from .protocol import RetryClassifierPriority
+from ..classifiers.actions import NO_ACTION, ErrorKind, RetryAction, RetryIndicated, RetryReason
+from ..classifiers.outcome import BODY_PREFIX, Outcome
+from ..classifiers.protocol import RetryClassifierPriority
+from ..core.server_hints import AMZ_HEADER, parse_integer
 
 ERROR_TYPE_HEADER = "x-amzn-errortype"
 JSON_MEMBERS = ("__type", "code", "Code")

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..classifiers.actions import NO_ACTION, NoActionIndicated, RetryAction
-from ..classifiers.aws import code_of
+from .aws import code_of
 from ..classifiers.outcome import Outcome
 from ..classifiers.protocol import RetryClassifierPriority
 

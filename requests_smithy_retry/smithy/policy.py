@@ -8,16 +8,16 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
-from .checks import is_finite, safe_repr
-from .classifiers.actions import ErrorKind, NoActionIndicated, RetryAction, RetryIndicated, RetryReason
-from .classifiers.fold import classify
-from .classifiers.outcome import Fault, Outcome, floor_of
-from .classifiers.protocol import FunctionClassifier, RetryClassifier, in_order
-from .clock import SYSTEM_CLOCK, Clock
-from .config.retry_options import NOTHING, current_options
-from .errors import RetryError, StopReason, TokenError
-from .strategies.protocol import RetryContext, RetryStrategy, RetryToken, rest_until_permitted
-from .strategies.simple import SimpleRetryStrategy, context_of, delay_of
+from ..checks import is_finite, safe_repr
+from ..classifiers.actions import ErrorKind, NoActionIndicated, RetryAction, RetryIndicated, RetryReason
+from ..classifiers.fold import classify
+from ..classifiers.outcome import Fault, Outcome, floor_of
+from ..classifiers.protocol import FunctionClassifier, RetryClassifier, in_order
+from ..clock import SYSTEM_CLOCK, Clock, rest_until_permitted
+from ..config.retry_options import NOTHING, current_options
+from ..errors import RetryError, StopReason, TokenError
+from ..core.foreign import delay_of
+from ..core.strategy import RetryContext, RetryStrategy, RetryToken, StandardRetryStrategy, context_of
 
 R_co = TypeVar("R_co", covariant=True)
 R_contra = TypeVar("R_contra", contravariant=True)
@@ -109,7 +109,7 @@ class StandardRetryPolicy:
     def __init__(self, classifiers: Iterable[RetryClassifier] | None = None) -> None:
         if classifiers is None:
             # Imported here, because only the default classifiers import an HTTP library.
-            from .strategies.default_classifiers import default_classifiers
+            from ..classifiers.defaults import default_classifiers
 
             classifiers = default_classifiers()
         self.classifiers: tuple[RetryClassifier, ...] = in_order(classifiers)
@@ -338,7 +338,7 @@ def _check_block(tries: int, strategy: RetryStrategy) -> None:
     if around.enabled is False:
         raise RetryError(stop_reason=StopReason.DISABLED)
     # A built-in strategy reads it itself: it knows which tries count (contract 6.2).
-    most = None if isinstance(strategy, SimpleRetryStrategy) else around.max_attempts
+    most = None if isinstance(strategy, StandardRetryStrategy) else around.max_attempts
     if most is not None and tries >= most:
         raise RetryError(stop_reason=StopReason.MAX_ATTEMPTS)
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import itertools
 import math
 import threading
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
-from ..clock import SYSTEM_CLOCK, Clock, wait_on
+from ..clock import SYSTEM_CLOCK, Clock, wait_in
+from ..core.steps import Wait
 from ..forksafe import FreshCopies, renew_lock_after_fork
 from .limiter_settings import BETA, DEFAULT_SETTINGS, SCALE, RateLimiterSettings
 
@@ -140,7 +142,80 @@ class PermitWait:
 
     def rest(self, clock: Clock) -> None:
         """Wait for ``seconds``, or until the rate changes; interruptible. For the sender."""
-        self._limiter.rest(clock, self._generation, self.seconds)
+        wait_in(UntilItChanges(self._limiter, self._generation, self.seconds), clock)
+
+
+class Waiting:
+    """A thread's place among those that a limiter keeps waiting: they are woken when the rate changes."""
+
+    def __init__(self, limiter: ClientRateLimiter) -> None:
+        self.changed = threading.Condition(limiter._lock)
+        self.limiter = limiter
+        limiter._waiting.add(self)
+
+    def leave(self, now: float) -> None:  # noqa: ARG002
+        """Wait no longer."""
+        self.limiter._waiting.discard(self)
+
+
+class UntilItChanges(Waiting):
+    """Waits until the rate changes, or for some seconds."""
+
+    def __init__(self, limiter: ClientRateLimiter, generation: int, seconds: float) -> None:
+        super().__init__(limiter)
+        self._generation = generation
+        self._seconds = seconds
+        self._until: float | None = None
+
+    def look(self, now: float) -> Wait | None:
+        """Return None once it is over."""
+        self._until = now + self._seconds if self._until is None else self._until
+        # A response that came since the question was asked has changed the answer.
+        if self.limiter._generation == self._generation and now < self._until:
+            return Wait(self._until)
+        self.leave(now)
+        return None
+
+
+class UntilPermitted(Waiting):
+    """Waits for a permit, and takes it. Its answer: the seconds that took, or how far away the next one is.
+
+    :param longest: seconds that it may wait in all; None: as long as it takes.
+    :param deadline: the moment by which it must have one; None: there is none.
+    """
+
+    def __init__(self, limiter: ClientRateLimiter, longest: float | None, deadline: float | None) -> None:
+        super().__init__(limiter)
+        self._longest = longest
+        self._deadline = deadline
+        self._began: float | None = None
+
+    def look(self, now: float) -> Wait | float | TooLate:
+        """Take a permit if there is one."""
+        self._began = now if self._began is None else self._began
+        seconds = self.limiter._take(now)
+        if seconds is not None:
+            too_late = TooLate.of(now - self._began + seconds, self._longest, now + seconds, self._deadline)
+            if too_late is None:
+                return Wait(now + seconds)
+            self.leave(now)
+            return too_late._replace(seconds=seconds)
+        self.leave(now)
+        return now - self._began
+
+
+class TooLate(NamedTuple):
+    """The next permit would come after so many seconds, and the bound that forbids to wait for it."""
+
+    seconds: float
+    bound: str
+
+    @classmethod
+    def of(cls, waited: float, longest: float | None, at: float, deadline: float | None) -> TooLate | None:
+        """Return it for a permit that would come at a moment, after so many seconds in all; None: that is in time."""
+        if longest is not None and waited > longest:
+            return cls(waited, f"max_permit_wait is {longest:g} s")
+        return cls(waited, "that is past the deadline") if deadline is not None and at >= deadline else None
 
 
 class ClientRateLimiter(FreshCopies):
@@ -162,14 +237,11 @@ class ClientRateLimiter(FreshCopies):
 
     _past: ClassVar[frozenset[str]] = frozenset(
         {
-            *("_now", "used_at", "_refilled_at", "_last_throttle", "enabled", "retired", "_fill_rate", "_count"),
+            *("_now", "used_at", "_refilled_at", "_last_throttle", "enabled", "_fill_rate", "_count"),
             *("_steady_until", "_capacity", "_max_capacity", "_last_max_rate", "_clocker", "_generation"),
-            *("_lock", "_changed", "_resting"),
+            *("_lock", "_waiting"),
         }
     )
-    _changed: threading.Condition | None
-    _resting: int
-
     def __init__(self, settings: RateLimiterSettings = DEFAULT_SETTINGS, *, clock: Clock = SYSTEM_CLOCK) -> None:
         self.settings = settings
         self.clock = clock
@@ -183,7 +255,6 @@ class ClientRateLimiter(FreshCopies):
         """The moment of the last response."""
         self.enabled: bool = False
         """True if attempts need permits."""
-        self.retired = False  # set when its scope was given up; see :mod:`scopes`
         self._steady_until = -math.inf  # no success changes the rate before
         self._fill_rate = 1.0
         self._capacity = 0.0
@@ -203,14 +274,20 @@ class ClientRateLimiter(FreshCopies):
         if not self.enabled:
             return None
         with self._lock:
-            now = self.clock.now()
-            self._refill(now)
-            seconds = (1.0 - self._capacity) / self._fill_rate
-            # A wait too small to move the clock would never end: it counts as over.
-            if now + seconds <= now:
-                self._capacity = max(0.0, self._capacity - 1.0)
-                return None
-            return PermitWait(seconds, self, self._generation)
+            seconds = self._take(self.clock.now())
+            return None if seconds is None else PermitWait(seconds, self, self._generation)
+
+    def _take(self, now: float) -> float | None:
+        """Take one permit, or return the seconds until there is one. Called with the lock."""
+        if not self.enabled:
+            return None
+        self._refill(now)
+        seconds = (1.0 - self._capacity) / self._fill_rate
+        # A wait too small to move the clock would never end: it counts as over.
+        if now + seconds > now:
+            return seconds
+        self._capacity = max(0.0, self._capacity - 1.0)
+        return None
 
     def record_response(self, throttled: bool) -> None:
         """Take note of the end of an attempt, successful or not.
@@ -220,8 +297,8 @@ class ClientRateLimiter(FreshCopies):
         with self._lock:
             self._record(self._now(), throttled)
             self._generation += 1
-            if self._changed is not None:
-                self._changed.notify_all()
+            for place in tuple(self._waiting):
+                place.changed.notify()
 
     def record_success(self) -> object:
         """Take note of a success: like ``record_response(False)``, but cheaper while the rate cannot change."""
@@ -264,28 +341,15 @@ class ClientRateLimiter(FreshCopies):
         self._max_capacity = max(rate, settings.min_capacity)
         self._capacity = min(self._capacity, self._max_capacity)
 
-    def rest(self, clock: Clock, generation: int, seconds: float) -> None:
-        """Wait until the rate changes, at most ``seconds``; the work of :meth:`PermitWait.rest`."""
-        with self._lock:
-            # A response that came since the question was asked has changed the answer.
-            if self._generation == generation:
-                # A condition takes as much memory as all the rest, so it exists only while a thread waits.
-                self._changed = changed = self._changed or threading.Condition(self._lock)
-                is_resting = False
-                try:
-                    # One step: a signal's handler may raise between two.
-                    self._resting, is_resting = self._resting + 1, True
-                    wait_on(clock, changed, seconds)
-                finally:
-                    self._resting -= is_resting
-                    self._changed = changed if self._resting else None
-
-    @property
-    def is_spare(self) -> bool:
-        """True if a new limiter would do as well: no throttling, or none for long, and no waiting thread."""
-        if self._resting:
+    def is_spare(self, now: float) -> bool:
+        """Return True if a new limiter would do as well: no throttling, or none for long, and no waiting thread."""
+        if self._waiting:
             return False
-        return not self.enabled or self.clock.now() - self._last_throttle >= FORGET_AFTER
+        return not self.enabled or now - self._last_throttle >= FORGET_AFTER
+
+    def forget(self, now: float) -> None:  # noqa: ARG002
+        """Begin anew."""
+        self._begin()
 
     def snapshot(self) -> RateLimiterSnapshot:
         """An immutable view of the limiter now."""
@@ -297,8 +361,7 @@ class ClientRateLimiter(FreshCopies):
     def renew_lock(self) -> None:
         """Make the lock anew, after a fork: the waiting threads do not exist in the child."""
         self._lock = threading.Lock()
-        self._changed = None
-        self._resting = 0
+        self._waiting: weakref.WeakSet[Waiting] = weakref.WeakSet()
 
     def _refill(self, now: float) -> None:
         gained = (now - self._refilled_at) * self._fill_rate
