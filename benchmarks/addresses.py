@@ -1,12 +1,12 @@
-"""Names with many addresses, some of which are sick: who notices, and what it costs.
+"""The proof that a dead address of a name costs next to nothing: who notices it, and what it costs.
 
-    python benchmarks/addresses.py [--quick] [--json FILE]
+    python -m benchmarks.addresses [--quick] [--json FILE]
 
 A patched resolver gives a name N loopback addresses, the sick ones first; where several are well, the last one is ::1.
 The sick ones are black holes (a full backlog), refuse, reset, answer 503, or accept and stay silent. Each client makes
 fresh sessions of a first and a later request, the later one over a new connection, and one long session over kept
-connections. Besides: POSTs, 200 clients with one dead address of four, and the CPU time of a new connection. Servers
-are a process of their own. Three minutes or so; exit status 1 if an operation of ours fails.
+connections. Besides: POSTs, and 200 clients with one dead address of four. Servers are a process of their own. Three
+minutes or so; exit status 1 if an operation of ours fails.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import functools
 import multiprocessing
 import random
 import socket
-import statistics
 import struct
 import threading
 import time
@@ -25,12 +24,13 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
-import command
 import requests
 from requests.adapters import HTTPAdapter
 from urllib3.util import Retry
 
 from requests_smithy_retry import mount
+
+from . import command
 
 TIMEOUT = 0.4
 """Seconds for connecting, and for each read; the same for all clients."""
@@ -43,9 +43,6 @@ SHAPES = ((2, 1), (4, 1), (4, 3), (8, 1), (8, 7))
 SLOW = ("black hole", "silent")
 """Kinds that cost waiting: more of their sessions run side by side."""
 CLIENTS = 200
-WANTED = {"first": 0.3, "later": 0.005, "hits": 1}
-"""Seconds over the healthy case, and requests that a sick address may get in a long session (of less than 30 s)."""
-
 REPLY = b"HTTP/1.1 %s\r\nContent-Length: 2\r\n\r\nok"
 RESET = struct.pack("ii", 1, 0)
 
@@ -157,14 +154,8 @@ def scene() -> Iterator[Scene]:
 
 
 class Client(NamedTuple):
-    """A client to compare.
+    """A client to compare: what makes a session with the given number of attempts, and what wraps its call."""
 
-    :param title: the caption of its column.
-    :param session: makes a session with the given number of attempts.
-    :param wrap: wraps its call.
-    """
-
-    title: str
     session: Callable[[int], requests.Session]
     wrap: Callable[[Callable[..., Any], int], Callable[..., Any]] = lambda call, _: call
 
@@ -214,10 +205,10 @@ def _tenacious(call: Callable[..., Any], attempts: int) -> Callable[..., Any]:
 
 OURS = "ours"
 PEERS = {
-    "plain": Client("plain `requests`", _plain),
-    "urllib3": Client("urllib3 `Retry`", _urllib3),
-    "tenacity": Client("tenacity", _plain, _tenacious),
-    OURS: Client("ours", _mounted),
+    "plain": Client(_plain),
+    "urllib3": Client(_urllib3),
+    "tenacity": Client(_plain, _tenacious),
+    OURS: Client(_mounted),
 }
 
 
@@ -288,33 +279,6 @@ def crowd(stage: Scene, kind: str, clients: int, each: int) -> float:
     return sum(good) / len(good)
 
 
-def new_connection_cost(stage: Scene, addresses: int, rounds: int, each: int) -> dict[str, float]:
-    """Return the CPU time of a request over a new connection: its ratio to plain, of rounds side by side."""
-    stage.set(HEALTHY, addresses, addresses - 1)
-    sessions = {name: PEERS[name].session(3) for name in ("plain", OURS)}
-
-    def spend(session: requests.Session) -> float:
-        manager: Any = session.get_adapter("http://").poolmanager
-        began = time.process_time()
-        for _ in range(each):
-            session.get("http://name.test/", timeout=TIMEOUT)
-            for key in manager.pools.keys():  # noqa: SIM118
-                pool = manager.pools[key]
-                pool.pool.get_nowait().close()
-                pool.pool.put_nowait(None)
-        return time.process_time() - began
-
-    for session in sessions.values():
-        spend(session)
-    ratios = []
-    for number in range(rounds):
-        order = ("plain", OURS) if number % 2 else (OURS, "plain")
-        spent = {name: spend(sessions[name]) for name in order}
-        ratios.append(spent[OURS] / spent["plain"])
-    quarters = statistics.quantiles(ratios, n=4)
-    return {"median": statistics.median(ratios), "q1": quarters[0], "q3": quarters[2]}
-
-
 def run(*, quick: bool) -> dict[str, Any]:
     """Measure everything."""
     shapes, kinds = (SHAPES[:1], KINDS) if quick else (SHAPES, KINDS)
@@ -339,10 +303,7 @@ def run(*, quick: bool) -> dict[str, Any]:
             _tell(row)
         crowds = {kind: crowd(stage, kind, 10 if quick else CLIENTS, 5) for kind in kinds}
         print("200 clients, one sick address of four:", {kind: f"{part:.2%}" for kind, part in crowds.items()})
-        rounds, each = (3, 20) if quick else (15, 100)
-        costs = {f"{count}": new_connection_cost(stage, count, rounds, each) for count in (1, 2)}
-        print("CPU of a new connection, ratio to plain:", costs)
-    return {"rows": rows, "clients": crowds, "new connection": costs, "timeout": TIMEOUT}
+    return {"rows": rows, "clients": crowds}
 
 
 def _tell(row: dict[str, Any]) -> None:
@@ -356,33 +317,12 @@ def _tell(row: dict[str, Any]) -> None:
     print(f"{row['method']:4} {row['sick']} of {row['addresses']} {row['kind']:<10} | {' | '.join(cells)}", flush=True)
 
 
-def missed(result: dict[str, Any]) -> list[str]:
-    """Return what ours misses, one sentence each."""
-    healthy = {row["addresses"]: row[OURS] for row in result["rows"] if row["kind"] == HEALTHY}
-    found = []
-    for row in result["rows"]:
-        mine, usual = row[OURS], healthy[row["addresses"]]
-        name = f"{row['method']}, {row['sick']} of {row['addresses']} {row['kind']}"
-        if mine["success"] < 1:
-            found.append(f"{name}: {mine['success']:.1%} succeed")
-        if row["kind"] in ("black hole", "refusing") and mine["first"] - usual["first"] > WANTED["first"]:
-            found.append(f"{name}: the first takes {mine['first']:.3f} s")
-        if mine["later"] - usual["later"] > WANTED["later"]:
-            found.append(f"{name}: a later one takes {(mine['later'] - usual['later']) * 1e3:.1f} ms more")
-        if mine["hits"] > WANTED["hits"]:
-            found.append(f"{name}: a sick address gets {mine['hits']:.1f} requests")
-    found += [f"200 clients, {kind}: {part:.2%}" for kind, part in result["clients"].items() if part < 0.999]
-    return found
-
-
 def main() -> int:
     """Run, print, and write what was asked for."""
     options = command.parser(__doc__, "a few seconds: too few for figures").parse_args()
     began = time.monotonic()
     result = run(quick=options.quick)
     command.write(result, options.json)
-    for sentence in missed(result):
-        print("missed:", sentence)
     print(f"{time.monotonic() - began:.0f} s")
     return int(not options.quick and any(row[OURS]["success"] < 1 for row in result["rows"]))
 

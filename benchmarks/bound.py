@@ -1,4 +1,4 @@
-"""The bound on retries in vain, checked: every answer of a server, every interleaving of two operations, random games.
+"""The proof of the bound on retries in vain: every answer of a server, every interleaving, random games.
 
     python -m benchmarks.bound [--quick] [--kind NAME] [--what games] [--games 1000000] [--processes 1] [--json FILE]
 
@@ -15,31 +15,41 @@ from __future__ import annotations
 
 import argparse
 import multiprocessing
-import sys
 import time
+from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-import command
-from report import table
-
-from benchmarks.bound_world import ANSWERS, Rules, Stepping, SteppingClock, World, inner
-from benchmarks.simulation.shared import ModelQuota
 from requests_smithy_retry import RetryConfig, TokenBucket
 from requests_smithy_retry.classifiers.actions import ErrorKind, RetryReason
 from requests_smithy_retry.quotas.line import MOST_CREDIT, Terms
 from requests_smithy_retry.quotas.payoff import CountedQuota, PatientQuota
+from requests_smithy_retry.quotas.redis import RedisQuota
 from requests_smithy_retry.quotas.scope_quota import PricedQuota, ScopeQuota
 from requests_smithy_retry.strategies.quotas import quotas_for
 from requests_smithy_retry.strategies.standard import price_of
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from . import command
+from .bound_world import ANSWERS, Rules, Stepping, SteppingClock, World, inner
+
+
+class ModelQuota(RedisQuota):
+    """The real quota of several processes, on a Redis that is a dictionary, without wire and thread.
+
+    :param levels: the tokens of each bucket.
+    """
+
+    def __init__(self, levels: dict[str, float], capacity: float) -> None:
+        super().__init__("redis://model", capacity=capacity)
+        self.levels = levels
+
+    def run(self, scope: str, give: float, take: float, deadline: float | None = None) -> tuple[bool, float]:  # noqa: ARG002
+        level = min(self.capacity, self.levels.get(scope, self.capacity) + give)
+        granted = level >= take
+        self.levels[scope] = level - take if granted else level
+        return granted, self.levels[scope]
+
 
 GAMES = 1_000_000
 SMALL, SMALL_2_0 = 28, 20
@@ -280,7 +290,7 @@ def text(results: dict[str, Any]) -> str:
             verdict = "holds" if found["broken_by"] is None else "BROKEN"
             counts = [f"{found['states']:,}", f"{found['steps']:,}", f"{found['slack']:.3g}"]
             rows.append([kind, bound, what, *counts, verdict])
-    return table(["quota", "", "", "states or games", "steps", "least slack", "bound"], rows)
+    return command.table(["quota", "", "", "states or games", "steps", "least slack", "bound"], rows)
 
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:

@@ -1,4 +1,4 @@
-"""One quota, some operations and a server that somebody else plays: every step of the real objects is a choice.
+"""What the bound's search stands on: the real quota, stopped wherever another thread could come between.
 
 Each operation is a greenlet that runs the quota's own code. It rests wherever another thread could come between: before
 an answer, before each use of the bucket, and while it waits. The scheduler is asked what happens next; the lock of a
@@ -9,22 +9,18 @@ from __future__ import annotations
 
 import math
 import threading
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Hashable, Iterator
+from typing import Any, NamedTuple
 
 from greenlet import greenlet
 
-from benchmarks.simulation.engine import VirtualClock
-from requests_smithy_retry.quotas.line import IDLE, LEAST_GAP, Failure, Go, Standing
+from requests_smithy_retry.config.in_vain import InVain
+from requests_smithy_retry.quotas.line import IDLE, LEAST_GAP, Failure, Go, Standing, Terms
 from requests_smithy_retry.quotas.payoff import CountedQuota, PatientQuota
 from requests_smithy_retry.quotas.redis import RedisTokenBucket
-from requests_smithy_retry.quotas.scope_quota import DO_NOTHING, PricedQuota
+from requests_smithy_retry.quotas.scope_quota import DO_NOTHING, PricedQuota, ScopeQuota
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator
-
-    from requests_smithy_retry.config.in_vain import InVain
-    from requests_smithy_retry.quotas.line import Terms
-    from requests_smithy_retry.quotas.scope_quota import ScopeQuota
+from .simulation.engine import VirtualClock
 
 ANSWERS = ("success", "failure", "throttling")
 ASKED = "nobody had asked for a while"

@@ -1,8 +1,8 @@
-"""The clients of the fault table, each set up as its documentation shows, with three attempts where it retries.
+"""The clients of the fault table, each set up as its own documentation shows, with three attempts where it retries.
 
 A client is made for one server. It is called with a method, a path and what to upload, and returns status and body of
-what it got, or raises. Read time-out 1 s, connect time-out 2 s for all. The decorators (tenacity, stamina, backoff,
-retryhttp) wrap a function that calls `session.request` and `raise_for_status`, are handed the body as an argument, and
+what it got, or raises. Read time-out 1 s, connect time-out 2 s for all. The decorators (tenacity, stamina, backoff)
+wrap a function that calls `session.request` and `raise_for_status`, are handed the body as an argument, and
 retry what has no response, 429 and 5xx. botocore is the real thing: S3's GetObject and PutObject, Lambda's Invoke for
 POST, its own HTTP session, standard mode. To compare another client, add a line to `CLIENTS`.
 """
@@ -10,16 +10,14 @@ POST, its own HTTP session, standard mode. To compare another client, add a line
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import requests
 from requests.adapters import HTTPAdapter
 from urllib3.util.retry import Retry
 
 from requests_smithy_retry import RetryAdapter
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 Call = Any
 """`call(method, path, data) -> (status, body)`; raises what the client raises."""
@@ -105,31 +103,6 @@ def _backoff() -> Any:
     )
 
 
-def _retryhttp() -> Any:
-    import retryhttp
-
-    return retryhttp.retry(max_attempt_number=3)
-
-
-def _httpx_retries(origin: str) -> Call:
-    import httpx
-    from httpx_retries import Retry as HttpxRetry
-    from httpx_retries import RetryTransport
-
-    client = httpx.Client(
-        transport=RetryTransport(retry=HttpxRetry(total=2, backoff_factor=0.5)),
-        timeout=httpx.Timeout(READ, connect=CONNECT),
-        follow_redirects=True,
-        trust_env=False,
-    )
-
-    def call(method: str, path: str, data: Any) -> tuple[int, bytes]:
-        response = client.request(method, origin + path, content=data)
-        return response.status_code, response.content
-
-    return call
-
-
 _botocore_lock = threading.Lock()
 _botocore_sessions: list[Any] = []
 
@@ -169,36 +142,16 @@ def _botocore(origin: str) -> Call:
     return call
 
 
-CLIENTS: dict[str, tuple[str, Callable[[str], Call]]] = {
-    "requests": ("`HTTPAdapter()`", _mounted(HTTPAdapter)),
-    "urllib3": (
-        "`HTTPAdapter(max_retries=Retry(2, backoff_factor=0.1, status_forcelist=[429, 500, 502, 503, 504]))`",
-        _mounted(lambda: HTTPAdapter(max_retries=Retry(2, backoff_factor=0.1, status_forcelist=FORCELIST))),
-    ),
-    "urllib3, any method": (
-        "the same with `allowed_methods=None`",
-        _mounted(
-            lambda: HTTPAdapter(
-                max_retries=Retry(2, backoff_factor=0.1, status_forcelist=FORCELIST, allowed_methods=None)
-            )
-        ),
-    ),
-    "tenacity": (
-        "`retry(stop=stop_after_attempt(3), wait=wait_random_exponential(multiplier=1, max=60), retry=...)`",
-        _wrapped(_tenacity),
-    ),
-    "stamina": ("`retry(on=..., attempts=3)`", _wrapped(_stamina)),
-    "backoff": ("`on_exception(expo, RequestException, max_tries=3, giveup=...)`", _wrapped(_backoff)),
-    "retryhttp": ("`retry(max_attempt_number=3)`", _wrapped(_retryhttp)),
-    "httpx-retries": ("`RetryTransport(retry=Retry(total=2, backoff_factor=0.5))`, with httpx", _httpx_retries),
-    "botocore": (
-        '`retries={"mode": "standard", "total_max_attempts": 3}`; S3 and Lambda, with its own HTTP session',
-        _botocore,
-    ),
-    "ours": ("`RetryAdapter()`", _mounted(RetryAdapter)),
-    "ours, time limits": (
-        "`RetryAdapter(operation_timeout=6, operation_attempt_timeout=2)`",
-        _mounted(lambda: RetryAdapter(operation_timeout=6, operation_attempt_timeout=2)),
-    ),
+RETRY = {"total": 2, "backoff_factor": 0.1, "status_forcelist": FORCELIST}
+CLIENTS: dict[str, Callable[[str], Call]] = {
+    "requests": _mounted(HTTPAdapter),
+    "urllib3": _mounted(lambda: HTTPAdapter(max_retries=Retry(**RETRY))),
+    "urllib3, any method": _mounted(lambda: HTTPAdapter(max_retries=Retry(**RETRY, allowed_methods=None))),
+    "tenacity": _wrapped(_tenacity),
+    "stamina": _wrapped(_stamina),
+    "backoff": _wrapped(_backoff),
+    "botocore": _botocore,
+    "ours": _mounted(RetryAdapter),
+    "ours, time limits": _mounted(lambda: RetryAdapter(operation_timeout=6, operation_attempt_timeout=2)),
 }
-"""By name: how it is set up, and what makes it for a server."""
+"""By name, what makes the client for a server."""

@@ -1,7 +1,6 @@
-"""The fault table: what becomes of one operation, for each fault of a server and each client.
+"""The proof that faults end well, beside other clients: one operation for each fault of a server and each client.
 
-    python -m pip install -r benchmarks/requirements.txt
-    python benchmarks/fault_table.py [--quick] [--json FILE] [--fault NAME] [--client NAME] [--rounds 3]
+    python -m benchmarks.fault_table [--quick] [--json FILE] [--fault NAME] [--client NAME] [--rounds 3]
 
 Each cell is one operation against a server of its own on loopback, which fails once (or as its name says) and is well
 from then on. It is judged from what both ends say:
@@ -20,24 +19,17 @@ from __future__ import annotations
 import collections
 import io
 import logging
-import sys
 import threading
 import time
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-import command
-from fault_clients import CLIENTS, READ
-from faults import DOWN, ERROR, FAULTS, HANG, IDLE, INTACT, OUTCOMES, TWICE, UPLOAD, WRONG, Fault
-from machine import forget_settings
+from typing import Any
 
 from requests_smithy_retry.testing import Behaviour, FaultServer, RecordedRequest, Reply, refusing_port
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+from . import command
+from .fault_clients import CLIENTS
+from .faults import DOWN, ERROR, FAULTS, HANG, IDLE, INTACT, OUTCOMES, TWICE, UPLOAD, WRONG, Fault
 
 BOUND, AT_ONCE, ROUNDS = 8.0, 16, 3
 
@@ -128,7 +120,7 @@ def cell(fault: Fault, make: Callable[[str], Any], bound: float = BOUND) -> tupl
 
 
 def measure(faults: Sequence[str], clients: Sequence[str], rounds: int) -> dict[str, Any]:
-    """Every cell, some at a time."""
+    """Every cell, some at a time; by fault and client."""
     jobs = [
         (fault, client)
         for _ in range(rounds)
@@ -137,21 +129,14 @@ def measure(faults: Sequence[str], clients: Sequence[str], rounds: int) -> dict[
         if client not in FAULTS[fault].without
     ]
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        found = list(pool.map(lambda job: cell(FAULTS[job[0]], CLIENTS[job[1]][1]), jobs))
+        found = list(pool.map(lambda job: cell(FAULTS[job[0]], CLIENTS[job[1]]), jobs))
     cells: dict[str, dict[str, Any]] = {fault: {} for fault in faults}
     for (fault, client), (outcome, detail, seconds) in zip(jobs, found, strict=True):
         row = cells[fault].setdefault(client, {"outcomes": [], "details": [], "seconds": 0.0})
         row["outcomes"].append(outcome)
         row["details"].append(detail)
-        row["seconds"] = round(max(row["seconds"], seconds), 2)
-    return {
-        "bound": BOUND,
-        "rounds": rounds,
-        "timeout": READ,
-        "setup": {client: CLIENTS[client][0] for client in clients},
-        "best": {fault: FAULTS[fault].best for fault in faults},
-        "cells": cells,
-    }
+        row["seconds"] = max(row["seconds"], seconds)
+    return cells
 
 
 def shown(outcomes: Sequence[str]) -> str:
@@ -161,11 +146,11 @@ def shown(outcomes: Sequence[str]) -> str:
     return worst if len(counts) == 1 else f"{worst} {counts[worst]} of {len(outcomes)}"
 
 
-def table(result: dict[str, Any]) -> str:
-    """The table in plain text: a line per fault and client that does not come to the best."""
+def text(cells: dict[str, Any]) -> str:
+    """A line per fault and client."""
     lines = []
-    for fault, row in result["cells"].items():
-        lines.append(f"{fault} (at best {result['best'][fault]})")
+    for fault, row in cells.items():
+        lines.append(f"{fault} (at best {FAULTS[fault].best})")
         lines += [
             f"    {client:20} {shown(each['outcomes']):20} {', '.join(sorted(set(each['details']))):24} "
             f"{each['seconds']:.1f} s"
@@ -181,15 +166,17 @@ def main() -> int:
     parser.add_argument("--client", action="append", choices=CLIENTS, metavar="NAME", help="repeatable; default: all")
     parser.add_argument("--rounds", type=int, help=f"how often each cell is run ({ROUNDS})")
     options = parser.parse_args()
-    forget_settings()
+    command.forget_settings()
     for name in ("requests_smithy_retry", "urllib3", "backoff", "stamina"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     rounds = options.rounds or (1 if options.quick else ROUNDS)
     began = time.monotonic()
-    result = measure(options.fault or list(FAULTS), options.client or list(CLIENTS), rounds)
-    print(table(result))
+    cells = measure(options.fault or list(FAULTS), options.client or list(CLIENTS), rounds)
+    print(text(cells))
     print(f"\n{time.monotonic() - began:.1f} s")
-    command.write(result, options.json)
+    kept = {fault: {client: each["outcomes"] for client, each in row.items()} for fault, row in cells.items()}
+    best = {fault: FAULTS[fault].best for fault in cells}
+    command.write({"best": best, "outcomes": kept}, options.json)
     return 0
 
 

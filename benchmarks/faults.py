@@ -1,15 +1,11 @@
-"""The rows of the fault table: what a server does wrong, and the best that a client can come to.
+"""The rows of the fault table: what a server does wrong, and the best that a careful client can come to.
 
 To add one, give it a line in `FAULTS`, with behaviours from `tests.faults`.
 """
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tests.faults import (
     Behaviour,

@@ -1,4 +1,4 @@
-"""A count of the times that a server applied each of thousands of failing POSTs: never more than once.
+"""The proof that no POST is applied twice: a server counts how often it applied each of thousands of failing ones.
 
 A ledger server writes down each request that it acts on, and then fails in one of many ways; the client retries. Run
 ``python -m benchmarks.ledger 20000`` for as many; the tests run fewer.

@@ -1,36 +1,40 @@
-"""A cheap keep-alive HTTP server on loopback, in a process of its own.
+"""The server that times are measured against: cheap, keep-alive, on loopback, in a process of its own.
 
-It measures nothing. It answers each request head with one fixed 200 in one segment, so that the client does
-the same work every time and the server is never the slower side. Only requests without a body are
-understood. The child ends with its parent's handle on it, or by itself when its standard input closes.
+It answers each request head with one fixed 200 in one segment, so that the client does the same work every time and the
+server is never the slower side. Only requests without a body are understood. Other servers are started in the same way.
 """
 
 from __future__ import annotations
 
 import contextlib
+import os
 import selectors
 import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from types import TracebackType
+from pathlib import Path
 from typing import Any
 
 BODY = b'{"status": "ok", "items": [1, 2, 3]}'
 ANSWER = (
-    b"HTTP/1.1 200 OK\r\n"
-    b"Content-Type: application/json\r\n"
-    b"Content-Length: " + str(len(BODY)).encode() + b"\r\n"
-    b"Server: loopback\r\n\r\n" + BODY
+    b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: "
+    + str(len(BODY)).encode()
+    + b"\r\nServer: loopback\r\n\r\n"
+    + BODY
 )
 END_OF_HEAD = b"\r\n\r\n"
+ROOT = Path(__file__).resolve().parents[1]
 
 
-def start_server(file: str, *arguments: str) -> tuple[subprocess.Popen[str], str]:
-    """Run a server in a child process that prints its port first. Returns the child and the origin it serves."""
+def start_server(module: str, *arguments: str) -> tuple[subprocess.Popen[str], str]:
+    """Run a module that serves in a child process and prints its port first; return the child and its origin."""
+    command = [sys.executable, "-m", f"benchmarks.{module}", *arguments]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     child = subprocess.Popen(
-        [sys.executable, file, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
+    assert child.stdout is not None
     port = child.stdout.readline().strip()
     if not port:
         child.wait(5)
@@ -38,23 +42,14 @@ def start_server(file: str, *arguments: str) -> tuple[subprocess.Popen[str], str
     return child, f"http://127.0.0.1:{port}"
 
 
-class LoopbackServer:
-    """Context manager: start the child, know its `origin`, end it."""
-
-    def __enter__(self) -> LoopbackServer:
-        self._child, self.origin = start_server(__file__)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._child.stdin.close()
-        try:
-            self._child.wait(5)
-        except subprocess.TimeoutExpired:
-            self._child.kill()
-            self._child.wait(5)
-        self._child.stdout.close()
+@contextlib.contextmanager
+def loopback() -> Iterator[str]:
+    """Run the server; yields its origin. It ends when its standard input closes."""
+    child, origin = start_server("loopback")
+    try:
+        yield origin
+    finally:
+        child.communicate(timeout=30)
 
 
 def pieces(wait: Callable[[], float | None] | None = None) -> Iterator[tuple[Any, bytes]]:

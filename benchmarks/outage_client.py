@@ -1,4 +1,4 @@
-"""One policy through one trouble, on loopback: many threads that want something of a server that fails them.
+"""What both outage scripts run: one policy through one trouble on sockets, by many threads.
 
 A process of its own (`outage_loopback.py` and `outage_picture.py` start it), given an `Episode` as JSON; it prints what
 came of it as JSON. Operations are wanted at times that are drawn beforehand, the same for every policy, and given to
@@ -19,16 +19,17 @@ import random
 import sys
 import threading
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
-from statistics import median
 from typing import Any, NamedTuple
 
 import requests
-from loopback import start_server
-from outage_policies import POLICIES, Get
 
-TIMEOUT, MOST_LATE = 1.0, 0.1
+from .loopback import start_server
+from .outage_policies import POLICIES, Get
+
+TIMEOUT, MOST_LATE, PATIENCE = 1.0, 0.1, 3.0
+"""Seconds: of an attempt; see above; in which operations that are under way at the end may succeed."""
 
 
 class Trouble(NamedTuple):
@@ -39,10 +40,6 @@ class Trouble(NamedTuple):
     :param after: seconds that are looked at after it.
     :param part: operations that are wanted a second, as a part of what the service can do.
     :param times: what they are multiplied with while it lasts.
-    :param period: it comes again so often while it lasts, and is over in between; 0: it is there all the time.
-    :param down: seconds that it is there each time.
-    :param broken: the part of the operations that go to another path.
-    :param patience: seconds in which operations that are under way at the end may succeed.
     """
 
     command: str
@@ -50,18 +47,6 @@ class Trouble(NamedTuple):
     after: float
     part: float = 0.7
     times: float = 1.0
-    period: float = 0.0
-    down: float = 0.0
-    broken: float = 0.0
-    patience: float = 3.0
-
-    def commands(self, before: float) -> tuple[tuple[float, str], ...]:
-        """When the server is told what, in order."""
-        if not self.period:
-            return (before, self.command), (before + self.lasts, "well")
-        times = range(round(self.lasts / self.period))
-        begins = [before + number * self.period for number in times]
-        return tuple(pair for at in begins for pair in ((at, self.command), (at + self.down, "well")))
 
 
 TROUBLES = {
@@ -75,22 +60,6 @@ TROUBLES = {
     "errors 30 %": Trouble("errors 0.3", 10.0, 2.0),
     "1 of 4 dead": Trouble("dead 0.25", 10.0, 3.0),
 }
-MAPPED = {
-    "503 at once": Trouble("errors 1", 6.0, 6.0),
-    "refused": Trouble("refuse", 6.0, 6.0),
-    "silent": Trouble("hole", 6.0, 6.0),
-    "flapping": Trouble("hole", 6.0, 6.0, period=2.0, down=1.0),
-    "slow": Trouble("slow", 6.0, 6.0),
-    "half of the replies lost": Trouble("lost 0.5", 6.0, 6.0),
-    "throttled to 35 %": Trouble("throttle 0.35", 6.0, 6.0),
-    "throttled, with a hint": Trouble("hint 0.35", 6.0, 6.0, patience=10.0),
-    "brownout to 30 %": Trouble("weak 0.3", 6.0, 6.0),
-    "1 of 4 servers silent": Trouble("dead 0.25", 6.0, 6.0),
-    "rolling restart": Trouble("gone 0.25", 6.0, 6.0, period=1.5, down=1.0),
-    "one endpoint broken": Trouble("broken", 6.0, 6.0, broken=0.2),
-}
-"""Those of the map of harm (`simulation/troubles.py`), a fifth as long."""
-ALL = {**TROUBLES, **MAPPED}
 
 
 @dataclass(frozen=True)
@@ -98,7 +67,7 @@ class Episode:
     """One run of the clients; durations in seconds.
 
     :param policy: one of `POLICIES`.
-    :param trouble: one of `ALL`, which say what is not said here.
+    :param trouble: one of `TROUBLES`, which say what is not said here.
     :param before: seconds of health before it.
     :param threads: all of them together.
     :param clients: adapters that the threads share.
@@ -118,7 +87,7 @@ class Episode:
     seed: int = 1
 
     def __post_init__(self) -> None:
-        trouble = ALL[self.trouble]
+        trouble = TROUBLES[self.trouble]
         usual = {"lasts": trouble.lasts, "after": trouble.after, "load": trouble.part * self.rate}
         for name, value in usual.items():
             object.__setattr__(self, name, getattr(self, name) or value)
@@ -136,7 +105,7 @@ class Episode:
 def arrivals(episode: Episode) -> list[float]:
     """When operations are wanted: a Poisson process, with three times the load where that is the trouble."""
     draw, times, at = random.Random(episode.seed), [], 0.0
-    more = ALL[episode.trouble].times
+    more = TROUBLES[episode.trouble].times
     while True:
         at += draw.expovariate(3 * episode.load)
         if at >= episode.end:
@@ -159,27 +128,25 @@ class _Load:
 
     def __init__(self, episode: Episode, origin: str) -> None:
         self.episode, self.url = episode, origin + "/"
-        self.broken = ALL[episode.trouble].broken
         self.lot = random.Random(episode.seed)
         self.lock = threading.Lock()
         self.idle: list[queue.SimpleQueue[float]] = [queue.SimpleQueue() for _ in range(episode.threads)]
-        self.begun: dict[float, tuple[float, int]] = {}  # wanted at: begun at, by which client
+        self.begun: dict[float, float] = {}  # wanted at: begun at
         self.done: list[Done] = []
         self.unserved = 0  # wanted when no thread was free
         pool = -(-episode.threads // episode.clients)
-        clients = [POLICIES[episode.policy][1](pool) for _ in range(episode.clients)]
+        clients = [POLICIES[episode.policy](pool) for _ in range(episode.clients)]
         for number, wanted in enumerate(tuple(self.idle)):
-            client = number % episode.clients
-            threading.Thread(target=self._work, args=(client, clients[client](), wanted), daemon=True).start()
+            get = clients[number % episode.clients]()
+            threading.Thread(target=self._work, args=(get, wanted), daemon=True).start()
 
-    def _work(self, client: int, get: Get, wanted: queue.SimpleQueue[float]) -> None:
+    def _work(self, get: Get, wanted: queue.SimpleQueue[float]) -> None:
         while True:
             at = wanted.get()
             begun = time.time() - self.start
-            self.begun[at] = begun, client
+            self.begun[at] = begun
             try:
-                url = self.url + "broken" * ((at * 7919) % 1 < self.broken)
-                is_good = get(url, timeout=TIMEOUT).status_code == 200
+                is_good = get(self.url, timeout=TIMEOUT).status_code == 200
             except requests.RequestException:
                 is_good = False
             self.done.append(Done(at, begun, time.time() - self.start, is_good))
@@ -202,7 +169,7 @@ class _Load:
         for at in times:
             time.sleep(max(0.0, self.start + at - time.time()))
             self._give(at)
-        until = time.time() + ALL[self.episode.trouble].patience
+        until = time.time() + PATIENCE
         while len(self.done) + self.unserved < len(times) and time.time() < until:
             time.sleep(0.05)
 
@@ -223,11 +190,10 @@ def note_attempts() -> list[float]:
 def run(episode: Episode) -> dict[str, Any]:
     """Return the counts per second, and how well the load generator kept up."""
     times, sent = arrivals(episode), note_attempts()
-    server, origin = start_server(str(Path(__file__).with_name("outage_server.py")), str(episode.rate))
+    server, origin = start_server("outage_server", str(episode.rate))
     try:
         load = _Load(episode, origin)
-        commands = ALL[episode.trouble]._replace(lasts=episode.lasts).commands(episode.before)
-        threading.Thread(target=_command, args=(server.stdin, time.time(), commands), daemon=True).start()
+        threading.Thread(target=_command, args=(server.stdin, time.time(), episode), daemon=True).start()
         load.run(times)
         done, begun = list(load.done), dict(load.begun)
         seen = json.loads(server.communicate(timeout=5)[0])
@@ -235,19 +201,17 @@ def run(episode: Episode) -> dict[str, Any]:
         if server.poll() is None:
             server.kill()
             server.wait(5)
-    late = sorted(started - at for at, (started, _) in begun.items())
+    late = sorted(started - at for at, started in begun.items())
     return {
         **per_second(episode, times, begun, done, [at - load.start for at in sent], [at - load.start for at in seen]),
-        "bound": round(bound(episode, begun), 3),
-        "held": round(held(episode, begun, done), 1),
-        "latency": round(latency(episode, done), 5),
         "late": round(late[int(0.99 * (len(late) - 1))], 4),
         "no thread": round(load.unserved / len(times), 4),
     }
 
 
-def _command(pipe: Any, start: float, commands: tuple[tuple[float, str], ...]) -> None:
-    for at, line in commands:
+def _command(pipe: Any, start: float, episode: Episode) -> None:
+    begin = episode.before
+    for at, line in ((begin, TROUBLES[episode.trouble].command), (begin + episode.lasts, "well")):
         time.sleep(max(0.0, start + at - time.time()))
         pipe.write(line + "\n")
         pipe.flush()
@@ -256,7 +220,7 @@ def _command(pipe: Any, start: float, commands: tuple[tuple[float, str], ...]) -
 def per_second(
     episode: Episode,
     times: list[float],
-    begun: dict[float, tuple[float, int]],
+    begun: dict[float, float],
     done: list[Done],
     sent: list[float],
     seen: list[float],
@@ -267,42 +231,19 @@ def per_second(
         "sent": histogram(sent, seconds),
         "load": histogram(seen, seconds),
         "wanted": histogram(times, seconds),
-        "begun": histogram([started for started, _ in begun.values()], seconds),
+        "begun": histogram(begun.values(), seconds),
         "successes": histogram([each.wanted for each in done if each.is_good], seconds),
         "goodput": histogram([each.ended for each in done if each.is_good], seconds),
     }
 
 
-def histogram(times: list[float], seconds: int) -> list[int]:
+def histogram(times: Iterable[float], seconds: int) -> list[int]:
     """Count the times that fall into each second."""
     counts = [0] * seconds
     for at in times:
         if 0 <= at < seconds:
             counts[int(at)] += 1
     return counts
-
-
-def bound(episode: Episode, begun: dict[float, tuple[float, int]]) -> float:
-    """Attempts per operation where each client that has any finds two retries and spends them in vain.
-
-    That is ``1 + 2 (1 - e^-n) / n`` of clients with n operations, were they not busy with those they have.
-    """
-    inside = [client for started, client in begun.values() if episode.is_in_trouble(started)]
-    return 1 + 2 * len(set(inside)) / max(1, len(inside))
-
-
-def held(episode: Episode, begun: dict[float, tuple[float, int]], done: list[Done]) -> float:
-    """Threads that an operation holds while the trouble lasts, on average."""
-    first, last = episode.before, episode.before + episode.lasts
-    ended = {each.wanted: each.ended for each in done}
-    spans = (min(last, ended.get(at, last)) - max(first, started) for at, (started, _) in begun.items())
-    return sum(max(0.0, span) for span in spans) / episode.lasts
-
-
-def latency(episode: Episode, done: list[Done]) -> float:
-    """Return the median of the operations in health, without those that open connections; 0 if there were no others."""
-    times = [each.ended - each.begun for each in done if episode.before / 2 <= each.wanted and each.is_good]
-    return median(times[: int(episode.before / 2 * episode.load)] or [0.0])
 
 
 def figures(episode: Episode, counts: dict[str, Any]) -> dict[str, float]:
@@ -319,7 +260,7 @@ def figures(episode: Episode, counts: dict[str, Any]) -> dict[str, float]:
         "success after": success(after),
         "peak": max(counts["load"][end : end + 5], default=0) / episode.rate,
         "recovery": recovery(counts, end),
-        **{name: counts[name] for name in ("bound", "held", "latency", "late", "no thread")},
+        **{name: counts[name] for name in ("late", "no thread")},
     }
 
 
@@ -330,7 +271,6 @@ def recovery(counts: dict[str, Any], end: int) -> float:
 
 
 if __name__ == "__main__":
-    logging.getLogger("requests_smithy_retry").setLevel(logging.CRITICAL)  # each giving up would be a line
-    logging.getLogger("urllib3").setLevel(logging.CRITICAL)
-    logging.getLogger("stamina").setLevel(logging.CRITICAL)
+    for name in ("requests_smithy_retry", "urllib3", "stamina"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # each giving up would be a line
     print(json.dumps(run(Episode(**json.loads(sys.argv[1])))))

@@ -1,19 +1,16 @@
-"""An HTTP server on loopback that has outages on command, in a process of its own.
+"""The server that outages are played on: it has them on command, in a process of its own.
 
 It works off requests one after the other at a finite rate, as the simulation's queue does, and has two seconds' worth
 of queue, twice the clients' time-out: what they have given up is done all the same; beyond it, 503. Its trouble is
 chosen by lines on standard input: `well`, `refuse` (no connection is accepted, and those there are end), `hole` (no
-answer), `dead P` (no answer with probability P), `errors P` (503 with probability P), `gone P` (the connection ends
-with probability P), `lost P` (the same once the work is done), `slow` (0.5 to 1.5 s later), `throttle P` and `hint P`
-(429 to what is more than this part of its rate, `hint` with a `Retry-After` of 2 s), `broken` (503 for the path
-`/broken`), `brownout P` (a part of its rate), `weak P` (the same, but as many requests queue as before; what is left
-of them is then done at the whole rate).
-When standard input closes it prints, as JSON, when each request came, in seconds since the epoch, and ends. Only
+answer), `dead P` (no answer with probability P), `errors P` (503 with probability P), `brownout P` (a part of its
+rate). When standard input closes it prints, as JSON, when each request came, in seconds since the epoch, and ends. Only
 requests without a body are understood.
 """
 
 from __future__ import annotations
 
+import contextlib
 import heapq
 import json
 import random
@@ -24,12 +21,8 @@ import time
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 ERROR = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n"
-THROTTLED = b"HTTP/1.1 429 Too Many Requests\r\nContent-Length: 0\r\n\r\n"
-HINTED = THROTTLED.replace(b"Content", b"Retry-After: 2\r\nContent")
-GONE = b""
-"""In place of an answer, the connection ends."""
-BURST = 5.0
-"""The most requests that a server that throttles lets through at once."""
+LONGEST = 2.0
+"""Seconds of work that may be queued."""
 
 
 class Server:
@@ -41,54 +34,24 @@ class Server:
     def __init__(self, rate: float) -> None:
         self.rate = rate
         self.trouble = ["well"]
-        self.speed = rate
-        self.longest = 2.0
         self.free_at = 0.0
         self.due: list[tuple[float, int, socket.socket, bytes]] = []
         self.seen: list[float] = []
-        self.tokens, self.at = BURST, 0.0
 
-    def hear(self, words: list[str]) -> None:
-        """Begin or end a trouble."""
-        is_weak, was_weak = words[0] == "weak", self.trouble[0] == "weak"
-        before, self.trouble = self.speed, words
-        self.speed = self.rate * (float(words[1]) if words[0] in ("brownout", "weak") else 1.0)
-        self.longest = 2.0 * self.rate / self.speed if is_weak else 2.0
-        if is_weak or was_weak:
-            now = time.monotonic()
-            self.free_at = now + max(0.0, self.free_at - now) * before / self.speed
-
-    def answer(self, connection: socket.socket, head: bytes = b"") -> None:
+    def answer(self, connection: socket.socket) -> None:
         """One request came: decide what becomes of it, and when."""
         now = time.monotonic()
         self.seen.append(time.time())
         kind, *numbers = self.trouble
-        much = float(numbers[0]) if numbers else 1.0
-        is_hit = bool(numbers) and random.random() < much
+        is_hit = bool(numbers) and random.random() < float(numbers[0])
         if kind == "hole" or (kind == "dead" and is_hit):
             return
         begin = max(now, self.free_at)
-        refusal = self._refusal(kind, much, now, head, is_hit=is_hit)
-        if refusal is None and begin - now > self.longest:
-            refusal = ERROR
-        if refusal is not None:
-            self._later(now, connection, refusal)
+        if (kind == "errors" and is_hit) or begin - now > LONGEST:
+            self._later(now, connection, ERROR)
             return
-        self.free_at = begin + 1 / self.speed
-        late = 0.5 + random.random() if kind == "slow" else 0.0
-        self._later(self.free_at + late, connection, GONE if kind == "lost" and is_hit else OK)
-
-    def _refusal(self, kind: str, much: float, now: float, head: bytes, *, is_hit: bool) -> bytes | None:
-        """The answer to a request for which no work is done; None: it is done."""
-        if kind in ("throttle", "hint"):
-            self.tokens = min(BURST, self.tokens + (now - self.at) * much * self.rate)
-            self.at = now
-            if self.tokens < 1:
-                return HINTED if kind == "hint" else THROTTLED
-            self.tokens -= 1
-        if (kind == "errors" and is_hit) or (kind == "broken" and head.startswith(b"GET /broken")):
-            return ERROR
-        return GONE if kind == "gone" and is_hit else None
+        self.free_at = begin + 1 / (self.rate * (float(numbers[0]) if kind == "brownout" else 1.0))
+        self._later(self.free_at, connection, OK)
 
     def _later(self, at: float, connection: socket.socket, answer: bytes) -> None:
         heapq.heappush(self.due, (at, len(self.seen), connection, answer))
@@ -97,13 +60,8 @@ class Server:
         """Send what is due; seconds until the next is."""
         while self.due and self.due[0][0] <= time.monotonic():
             _, _, connection, answer = heapq.heappop(self.due)
-            try:
-                if answer == GONE:
-                    connection.shutdown(socket.SHUT_RDWR)
-                else:
-                    connection.sendall(answer)
-            except OSError:  # its client has given up
-                pass
+            with contextlib.suppress(OSError):  # its client has given up
+                connection.sendall(answer)
         return max(0.0, self.due[0][0] - time.monotonic()) if self.due else None
 
 
@@ -164,7 +122,7 @@ def serve(rate: float) -> None:
                 if line == "":
                     print(json.dumps(server.seen))
                     return
-                server.hear(line.split())
+                server.trouble = line.split()
                 if server.trouble == ["refuse"]:
                     door.shut()
                     break  # what else was ready is shut
@@ -177,7 +135,7 @@ def serve(rate: float) -> None:
                 except OSError:
                     data = b""
                 if data:
-                    server.answer(key.fileobj, data)
+                    server.answer(key.fileobj)
                 else:
                     door.hang_up(key.fileobj)
 

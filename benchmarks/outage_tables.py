@@ -1,40 +1,31 @@
-"""The default quota and its line through every outage, beside what retries on time alone; in virtual time.
+"""The goals of the default quota and its line, held against every outage in virtual time.
 
-    PYTHONPATH=. python benchmarks/outage_tables.py [--quick] [--table NAME] [--clients N] [--seeds N] [--json FILE]
+    python -m benchmarks.outage_tables [--quick] [--table NAME] [--clients N] [--seeds N] [--json FILE]
 
-Prints Markdown tables, medians over the seeds: the goals (errors of every kind), the same after an hour of health,
-short outages, weak corners, outages ridden out with a deadline, and known policies. The same seed gives the same
-figures on any machine. The whole takes about an hour of two processors, the tables of the documentation
-(``--table short --table weak --seeds 3``) some minutes; ``--quick`` some seconds.
+Prints Markdown tables, medians over the seeds: the goals (trouble of every kind), short outages, weak corners, and
+outages ridden out with a deadline. The same seed gives the same figures on any machine. The whole takes about an hour
+of two processors, the tables of the documentation (``--table short --table weak --seeds 3``) some minutes.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import multiprocessing
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from statistics import mean, median
 from typing import Any, NamedTuple
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from benchmarks.simulation.clients import simulate
-from benchmarks.simulation.corners import CORNERS, HELD_OUT
-from benchmarks.simulation.metrics import measure
-from benchmarks.simulation.outages import KINDS, figures, outage
-from benchmarks.simulation.patience import Stamina, Tenacity, patient
-from benchmarks.simulation.policies import POLICIES
-from benchmarks.simulation.scenarios import SCENARIOS, Scenario
+from . import command
+from .simulation.clients import simulate
+from .simulation.metrics import measure
+from .simulation.policies import POLICIES, patient
+from .simulation.scenarios import KINDS, SCENARIOS, Scenario, outage
 
 LOAD, CAPACITY = 70.0, 100.0
 CLIENTS = (1000, 200, 10, 1)
 LENGTHS = (0.3, 1.0, 3.0, 10.0, 30.0, 60.0)
 PATIENCE = (5.0, 15.0, 40.0, 120.0)
-TROUBLE = {**SCENARIOS, **CORNERS, **HELD_OUT}
 
 
 class Task(NamedTuple):
@@ -47,39 +38,23 @@ class Task(NamedTuple):
     patience: float
     seed: int
     load: float = LOAD
-    warm_up: float = 0.0
-    timeout: float = 1.0
     threads: float = math.inf
-
-
-def policy_of(task: Task) -> Callable[..., Any]:
-    """Make the policy of a task."""
-    if task.policy == "default":
-        return patient(timeout=task.timeout)
-    if task.policy == "patient":
-        return patient(deadline=task.patience, timeout=task.timeout)
-    if task.policy in ("tenacity", "stamina"):
-        kind = Tenacity if task.policy == "tenacity" else Stamina
-        return lambda clock, random: kind(clock, random, task.patience)
-    return POLICIES[{"none": "no retry", "aws": "standard 2.1"}.get(task.policy, task.policy)]
 
 
 def run(task: Task) -> tuple[Task, dict[str, float]]:
     """Simulate and measure."""
-    scenario: Scenario = outage(task.scenario, task.seconds) if task.seconds else TROUBLE[task.scenario]
+    scenario: Scenario = outage(task.scenario, task.seconds) if task.seconds else SCENARIOS[task.scenario]
     done = simulate(
         scenario,
-        policy_of(task),
+        patient(deadline=task.patience) if task.policy == "patient" else POLICIES[task.policy],
         clients=task.clients,
         load=task.load,
         capacity=CAPACITY,
         seed=task.seed,
-        warm_up=task.warm_up,
-        timeout=task.timeout,
         threads=task.threads,
     )
     how = {"clients": task.clients, "load": task.load, "capacity": CAPACITY, "patience": task.patience or 5.0}
-    return task, {**measure(done, scenario), **figures(done, scenario, **how)._asdict()}
+    return task, measure(done, scenario, **how)
 
 
 class Results:
@@ -101,14 +76,8 @@ def everything(sizes: tuple[int, ...], quick: bool) -> dict[str, list[dict[str, 
     goals = [
         {"clients": size, "scenario": scenario, "policy": policy, **usual}
         for size in sizes
-        for scenario in (GOALS if not quick else ("black hole", "errors 10 %", "errors 30 %", "bad 1 of 4"))
+        for scenario in (SCENARIOS if not quick else ("black hole", "errors 10 %", "errors 30 %", "bad 1 of 4"))
         for policy in ("none", "aws", "unrestricted", "default")
-    ]
-    hour = [
-        {"clients": size, "scenario": scenario, "policy": policy, "warm_up": 3540.0, **usual}
-        for size in sizes
-        for scenario in ("black hole", "black hole, 1 % errors", "refused", "quick 503s", "bad 1 of 4")
-        for policy in ("aws", "default")
     ]
     short = [
         {"clients": size, "scenario": kind, "seconds": seconds, "policy": policy, "patience": 0.0}
@@ -125,22 +94,13 @@ def everything(sizes: tuple[int, ...], quick: bool) -> dict[str, list[dict[str, 
         for patience in PATIENCE
         for load in (35.0, 70.0)
     ]
-    known = [
-        {"clients": size, "scenario": kind, "seconds": length, "policy": policy, "patience": patience}
-        for kind in ("refused", "hole", "throttle", "spike")
-        for size in sizes
-        for length in (1.0, 3.0, 10.0, 30.0)
-        for patience in (10.0, 30.0, 120.0)
-        for policy in ("aws", "tenacity", "stamina", "patient")
-    ]
     weak = [
         {"policy": policy, "patience": 30.0 if policy == "patient" else 0.0, **corner}
         for corner in (CORNERS_OF_POLICY if not quick else CORNERS_OF_POLICY[-1:])
         for policy in ("none", "aws", "default", "patient")
     ]
     long += list(map(alone, long))
-    known += list(map(alone, known))
-    return {"goals": goals, "hour": hour, "short": short, "weak": weak, "long": long, "known": known}
+    return {"goals": goals, "short": short, "weak": weak, "long": long}
 
 
 def alone(task: dict[str, Any]) -> dict[str, Any]:
@@ -160,20 +120,6 @@ CORNERS_OF_POLICY: tuple[dict[str, Any], ...] = (
 )
 """Where waiting is known to be weak."""
 
-GOALS = (
-    "black hole",
-    "refused",
-    "spike x3",
-    "brownout",
-    "throttling",
-    "errors 10 %",
-    "errors 30 %",
-    "bad 1 of 4",
-    "blips",
-    "two holes",
-    "rising errors",
-)
-
 
 def by_policy(results: Results, tasks: list[dict[str, Any]]) -> list[list[str]]:
     """A line per scenario and size, a column per policy: sent, success, recovery."""
@@ -183,8 +129,8 @@ def by_policy(results: Results, tasks: list[dict[str, Any]]) -> list[list[str]]:
         row = [f"{size}, {scenario}"]
         for task in tasks:
             if (task["clients"], task["scenario"]) == (size, scenario):
-                sent, success = results.get("amplification", **task), results.get("success inside", **task)
-                late = results.get("recovery", **task)
+                sent, success = results.get("amplification", **task), results.get("success", **task)
+                late = results.get("late", **task)
                 row.append(f"{sent:.2f}, {success:.2f} %" + ("" if math.isnan(late) else f", {late:.0f} s"))
         rows.append(row)
     return rows
@@ -215,10 +161,10 @@ def weak_corners(results: Results, tasks: list[dict[str, Any]]) -> list[list[str
         same = [task for task in tasks if {**task, **corner} == task and task.keys() - corner == {"policy", "patience"}]
         if not same:
             continue
-        usual = results.get("recovery", **next(task for task in same if task["policy"] == "none"))
+        usual = results.get("late", **next(task for task in same if task["policy"] == "none"))
         row = [_corner(**corner)]
         for task in same:
-            late = max(0.0, results.get("recovery", **task) - usual)
+            late = max(0.0, results.get("late", **task) - usual)
             row.append(f"{results.get('success', **task):.0f} %, {late:.0f} s")
         rows.append(row)
     return rows
@@ -255,31 +201,11 @@ def cells(results: Results, tasks: list[dict[str, Any]]) -> list[str]:
     ]
 
 
-def known_policies(results: Results, tasks: list[dict[str, Any]]) -> list[list[str]]:
-    """Mean of the ceiling, most attempts of an operation while it lasts, most late."""
-    policies = [policy for policy in dict.fromkeys(task["policy"] for task in tasks) if policy != "none"]
-    rows = [["kind, clients", *policies]]
-    for kind, size in dict.fromkeys((task["scenario"], task["clients"]) for task in tasks):
-        row = [f"{kind}, {size}"]
-        for policy in policies:
-            same = [
-                task for task in tasks if (task["scenario"], task["clients"], task["policy"]) == (kind, size, policy)
-            ]
-            part = mean(results.get("of_ceiling", **task) for task in same)
-            sent = max(results.get("sent", **task) for task in same)
-            late = max(results.get("late", **task) - results.get("late", **alone(task)) for task in same)
-            row.append(f"{part:.0f} %, {sent:.1f}, {late:.0f} s")
-        rows.append(row)
-    return rows
-
-
 TABLES: dict[str, Callable[[Results, list[dict[str, Any]]], list[list[str]]]] = {
     "goals": by_policy,
-    "hour": by_policy,
     "short": short_outages,
     "weak": weak_corners,
     "long": long_outages,
-    "known": known_policies,
 }
 
 
@@ -295,8 +221,7 @@ def main(arguments: list[str] | None = None) -> int:
             results.found.update(pool.imap_unordered(run, new, chunksize=2))
             found[name] = TABLES[name](results, every[name])
             print(f"\n{name}\n\n{table(found[name])}", flush=True)
-    if options.json:
-        options.json.write_text(json.dumps(found, indent=1) + "\n")
+    command.write(found, options.json)
     return 0
 
 
@@ -307,13 +232,11 @@ def table(rows: list[list[str]]) -> str:
 
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="10 clients, one seed, two tables: some seconds")
+    parser = command.parser(__doc__, "10 clients, one seed, two tables: some seconds")
     parser.add_argument("--table", action="append", choices=TABLES, help="repeatable; default: all")
     parser.add_argument("--clients", type=int, action="append", help="repeatable; default: 1000, 200, 10, 1")
     parser.add_argument("--seeds", type=int, help="how many runs of each (5)")
     parser.add_argument("--processes", type=int, default=2, help="how many processors are used (2)")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the tables to FILE")
     options = parser.parse_args(arguments)
     options.table = options.table or (["goals", "short"] if options.quick else list(TABLES))
     options.clients = options.clients or ([10] if options.quick else list(CLIENTS))

@@ -1,9 +1,9 @@
-"""An HTTP server on loopback with a rate limit that it announces, in a process of its own.
+"""The server that rate limits are played on: four kinds, each announced in a dialect.
 
 Four kinds of limit, each in a dialect: a fixed window of the clock (`X-RateLimit-*`, the reset in epoch seconds), a
 sliding window (`RateLimit` of the IETF draft), a token bucket (OpenAI's durations) and a number of requests at a time
 (GitHub's 403 with `Retry-After`, and what is left). Windows last one second, so resets have fractions. An answer takes
-5 ms, a refusal no time. A fifth kind refuses one request only.
+5 ms, a refusal no time.
 
 When its standard input closes it prints what it saw, as one JSON list of `[seconds, let through, client]`, and ends.
 The path names the client. Only requests without a body are understood.
@@ -16,12 +16,9 @@ import json
 import sys
 import time
 from collections import deque
-from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parent))  # where a test imports this module
-
-from loopback import pieces, send
+from .loopback import pieces, send
 
 SERVICE = 0.005
 """Seconds that an answer takes."""
@@ -30,7 +27,14 @@ WHOLE_SECONDS = "Retry-After: 1\r\n"
 """Rounded up, as most servers write it, and as urllib3 alone can read it."""
 
 
-class FixedWindow:
+class Limit:
+    """What the kinds have in common: nothing happens when an answer goes out."""
+
+    def ended(self) -> None:
+        """An answer went out."""
+
+
+class FixedWindow(Limit):
     """So many requests in each window of the clock."""
 
     def __init__(self, limit: int) -> None:
@@ -44,9 +48,6 @@ class FixedWindow:
         self.used += granted
         return granted
 
-    def end(self) -> None:
-        """An answer went out."""
-
     def headers(self, now: float, *, ok: bool) -> str:
         """As `X-RateLimit-*`."""
         reset = time.time() + self.ends - now
@@ -56,7 +57,7 @@ class FixedWindow:
         )
 
 
-class SlidingWindow:
+class SlidingWindow(Limit):
     """So many requests in any second."""
 
     def __init__(self, limit: int) -> None:
@@ -72,9 +73,6 @@ class SlidingWindow:
         self.passed.append(now)
         return True
 
-    def end(self) -> None:
-        """An answer went out."""
-
     def headers(self, now: float, *, ok: bool) -> str:
         """As the draft of the IETF; the reset is when the oldest request leaves the window."""
         oldest = self.passed[0] + WINDOW - now if self.passed else WINDOW
@@ -85,7 +83,7 @@ class SlidingWindow:
         )
 
 
-class TokenBucket:
+class TokenBucket(Limit):
     """A limiter that allows a burst of half a second's requests, and ``limit`` tokens a second."""
 
     def __init__(self, limit: int) -> None:
@@ -99,9 +97,6 @@ class TokenBucket:
         self.tokens -= granted
         return granted
 
-    def end(self) -> None:
-        """An answer went out."""
-
     def headers(self, now: float, *, ok: bool) -> str:  # noqa: ARG002
         """As OpenAI: the reset is when the bucket is full."""
         full = (self.size - self.tokens) / self.limit * WINDOW
@@ -112,7 +107,7 @@ class TokenBucket:
         )
 
 
-class AtATime:
+class AtATime(Limit):
     """So many requests at the same time, chosen so that the same number goes through each second."""
 
     def __init__(self, limit: int) -> None:
@@ -124,35 +119,13 @@ class AtATime:
         self.under_way += granted
         return granted
 
-    def end(self) -> None:
+    def ended(self) -> None:
         """An answer went out."""
         self.under_way -= 1
 
     def headers(self, now: float, *, ok: bool) -> str:  # noqa: ARG002
         """As GitHub's secondary limit."""
         return f"X-RateLimit-Remaining: {self.limit - self.under_way}\r\n" + ("" if ok else WHOLE_SECONDS)
-
-
-class OneRefusal:
-    """All but one request are let through, and only that one, a window after the first, is told of a limit."""
-
-    def __init__(self, limit: int) -> None:  # noqa: ARG002
-        self.at: float | None = None
-
-    def ask(self, now: float) -> bool:
-        """Let one through, or not."""
-        self.at = now + WINDOW if self.at is None else self.at
-        if now < self.at:
-            return True
-        self.at = float("inf")
-        return False
-
-    def end(self) -> None:
-        """An answer went out."""
-
-    def headers(self, now: float, *, ok: bool) -> str:  # noqa: ARG002
-        """Only the refusal has any."""
-        return "" if ok else WHOLE_SECONDS
 
 
 KINDS = {
@@ -166,7 +139,7 @@ REFUSAL = {"at a time": "403 Forbidden"}
 
 def serve(kind: str, limit: int) -> None:
     """Answer until standard input closes."""
-    limiter = {**KINDS, "one refusal": OneRefusal}[kind](limit)
+    limiter = KINDS[kind](limit)
     refusal = REFUSAL.get(kind, "429 Too Many Requests")
     seen: list[tuple[float, bool, str]] = []
     due: list[tuple[float, int, Any, bytes]] = []
@@ -180,7 +153,7 @@ def serve(kind: str, limit: int) -> None:
         while due and due[0][0] <= time.monotonic():
             _, _, client, answer = heapq.heappop(due)
             if b" 200 " in answer[:16]:
-                limiter.end()
+                limiter.ended()
             send(client, answer)
     print(json.dumps(seen))
 

@@ -1,14 +1,12 @@
-"""Clients that share one key, against announced rate limits: who asks in vain, and who uses what is allowed.
+"""The proof that announced limits are kept and used: clients that share one key, beside others.
 
-    python -m pip install -r benchmarks/requirements.txt
-    python benchmarks/rate_limits.py [--quick] [--seconds 4] [--rounds 1] [--json FILE] [--only POLICY]
+    python -m benchmarks.rate_limits [--quick] [--seconds 4] [--json FILE] [--only POLICY]
 
 Against each kind of limit of `rate_limit_server.py`, 100 requests in a window of one second, go 8 processes of 16
 threads, and then one process of one thread. Each thread asks again as soon as it has its answer. Figures: the part of
 all requests that was refused; the part of what is allowed that was let through; the 99th percentile of an operation, in
 windows; the part of the operations that ended with a refusal; and what the worst-served process got, as a part of its
-fair share. The first window is left out: nobody knows of a limit before its first answer. At last, one request of a
-service is refused: how long it takes until the other threads, or those of other processes, hold back. Six minutes.
+fair share. The first window is left out: nobody knows of a limit before its first answer. Five minutes.
 
 Exit status 1: ours was refused more than 1 % of the time with one thread against a window or a bucket.
 """
@@ -17,32 +15,23 @@ from __future__ import annotations
 
 import json
 import multiprocessing
-import statistics
 import subprocess
-import sys
 import threading
 import time
 from collections import Counter
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-import command
 import requests
-from loopback import start_server
-from rate_limit_server import KINDS, WINDOW
 from requests.adapters import HTTPAdapter
 from urllib3.util.retry import Retry
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from . import command
+from .loopback import start_server
+from .rate_limit_server import KINDS, WINDOW
 
 LIMIT = 100
 SIZES = {"8 x 16": (8, 16), "1 x 1": (1, 1)}
-SERVER = Path(__file__).with_name("rate_limit_server.py")
-HELD_BACK = {"threads of one process": ("ours", 1, 16), "processes": ("ours", 8, 1)}
-"""Who is to hold back when one of them is refused: the policy, processes and threads."""
 MOST_REFUSED = 0.01
 REFUSED = frozenset({403, 429})
 
@@ -85,35 +74,28 @@ def tenacity(threads: int, processes: int) -> Callable[[str], int]:  # noqa: ARG
     return get
 
 
-def _limited(rate: float) -> Callable[[int, int], Callable[[str], int]]:
-    def make(threads: int, processes: int) -> Callable[[str], int]:
-        from requests_ratelimiter import LimiterAdapter
+def limited(threads: int, processes: int) -> Callable[[str], int]:
+    """A limiter that was set right by hand, for each process its part."""
+    from requests_ratelimiter import LimiterAdapter
 
-        per_process = max(1, round(rate * LIMIT / processes))
-        session = _session(LimiterAdapter(per_second=per_process, pool_maxsize=threads))
-        return lambda url: session.get(url).status_code
-
-    return make
+    session = _session(LimiterAdapter(per_second=max(1, round(LIMIT / processes)), pool_maxsize=threads))
+    return lambda url: session.get(url).status_code
 
 
-def _ours(**options: Any) -> Callable[[int, int], Callable[[str], int]]:
-    def make(threads: int, processes: int) -> Callable[[str], int]:  # noqa: ARG001
-        from requests_smithy_retry import RetryAdapter
+def ours(threads: int, processes: int) -> Callable[[str], int]:  # noqa: ARG001
+    """No option."""
+    from requests_smithy_retry import RetryAdapter
 
-        session = _session(RetryAdapter(pool_maxsize=threads, **options))
-        return lambda url: session.get(url).status_code
-
-    return make
+    session = _session(RetryAdapter(pool_maxsize=threads))
+    return lambda url: session.get(url).status_code
 
 
 POLICIES: dict[str, Callable[[int, int], Callable[[str], int]]] = {
     "plain": plain,
     "urllib3": urllib3,
     "tenacity": tenacity,
-    "ratelimiter, set right": _limited(1.0),
-    "ratelimiter, set 50 % high": _limited(1.5),
-    "ours, adaptive alone": _ours(mode="adaptive", pacing="off"),
-    "ours": _ours(),
+    "ratelimiter, set right": limited,
+    "ours": ours,
 }
 
 
@@ -145,15 +127,8 @@ def _client(
 
 def measure(name: str, kind: str, size: tuple[int, int], seconds: float) -> dict[str, float]:
     """One policy against one kind of limit."""
-    return figures(*run(name, kind, LIMIT, size, seconds), size[0], seconds)
-
-
-def run(
-    name: str, kind: str, limit: int, size: tuple[int, int], seconds: float
-) -> tuple[list[tuple[float, bool, str]], list[tuple[float, bool]]]:
-    """Return what the server saw, and how long each operation took and whether it ended with a refusal."""
     POLICIES[name](1, 1)  # so that what it imports is there before the processes begin
-    child, origin = start_server(str(SERVER), kind, str(limit))
+    child, origin = start_server("rate_limit_server", kind, str(LIMIT))
     context = multiprocessing.get_context("fork")
     queue, together = context.Queue(), context.Barrier(size[0])
     clients = [
@@ -173,23 +148,7 @@ def run(
             child.kill()
             child.wait(5)
             raise
-    return json.loads(said), took
-
-
-def held_back(name: str, processes: int, threads: int) -> float:
-    """Return the seconds after one request was refused until the others hold back: when the last one arrived."""
-    seen, _ = run(name, "one refusal", LIMIT, (processes, threads), 2.0)
-    refused = next(when for when, ok, _ in seen if not ok)
-    return max(when - refused for when, _, _ in seen if refused <= when < refused + WINDOW / 2)
-
-
-def all_held_back() -> dict[str, float]:
-    """Return the medians of three, for threads and processes."""
-    found = {}
-    for label, (name, *size) in HELD_BACK.items():
-        found[label] = statistics.median(held_back(name, *size) for _ in range(3))
-        print(f"{label:<45} held back after {1000 * found[label]:.0f} ms", flush=True)
-    return found
+    return figures(json.loads(said), took, size[0], seconds)
 
 
 def figures(
@@ -215,28 +174,23 @@ def main() -> int:
     """Run, print, and write what was asked for."""
     parser = command.parser(__doc__, "2 seconds each, of ours and plain requests, and one kind: no figures")
     parser.add_argument("--seconds", type=float, default=4.0, help="how long each runs (4)")
-    parser.add_argument("--rounds", type=int, default=1, help="medians of so many rounds (1)")
     parser.add_argument("--only", action="append", choices=sorted(POLICIES), help="these policies alone")
     options = parser.parse_args()
     names, kinds = options.only or list(POLICIES), list(KINDS)
     if options.quick:
         names, kinds, options.seconds = options.only or ["plain", "ours"], kinds[:1], 2.2
-    result: dict[str, Any] = {"limit": LIMIT, "seconds": options.seconds, "rounds": options.rounds, "cells": {}}
+    cells: dict[str, Any] = {size: {name: {} for name in names} for size in SIZES}
     for name in names:
         for kind in kinds:
             for size, numbers in SIZES.items():
-                rounds = [measure(name, kind, numbers, options.seconds) for _ in range(options.rounds)]
-                row = {key: statistics.median(one[key] for one in rounds) for key in rounds[0]}
-                result["cells"].setdefault(size, {}).setdefault(name, {})[kind] = row
+                row = cells[size][name][kind] = measure(name, kind, numbers, options.seconds)
                 print(
-                    f"{name:<27} {kind:<15} {size:<7} refused {row['refused']:6.1%}  used {row['used']:6.1%}  "
+                    f"{name:<24} {kind:<15} {size:<7} refused {row['refused']:6.1%}  used {row['used']:6.1%}  "
                     f"p99 {row['p99']:5.2f}  handed over {row['handed over']:6.1%}  least {row['least share']:5.1%}",
                     flush=True,
                 )
-    if not options.quick and not options.only:
-        result["held back"] = all_held_back()
-    command.write(result, options.json)
-    alone = result["cells"].get("1 x 1", {}).get("ours", {})
+    command.write({"limit": LIMIT, "seconds": options.seconds, "cells": cells}, options.json)
+    alone = cells["1 x 1"].get("ours", {})
     return int(any(row["refused"] > MOST_REFUSED for kind, row in alone.items() if kind != "at a time"))
 
 

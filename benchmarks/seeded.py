@@ -1,19 +1,17 @@
-"""Do the checks see? Each seeded bug is put into a copy of the package, and the checks run on that.
+"""The proof that the checks see: each seeded bug is put into a copy of the package, and they run on that.
 
     python -m benchmarks.seeded [--only NAMES] [--checks explore,tests] [--all] [--clean] [--jobs 1] [--json FILE]
 
 The bugs are those of `seeded_bugs.toml`. The checks, in their order: `explore` (the send loop in a simulated world,
 random runs and the fixed set), `schedules` (threads over one object, at most two preemptions), `bound` (retries in
 vain) and `tests` (those of the bug's room, the ones on real time included). A bug is tried until one check finds it;
-`--all` tries every check. `--clean` runs the checks on copies without a bug, which they must leave alone. `--json`
-writes what was found; bugs that were not tried keep their rows. Exit status 1: a bug that no check finds. Half an hour
-of a quiet machine.
+`--all` tries every check. `--clean` runs the checks on copies without a bug, which they must leave alone. Exit status
+1: a bug that no check finds. Half an hour of a quiet machine.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import re
 import shutil
@@ -25,12 +23,14 @@ import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
+
+from . import command
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
@@ -193,53 +193,32 @@ def tried(bug: dict[str, str], wanted: frozenset[str], *, every: bool, clean: bo
     return Found(bug["name"], bug["kind"], tuple(by), how, tuple(made), round(time.monotonic() - began, 1))
 
 
-def one_of_each_room(bugs: list[dict[str, str]]) -> list[dict[str, str]]:
-    """Return the bugs whose copies, without them, take part in every check that any bug has."""
-    return list({(bug["file"].partition("/")[0], PROGRAMS.get(bug["file"])): bug for bug in bugs}.values())
-
-
-def write(outcomes: list[Found], bugs: list[dict[str, str]], file: Path) -> None:
-    """Write what was found, in the order of the list; what a file has of bugs that were not tried stays."""
-    rows: dict[str, Any] = {}
-    if file.exists():
-        rows = {row["name"]: row for row in json.loads(file.read_text(encoding="utf-8"))["result"]}
-    rows |= {found.name: found._asdict() for found in outcomes}
-    result = [rows.get(bug["name"]) or Found(bug["name"], bug["kind"], (), "", (), 0.0)._asdict() for bug in bugs]
-    document = {"command": "python -m benchmarks.seeded", "date": time.strftime("%Y-%m-%d"), "result": result}
-    file.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", help="parts of names, by commas")
+    parser.add_argument("--only", default="", help="parts of names, by commas")
     parser.add_argument("--all", action="store_true")
     parser.add_argument("--clean", action="store_true")
     parser.add_argument("--checks", default=",".join(RUNS))
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--json", type=Path)
-    arguments = parser.parse_args()
+    options = parser.parse_args()
     listed: list[dict[str, str]] = tomllib.loads(BUGS.read_text(encoding="utf-8"))["bug"]
-    parts = (arguments.only or "").split(",")
-    bugs = [bug for bug in listed if any(part in bug["name"] for part in parts)]
-    if arguments.clean:
-        bugs = one_of_each_room(bugs)
-    outcomes, wanted, clean = [], frozenset(arguments.checks.split(",")), arguments.clean
-    with ThreadPoolExecutor(arguments.jobs) as pool:
-        futures = [pool.submit(tried, bug, wanted, every=arguments.all or clean, clean=clean) for bug in bugs]
+    bugs = [bug for bug in listed if any(part in bug["name"] for part in options.only.split(","))]
+    if options.clean:  # one of each room, so that every check is made
+        bugs = list({(bug["file"].partition("/")[0], PROGRAMS.get(bug["file"])): bug for bug in bugs}.values())
+    outcomes, wanted = [], frozenset(options.checks.split(","))
+    with ThreadPoolExecutor(options.jobs) as pool:
+        every = options.all or options.clean
+        futures = [pool.submit(tried, bug, wanted, every=every, clean=options.clean) for bug in bugs]
         for future in as_completed(futures):
             found = future.result()
             outcomes.append(found)
-            by = ", ".join(found.by) or "NOT FOUND"
-            print(f"{bug_line(found, clean)}: {by} ({found.seconds:.0f} s) {found.how[:150]}", flush=True)
-            if arguments.json is not None and not clean:
-                write(outcomes, listed, arguments.json)
+            name, by = f"without {found.name!r}" if options.clean else found.name, ", ".join(found.by) or "NOT FOUND"
+            print(f"{name}: {by} ({found.seconds:.0f} s) {found.how[:150]}", flush=True)
     missed = [found.name for found in outcomes if not found.by]
     print(f"{len(outcomes) - len(missed)} of {len(outcomes)} found")
-    return len(missed) < len(outcomes) if clean else bool(missed)
-
-
-def bug_line(found: Found, clean: bool) -> str:
-    return f"without {found.name!r}" if clean else found.name
+    command.write({"result": [found._asdict() for found in outcomes]}, options.json)
+    return int(len(missed) < len(outcomes) if options.clean else bool(missed))
 
 
 if __name__ == "__main__":

@@ -77,48 +77,18 @@ BLOCKS: dict[tuple[str, str], Callable[[], str]] = {
             ("outward_tables", "howto/observe-retries.md", "otel-metrics"),
             ("outward_tables", "howto/observe-retries.md", "prometheus-metrics"),
             ("wire_tables", "reference/exceptions.md", "raised-by-fault"),
-            ("measured_tables", "howto/move-from-botocore.md", "botocore-facts"),
-            ("measured_tables", "explanation/quota-and-limiter.md", "policies"),
-            ("measured_tables", "explanation/do-no-harm.md", "harm-counts"),
-            ("measured_tables", "explanation/do-no-harm.md", "harm-beside"),
-            ("measured_tables", "explanation/do-no-harm.md", "harm-worse"),
-            ("measured_tables", "explanation/do-no-harm.md", "harm-loopback"),
-            ("measured_tables", "explanation/explored.md", "seeded"),
-            ("measured_tables", "howto/riding-out-an-outage.md", "short-outages"),
-            ("measured_tables", "howto/riding-out-an-outage.md", "weak-corners"),
-            ("measured_tables", "explanation/do-no-harm.md", "collapse"),
+            ("measured", "howto/riding-out-an-outage.md", "short-outages"),
+            ("measured", "howto/riding-out-an-outage.md", "weak-corners"),
+            *(("measured", "explanation/benchmarks.md", name) for name in ("results", "not-best", "machine")),
+            *(("measured", "../README.md", name) for name in ("outage-caption", "outage-success", "overhead-sentence")),
+            *(
+                ("sdk_tables", "howto/sdks.md", name)
+                for name in ("sdks-totals", "sdks-nothing", "sdks-line", "sdks-troubles")
+            ),
         )
-    },
-    **{
-        ("../README.md", name): from_module("benchmark_tables", name)
-        for name in ("outage-caption", "outage-success", "overhead-sentence")
-    },
-    **{
-        ("howto/sdks.md", name): from_module("sdk_tables", name)
-        for name in ("sdks-totals", "sdks-nothing", "sdks-line", "sdks-troubles")
     },
     ("reference/options.md", "options"): options_table,
     ("reference/options.md", "operation-options"): operation_options_table,
-    **{
-        ("explanation/benchmarks.md", name): from_module("benchmark_tables", name)
-        for name in (
-            "machine",
-            "not-best",
-            "picture",
-            "outages",
-            "faults",
-            "fault-setups",
-            "deadlines",
-            "overhead",
-            "threads",
-            "footprint",
-            "adaptive",
-            "addresses",
-            "rate-limits",
-            "simulation",
-            "downloads",
-        )
-    },
 }
 """By page and name of the block."""
 

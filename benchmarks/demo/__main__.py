@@ -13,12 +13,13 @@ import json
 import platform
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from importlib import metadata
 from typing import Any
 
 from .clients import CLIENTS, CROWD_CLIENTS
-from .contest import Contender, Crowd, Setting, take_turns
+from .contest import Setting, contend, crowd
 from .plan import FEWEST
 from .report import column, show
 
@@ -55,14 +56,13 @@ def operations(text: str) -> int:
 def run(setting: Setting) -> dict[str, Any]:
     """Do a run, with real sockets and real child processes, and return the document that ``--json`` prints."""
     started = time.monotonic()
-    contenders = [Contender(client, setting) for client in CLIENTS]
-    take_turns([each.run() for each in contenders])
-    columns = [column(each.client, each.results) for each in contenders]
-    scenes = {}
-    for scene in setting.scenes:
-        crowds = [Crowd(client, scene) for client in CROWD_CLIENTS]
-        take_turns([each.run() for each in crowds])
-        scenes[scene.name] = {**asdict(scene), "clients": [each.turnout() for each in crowds]}
+    with ThreadPoolExecutor() as threads:
+        results = threads.map(contend, CLIENTS, [setting] * len(CLIENTS))
+        columns = [column(*each) for each in zip(CLIENTS, results, strict=True)]
+        scenes = {}
+        for scene in setting.scenes:
+            crowds = threads.map(crowd, CROWD_CLIENTS, [scene] * len(CROWD_CLIENTS))
+            scenes[scene.name] = {**asdict(scene), "clients": list(crowds)}
     packages = ("requests", "urllib3", "requests-smithy-retry")
     return {
         "seed": setting.seed,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import random
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -20,7 +21,6 @@ from requests.adapters import HTTPAdapter
 from urllib3.util.retry import Retry
 
 from requests_smithy_retry import RetryAdapter
-from requests_smithy_retry.clock import SYSTEM_CLOCK, Clock
 
 from .plan import Operation, digest, make_plan
 
@@ -72,17 +72,15 @@ CROWD_CLIENTS = (PLAIN, AS_OFTEN, AS_LONG, OURS)
 """The clients that meet a server in trouble, ours last."""
 
 
-def work(
-    tell: Tell, client: Client, url: str, seed: int, operations: int, first: int, clock: Clock = SYSTEM_CLOCK
-) -> None:
+def work(tell: Tell, client: Client, url: str, seed: int, operations: int, first: int) -> None:
     """Make the operations of a plan from the first one on, one after the other, in one session."""
     random.seed(seed)  # the adapter's jitter
     with client.session() as session:
         for operation in make_plan(seed, operations)[first:]:
             tell((digest(operation.upload()),))
-            started = clock.now()
+            started = time.monotonic()
             end = _call(session, url, operation)
-            tell((clock.now() - started, *end))
+            tell((time.monotonic() - started, *end))
 
 
 def _call(session: requests.Session, url: str, operation: Operation) -> tuple[int | None, str]:
@@ -109,22 +107,20 @@ def _body(operation: Operation) -> Any:
     return body or None
 
 
-def play(
-    tell: Tell, client: Client, url: str, rate: float, count: int, users: int, clock: Clock = SYSTEM_CLOCK
-) -> None:
+def play(tell: Tell, client: Client, url: str, rate: float, count: int, users: int) -> None:
     """Begin ``rate`` operations a second, each in a thread of its own, however the earlier ones end."""
     sessions = [client.session() for _ in range(users)]
 
     def call(number: int) -> None:
-        began = clock.now()
+        began = time.monotonic()
         try:
             is_done = sessions[number % users].get(f"{url}/{number}", timeout=TIMEOUT).status_code == 200
         except requests.RequestException:
             is_done = False
-        tell((number, is_done, clock.now() - began))
+        tell((number, is_done, time.monotonic() - began))
 
-    began = clock.now()
+    began = time.monotonic()
     with ThreadPoolExecutor(count) as threads:
         for number in range(count):
-            clock.sleep(max(0.0, began + number / rate - clock.now()))
+            time.sleep(max(0.0, began + number / rate - time.monotonic()))
             threads.submit(call, number)

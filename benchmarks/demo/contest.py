@@ -9,14 +9,14 @@ from __future__ import annotations
 import multiprocessing
 import os
 import threading
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import closing, suppress
-from dataclasses import dataclass, field
+import time
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
 
 from requests_smithy_retry import uninstall
-from requests_smithy_retry.clock import SYSTEM_CLOCK, Clock
 from requests_smithy_retry.testing import FaultServer
 
 from .clients import Client, play, work
@@ -27,6 +27,8 @@ from .scenes import SCENES, Scene, SceneScript, turnout_of
 SPAWNING = multiprocessing.get_context("spawn")
 START = 10.0
 """Seconds that the child of a scene may take to start."""
+LOOK = 0.05
+"""Seconds between two looks at a child."""
 
 
 @dataclass(frozen=True)
@@ -52,11 +54,12 @@ class Child:
         self._process.start()
         tell.close()
 
-    def events(self) -> Iterator[Any]:
-        """Yield what is told, and None whenever there is nothing yet."""
-        with suppress(EOFError, OSError):
-            while True:
-                yield self._told.recv() if self._told.poll() else None
+    def event(self) -> Any:
+        """Return the next thing that is told, or None if nothing comes soon.
+
+        :raises EOFError: at its end.
+        """
+        return self._told.recv() if self._told.poll(LOOK) else None
 
     def __enter__(self) -> Child:
         return self
@@ -88,97 +91,56 @@ def _end_with_parent() -> None:
     os._exit(1)
 
 
-@dataclass
-class Contender:
-    """One client that makes the operations of the plan."""
+def contend(client: Client, setting: Setting) -> list[Result]:
+    """Have one client make the operations of the plan, and return what came of them."""
+    plan, results, is_asleep = make_plan(setting.seed, setting.operations), [], True
+    script, until = FaultScript(plan, setting.outage), time.monotonic() + setting.limit
+    with closing(FaultServer(script)) as server:
+        while is_asleep and len(results) < len(plan):
+            job = client, server.url, setting.seed, setting.operations, len(results)
+            with Child(work, *job) as child:
+                is_asleep = _watch(child, script, plan, results, setting.patience, until)
+    return [*results, *(Result(each, Verdict.MISSING, script.seen[each.number]) for each in plan[len(results) :])]
 
-    client: Client
-    setting: Setting
-    clock: Clock = SYSTEM_CLOCK
-    child: Callable[..., Child] = Child
-    results: list[Result] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
-        self.plan: list[Operation] = make_plan(self.setting.seed, self.setting.operations)
-        self._script = FaultScript(self.plan, self.setting.outage, self.clock)
+def _watch(
+    child: Child, script: FaultScript, plan: list[Operation], results: list[Result], patience: float, until: float
+) -> bool:
+    """Judge the operations of a child until it ends or is to be ended; return True if its client sleeps."""
+    sent, began = "", 0.0
 
-    def run(self) -> Generator[None, None, None]:
-        """Have the operations made, and yield while there is nothing to do."""
-        setting, until = self.setting, self.clock.now() + self.setting.limit
-        is_asleep = True
-        with closing(FaultServer(self._script)) as server:
-            while is_asleep and len(self.results) < len(self.plan):
-                job = self.client, server.url, setting.seed, setting.operations, len(self.results)
-                with self.child(work, *job) as child:
-                    is_asleep = yield from self._watch(child, until)
-        for operation in self.plan[len(self.results) :]:
-            self.results.append(Result(operation, Verdict.MISSING, self._script.seen[operation.number]))
+    def note(*end: Any) -> None:
+        number = len(results)
+        results.append(judge(plan[number], sent, script.accepted[number], script.seen[number], *end))
 
-    def _watch(self, child: Child, until: float) -> Generator[None, None, bool]:
-        """Judge the operations of a child until it ends or is to be ended; return True if its client sleeps."""
-        begun: tuple[str, float] | None = None
-        for event in child.events():
-            now = self.clock.now()
-            if event is not None and begun is None:
-                begun = event[0], now
-            elif event is not None and begun is not None:
-                self._judge(begun[0], *event)
-                begun = None
-            elif now > until:
+    while time.monotonic() < until:
+        try:
+            event = child.event()
+        except (EOFError, OSError):
+            break
+        if event is not None and not sent:
+            (sent,), began = event, time.monotonic()
+        elif event is not None:
+            note(*event)
+            sent = ""
+        elif sent and time.monotonic() - max(began, script.latest) > patience:
+            note(time.monotonic() - began, None, "", Verdict.ASLEEP)
+            return True
+    return False
+
+
+def crowd(client: Client, scene: Scene) -> dict[str, Any]:
+    """Have one client's crowd meet a scene, and return the result, as plain values for JSON."""
+    calls: list[tuple[int, bool, float]] = []
+    script, until = SceneScript(scene), time.monotonic() + START
+    job = scene.rate, scene.count, scene.users
+    with closing(FaultServer(script)) as server, Child(play, client, server.url, *job) as child:
+        while time.monotonic() < until:
+            try:
+                event = child.event()
+            except (EOFError, OSError):
                 break
-            elif begun is not None and now - max(begun[1], self._script.latest) > self.setting.patience:
-                self._judge(begun[0], now - begun[1], None, "", Verdict.ASLEEP)
-                return True
-            else:
-                yield
-        return False
-
-    def _judge(self, sent: str, *end: Any) -> None:
-        operation = self.plan[len(self.results)]
-        accepted, requests = self._script.accepted[operation.number], self._script.seen[operation.number]
-        self.results.append(judge(operation, sent, accepted, requests, *end))
-
-
-@dataclass
-class Crowd:
-    """The operations of one client in a scene."""
-
-    client: Client
-    scene: Scene
-    clock: Clock = SYSTEM_CLOCK
-    child: Callable[..., Child] = Child
-
-    def __post_init__(self) -> None:
-        self._calls: list[tuple[int, bool, float]] = []
-        self._script = SceneScript(self.scene, self.clock)
-
-    def run(self) -> Generator[None, None, None]:
-        """Have the operations made, and yield while there is nothing to do."""
-        scene, until = self.scene, self.clock.now() + START
-        job = scene.rate, scene.count, scene.users
-        with closing(FaultServer(self._script)) as server, self.child(play, self.client, server.url, *job) as child:
-            for event in child.events():
-                if event is not None:
-                    self._calls.append(event)
-                    continue
-                if self._script.began is not None:
-                    until = self._script.began + scene.seconds + scene.grace
-                if self.clock.now() > until:
-                    break
-                yield
-
-    def turnout(self) -> dict[str, Any]:
-        """Return the result, as plain values for JSON."""
-        return turnout_of(self.client.name, self.scene, self._calls, self._script.arrivals)
-
-
-def take_turns(runs: Sequence[Generator[None, None, None]], clock: Clock = SYSTEM_CLOCK) -> None:
-    """Carry out several runs side by side."""
-    running = runs
-    try:
-        while running:
-            running = [run for run in running if next(run, "done") is None]
-            clock.sleep(0.05)
-    finally:
-        for run in runs:
-            run.close()
+            calls += [] if event is None else [event]
+            if script.began is not None:
+                until = script.began + scene.seconds + scene.grace
+    return turnout_of(client.name, scene, calls, script.arrivals)

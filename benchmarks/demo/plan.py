@@ -8,12 +8,12 @@ from __future__ import annotations
 import hashlib
 import random
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from requests_smithy_retry.clock import SYSTEM_CLOCK, Clock
 from tests.faults import (
     Behaviour,
     CloseAfterRequest,
@@ -124,10 +124,10 @@ def digest(body: bytes) -> str:
 class FaultScript:
     """A script for one ``FaultServer`` and one client, and its record. Any number of threads may call it."""
 
-    def __init__(self, plan: Sequence[Operation], outage: float, clock: Clock = SYSTEM_CLOCK) -> None:
+    def __init__(self, plan: Sequence[Operation], outage: float, now: Callable[[], float] = time.monotonic) -> None:
         self._plan = plan
         self._outage = outage
-        self._clock = clock
+        self._now = now
         self._lock = threading.Lock()
         self._outage_ends: float | None = None
         self.seen: Counter[int] = Counter()
@@ -140,7 +140,7 @@ class FaultScript:
     def __call__(self, request: RecordedRequest) -> Behaviour:
         operation = self._plan[int(request.path.split("/")[1])]
         with self._lock:
-            self.latest = self._clock.now()
+            self.latest = self._now()
             turn = self.seen[operation.number]
             self.seen[operation.number] += 1
             behaviour = self._fault(operation, turn)

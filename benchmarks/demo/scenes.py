@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import threading
+import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from requests_smithy_retry.clock import SYSTEM_CLOCK, Clock
 from requests_smithy_retry.testing import Behaviour, RecordedRequest, Reply, ResetAfterRequest
 
 LONGEST_QUEUE = 2.0
@@ -48,9 +48,9 @@ SCENES = (RESTART, OVERLOAD)
 class SceneScript:
     """A script for one :class:`FaultServer`: one queue, served in order, whether the client hung up or not."""
 
-    def __init__(self, scene: Scene, clock: Clock = SYSTEM_CLOCK) -> None:
+    def __init__(self, scene: Scene, now: Callable[[], float] = time.monotonic) -> None:
         self._scene = scene
-        self._clock = clock
+        self._now = now
         self._lock = threading.Lock()
         self._free_at = 0.0
         self.began: float | None = None
@@ -61,7 +61,7 @@ class SceneScript:
     def __call__(self, request: RecordedRequest) -> Behaviour:  # noqa: ARG002
         scene = self._scene
         with self._lock:
-            now = self._clock.now()
+            now = self._now()
             self.began = now if self.began is None else self.began
             now -= self.began
             self.arrivals.append(now)
@@ -87,10 +87,7 @@ class SceneScript:
 
 
 def turnout_of(
-    client: str,
-    scene: Scene,
-    calls: Sequence[tuple[int, bool, float]],
-    arrivals: Sequence[float],
+    client: str, scene: Scene, calls: Sequence[tuple[int, bool, float]], arrivals: Sequence[float]
 ) -> dict[str, Any]:
     """Count the ends of one client's operations, and their load on the server, as plain values for JSON.
 

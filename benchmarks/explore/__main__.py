@@ -1,6 +1,6 @@
-"""Explore the send loop: random runs of the real adapter in a simulated world.
+"""The proof that nothing is left, late, lost or sent twice: random runs of the real adapter in a simulated world.
 
-    python -m benchmarks.explore --operations 1000000 --seed 7 [--shallow 0.5] [--run N] [--json FILE]
+    python -m benchmarks.explore --operations 1000000 --seed 7 [--run N] [--json FILE]
 
 Prints what the runs met and how many operations a second that were. A run that violates an invariant is shrunk and
 printed as a test; exit status 1. ``--run N`` repeats one run of a seed. ``--sweep 1`` breaks answers at each byte and
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import gc
+import itertools
 import json
 import math
 import sys
@@ -29,16 +30,10 @@ HELD = 40
 """Runs between two collections of garbage."""
 
 
-def drawn(seed: str, shallow: float) -> Iterator[tuple[str, Plan]]:
-    """Yield the runs of a seed, each with its name.
-
-    :param shallow: the part of the runs without urllib3.
-    """
-    number = 0
-    while True:
-        random = Random(f"{seed}/{number}")
-        yield f"--seed {seed} --run {number}", draw(random, shallow=random.random() < shallow)
-        number += 1
+def drawn(seed: str) -> Iterator[tuple[str, Plan]]:
+    """Yield the runs of a seed, each with its name."""
+    for number in itertools.count():
+        yield f"--seed {seed} --run {number}", draw(Random(f"{seed}/{number}"))
 
 
 ANSWERS = (
@@ -150,7 +145,6 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--operations", type=int, default=10_000)
     parser.add_argument("--seed", default="7")
-    parser.add_argument("--shallow", type=float, default=0.5, help="the part of the runs without urllib3")
     parser.add_argument("--run", type=int, help="repeat one run")
     parser.add_argument("--sweep", type=int, metavar="N", help="the fixed set: each N-th byte and statement")
     parser.add_argument("--replay", action="store_true")
@@ -164,7 +158,7 @@ def main() -> int:
         found = [each for line in sys.stdin for each in loop.run(eval(line, {**names, "__builtins__": {}}))]
         print(json.dumps(found))
         return bool(found)
-    runs = swept(arguments.sweep) if arguments.sweep else drawn(arguments.seed, arguments.shallow)
+    runs = swept(arguments.sweep) if arguments.sweep else drawn(arguments.seed)
     if arguments.run is not None:
         runs = (item for number, item in zip(range(arguments.run + 1), runs, strict=False) if number == arguments.run)
     gc.collect()

@@ -1,4 +1,4 @@
-"""The modules ``threading``, ``time``, ``socket`` and ``selectors`` as the package under test sees them."""
+"""What stands in for ``threading``, ``time``, ``socket`` and ``selectors`` in the package under test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The package under test, with a switch point before each statement and with simulated threads, clock and network.
+"""What gives the package under test a switch point before each statement, and simulated threads, clock, network.
 
 :func:`install` comes before the first import of the package. Before each statement of a function it calls ``__step__``,
 which is where an interrupt arrives, a thread is preempted, or a process dies. The modules ``threading``, ``time``,
@@ -25,14 +25,10 @@ cleanups: dict[str, list[tuple[int, int]]] = {}
 
 
 class _Steps(ast.NodeTransformer):
-    """Puts a call of ``__step__`` before each statement, and the fakes in the place of the modules.
+    """Puts a call of ``__step__`` before each statement, and the fakes in the place of the modules."""
 
-    :param finely: also after each attribute that is read, so that ``self.n += 1`` can be split.
-    """
-
-    def __init__(self, file: str, *, finely: bool) -> None:
+    def __init__(self, file: str) -> None:
         self._depth = 0
-        self._finely = finely
         self._ranges = cleanups.setdefault(file, [])
 
     def visit_Import(self, node: ast.Import) -> Any:
@@ -61,19 +57,6 @@ class _Steps(ast.NodeTransformer):
             self._ranges.append((node.finalbody[0].lineno, node.finalbody[-1].end_lineno or 0))
         return self.generic_visit(node)
 
-    def visit_Attribute(self, node: ast.Attribute) -> Any:
-        self.generic_visit(node)
-        if not (self._finely and self._depth and isinstance(node.ctx, ast.Load)):
-            return node
-        return ast.copy_location(ast.Call(ast.Name("__read__", ast.Load()), [node], []), node)
-
-    def visit_AugAssign(self, node: ast.AugAssign) -> Any:
-        if self._finely and self._depth and isinstance(node.target, ast.Attribute):
-            read = ast.Attribute(node.target.value, node.target.attr, ast.Load())
-            split = ast.Assign([node.target], ast.BinOp(read, node.op, node.value))
-            return self.generic_visit(ast.fix_missing_locations(ast.copy_location(split, node)))
-        return self.generic_visit(node)
-
     def generic_visit(self, node: ast.AST) -> ast.AST:
         super().generic_visit(node)
         if self._depth and not isinstance(node, (ast.FunctionDef, ast.ClassDef)):
@@ -92,12 +75,10 @@ class _Steps(ast.NodeTransformer):
 
 
 class _Loader(importlib.machinery.SourceFileLoader):
-    finely = False
-
     def get_code(self, fullname: str) -> Any:  # not from a cache of bytecode
         path = self.get_filename(fullname)
         tree = ast.parse(self.get_data(path), path)
-        tree = ast.fix_missing_locations(_Steps(path, finely=self.finely).visit(tree))
+        tree = ast.fix_missing_locations(_Steps(path).visit(tree))
         return compile(tree, path, "exec", dont_inherit=True)
 
 
@@ -117,22 +98,11 @@ class _Finder:
         return None
 
 
-def install(step: Callable[[], None], *, finely: bool = False) -> None:
-    """Load the package with switch points from now on.
-
-    :param step: called before each statement.
-    :param finely: call it after each attribute that is read, too.
-    """
+def install(step: Callable[[], None]) -> None:
+    """Load the package with switch points from now on: ``step`` is called before each statement."""
     if PACKAGE in sys.modules:
         raise RuntimeError(f"{PACKAGE} is loaded already: it cannot be given switch points")
-
-    def read(value: Any) -> Any:
-        step()
-        return value
-
     builtins.__step__ = step
-    builtins.__read__ = read
-    _Loader.finely = finely
     sys.meta_path.insert(0, _Finder)
 
 
@@ -143,7 +113,7 @@ NOT_INTERRUPTED = frozenset(
         ("wire/response.py", "__init__"),  # and here a socket
     }
 )
-"""Functions within which nothing in Python can undo what they do halfway: docs/explanation/explored.md names them."""
+"""Functions within which nothing in Python can undo what they do halfway: an interrupt there may cost a connection."""
 
 
 def is_cleaning_up(frame: Any) -> bool:

@@ -1,4 +1,4 @@
-"""One run: the real adapter over the simulated network, and what must be true of it afterwards."""
+"""What a run of a plan is, with the real adapter, and what must be true of it afterwards."""
 
 # ruff: noqa: ARG002 - stand-ins have the parameters of the originals
 
@@ -41,7 +41,7 @@ from requests_smithy_retry import RetryAdapter, StopReason, TokenBucket, interru
 from requests_smithy_retry.wire import resolving
 from requests_smithy_retry.wire.state import this_thread
 
-from . import fakes, shallow
+from . import fakes
 
 interruptions.signal = SimpleNamespace(
     valid_signals=lambda: (signal.SIGUSR2,), getsignal=signal.getsignal
@@ -83,7 +83,6 @@ class Call:
         self.history: Any = None
         self.was_cancelled = False
         self.resumed = 0
-        self.leaps = 0.0
         self.task: Task | None = None
 
     @property
@@ -117,10 +116,7 @@ class _Below(HTTPAdapter):
         number = len(call.exchanges)
         call.exchanges.append(Exchange(number + 1, call.op.tries[number] if number < len(call.op.tries) else WELL))
         try:
-            if self.world.plan.shallow:
-                response = shallow.send(self, request, call, call.exchanges[-1], how["timeout"], self.world.report)
-            else:
-                response = super().send(request, *args, **how)
+            response = super().send(request, *args, **how)
         except BaseException as error:
             call.seen.append((None, type(error).__name__))
             raise
@@ -461,8 +457,8 @@ class World:
         if call.body_error is not None and self._is_continued(op):
             self.report(f"given up: operation {call.number} could have its body, and got {call.body_error!r}")
         body, status = call.body, response.status_code
-        if body is None or (self.plan.shallow and op.stream and status >= 400):
-            return  # without a socket it may have been read in part: the page says when
+        if body is None:
+            return
         last = call.exchanges[-1]
         if status >= 300:
             expected = {error_content(call.number, last.number, last.met.size), b""}

@@ -1,4 +1,4 @@
-"""Simulated sockets and names: what the servers sent arrives at its moment, in any pieces, with any end.
+"""What simulates sockets and names: bytes arrive at their moment, in any pieces, with any end.
 
 The server is another module's: :attr:`Network.connected` and :attr:`Network.sent` are told what clients do.
 """

@@ -1,4 +1,4 @@
-"""Plans: all that will happen in a run, as data. Drawn from a seed, shrunk, and printed as Python."""
+"""What will happen in a run, as data: drawn from a seed, shrunk, and printed as Python."""
 
 from __future__ import annotations
 
@@ -124,7 +124,6 @@ class Plan(Shown):
     :param refusing: addresses that refuse connections.
     :param preempts: steps from one preemption to the next, on average; 0: none.
     :param fork: seconds at which a child is forked; None: none.
-    :param shallow: without urllib3 and ``wire``.
     """
 
     seed: int = 0
@@ -135,7 +134,6 @@ class Plan(Shown):
     refusing: tuple[tuple[int, int], ...] = ()
     preempts: int = 0
     fork: float | None = None
-    shallow: bool = False
 
 
 STATUSES = (*(200,) * 6, *(503,) * 6, *(500, 429, 429, 429, 408, 425, 404, 401, 403, 409, 413, 422, 529, 502, 204, 302))
@@ -152,11 +150,10 @@ HINTS: tuple[tuple[tuple[str, str], ...], ...] = (
 )
 
 
-def draw(random: Random, most: int = 50, *, shallow: bool = False) -> Plan:
+def draw(random: Random, most: int = 50) -> Plan:
     """Draw a plan.
 
     :param most: operations at a time.
-    :param shallow: see :class:`Plan`.
     """
     count = random.choice((2, 2, 3, 4, 6, 8, 12, 20, most))
     hosts = random.choice((1, 1, 2, 3))
@@ -178,7 +175,6 @@ def draw(random: Random, most: int = 50, *, shallow: bool = False) -> Plan:
         refusing=tuple(where for where in sick if not where[1] % 2),
         preempts=random.choice((0, 0, 7, 40, 300)),
         fork=random.random() * 2 if random.random() < 0.002 else None,
-        shallow=shallow,
     )
 
 

@@ -1,4 +1,4 @@
-"""The programs whose schedules are explored: two or three threads over one object of the package each."""
+"""What the schedules explore: two or three threads over each object of the package that threads share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Replaying plans from a test: in a process of their own, because there the package has switch points."""
+"""What lets a test run a plan: in a process of its own, because there the package has switch points."""
 
 from __future__ import annotations
 

@@ -1,18 +1,17 @@
-"""Every interleaving of small programs, with at most two preemptions, in the manner of CHESS.
+"""The proof that threads do no harm: every interleaving of small programs, with at most two preemptions.
 
-    python -m benchmarks.explore.schedules [--bound 2] [--only NAMES] [--seconds S] [--finely] [--both]
+    python -m benchmarks.explore.schedules [--bound 2] [--only NAMES] [--seconds S]
 
 A program is two or three threads over one object of the package. A thread may be preempted before each statement of the
-package, and with ``--finely`` also after each attribute that it reads; a thread that waits with a time-out may have it
-expire then, and one that waits may be interrupted. Where a thread waits or ends, each of the others may go on, which
-costs no preemption. ``--seconds`` bounds the search of each program in seconds of the processor, and says so where that
-cuts it off. Exit status 1: a schedule violates what its program promises.
+package; a thread that waits with a time-out may have it expire then, and one that waits may be interrupted. Where a
+thread waits or ends, each of the others may go on, which costs no preemption. ``--seconds`` bounds the search of each
+program in seconds of the processor, and says so where that cuts it off. Exit status 1: a schedule violates what its
+program promises.
 
 Schedules that cannot end otherwise than one that is run are left out. Threads that do the same are one another's twins
 until they begin. A thread that would do nothing but wait for a lock which another one has is not chosen; and as long as
 no thread is woken, no lock changes hands and nobody reads the clock, it makes no difference when exactly the time-out
-of a wait for such a lock's condition expires, nor when one that waits is interrupted. ``--both`` searches without this,
-too, and compares the outcomes: what the objects hold, the clock, and how each thread ended.
+of a wait for such a lock's condition expires, nor when one that waits is interrupted.
 """
 
 from __future__ import annotations
@@ -24,7 +23,6 @@ import random
 import sys
 import time
 from array import array
-from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -34,8 +32,6 @@ from .tasks import NEVER, Interrupted, Stuck, Task, Tasks, Turns, held, tasks
 INTERRUPT = -1
 LOWEST = -100
 """No number of :attr:`Schedule.preemptions` is below this."""
-NOT_COMPARED = frozenset({"_fd", "__weakref__", "__dict__"})
-"""Attributes that differ from run to run."""
 
 
 class Schedule(NamedTuple):
@@ -54,11 +50,9 @@ class _Scripted(Turns):
     """Follows a schedule, and takes note of the other choices.
 
     :param notes: what else could happen at each step after the last preemption is taken note of, too.
-    :param reduced: without what cannot make a difference.
     """
 
-    def __init__(self, schedule: Schedule, *, notes: bool = False, reduced: bool = True) -> None:
-        self._reduced = reduced
+    def __init__(self, schedule: Schedule, *, notes: bool = False) -> None:
         self._ahead = [*schedule.preemptions]
         self._notes = notes
         self._blocks = schedule.blocks
@@ -86,13 +80,13 @@ class _Scripted(Turns):
         if chosen >= len(ready):
             self.is_void, chosen = True, 0
         ready = sorted(ready, key=tasks.all.index)
-        others = tuple(range(1, len(ready)))
-        if self._reduced:
-            # Where the first one is in line for a lock, nothing happens, and the others have their turn then.
-            first = not _is_in_line(ready[0])
-            others = tuple(
-                other for other in others if first and not (_is_like_another(ready[other]) or _is_in_line(ready[other]))
-            )
+        # Where the first one is in line for a lock, nothing happens, and the others have their turn then.
+        first = not _is_in_line(ready[0])
+        others = tuple(
+            number
+            for number, other in enumerate(ready)
+            if number and first and not (_is_like_another(other) or _is_in_line(other))
+        )
         self.seen.append((tasks.total, chosen, others))
         return ready[chosen]
 
@@ -129,7 +123,7 @@ class _Scripted(Turns):
 
     def _others(self) -> Iterator[int]:
         """Yield the other things that can happen now, as in :attr:`Schedule.preemptions`."""
-        is_stirred, self._stirred = tasks.stirred != self._stirred or not self._reduced, tasks.stirred
+        is_stirred, self._stirred = tasks.stirred != self._stirred, tasks.stirred
         for number, task in enumerate(tasks.all):
             if task is not tasks.current and self._may_go(task, is_stirred=is_stirred):
                 yield number
@@ -147,8 +141,6 @@ class _Scripted(Turns):
         """
         if task.is_over or not (task.is_ready or task.until is not None):
             return False
-        if not self._reduced:
-            return True
         if _is_like_another(task) or _is_in_line(task):
             return False
         if is_stirred or not _is_held_up(task):
@@ -219,19 +211,17 @@ class Ran(NamedTuple):
     wrong: list[str]
     seen: list[tuple[int, int, tuple[int, ...]]]
     noted: list[tuple[int, tuple[int, ...]]]
-    outcome: str
 
 
-def run(make: Callable[[], Program], schedule: Schedule, *, notes: bool = False, reduced: bool | None = None) -> Ran:
+def run(make: Callable[[], Program], schedule: Schedule, *, notes: bool = False) -> Ran:
     """Run a program under a schedule.
 
     :param notes: take note of what else could happen.
-    :param reduced: leave out what cannot make a difference; None: and the outcome, too.
     """
-    turns = _Scripted(schedule, notes=notes, reduced=reduced is not False)
+    turns = _Scripted(schedule, notes=notes)
     tasks.begin(turns)
     random.seed(7)
-    known, before, outcome = len(tasks.locals), held[0], ""
+    known, before = len(tasks.locals), held[0]
     program = turns.program = make()
     made = [tasks.spawn(thread, str(number)) for number, thread in enumerate(program.threads)]
     try:
@@ -247,9 +237,6 @@ def run(make: Callable[[], Program], schedule: Schedule, *, notes: bool = False,
         program.check()
         if turns.is_void:
             program.wrong.append("the schedule is not one of this program")
-        if reduced is not None:
-            ended = sorted((getattr(task.function, "__name__", ""), repr(task.error)) for task in tasks.all)
-            outcome = repr((tasks.now, ended, _plain(vars(program), set())))
         if held[0] != before:
             program.wrong.append(f"{held[0] - before} locks are held")
     except Stuck as stuck:
@@ -262,25 +249,7 @@ def run(make: Callable[[], Program], schedule: Schedule, *, notes: bool = False,
                 task.greenlet.throw()
         program.close()
         del tasks.locals[known:]
-    return Ran(program.wrong, turns.seen, turns.noted, outcome)
-
-
-def _plain(value: Any, known: set[int]) -> Any:
-    """Return what an object of the package or a container holds, as far as it is numbers, texts and the like."""
-    if value is None or isinstance(value, (bool, int, float, str, bytes)):
-        return value
-    if id(value) in known:
-        return type(value).__name__
-    known.add(id(value))
-    if isinstance(value, dict):
-        return sorted((str(_plain(key, known)), _plain(held, known)) for key, held in value.items() if key != "threads")
-    if isinstance(value, (list, tuple, deque, set, frozenset)):
-        return sorted(str(_plain(each, known)) for each in value)  # twins may have changed places
-    if not type(value).__module__.startswith(instrument.PACKAGE):
-        return type(value).__name__
-    names = [*vars(value)] if hasattr(value, "__dict__") else []
-    names += [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ()) if hasattr(value, name)]
-    return sorted((name, str(_plain(getattr(value, name), known))) for name in names if name not in NOT_COMPARED)
+    return Ran(program.wrong, turns.seen, turns.noted)
 
 
 class Searched(NamedTuple):
@@ -289,13 +258,11 @@ class Searched(NamedTuple):
     :param schedules: the number of them that were run.
     :param is_whole: all of them were.
     :param failure: the first schedule that violates something, and what.
-    :param outcomes: the different ones, if they are asked for.
     """
 
     schedules: int
     is_whole: bool
     failure: tuple[Schedule, list[str]] | None
-    outcomes: set[str]
 
 
 class _Ahead:
@@ -332,41 +299,32 @@ class _Ahead:
         return Schedule((*preemptions, (step, other)), tuple(choice for at, choice, _ in ran.seen if at < step))
 
 
-def search(
-    make: Callable[[], Program],
-    bound: int,
-    seconds: float,
-    rng: random.Random | None = None,
-    *,
-    reduced: bool | None = None,
-) -> Searched:
+def search(make: Callable[[], Program], bound: int, seconds: float, rng: random.Random | None = None) -> Searched:
     """Run every schedule of a program within a bound, those with fewer preemptions first.
 
     :param make: makes the program.
     :param bound: the most preemptions.
     :param seconds: the longest search.
     :param rng: takes the preemptions in a random order, for a search that is cut off.
-    :param reduced: leave out the schedules that cannot make a difference; None: and the outcomes, too.
     """
-    until, count, outcomes = time.process_time() + seconds, 0, set[str]()
+    until, count = time.process_time() + seconds, 0
     levels = [_Ahead(rng) for _ in range(bound + 2)]
     same = [Schedule()]
     for level in range(bound + 1):
         while same or levels[level]:
             schedule = same.pop() if same else levels[level].pop()
-            ran = run(make, schedule, notes=level < bound, reduced=reduced)
+            ran = run(make, schedule, notes=level < bound)
             count += 1
-            outcomes.add(ran.outcome)
             if ran.wrong:
-                return Searched(count, False, (schedule, ran.wrong), outcomes)
+                return Searched(count, False, (schedule, ran.wrong))
             same.extend(_siblings(schedule, ran))
             levels[level + 1].add(schedule, ran)
             if count % 500 == 0:
                 gc.collect()
             if time.process_time() > until:
-                return Searched(count, False, None, outcomes)
+                return Searched(count, False, None)
         levels[level] = _Ahead(rng)
-    return Searched(count, True, None, outcomes)
+    return Searched(count, True, None)
 
 
 def _siblings(schedule: Schedule, ran: Ran) -> Iterator[Schedule]:
@@ -383,11 +341,9 @@ def main() -> int:
     parser.add_argument("--bound", type=int, default=2)
     parser.add_argument("--only", help="parts of names, by commas")
     parser.add_argument("--seconds", type=float, default=3600.0)
-    parser.add_argument("--finely", action="store_true")
-    parser.add_argument("--both", action="store_true", help="compare the outcomes with those of all schedules")
     parser.add_argument("--first", action="store_true", help="stop at the first violation")
     arguments = parser.parse_args()
-    instrument.install(tasks.step, finely=arguments.finely)
+    instrument.install(tasks.step)
     logging.getLogger(instrument.PACKAGE).addHandler(logging.NullHandler())
     from .programs import PROGRAMS
 
@@ -398,8 +354,7 @@ def main() -> int:
         if arguments.only is not None and not any(part in name for part in arguments.only.split(",")):
             continue
         started = time.process_time()
-        reduced = True if arguments.both else None
-        found = search(make, arguments.bound, arguments.seconds, random.Random(7), reduced=reduced)
+        found = search(make, arguments.bound, arguments.seconds, random.Random(7))
         total += found.schedules
         how = f"{time.process_time() - started:,.0f} s{'' if found.is_whole else ', not all'}"
         print(f"{name}: {found.schedules:,} schedules, {how}", flush=True)
@@ -409,12 +364,6 @@ def main() -> int:
             print(f"  {schedule} violates: {'; '.join(wrong[:3])}", flush=True)
             if arguments.first:
                 break
-        elif arguments.both:
-            every = search(make, arguments.bound, arguments.seconds, random.Random(7), reduced=False)
-            is_same = every.outcomes == found.outcomes and every.is_whole and found.is_whole
-            failed = failed or not is_same
-            told = f"the same {len(found.outcomes)}" if is_same else f"{len(found.outcomes)} and {len(every.outcomes)}"
-            print(f"  all {every.schedules:,} schedules: {told} outcomes", flush=True)
     gc.collect()  # while finalizers still can make steps
     seconds = time.monotonic() - began
     print(f"{total:,} schedules in {seconds:,.0f} s: {total / max(seconds, 1e-9):,.0f} a second")

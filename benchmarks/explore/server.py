@@ -1,4 +1,4 @@
-"""The far end: what it got, byte by byte, and what it sends back, as the plan has it."""
+"""What the explored adapter talks to: it checks each byte that it gets, and sends what the plan has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shrinking: the smallest plan that still violates the same rule, and the test that it makes."""
+"""What makes a failing run readable: the smallest plan that still violates the same rule, as a test."""
 
 from __future__ import annotations
 

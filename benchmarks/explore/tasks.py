@@ -1,4 +1,4 @@
-"""Threads that take turns: greenlets under a scheduler that alone decides who runs, and a clock that moves by jumps.
+"""What makes threads take turns: greenlets under a scheduler that alone decides who runs, and a clock that jumps.
 
 A task runs until it waits, or until it is preempted at a step. When all tasks wait, the clock jumps to the next
 moment at which one is due. So a run is a function of its plan and of the choices of its :class:`Turns`.

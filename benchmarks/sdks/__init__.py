@@ -1,1 +1,1 @@
-"""Which SDKs do retries reach, and which troubles do they ride out? ``python -m benchmarks.sdks``."""
+"""Does it work for the SDKs that people have? Emulated services, real clients, one trouble at a time."""

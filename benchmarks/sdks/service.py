@@ -1,24 +1,21 @@
-"""The emulated service: answers by path, and one trouble at one of its requests."""
+"""What emulates an SDK's service: answers by path, and one trouble at one of its requests."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import os
-import socket
 import ssl
-import tempfile
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 from tests.faults import Behaviour, CutBody, FaultServer, RecordedRequest, Reply, ResetAfterRequest, Stall, try_later
 
-from .row import Row
+from .rows import Row
 
 JSON = (("Content-Type", "application/json"),)
 NOT_NOW = b'{"message": "not now"}'
@@ -65,7 +62,7 @@ class Service:
         asked = f"{request.method} {request.path}"
         for pattern, answer in self._row.answers.items():
             if fnmatchcase(asked, pattern):
-                return as_reply(answer(request) if callable(answer) else answer, self.url)
+                return as_reply(answer, self.url)
         with self._lock:
             self.unknown.append(asked)
         return Reply(404, JSON, b'{"message": "no such path"}')
@@ -89,13 +86,12 @@ def as_reply(answer: Any, url: str) -> Reply:
     if isinstance(answer, bytes):
         return Reply(200, (("Content-Type", "application/octet-stream"),), answer)
     if isinstance(answer, str):
-        kind = "text/xml" if answer.lstrip().startswith("<") else "text/plain"
-        return Reply(200, (("Content-Type", kind),), answer.replace("URL", url).encode())
+        return Reply(200, (("Content-Type", "text/plain"),), answer.replace("URL", url).encode())
     return Reply(200, JSON, json.dumps(answer).replace("URL", url).encode())
 
 
-def serving_context(folder: Path, host: str) -> ssl.SSLContext:
-    """Make a certificate for a host, make this process trust it, and return the server's side of TLS."""
+def serving_context(folder: Path) -> ssl.SSLContext:
+    """Make a certificate, make this process trust it, and return the server's side of TLS."""
     import trustme
 
     authority = trustme.CA()
@@ -104,67 +100,13 @@ def serving_context(folder: Path, host: str) -> ssl.SSLContext:
     for name in ("REQUESTS_CA_BUNDLE", "SSL_CERT_FILE", "CURL_CA_BUNDLE"):
         os.environ[name] = str(bundle)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    authority.issue_cert(host or "localhost").configure_cert(context)
+    authority.issue_cert("localhost").configure_cert(context)
     return context
 
 
 @contextlib.contextmanager
-def serve(service: Service, row: Row, tls: ssl.SSLContext) -> Iterator[None]:
+def serve(service: Service, tls: ssl.SSLContext) -> Iterator[None]:
     """Run a service on loopback, and tell it its URL."""
-    server = FaultServer(service, tls=tls if row.scheme == "https" else None)
-    with contextlib.ExitStack() as stack:
-        stack.callback(server.close)
-        if row.scheme == "unix":
-            service.url = "http+unix://" + stack.enter_context(_unix_door(server.port))
-        elif row.host:
-            stack.enter_context(_led_to(server.port))
-            service.url = f"{row.scheme}://{row.host}"
-        else:
-            service.url = f"{row.scheme}://localhost:{server.port}"
+    with contextlib.closing(FaultServer(service, tls=tls)) as server:
+        service.url = f"https://localhost:{server.port}"
         yield
-
-
-@contextlib.contextmanager
-def _led_to(port: int) -> Iterator[None]:
-    """Lead every connection of this process, to whatever host, to a port of loopback."""
-    look_up, connect = socket.getaddrinfo, socket.socket.connect
-
-    def to_loopback(_host: Any, _service: Any, *args: Any, **kwargs: Any) -> Any:
-        return look_up("127.0.0.1", port, *args, **kwargs)
-
-    def connect_there(self: socket.socket, address: Any) -> None:
-        connect(self, ("127.0.0.1", port) if self.family == socket.AF_INET else address)
-
-    with patch.object(socket, "getaddrinfo", to_loopback), patch.object(socket.socket, "connect", connect_there):
-        yield
-
-
-@contextlib.contextmanager
-def _unix_door(port: int) -> Iterator[str]:
-    """A unix socket that leads to a port of loopback; yields its path."""
-    with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as listener:
-        path = f"{folder}/door"
-        listener.bind(path)
-        listener.listen()
-
-        def accept() -> None:
-            with contextlib.suppress(OSError):
-                while True:
-                    inside, _ = listener.accept()
-                    outside = socket.create_connection(("127.0.0.1", port))
-                    for pair in ((inside, outside), (outside, inside)):
-                        threading.Thread(target=_pump, args=pair, daemon=True).start()
-
-        threading.Thread(target=accept, daemon=True).start()
-        yield path
-        with contextlib.suppress(OSError):
-            listener.shutdown(socket.SHUT_RDWR)
-
-
-def _pump(source: socket.socket, sink: socket.socket) -> None:
-    with contextlib.suppress(OSError):
-        while data := source.recv(65536):
-            sink.sendall(data)
-    for each in (source, sink):
-        with contextlib.suppress(OSError):
-            each.shutdown(socket.SHUT_RDWR)

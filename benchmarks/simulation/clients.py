@@ -1,25 +1,16 @@
-"""The clients: operations arrive whether or not the service is well, and each is carried to its end."""
+"""What comes of operations in virtual time: they arrive whether or not the service is well, each has its end."""
 
 from __future__ import annotations
 
 import math
 from collections import deque
 from random import Random
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from .engine import Loop
-from .policies import CLIENT_TIMEOUT, Parked
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from requests_smithy_retry import Clock
-
-    from .policies import Policy
-    from .scenarios import Scenario
-    from .servers import Server
-
-LONGEST_PERMIT_WAIT = 60.0
+from .policies import CLIENT_TIMEOUT, Make, Parked
+from .scenarios import Scenario
+from .servers import Server
 
 
 class Done(NamedTuple):
@@ -51,12 +42,12 @@ class _Client:
     def _next(self, now: float) -> None:
         # Thinning: candidates at three times the rate, so that every policy meets the very same arrivals.
         time = now
-        warm_up, stop = self.world.warm_up, self.world.scenario.stop
-        while time < stop + warm_up:
+        stop = self.world.scenario.stop
+        while time < stop:
             time += self.arrivals.expovariate(3 * self.world.rate)
-            if self.arrivals.random() < self.world.scenario.load(time - warm_up) / 3:
+            if self.arrivals.random() < self.world.scenario.load(time) / 3:
                 break
-        if time < stop + warm_up:
+        if time < stop:
             self.world.loop.at(time, self._begin)
 
     def _begin(self) -> None:
@@ -70,33 +61,25 @@ class _Client:
         """Begin what waits for a thread, as far as there are free ones; it counts from when it was wanted."""
         while self.free and self.queue:
             self.free -= 1
-            self._try(self.queue.popleft(), self.policy.begin(), 0, self.world.loop.clock.time)
+            self._try(self.queue.popleft(), self.policy.begin(), 0)
 
     def _done(self, began: float, ok: bool, attempts: int) -> None:
         self.world.done(began, ok, attempts)
         self.free += 1
         self._start()
 
-    def _try(self, began: float, state: object, attempts: int, asked: float) -> None:
+    def _try(self, began: float, state: object, attempts: int) -> None:
         world, now = self.world, self.world.loop.clock.time
-        wait = self.policy.permit(state, now - asked)
-        if wait is None or now - asked > LONGEST_PERMIT_WAIT:
-            self._done(began, False, attempts)
-        elif wait > 0:
-            world.loop.at(now + wait, self._try, began, state, attempts, asked)
-        else:
-            world.attempts.append(now - world.warm_up)
-            world.server.began = began
-            kind, at, hint = world.server.answer(now - world.warm_up, world.random)
-            took = at + world.warm_up - now
-            allowed = self.policy.allowed(state, world.timeout)
-            if took > allowed:
-                kind, took, hint = "timeout", allowed, 0.0
-            world.loop.at(now + took, self._answered, began, state, attempts + 1, now, kind, hint)
+        world.attempts.append(now)
+        kind, at = world.server.answer(now, world.random)
+        took = at - now
+        allowed = self.policy.allowed(state, world.timeout)
+        if took > allowed:
+            kind, took = "timeout", allowed
+        world.loop.at(now + took, self._answered, began, state, attempts + 1, now, kind)
 
-    def _answered(self, began: float, state: object, attempts: int, sent: float, kind: str, hint: float) -> None:
+    def _answered(self, began: float, state: object, attempts: int, sent: float, kind: str) -> None:
         now = self.world.loop.clock.time
-        self.policy.hint = hint
         if kind == "ok":
             self.policy.succeeded(state, now - sent)
             self._done(began, True, attempts)
@@ -123,7 +106,7 @@ class _Client:
             self._done(began, False, attempts)
         else:
             at = self.world.loop.clock.time + again[0]
-            self.world.loop.at(at, self._try, began, again[1], attempts, at)
+            self.world.loop.at(at, self._try, began, again[1], attempts)
 
 
 class _World:
@@ -133,10 +116,9 @@ class _World:
         self,
         scenario: Scenario,
         server: Server,
-        make: Callable[[Clock, Random], Policy],
+        make: Make,
         rate: float,
         seed: int,
-        warm_up: float,
         timeout: float,
         threads: float,
     ) -> None:
@@ -146,7 +128,6 @@ class _World:
         self.make = make
         self.rate = rate
         self.seed = seed
-        self.warm_up = warm_up
         self.timeout = timeout
         self.threads = threads
         self.random = Random(f"{seed}/server")
@@ -156,18 +137,17 @@ class _World:
 
     def done(self, began: float, ok: bool, attempts: int) -> None:
         """An operation that began then, on the clock, has ended now."""
-        self.operations.append(Done(began - self.warm_up, self.loop.clock.time - self.warm_up, ok, attempts))
+        self.operations.append(Done(began, self.loop.clock.time, ok, attempts))
 
 
 def simulate(
     scenario: Scenario,
-    make: Callable[[Clock, Random], Policy],
+    make: Make,
     *,
     clients: int,
     load: float,
     capacity: float,
     seed: int,
-    warm_up: float = 0.0,
     timeout: float = CLIENT_TIMEOUT,
     threads: float = math.inf,
 ) -> Run:
@@ -178,12 +158,10 @@ def simulate(
     :param load: operations per second, of all together.
     :param capacity: requests per second that the service can do.
     :param seed: the same seed gives the same run.
-    :param warm_up: seconds that everything is up before the scenario's time begins; what happens in them has
-        negative times.
     :param timeout: seconds after which an attempt counts as failed.
     :param threads: of each client; operations for which none is free wait for one.
     """
-    world = _World(scenario, scenario.server(capacity), make, load / clients, seed, warm_up, timeout, threads)
+    world = _World(scenario, scenario.server(capacity), make, load / clients, seed, timeout, threads)
     for number in range(clients):
         _Client(world, number)
     world.loop.run()

@@ -1,13 +1,11 @@
-"""Virtual time: an event loop whose clock the strategies are given. Nothing sleeps, nothing depends on the machine."""
+"""What makes virtual time: an event loop whose clock the strategies are given; nothing sleeps."""
 
 from __future__ import annotations
 
 import heapq
 import itertools
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from collections.abc import Callable
+from typing import Any
 
 
 class VirtualClock:

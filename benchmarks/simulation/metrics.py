@@ -1,58 +1,61 @@
-"""The measures that are read off a run."""
+"""The figures that are read off a run: what came of operations, and what they cost the service."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
-from .scenarios import SCENARIOS, STOP
-
-if TYPE_CHECKING:
-    from .clients import Done, Run
-    from .scenarios import Scenario
+from .clients import Done, Run
+from .scenarios import Scenario
 
 WARM = 10.0
 
 
-def measure(run: Run, scenario: Scenario) -> dict[str, float]:
-    """The figures of the table.
+def measure(
+    run: Run, scenario: Scenario, *, clients: int, load: float, capacity: float, patience: float
+) -> dict[str, float]:
+    """Measure one run: percentages, attempts, seconds.
 
-    Of a scenario with a time of trouble, load, goodput and tail are those of the operations begun in it; success is
-    that of the whole run without its warm-up. Recovery is the time from the end of trouble to the end of the last
-    second in which more operations begun fail than ten in a hundred above the usual.
+    - ``success``, ``amplification``, ``held``: of the operations begun in the trouble, the part that succeed, their
+      attempts and seconds on average. Where a trouble lasts all the time, that is the whole run.
+    - ``of_ceiling``: the success of those that could live beyond the trouble's end.
+    - ``sent``: the attempts of an operation begun in it, while it lasts; ``bound`` is ``1 + 2 (1 - e^-n) / n`` of
+      clients with n operations in it.
+    - ``late``: seconds from the end of trouble to that of the last second in which more operations begun fail than ten
+      in a hundred above the usual; ``peak``: most attempts of one of the first five seconds after it, over what the
+      service can do.
+
+    :param patience: the seconds that an operation may live, which make the ceiling.
     """
-    first, last = (WARM, scenario.stop) if scenario.lasts else (scenario.begin, scenario.end)
-    inside = [done for done in run.operations if first <= done.began < last]
-    counted = [done for done in run.operations if done.began >= 0]
-    all_ok = sum(done.ok for done in counted)
-    times = sorted(done.ended - done.began for done in inside)
+    begin, end = (WARM, scenario.stop) if scenario.lasts else (scenario.begin, scenario.end)
+    inside = [done for done in run.operations if begin <= done.began < end]
+    able = [done for done in inside if done.began + patience > end]
+    n = load * scenario.load(begin) * (end - begin) / clients
+    seconds = [0] * 5
+    for sent in run.attempts:
+        if end <= sent < end + 5:
+            seconds[int(sent - end)] += 1
+    most = max(1, len(inside))
     return {
-        "amplification": sum(done.attempts for done in inside) / max(1, len(inside)),
-        "success": 100 * all_ok / max(1, len(counted)),
-        "success inside": 100 * sum(done.ok for done in inside) / max(1, len(inside)),
-        "goodput": sum(done.ok and first <= done.ended < last for done in run.operations) / (last - first),
-        "p99": times[math.ceil(0.99 * len(times)) - 1] if times else 0.0,
-        "recovery": math.nan if scenario.lasts else recovery(counted, scenario),
+        "success": 100 * sum(done.ok for done in inside) / most,
+        "amplification": sum(done.attempts for done in inside) / most,
+        "held": sum(done.ended - done.began for done in inside) / most,
+        "of_ceiling": 100 * sum(done.ok for done in able) / len(able) if able else math.nan,
+        "sent": sum(begin <= sent < end for sent in run.attempts) / most,
+        "bound": 1 + 2 * (1 - math.exp(-n)) / n,
+        "late": math.nan if scenario.lasts else recovery(run.operations, scenario),
+        "peak": max(seconds) / capacity,
     }
 
 
-def recovery(operations: list[Done], scenario: Scenario = SCENARIOS["black hole"]) -> float:
+def recovery(operations: list[Done], scenario: Scenario) -> float:
     """Seconds from the end of trouble until it is over for good."""
     begin, end, stop = scenario.begin, scenario.end, scenario.stop
     total, failed = [0] * math.ceil(stop), [0] * math.ceil(stop)
     for done in operations:
-        total[int(done.began)] += 1
-        failed[int(done.began)] += not done.ok
+        if done.began >= 0:
+            total[int(done.began)] += 1
+            failed[int(done.began)] += not done.ok
     usual = sum(failed[int(WARM) : int(begin)]) / max(1, sum(total[int(WARM) : int(begin)]))
     after = range(math.ceil(end), math.ceil(stop))
     bad = [second for second in after if failed[second] > (usual + 0.1) * total[second]]
     return bad[-1] + 1 - end if bad else 0.0
-
-
-def per_second(times: list[float]) -> list[int]:
-    """Count the times that fall into each second from 0 to STOP."""
-    counts = [0] * int(STOP)
-    for time in times:
-        if 0 <= time < STOP:
-            counts[int(time)] += 1
-    return counts

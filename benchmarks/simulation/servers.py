@@ -1,4 +1,4 @@
-"""Server models. To add one, give it ``answer(now, random)``, and name it in ``scenarios.py``.
+"""The services of the simulation: a queue, a rate limit, failures.
 
 An answer is worked out when the attempt arrives: what it will be, and when. A client that gave up by then does not
 undo the work; that is how overload feeds on retries.
@@ -6,25 +6,19 @@ undo the work; that is how overload feeds on retries.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from random import Random
+from collections.abc import Callable
+from random import Random
+from typing import NamedTuple, Protocol
 
 NEVER = float("inf")
 LATENCY = 0.02
 
 
 class Answer(NamedTuple):
-    """The end of an attempt: ``ok``, ``error``, ``throttled`` or ``refused``, and its time; NEVER: no answer.
-
-    :param hint: seconds that the server asks to wait.
-    """
+    """The end of an attempt: ``ok``, ``error``, ``throttled`` or ``refused``, and its time; NEVER: no answer."""
 
     kind: str
     at: float
-    hint: float = 0.0
 
 
 class Server(Protocol):

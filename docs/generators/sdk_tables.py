@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from .benchmark_results import MISSING, load
+from .measured import result
 from .reference_tables import cell, table
 
 TROUBLES = {"503": "503", "reset": "reset", "429": "429", "cut": "cut body", "silence": "silence"}
@@ -14,7 +14,7 @@ RIGHT = "right"
 
 
 def _rows() -> dict[str, dict[str, Any]]:
-    return dict((load("sdks") or {"result": {}})["result"])
+    return dict(result("sdks"))
 
 
 def _is_reached(row: dict[str, Any], way: str) -> bool:
@@ -45,8 +45,6 @@ def _part(row: dict[str, Any], way: str) -> str:
 def nothing_to_write() -> str:
     """Tabulate the clients all of whose requests are sent by ours under ``run``."""
     rows = [(name, row) for name, row in _rows().items() if _is_reached(row, RUN)]
-    if not rows:
-        return MISSING
     cells = [
         (cell(_named(name, row)), "" if _is_reached(row, "install none") else '`mounted="plain"`', _code(row["line"]))
         for name, row in rows
@@ -57,8 +55,6 @@ def nothing_to_write() -> str:
 def one_line() -> str:
     """Tabulate the clients that ``run`` does not reach as it is, with the reason."""
     rows = [(name, row) for name, row in _rows().items() if not _is_reached(row, RUN)]
-    if not rows:
-        return MISSING
     cells = [
         (cell(_named(name, row)), _part(row, RUN), _part(row, "install all"), _code(row["line"]), cell(row["why"]))
         for name, row in rows
@@ -68,7 +64,7 @@ def one_line() -> str:
 
 def _counts(row: dict[str, Any], trouble: str) -> Iterator[int]:
     for way in ("plain", best_way(row)):
-        yield sum(script[0] == RIGHT for script in row["cells"][way][trouble])
+        yield sum(script == RIGHT for script in row["cells"][way][trouble])
 
 
 def best_way(row: dict[str, Any]) -> str:
@@ -88,22 +84,18 @@ def troubles() -> str:
             cells.append(f"{plain} → {ours} of {len(row['cells'][way][trouble])}")
         asked = row["requests_in_outage"]
         rows.append((cell(name), f"`{way}`", *cells, f"{asked['plain']} → {asked[way]}"))
-    if not rows:
-        return MISSING
     return table(("client", "with", *TROUBLES.values(), "requests in an outage"), rows)
 
 
 def totals() -> str:
     """Sum the scripts up."""
     rows = _rows()
-    if not rows:
-        return MISSING
     right = dict.fromkeys(("plain", RUN, "best"), 0)
     scripts = 0
     for row in rows.values():
         for way in right:
             cells = row["cells"][best_way(row) if way == "best" else way]
-            right[way] += sum(script[0] == RIGHT for each in cells.values() for script in each)
+            right[way] += sum(script == RIGHT for each in cells.values() for script in each)
         scripts += sum(len(each) for each in row["cells"]["plain"].values())
     reached = [sum(_is_reached(row, way) for row in rows.values()) for way in (RUN, "install all")]
     lost = sum(not any(_is_reached(row, way) for way in (RUN, "install all", MOUNT)) for row in rows.values())

@@ -154,13 +154,12 @@ class RedisQuota(FreshCopies):
         self._client: Any = None
 
     def __call__(self, scope: str) -> RedisTokenBucket:
-        """Return the bucket of a scope. Raises what :meth:`check` does."""
-        self.check()  # imports redis-py now: the first question has no time for that
+        """Return the bucket of a scope."""
         return RedisTokenBucket(self, scope)
 
     def check(self) -> None:
         """Check that redis-py is there and can use the URL; raise ImportError or ValueError, without its own words."""
-        if self._client is not None or not isinstance(self._server, str):
+        if not isinstance(self._server, str):
             return
         if find_spec("redis") is None:
             raise ImportError(NEEDS_REDIS)
@@ -168,7 +167,7 @@ class RedisQuota(FreshCopies):
         try:
             self._made_client().connection_pool.make_connection()
         except Exception as error:
-            self._client, problem = None, type(error).__name__
+            problem = type(error).__name__
         if problem:
             raise ValueError(f"redis-py refuses its query or its path ({problem})")
 

@@ -14,6 +14,7 @@ import functools
 import math
 import os
 import queue
+import re
 import socket
 import threading
 import weakref
@@ -37,6 +38,10 @@ KNOWN_CONNECTS = frozenset({HTTPConnection.connect, HTTPSConnection.connect})
 """The ``connect`` methods that are known to end before the first byte of a request is sent."""
 MAX_IDLE = 55.0
 """A connection that lay this long is not used again, in seconds: common load balancers drop one after a minute."""
+LEAST_IDLE = 0.5
+"""A connection that lay for less is used in any case, in seconds: a busy program keeps its connections."""
+ANNOUNCED = re.compile(r"(?i)(?:^|[,;])[ \t]*timeout[ \t]*=[ \t]*\"?([0-9]{1,9})\"?[ \t]*(?=[,;]|$)")
+"""The parameter of a Keep-Alive header that says for how many seconds the server keeps an idle connection."""
 PROBE_AFTER = 30
 """The silence after which the kernel probes a connection, in seconds."""
 PROBE_EVERY = 10
@@ -47,8 +52,8 @@ class KeptConnections:
     """The connections of a pool, each with the time at which it was put back.
 
     It stands in for the last-in, first-out queue of urllib3, and takes less time: each request passes through it twice.
-    One that lay for :data:`MAX_IDLE` is closed when it is taken out. urllib3 then connects it anew, as it does with a
-    connection that the server closed.
+    One that lay for :data:`MAX_IDLE`, or nearly as long as its server keeps it, is closed when it is taken out. urllib3
+    then connects it anew, as it does with a connection that the server closed.
     """
 
     def __init__(self, maxsize: int, now: Callable[[], float]) -> None:
@@ -102,7 +107,8 @@ class KeptConnections:
             if not self._kept and not (block and self._wait(timeout)):
                 raise queue.Empty
             since, connection = self._kept.pop()
-        if connection is not None and self._now() - since >= MAX_IDLE and not this_thread.plain:
+        lay = self._now() - since
+        if lay >= LEAST_IDLE and connection is not None and lay >= most_idle(connection) and not this_thread.plain:
             connection.close()
         return connection
 
@@ -115,6 +121,18 @@ class KeptConnections:
             raise
         finally:
             self._waiters -= 1
+
+
+def most_idle(connection: Any) -> float:
+    """Return the seconds after which an idle connection is not used again.
+
+    Its server may have told in its last answer when it closes it. What is sent just then is lost, so a second is left
+    for the way, if there is one.
+    """
+    answer = getattr(connection, "_HTTPConnection__response", None)  # until the next request is sent
+    heard = () if answer is None else answer.headers.get_all("keep-alive", ())
+    announced = [int(seconds) - 1.0 for value in heard for seconds in ANNOUNCED.findall(value)]
+    return max(LEAST_IDLE, min([MAX_IDLE, *announced]))
 
 
 @functools.cache

@@ -193,15 +193,6 @@ def test_a_query_that_redis_py_refuses_is_told_when_the_adapter_is_made(query: s
     assert error.value.__context__ is None
 
 
-def test_who_makes_a_bucket_by_hand_is_told_so_then() -> None:
-    """Each time, as a ``ValueError``; what can be used has loaded redis-py, for which no question waits."""
-    quota = RedisQuota("redis://host?max_connections=secret")
-    for _ in range(2):
-        with pytest.raises(ValueError, match=r"^redis-py refuses its query or its path"):
-            quota("scope")
-    assert RedisQuota(DEAD)("scope").quota._client is not None
-
-
 def test_without_redis_py_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     """The extra is named, when the adapter is made."""
     monkeypatch.setitem(sys.modules, "redis", None)

@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import sys
-from pathlib import Path
-
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "benchmarks"))
-
-import bound
-
-from benchmarks import bound_world
+from benchmarks import bound, bound_world
 
 pytestmark = pytest.mark.once
 
@@ -64,13 +56,3 @@ def test_a_lost_update_is_found(monkeypatch):
     rules = bound.rules_of("small")._replace(make=make)
     assert bound.search(rules, bound.Extent(2, 4, 0)).broken_by is not None
     assert bound.search(rules, bound.Extent(1, 8, 0)).broken_by is None
-
-
-def test_the_command_prints_and_writes(tmp_path, capsys):
-    """A line for each kind and check, and the same as JSON."""
-    file = tmp_path / "bound.json"
-    assert 0 == bound.main(["--quick", "--kind", "standard 2.0", "--games", "20", "--json", str(file)])
-    found = json.loads(file.read_text())
-    assert [4.0, 0.2, 0.0] == found["bounds"]["standard 2.0"]
-    assert {"two at a time", "games"} == found["kinds"]["standard 2.0"].keys()
-    assert "4 + 0.2 S + 0 t" in capsys.readouterr().out

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import platform
 import re
@@ -11,95 +10,60 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "benchmarks"))
+from benchmarks import __main__ as runner
+from benchmarks import command
 
-import kept
-import machine
-
-pytestmark = pytest.mark.once
-
-BENCHMARKS = Path(machine.__file__).parent
-_spec = importlib.util.spec_from_file_location("benchmarks_main", BENCHMARKS / "__main__.py")
-runner = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(runner)
-
-PART = """
-import json, sys, time
-file = sys.argv[sys.argv.index("--json") + 1]
-time.sleep({sleep})
-{write}
-sys.exit({status})
-"""
-WRITE = 'json.dump({"quick": "--quick" in sys.argv, "numbers": [1, 2.5]}, open(file, "w"))'
+pytestmark = [pytest.mark.once, pytest.mark.real_time]
 
 
-def part(write: str = WRITE, status: int = 0, sleep: float = 0, bound: float = 600) -> runner.Part:
-    return runner.Part(("-c", PART.format(write=write, status=status, sleep=sleep)), bound)
+class Ran:
+    """What `subprocess.run` returns."""
+
+    def __init__(self, status: int) -> None:
+        self.returncode = status
 
 
-@pytest.mark.real_time
-@pytest.mark.parametrize("quick", [False, True])
-def test_a_part_is_kept_with_its_machine_its_date_and_its_command(tmp_path, monkeypatch, quick):
-    """The file holds command, date, seconds, machine and result; a result without a rule for it is unchanged."""
-    monkeypatch.setitem(runner.PARTS, "fake", part())
-    assert 0 == runner.main(["--only", "fake", "--to", str(tmp_path), *(["--quick"] if quick else [])])
-    kept = json.loads((tmp_path / "fake.json").read_text())
-    assert {"quick": quick, "numbers": [1, 2.5]} == kept["result"]
-    assert ["command", "date", "seconds", "machine", "result"] == list(kept)
-    assert '"numbers": [ 1, 2.5 ]' in (tmp_path / "fake.json").read_text()
-
-
-@pytest.mark.real_time
-def test_what_nobody_prints_is_not_kept(tmp_path, monkeypatch):
-    """The table of what is kept goes for a part that has one."""
-    monkeypatch.setitem(runner.PARTS, "fake", part())
-    monkeypatch.setitem(kept.KEPT, "fake", {"quick": None})
-    assert 0 == runner.main(["--only", "fake", "--to", str(tmp_path)])
-    assert {"quick": False} == json.loads((tmp_path / "fake.json").read_text())["result"]
-
-
-def test_keys_are_kept_by_name_or_by_place():
-    """Named ones, or all at a place; those below them likewise."""
-    found = {"a": {"x": {"median": 1, "q1": 0}, "y": 2}, "b": {"x": {"median": 3, "q1": 0}}, "c": [4]}
-    only = {"a": {kept.EACH: {"median": None}}, "c": None}
-    assert {"a": {"x": {"median": 1}, "y": 2}, "c": [4]} == kept.pruned(found, only)
-
-
-@pytest.mark.parametrize("name", kept.KEPT)
-def test_the_results_in_the_tree_hold_no_more_than_what_is_kept(name):
-    """The kept results hold only the figures that the rules keep, even those measured before the rules."""
-    found = json.loads((runner.RESULTS / f"{name}.json").read_text(encoding="utf-8"))["result"]
-    assert kept.pruned(found, kept.KEPT[name]) == found
-
-
-@pytest.mark.real_time
 @pytest.mark.parametrize(
-    ("fake", "problem", "kept"),
+    ("written", "status", "problem", "kept"),
     [
-        (part(write="", status=3), "ended with status 3", False),
-        (part(status=1), "ended with status 1, its figures are kept", True),
-        (part(sleep=600, bound=0.2), "took more than 0.2 s", False),
+        ({"numbers": [1, 2.5]}, 0, "", True),
+        ({"numbers": [1, 2.5]}, 1, "faults: ended with status 1, its figures are kept", True),
+        (None, 3, "faults: ended with status 3", False),
     ],
 )
-def test_a_part_that_fails_is_named(tmp_path, monkeypatch, capsys, fake, problem, kept):
-    """The exit status is 1, and figures that call themselves invalid are kept."""
-    monkeypatch.setitem(runner.PARTS, "fake", fake)
-    assert 1 == runner.main(["--only", "fake", "--to", str(tmp_path)])
-    assert f"fake: {problem}" in capsys.readouterr().out
-    assert kept is (tmp_path / "fake.json").exists()
+def test_a_part_is_kept_with_its_machine_its_date_and_its_command(
+    tmp_path, monkeypatch, capsys, written, status, problem, kept
+):
+    """A part that writes no figures, or fails, is named; figures that call themselves invalid are kept."""
+
+    def run(words, **_):
+        if written is not None:
+            Path(words[-1]).write_text(json.dumps(written))
+        return Ran(status)
+
+    monkeypatch.setattr(runner.subprocess, "run", run)
+    assert bool(problem) == runner.main(["--only", "faults", "--to", str(tmp_path)])
+    assert problem in capsys.readouterr().out
+    file = tmp_path / "faults.json"
+    assert kept == file.exists()
+    if kept:
+        assert ["command", "date", "seconds", "machine", "result"] == list(json.loads(file.read_text()))
+        assert '"numbers": [ 1, 2.5 ]' in file.read_text()
+
+
+def test_every_part_is_a_module_with_figures_of_its_own(monkeypatch):
+    """Each can be imported, and each result in the tree is that of a part, or said to be older."""
+    for module, _ in runner.PARTS.values():
+        __import__(f"benchmarks.{module.split()[0]}")
+    kept = {file.stem for file in runner.RESULTS.glob("*.json")}
+    assert {"sdks", "seeded"} == kept - set(runner.PARTS)
+    assert set(runner.PARTS) <= kept
 
 
 def test_the_machine_is_described_without_its_name_or_a_path(monkeypatch):
-    """The description has only the facts that figures depend on."""
+    """The description has only the facts that figures depend on; no result in the tree has a path."""
     monkeypatch.setattr(platform, "node", lambda: "the-hosts-name")
-    found = machine.describe()
-    assert ["processor", "cores", "system", "python", "packages"] == list(found)
-    assert "the-hosts-name" not in json.dumps(found)
-    assert str(Path.home()) not in json.dumps(found)
-    assert "requests" in found["packages"]
-
-
-def test_the_results_name_no_path_of_a_machine():
-    """The committed results contain no path of a machine."""
-    files = list((BENCHMARKS / "results").glob("*.json"))
+    found = json.dumps(command.describe())
+    assert [] == [word for word in ("the-hosts-name", str(Path.home()), sys.prefix) if word in found]
+    files = runner.RESULTS.glob("*.json")
     assert [] == [file.name for file in files if re.search(r"/(home|tmp|root|Users|usr)/", file.read_text())]

@@ -1,30 +1,17 @@
-"""The table of SDKs: how scripts are judged, what the kept figures hold, and one client with real sockets."""
+"""The table of SDKs: how scripts are judged, and one client with real sockets."""
 
 from __future__ import annotations
 
-import importlib
-import json
-import re
 import sys
-from pathlib import Path
 
 import pytest
 
-from benchmarks.sdks.__main__ import REQUIREMENTS, RESULT, broken, child
+from benchmarks.sdks.__main__ import broken, child
 from benchmarks.sdks.child import judge
-from benchmarks.sdks.row import ROOMS, ROWS
 
 pytestmark = pytest.mark.once
 
-for room in ROOMS:
-    importlib.import_module(f"benchmarks.sdks.{room}")
-
 HEALTHY = {"told": 1, "error": "", "trace": [["GET", "/"], ["POST", "/"]], "acted": [["GET", "/"], ["POST", "/"]]}
-
-
-@pytest.fixture(scope="module")
-def rows():
-    return json.loads(RESULT.read_text(encoding="utf-8"))["result"]
 
 
 @pytest.mark.parametrize(
@@ -70,33 +57,6 @@ def test_a_client_is_broken_by_an_outcome_that_is_worse_with_ours(at, plain, our
     assert is_broken == bool(broken(cells, {"plain": HEALTHY, "run": HEALTHY}))
 
 
-def test_a_script_without_trouble_has_to_come_out_the_same():
-    """Its result and its requests are compared."""
-    assert ["run: without trouble, told differs"] == broken({}, {"plain": HEALTHY, "run": {**HEALTHY, "told": 2}})
-    assert ["run: without trouble, trace differs"] == broken({}, {"plain": HEALTHY, "run": {**HEALTHY, "trace": []}})
-
-
-def test_every_client_was_measured_with_the_pinned_version(rows):
-    """Rows, requirements and figures go together."""
-    pinned = dict(re.findall(r"^([\w.-]+)==(\S+)$", REQUIREMENTS.read_text(encoding="utf-8"), re.M))
-    assert list(ROWS) == list(rows)
-    assert {name: pinned[row.package] for name, row in ROWS.items()} == {
-        name: row["version"] for name, row in rows.items()
-    }
-
-
-def test_no_client_is_broken(rows):
-    """The kept figures name none."""
-    assert len(rows) >= 40
-    assert [] == [trouble for row in rows.values() for trouble in row["broken"]]
-
-
-def test_a_client_that_run_does_not_reach_has_its_reason(rows):
-    """Either the row says why, or there is nothing to say."""
-    reached = {name for name, row in rows.items() if len(set(row["reached"]["run"])) == 1}
-    assert [] == [name for name in rows if name not in reached and not ROWS[name].why]
-
-
 @pytest.mark.real_time
 @pytest.mark.parametrize(
     ("way", "ours", "outcomes"),
@@ -104,5 +64,5 @@ def test_a_client_that_run_does_not_reach_has_its_reason(rows):
 )
 def test_a_client_with_a_real_service(way, ours, outcomes):
     """The GET of hvac is ridden out, its POST is not sent again."""
-    found = child(Path(sys.executable), "hvac", way, ["503"])
+    found = child(sys.executable, "hvac", way, ["503"], SDK_TIMEOUT="60")
     assert (ours, outcomes) == (len(found["healthy"]["ours"]), [each[0] for each in found["cells"]["503"]])

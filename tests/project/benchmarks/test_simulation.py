@@ -1,125 +1,74 @@
-"""The simulator itself: every operation ends, nothing depends on the machine, and it sees what it should."""
+"""The simulation of outages in virtual time: it is deterministic, its services do what they say, and the goals hold."""
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 
 import pytest
 
-from benchmarks.simulation.__main__ import main
-from benchmarks.simulation.clients import simulate
+from benchmarks import outage_tables
+from benchmarks.outage_tables import TABLES, Results, Task, everything, main, run, table
+from benchmarks.simulation.clients import Done, simulate
 from benchmarks.simulation.engine import Loop
-from benchmarks.simulation.metrics import measure, per_second, recovery
-from benchmarks.simulation.policies import POLICIES, GrpcThrottling, RatioBudget
-from benchmarks.simulation.scenarios import BEGIN, END, SCENARIOS, STOP
+from benchmarks.simulation.metrics import measure, recovery
+from benchmarks.simulation.policies import POLICIES, patient
+from benchmarks.simulation.scenarios import BEGIN, END, KINDS, SCENARIOS, STOP, outage
 from benchmarks.simulation.servers import NEVER, FailingServer, QueueServer, ThrottlingServer
-from benchmarks.simulation.shared import SharedQuota
 
 pytestmark = pytest.mark.once
+MAKERS = {**POLICIES, "patient": patient(deadline=20.0)}
+FEW = {"clients": 4, "load": 8, "capacity": 12}
 
 
-def small(scenario: str, policy: str, seed: int = 1):
-    """A run of four clients, which takes some milliseconds."""
-    return simulate(SCENARIOS[scenario], POLICIES[policy], clients=4, load=8, capacity=12, seed=seed)
-
-
-@pytest.mark.parametrize("policy", POLICIES)
-@pytest.mark.parametrize("scenario", SCENARIOS)
+@pytest.mark.parametrize("policy", MAKERS)
+@pytest.mark.parametrize("scenario", [*SCENARIOS, *KINDS])
 def test_every_operation_ends_once(scenario, policy):
     """As many operations end as begin, none before it began; the attempts of all are those that the server saw."""
-    run = small(scenario, policy)
-    assert len(run.operations) == run.begun > 0
-    assert sum(done.attempts for done in run.operations) == len(run.attempts)
-    assert all(done.began <= done.ended and done.attempts <= 3 for done in run.operations)
-    assert all(done.attempts >= 1 for done in run.operations if done.ok)
+    done = simulate(SCENARIOS.get(scenario) or outage(scenario, 8.0), MAKERS[policy], **FEW, seed=1)
+    assert len(done.operations) == done.begun > 0
+    assert sum(each.attempts for each in done.operations) == len(done.attempts)
+    assert all(each.began <= each.ended and each.attempts for each in done.operations)
 
 
-@pytest.mark.parametrize("policy", ["standard 2.1", "adaptive", "ratio budget"])
-def test_the_same_seed_gives_the_same_run_and_another_one_another(policy):
+def test_the_same_seed_gives_the_same_run_and_another_one_another():
     """The run depends on its own seed, not on the state of the module-level generator."""
-    random.seed(1)
-    first = small("throttling", policy)
-    random.seed(2)
-    assert small("throttling", policy) == first
-    assert small("throttling", policy, seed=2) != first
+    runs = []
+    for state, seed in ((1, 1), (2, 1), (1, 2)):
+        random.seed(state)
+        runs.append(simulate(SCENARIOS["throttling"], POLICIES["aws"], **FEW, seed=seed))
+    assert (True, False) == (runs[0] == runs[1], runs[0] == runs[2])
 
 
 def test_all_policies_meet_the_same_arrivals():
-    """Operations begin at the same moments, whatever becomes of them."""
-    arrivals = [sorted(done.began for done in small("spike x3", policy).operations) for policy in POLICIES]
-    assert all(each == arrivals[0] for each in arrivals)
-    inside = [began for began in arrivals[0] if BEGIN <= began < END]
-    assert len(inside) / (END - BEGIN) > 2 * (len(arrivals[0]) - len(inside)) / (STOP - END + BEGIN)
+    """Operations begin at the same moments, whatever becomes of them; three times as many in a spike."""
+    runs = [simulate(SCENARIOS["spike x3"], policy, **FEW, seed=1) for policy in MAKERS.values()]
+    first, *others = [sorted(done.began for done in each.operations) for each in runs]
+    assert [first] * len(others) == others
+    inside = sum(BEGIN <= began < END for began in first)
+    assert inside / (END - BEGIN) > 2 * (len(first) - inside) / (STOP - END + BEGIN)
 
 
-def test_without_trouble_inside_nothing_is_retried():
-    """Amplification 1 for who never retries, and 3 for who always does where nothing answers."""
-    hole = SCENARIOS["black hole"]
-    assert measure(small("black hole", "no retry"), hole)["amplification"] == 1.0
-    # Near the end of the hole some operations get through at the second or third attempt.
-    assert 2.8 < measure(small("black hole", "urllib3 Retry"), hole)["amplification"] <= 3.0
-
-
-def test_the_queue_is_worked_off_at_its_rate_and_turns_away_what_does_not_fit():
-    """Ten a second: the third of three at once is done at 0.3 s; beyond two in line it is an error at once."""
-    server = QueueServer(10, queue=2)
-    answers = [server.answer(0.0, random.Random(1)) for _ in range(4)]
-    assert [round(each.at, 3) for each in answers] == [0.12, 0.22, 0.32, 0.02]
-    assert [each.kind for each in answers] == ["ok", "ok", "ok", "error"]
-
-
-def test_a_throttling_server_lets_through_its_rate_and_burst():
-    """Two at once, then one every tenth of a second."""
-    server = ThrottlingServer(QueueServer(1000, 100), lambda _: 10.0, 2)
-    kinds = [server.answer(at, random.Random(1)).kind for at in (0.0, 0.0, 0.0, 0.05, 0.1501, 0.16)]
-    assert kinds == ["ok", "ok", "throttled", "throttled", "ok", "throttled"]
-
-
-def test_a_failing_server_fails_in_its_own_way():
-    """A hole never answers, a refusal comes at once."""
-    inner = QueueServer(10, 5)
-    assert FailingServer(inner, lambda _: 1.0, "hole").answer(1.0, random.Random(1)).at == NEVER
-    assert FailingServer(inner, lambda _: 1.0, "refused").answer(1.0, random.Random(1)).kind == "refused"
-    assert FailingServer(inner, lambda _: 0.0).answer(1.0, random.Random(1)).kind == "ok"
+def test_a_service_does_what_it_says():
+    """Its queue has a rate and an end, its limit a burst, a hole never answers, and a refusal comes at once."""
+    draw = random.Random(1)
+    answers = [server.answer(0.0, draw) for server in [QueueServer(10, queue=2)] for _ in range(4)]
+    assert [("ok", 0.12), ("ok", 0.22), ("ok", 0.32), ("error", 0.02)] == [
+        (each.kind, round(each.at, 3)) for each in answers
+    ]
+    limit = ThrottlingServer(QueueServer(1000, 100), lambda _: 10.0, 2)
+    kinds = [limit.answer(at, draw).kind for at in (0.0, 0.0, 0.0, 0.05, 0.1501, 0.16)]
+    assert ["ok", "ok", "throttled", "throttled", "ok", "throttled"] == kinds
+    failing = {kind: FailingServer(QueueServer(10, 5), lambda _: 1.0, kind) for kind in ("hole", "refused")}
+    assert (NEVER, "refused") == (failing["hole"].answer(1.0, draw).at, failing["refused"].answer(1.0, draw).kind)
 
 
 def test_recovery_is_the_end_of_the_last_bad_second():
     """Failures until 97.5 s: recovered 8 s after the end of trouble at 90 s; none: at once."""
-    from benchmarks.simulation.clients import Done
-
-    good = [Done(second + 0.5, second + 0.6, True, 1) for second in range(int(STOP))]
-    assert recovery(good) == 0.0
+    hole, good = SCENARIOS["black hole"], [Done(second + 0.5, second + 0.6, True, 1) for second in range(int(STOP))]
     bad = [done._replace(ok=False) if BEGIN <= done.began < 98 else done for done in good]
-    assert recovery(bad) == 8.0
-    assert per_second([0.5, 0.7, 3.0, STOP + 1])[:4] == [2, 0, 0, 1]
-
-
-def test_a_warm_up_comes_before_the_scenarios_time():
-    """Operations of the warm-up have negative times and do not count; the trouble begins at the same time."""
-    options = {"clients": 4, "load": 8, "capacity": 12, "seed": 1}
-    run = simulate(SCENARIOS["black hole"], POLICIES["no retry"], warm_up=100.0, **options)
-    before = [done for done in run.operations if done.began < 0]
-    assert len(run.operations) == run.begun
-    assert -100 <= min(done.began for done in before) < -99
-    assert 500 < len(before) < 1100
-    assert all(done.ok for done in before)
-    assert [BEGIN, END] == pytest.approx(
-        [f([done.began for done in run.operations if not done.ok]) for f in (min, max)], abs=1.5
-    )
-    assert sum(per_second(run.attempts)) == sum(0 <= at < STOP for at in run.attempts)
-    only = run._replace(operations=[done for done in run.operations if done.began >= 0])
-    assert measure(only, SCENARIOS["black hole"]) == measure(run, SCENARIOS["black hole"])
-
-
-@pytest.mark.parametrize("scenario", SCENARIOS)
-def test_in_a_warm_up_everything_is_as_in_the_first_minute(scenario):
-    """No service turns anything away that it would not later."""
-    run = simulate(SCENARIOS[scenario], POLICIES["no retry"], clients=4, load=8, capacity=12, seed=1, warm_up=200.0)
-    for first, last in ((-200, 0), (0, BEGIN)):
-        inside = [done.ok for done in run.operations if first <= done.began < last]
-        expected = {"errors 1 %": 0.99, "errors 10 %": 0.9, "errors 30 %": 0.7}.get(scenario, 1.0)
-        assert pytest.approx(expected, abs=0.06) == sum(inside) / len(inside)
+    assert (0.0, 8.0) == (recovery(good, hole), recovery(bad, hole))
 
 
 def test_time_moves_with_the_events_alone():
@@ -128,36 +77,74 @@ def test_time_moves_with_the_events_alone():
     loop.at(2.0, lambda: seen.append(("late", loop.clock.now())))
     loop.at(1.0, lambda: (seen.append(("early", loop.clock.now())), loop.at(0.5, seen.append, "past")))
     loop.run()
-    assert seen == [("early", 1.0), "past", ("late", 2.0)]
+    assert [("early", 1.0), "past", ("late", 2.0)] == seen
     with pytest.raises(AssertionError, match="slept"):
         loop.clock.sleep(1)
 
 
-def test_the_budgets_refuse_what_they_should():
-    """The budget of gRPC refuses at half of its tokens, the ratio's when ten operations have not earned a retry."""
-    loop = Loop()
-    grpc = GrpcThrottling(loop.clock, random.Random(1))
-    assert [grpc.failed([1], "error") is not None for _ in range(6)] == [True] * 4 + [False] * 2
-    budget = RatioBudget(loop.clock, random.Random(1))
-    states = [budget.begin() for _ in range(12)]
-    assert [budget.failed(state, "error") is not None for state in states[:3]] == [True, True, False]
+def test_operations_of_a_client_without_a_free_thread_wait_for_one():
+    """Operations count from the moment they were wanted, and every one is counted."""
+    one, many = (
+        simulate(outage("hole", 3.0), POLICIES["none"], clients=1, load=8, capacity=12, seed=1, threads=threads)
+        for threads in (1, 99)
+    )
+    assert sorted(done.began for done in one.operations) == sorted(done.began for done in many.operations)
+    ends = sorted(done.ended for done in one.operations if 61.5 <= done.ended <= 63)
+    assert all(later - earlier > 0.99 for earlier, later in itertools.pairwise(ends))
 
 
-def test_one_command_prints_the_table_and_writes_json(tmp_path, capsys):
-    """The command runs the policies and scenarios that were named."""
-    file = tmp_path / "figures.json"
-    arguments = ["--quick", "--clients", "2", "--scenario", "errors 1 %", "--policy", "no retry", "--json", str(file)]
-    assert main(arguments) == 0
-    assert "errors 1 %" in capsys.readouterr().out
-    figures = json.loads(file.read_text())["scenarios"]["errors 1 %"]["no retry"]
-    assert figures["amplification"] == 1.0
-    assert figures["recovery"] is None
+def test_the_ceiling_is_what_could_live_beyond_the_end():
+    """Without retries no operation of an outage succeeds, each is sent once, and the service is well at once."""
+    scenario = outage("refused", 3.0)
+    done = simulate(scenario, POLICIES["none"], **FEW, seed=1)
+    found = measure(done, scenario, **FEW, patience=1.0)
+    assert (0.0, 0.0, 1.0, 0.0) == tuple(found[name] for name in ("success", "of_ceiling", "sent", "late"))
 
 
-def test_a_quota_that_all_clients_share_is_spent_by_all_of_them():
-    """The real bucket for Redis: one amount for the fleet stops its retries, where each one's own would not."""
-    options = {"clients": 40, "load": 80, "capacity": 120, "seed": 1}
-    hole = SCENARIOS["black hole"]
-    runs = [simulate(hole, policy, **options) for policy in (SharedQuota, POLICIES["standard 2.1"])]
-    shared, own = (measure(run, hole)["amplification"] for run in runs)
-    assert shared < 1.1 < 1.4 < own
+def figures(**task) -> dict[str, float]:
+    return run(Task(**{"clients": 10, "seconds": 0.0, "policy": "default", "patience": 0.0, "seed": 1, **task}))[1]
+
+
+@pytest.mark.parametrize(
+    ("task", "name", "least"),
+    [
+        ({"scenario": "refused", "seconds": 3.0}, "success", 99),
+        ({"scenario": "hole", "seconds": 3.0}, "success", 99),
+        ({"scenario": "refused", "seconds": 1.0, "clients": 200}, "success", 90),
+        ({"scenario": "refused", "seconds": 10.0, "policy": "patient", "patience": 30.0}, "of_ceiling", 99),
+        ({"scenario": "errors 10 %"}, "success", 99.9),
+        ({"scenario": "errors 30 %"}, "success", 99.0),
+        ({"scenario": "bad 1 of 4"}, "success", 97.5),
+    ],
+)
+def test_a_goal_of_success_is_reached(task, name, least):
+    """A plain session bridges a short outage, patience a long one, and errors are retried as without a quota."""
+    assert figures(**task)[name] > least
+
+
+@pytest.mark.parametrize("clients", [10, 200])
+@pytest.mark.parametrize("policy", ["default", "patient"])
+def test_waiting_adds_no_load_and_no_lateness(clients, policy):
+    """A black hole of ten seconds: attempts within a tenth of the bound, recovery as without retries."""
+    found = figures(clients=clients, scenario="hole", seconds=10.0, policy=policy, patience=30.0)
+    assert (True, 0.0) == (found["sent"] < found["bound"] + 0.1, found["late"])
+
+
+def test_each_table_can_be_made_of_its_runs():
+    """Nothing that a table reads was not simulated."""
+    for name, tasks in everything((10,), quick=True).items():
+        results = Results(1)
+        names = ("amplification", "success", "of_ceiling", "sent", "bound", "late", "peak")
+        results.found = {Task(seed=1, **task): dict.fromkeys(names, 1.0) for task in tasks}
+        assert 1 == len({len(cells) for cells in TABLES[name](results, tasks)})
+
+
+def test_the_command_prints_and_writes(tmp_path, capsys, monkeypatch):
+    """The command prints a table and writes it as JSON."""
+    task = {"clients": 2, "scenario": "refused", "seconds": 1.0, "policy": "default", "patience": 0.0, "load": 2.0}
+    monkeypatch.setattr(outage_tables, "everything", lambda *_, **__: {"short": [task]})
+    file = tmp_path / "tables.json"
+    assert 0 == main(["--table", "short", "--seeds", "1", "--processes", "1", "--json", str(file)])
+    rows = [["outage of 1 s, %", "default"], ["refused, 2", "100"]]
+    assert f"\nshort\n\n{table(rows)}\n" == capsys.readouterr().out
+    assert {"short": rows} == json.loads(file.read_text())

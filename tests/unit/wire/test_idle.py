@@ -6,6 +6,7 @@ import pickle
 import queue
 import socket
 import threading
+import time
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from requests_smithy_retry import RetryAdapter, retry_options
 from requests_smithy_retry.testing import FakeClock
 from requests_smithy_retry.wire import pools
 from requests_smithy_retry.wire.pools import KeptConnections, keep_alive_options, preparing
-from tests.faults import DEFAULT_BODY, FaultProxy, FaultServer, Forget
+from tests.faults import DEFAULT_BODY, CloseAfterReply, FaultProxy, FaultServer, Forget, Reply
 from tests.faults.oracle import tls_contexts
 
 from .support import SocksProxy, session
@@ -45,6 +46,110 @@ def test_a_connection_is_closed_if_it_lay_too_long(how: Any, lay: float, closed:
     kept.put(connection, block=False)
     clock.advance(lay)
     assert (connection, closed) == (kept.get(**how), connection.closed)
+
+
+HEARD: dict[str, tuple[tuple[str, ...], float]] = {
+    "apache": (("timeout=5, max=100",), 4),
+    "node": (("timeout=5",), 4),
+    "another order": (("max=100, timeout=5",), 4),
+    "case and spaces": ((" Max=1 ,  TIMEOUT = 5 ",), 4),
+    "quoted": (('timeout="5"',), 4),
+    "semicolons": (("timeout=5; max=100",), 4),
+    "two lines": (("max=100", "timeout=5"), 4),
+    "the shortest of several": (("timeout=9", "timeout=5"), 4),
+    "two seconds": (("timeout=2",), 1),
+    "one second": (("timeout=1",), 0.5),
+    "none": (("timeout=0",), 0.5),
+    "longer than ours": (("timeout=120",), 55),
+    "nothing": ((), 55),
+    "another parameter": (("max=3",), 55),
+    "malformed": (("timeout", "timeout=", "timeout=x", "timeout=-1", "timeout=5s", "timeout=1.5", "xtimeout=5"), 55),
+    "endless": ((f"timeout={'9' * 5000}",), 55),
+}
+
+
+@pytest.mark.parametrize(("announced", "most"), HEARD.values(), ids=HEARD)
+def test_a_connection_is_kept_for_less_than_its_server_keeps_it(announced: tuple[str, ...], most: float) -> None:
+    """By the announcement of the last answer, less a second for the way; half a second in any case."""
+    clock = FakeClock()
+    with (
+        FaultServer(Reply(headers=[("keep-alive", value) for value in announced])) as server,
+        session(clock=clock) as made,
+    ):
+        counts = []
+        for pause in (most - 0.1, most + 0.01):
+            made.post(server.url, data=b"x")
+            clock.advance(pause)
+            counts.append(server.connections)
+        made.post(server.url, data=b"x")
+        assert [1, 1, 2] == [*counts, server.connections]
+
+
+@pytest.mark.parametrize("announced", ["timeout=0", "timeout=1", "timeout=5, max=100"])
+def test_a_busy_connection_goes_on_being_used(announced: str) -> None:
+    """Requests in a row go over one connection, however short a pause its server allows."""
+    clock = FakeClock()
+    with FaultServer(Reply(headers={"Keep-Alive": announced})) as server, session(clock=clock) as made:
+        for _ in range(20):
+            made.post(server.url, data=b"x")
+            clock.advance(0.4)
+        assert 1 == server.connections
+
+
+def test_the_last_announcement_counts() -> None:
+    """A server that says another time, or none, is believed."""
+    clock = FakeClock()
+    replies = [Reply(headers={"Keep-Alive": value}) for value in ("timeout=2", "timeout=60", "max=9")]
+    with FaultServer(replies) as server, session(clock=clock) as made:
+        for pause in (0.9, 50, 54.9):
+            made.post(server.url, data=b"x")
+            clock.advance(pause)
+        made.post(server.url, data=b"x")
+        assert 1 == server.connections
+
+
+@pytest.mark.parametrize("way", ["direct", "proxy", "tunnel", "socks"])
+@pytest.mark.filterwarnings("ignore:Unverified")
+def test_each_kind_of_pool_heeds_an_announcement(way: str) -> None:
+    """Directly, by a proxy, through its tunnel, and by SOCKS."""
+    if way == "socks":
+        pytest.importorskip("socks")
+    clock, announcing = FakeClock(), Reply(headers={"Keep-Alive": "timeout=5"})
+    tls = tls_contexts()[0] if way == "tunnel" else None
+    with (
+        FaultServer(announcing, tls=tls) as server,
+        FaultProxy() as tunnels,
+        SocksProxy() as socks,
+        session(clock=clock) as made,
+    ):
+        proxy = {"proxy": server.url, "tunnel": tunnels.url, "socks": f"socks5://127.0.0.1:{socks.port}"}.get(way)
+        counts = []
+        for pause in (3, 5, 0):
+            made.post(server.url, data=b"x", proxies={"http": proxy, "https": proxy}, verify=False)
+            clock.advance(pause)
+            counts.append(server.connections)
+        assert [1, 1, 2] == counts
+
+
+def test_an_announcement_is_not_heeded_without_retries() -> None:
+    """Where they are switched off, urllib3's habit is left alone."""
+    clock = FakeClock()
+    with FaultServer(Reply(headers={"Keep-Alive": "timeout=5"})) as server, session(clock=clock, enabled=False) as made:
+        for _ in range(2):
+            made.get(server.url)
+            clock.advance(10)
+        assert 1 == server.connections
+
+
+@pytest.mark.real_time
+def test_a_post_is_not_sent_just_when_its_server_closes() -> None:
+    """The end of the connection is under way when the program sends, and nobody can see it yet."""
+    with FaultServer([CloseAfterReply(Reply(headers={"Keep-Alive": "timeout=1"}), after=1.4)]) as server:
+        with session() as made:
+            made.post(server.url, data=b"1")
+            time.sleep(1.1)
+            assert 200 == made.post(server.url, data=b"2", timeout=60).status_code
+        assert 2 == server.connections
 
 
 @ways

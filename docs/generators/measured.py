@@ -1,0 +1,245 @@
+"""What pages print of the figures in benchmarks/results, which `python -m benchmarks` leaves there."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from .reference_tables import table
+
+RESULTS = Path(__file__).parents[2] / "benchmarks" / "results"
+PARTS = ("overhead", "faults", "addresses", "rate-limits", "outages", "picture", "waiting")
+OUTCOMES = ("intact", "error", "applied twice", "wrong body", "hang")
+"""Of the fault table, from the best to the worst."""
+HARM = OUTCOMES[2:]
+OWN = ("ours", "default", "patient", "AWS")
+"""The beginnings of the names of our own rows."""
+NAMES = {
+    "default": "`RetryAdapter()`",
+    "ours": "`RetryAdapter()`",
+    "ours, listener": "with a listener",
+    "ours, operation_timeout": "with `operation_timeout`",
+    "ours, time limits": "with time limits",
+    "patient": "with `operation_timeout=30`",
+    "urllib3 Retry": "urllib3's `Retry`",
+    "urllib3": "urllib3's `Retry`",
+    "AWS 2.1": '`RetryAdapter(retry_spec="2.1")`',
+    "no retry": "no retries",
+    "requests": "no retries",
+    "plain": "no retries",
+}
+"""How a row is called in prose, where its own name does not say it."""
+
+
+def document(name: str) -> dict[str, Any]:
+    """Return one part's document."""
+    found: dict[str, Any] = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+    return found
+
+
+def result(name: str) -> Any:
+    """Return the result of one part."""
+    return document(name)["result"]
+
+
+def named(name: str) -> str:
+    return NAMES.get(name, name)
+
+
+def worst(outcomes: list[str]) -> str:
+    """The worst outcome of a cell's rounds."""
+    return max(outcomes, key=OUTCOMES.index)
+
+
+def _ratios(*names: str, kind: str = "cpu") -> str:
+    ratios = result("overhead")["ratios"]
+    found = sorted((ratios[name][kind]["median"], name) for name in names if name in ratios)
+    return ", ".join(f"{named(name.removesuffix(', new'))} {ratio:.2f}" for ratio, name in found)
+
+
+def overhead_sentence() -> str:
+    """State the cost of a first-try success, for the README."""
+    ratios = result("overhead")["ratios"]
+    own = {name: f"{ratios[name]['cpu']['median']:.2f}" for name in ("ours", "ours, operation_timeout", "ours, new")}
+    peers, bounded = _ratios("urllib3", "backoff", "botocore", "tenacity", "stamina"), own["ours, operation_timeout"]
+    return (
+        f"A request that succeeds at once takes {own['ours']} times the CPU time that it takes with a plain "
+        f"`HTTPAdapter`, over loopback and a kept connection; with `operation_timeout` {bounded}, "
+        f"over a new connection {own['ours, new']} ({peers})."
+    )
+
+
+def outage_caption() -> str:
+    """The picture's figures in a sentence, for the README."""
+    found = result("picture")
+    rows = ("urllib3 Retry", "tenacity", "stamina", "AWS 2.1", "default", "no retry")
+    said = []
+    for name in rows:
+        figures = found["lines"][name]["figures"]
+        said.append(f"{named(name)} {figures['amplification']:.2f} and {figures['success after']:.0f} %")
+    after = found["setting"]["after"]
+    head = f"Requests per operation while the service was down, and success in the {after:g} s after it"
+    return f"{head}: {'; '.join(said)}."
+
+
+def outage_success() -> str:
+    """Return the cost of a short restart, in a sentence for the README."""
+    found = result("outages")["restart, 3 s"]
+    good = {name: f"{each['success']:.0f} %" for name, each in found.items()}
+    return (
+        f"Of a restart of three seconds, in which connections are refused, `RetryAdapter()` brings {good['default']} "
+        f"of the operations through; urllib3's `Retry` {good['urllib3 Retry']}, stamina {good['stamina']}, tenacity "
+        f"{good['tenacity']}."
+    )
+
+
+def _overhead() -> str:
+    kept = _ratios(
+        "ours", "ours, listener", "ours, operation_timeout", "urllib3", "backoff", "botocore", "tenacity", "stamina"
+    )
+    new = _ratios("ours, new", "ours, operation_timeout, new", "urllib3, new")
+    return f"kept connection: {kept}; new connection: {new}"
+
+
+def _loading() -> str:
+    return ", ".join(f"{name} {took:.0f}" for name, took in result("overhead")["loading"].items())
+
+
+def _faults() -> str:
+    found = result("faults")
+    clients = Counter[str]()
+    harm, asked = Counter[str](), Counter[str]()
+    for fault, row in found["outcomes"].items():
+        for client, outcomes in row.items():
+            outcome = worst(outcomes)
+            asked[client] += 1
+            clients[client] += outcome == found["best"][fault]
+            harm[client] += outcome in HARM and outcome != found["best"][fault]
+    said = [f"{named(name)} {clients[name]} of {asked[name]}, {harm[name]}" for name in asked if name != "requests"]
+    return "; ".join(said)
+
+
+def _limits() -> str:
+    crowd = result("rate-limits")["cells"]["8 x 16"]
+    said = []
+    for name, kinds in crowd.items():
+        refused, used = ([100 * each[key] for each in kinds.values()] for key in ("refused", "used"))
+        said.append(f"{named(name)} {min(refused):.0f} to {max(refused):.0f}, {min(used):.0f} to {max(used):.0f}")
+    return "; ".join(said)
+
+
+def _addresses() -> str:
+    rows = [row for row in result("addresses")["rows"] if row["sick"]]
+    clients = [name for name, cell in rows[0].items() if isinstance(cell, dict)]
+    return (
+        ", ".join(f"{named(name)} {sum(row[name]['success'] == 1 for row in rows)}" for name in clients)
+        + f" of {len(rows)}"
+    )
+
+
+def _restart() -> str:
+    rows = result("outages")["restart, 3 s"]
+    shown = [name for name in rows if name != "no retry" and "clients" not in name]
+    return ", ".join(f"{named(name)} {rows[name]['success']:.0f}" for name in shown)
+
+
+def _picture() -> str:
+    lines = result("picture")["lines"]
+    said = []
+    for name, line in lines.items():
+        told = line["figures"]
+        said.append(f"{named(name)} {told['amplification']:.2f}, {told['success after']:.0f}")
+    return "; ".join(said)
+
+
+def _seeded() -> str:
+    found = result("seeded")
+    by = Counter(row["by"][0] for row in found if row["by"])
+    return f"{by.total()} of {len(found)}: " + ", ".join(f"{count} by `{check}`" for check, count in by.most_common())
+
+
+ROWS: tuple[tuple[str, Callable[[], str], str], ...] = (
+    ("CPU time of a request that succeeds at once, over that of a plain `HTTPAdapter`", _overhead, "overhead"),
+    ("loading, ms of CPU time after requests", _loading, "overhead"),
+    ("one fault of the server, twenty kinds: ended as well as can be, did harm", _faults, "fault_table"),
+    ("a restart of 3 s, connections refused: operations that succeed, %", _restart, "outage_loopback"),
+    ("silence for 10 s: requests per operation, then success in the 30 s after it, %", _picture, "outage_picture"),
+    ("names with sick addresses: cases in which every operation succeeds", _addresses, "addresses"),
+    (
+        "8 processes of 16 threads at four kinds of rate limit: refused, and used of what is allowed, %",
+        _limits,
+        "rate_limits",
+    ),
+    ("bugs put into a copy of the package, and found by the checks", _seeded, "seeded"),
+)
+
+
+def results_table() -> str:
+    """Tabulate the results that matter, and how to get each."""
+    return table(
+        ("measured", "result", "by"), [(what, make(), f"`python -m benchmarks.{by}`") for what, make, by in ROWS]
+    )
+
+
+def machine() -> str:
+    """Say on which machines it was measured, and when."""
+    kinds: dict[str, set[str]] = {}
+    for name in PARTS:
+        found = document(name)
+        machine = "{processor}, {cores} cores, {system}, {python}".format(**found["machine"])
+        kinds.setdefault(machine, set()).add(found["date"])
+    said = "; ".join(f"{machine}: {' and '.join(sorted(days))}" for machine, days in kinds.items())
+    return f"Measured on: {said}. The versions stand in `benchmarks/results`."
+
+
+def not_best() -> str:
+    """Tabulate results in which another client did better, by five points or more where they are percentages."""
+    rows = [*_safer(), *_outlived()]
+    return table(("measured", "another client", "`RetryAdapter()`"), rows)
+
+
+def _safer() -> Iterator[tuple[str, str, str]]:
+    for fault, row in result("faults")["outcomes"].items():
+        outcomes = {name: OUTCOMES.index(worst(each)) for name, each in row.items()}
+        better = [name for name, each in outcomes.items() if each < outcomes["ours"]]
+        if better:
+            yield fault, f"{OUTCOMES[min(outcomes.values())]} with {', '.join(better)}", OUTCOMES[outcomes["ours"]]
+
+
+def _outlived() -> Iterator[tuple[str, str, str]]:
+    for trouble, rows in result("outages").items():
+        for key, words in (("success", "while it lasts"), ("success after", "after it")):
+            best = max((name for name in rows if not name.startswith(OWN)), key=lambda name: rows[name][key])
+            behind = []
+            for mine in ("default", "default, 400 clients"):
+                if mine in rows and rows[mine][key] < rows[best][key] - 5:
+                    of = mine.removeprefix("default").removeprefix(", ")
+                    behind.append(f"{rows[mine][key]:.0f} %" + (f" ({of})" if of else ""))
+            if behind:
+                yield f"{trouble}: success {words}", f"{rows[best][key]:.0f} % with {best}", ", ".join(behind)
+
+
+def _waiting(name: str) -> Callable[[], str]:
+    """A table that the simulation of waiting made."""
+
+    def make() -> str:
+        head, *rows = result("waiting")[name]
+        return table(tuple(head), [tuple(row) for row in rows])
+
+    return make
+
+
+BLOCKS: dict[str, Callable[[], str]] = {
+    "overhead-sentence": overhead_sentence,
+    "outage-caption": outage_caption,
+    "outage-success": outage_success,
+    "results": results_table,
+    "not-best": not_best,
+    "machine": machine,
+    "short-outages": _waiting("short"),
+    "weak-corners": _waiting("weak"),
+}
+"""By name of the block."""
