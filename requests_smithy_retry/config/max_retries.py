@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 from urllib3.util.retry import Retry
 
 from ..errors import RetryConfigError
+from ..quotas.line import UNLIMITED
 from .retry_config import NO_LINE, OPTIONS, has_line
-from .urllib3_retry import SOURCE, UNLIMITED, translate_retry
+from .urllib3_retry import SOURCE, translate_retry
 
 if TYPE_CHECKING:
     from collections.abc import Collection
