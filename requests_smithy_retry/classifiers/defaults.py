@@ -2,33 +2,41 @@
 
 from __future__ import annotations
 
-from ..classifiers.aws import AwsErrorCodeClassifier
-from ..classifiers.modeled import ModeledAsRetryableClassifier
-from ..classifiers.protocol import RetryClassifier
-from ..classifiers.statuses import HintedStatusClassifier, HttpStatusCodeClassifier, IdempotencyKeyClassifier
-from ..classifiers.transport_faults import TransientErrorClassifier
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
 from ..config.retry_config import RetryConfig
-from ..pacing.announced import DIALECTS, dialects_of
-from ..smithy.model_classifier import SmithyModelClassifier
+from .modeled import ModeledAsRetryableClassifier
+from .protocol import RetryClassifier, in_order
+from .statuses import HintedStatusClassifier, HttpStatusCodeClassifier, IdempotencyKeyClassifier
+from .transport_faults import TransientErrorClassifier
+
+if TYPE_CHECKING:
+    from ..core.port import Feature
 
 
-def default_classifiers(config: RetryConfig | None = None) -> tuple[RetryClassifier, ...]:
+def default_classifiers(
+    config: RetryConfig | None = None, features: Iterable[Feature] | None = None
+) -> tuple[RetryClassifier, ...]:
     """Return the default classifiers that a config asks for, lowest priority first, without the resend rule.
 
-    :param config: whose statuses, ``error_parser`` and ``models`` hold; without one, the defaults.
+    :param config: whose statuses and features hold; without one, the defaults.
+    :param features: those that the config asks for; None: they are looked up.
     """
     config = RetryConfig() if config is None else config
+    if features is None:
+        from ..features import judging_features  # they import what only they need
+
+        features = judging_features(config)
     rules = config.urllib3_rules
-    return (
-        *([HintedStatusClassifier(rules.hinted_status_codes)] if rules and rules.hinted_status_codes else []),
-        # A translated ``Retry`` goes by the status alone, as urllib3 does.
-        HttpStatusCodeClassifier(
-            config.retry_status_codes,
-            dialects=(dialects_of(config.pacing) or DIALECTS) if rules is None else None,
-        ),
-        IdempotencyKeyClassifier(),
-        AwsErrorCodeClassifier(),
-        *([SmithyModelClassifier(config.models)] if config.models else []),
-        ModeledAsRetryableClassifier(config.error_parser),
-        TransientErrorClassifier(),
+    return in_order(
+        (
+            *([HintedStatusClassifier(rules.hinted_status_codes)] if rules and rules.hinted_status_codes else []),
+            # A translated ``Retry`` goes by the status alone, as urllib3 does.
+            HttpStatusCodeClassifier(config.retry_status_codes, by_status_alone=rules is not None),
+            IdempotencyKeyClassifier(),
+            ModeledAsRetryableClassifier(),
+            TransientErrorClassifier(),
+            *(item for feature in features for item in feature.classifiers(config)),
+        )
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from ..errors import RetryError
 from .actions import NO_ACTION, ErrorKind, NoActionIndicated, RetryAction, RetryForbidden, RetryIndicated
 from .outcome import Outcome
-from .protocol import RetryClassifier, in_order, sees_successes
+from .protocol import Only, RetryClassifier, in_order, sees_successes
 from .resend import RESEND_RULE
 
 
@@ -50,19 +50,14 @@ def classification_of(token: object) -> Classification | None:
 
 
 def classify_operation(
-    own: tuple[RetryClassifier, ...],
-    outcome: Outcome,
-    added: tuple[RetryClassifier, ...] = (),
-    *,
-    replaced: bool = False,
+    own: tuple[RetryClassifier, ...], outcome: Outcome, added: tuple[RetryClassifier, ...] = ()
 ) -> Classification:
     """Ask the classifiers of one operation, lowest priority first; the resend rule is always last (contract 3.4).
 
     :param own: the strategy's classifiers, in order.
-    :param added: the operation's own, in any order (contract 3.3).
-    :param replaced: leave out ``own``.
+    :param added: the operation's own, in any order (contract 3.3); with ``only(...)``, in place of the others.
     """
-    kept = () if replaced else own
+    kept = () if isinstance(added, Only) else own
     return classify((*(in_order((*kept, *added)) if added else kept), RESEND_RULE), outcome)
 
 

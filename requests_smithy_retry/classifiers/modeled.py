@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class ModeledAsRetryableClassifier:
-    """Judges by the modelled facts of an error: the one raised, or the one ``error_parser`` makes from a response.
+    """Judges by the modelled facts of an error: the one raised, or the one that a parser makes from a response.
 
     ``is_retry_safe`` True means transient or throttling, False means forbidden. None is no opinion, unless the error
     is the server's fault. The error's ``retry_after`` is a floor for the delay.

@@ -73,6 +73,7 @@ class ResendFacts(NamedTuple):
     :param strict: True if a request that is not idempotent may be sent again only if unwritten, as in urllib3.
     :param replayable: True if the whole body can be sent again.
     :param is_cut: True if the body of a response below 400 broke: the server has done the work.
+    :param long_poll: True if the caller or a model declares the request a long poll.
     """
 
     method: str
@@ -83,6 +84,7 @@ class ResendFacts(NamedTuple):
     strict: bool = False
     replayable: bool = True
     is_cut: bool = False
+    long_poll: bool = False
 
 
 BODY_PREFIX = 65_536

@@ -7,10 +7,12 @@ import sys
 from collections.abc import Callable, Collection, Iterable
 from importlib import import_module
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Protocol, SupportsIndex, overload, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, SupportsIndex, overload, runtime_checkable
 
 if TYPE_CHECKING:
     import inspect
+
+    from requests import PreparedRequest
 
     from .actions import RetryAction
     from .outcome import Outcome
@@ -118,8 +120,9 @@ ALLOWED_PRIORITY = (
 class RetryClassifier(Protocol):
     """Judges whether a retry would help after an outcome.
 
-    Two attributes are optional: ``priority`` (a :class:`RetryClassifierPriority`; by default after all default
-    classifiers) and ``sees_successes`` (True: it is asked about responses below 400 as well).
+    Three attributes are optional: ``priority`` (a :class:`RetryClassifierPriority`; by default after all default
+    classifiers), ``sees_successes`` (True: it is asked about responses below 400 as well), and the method of
+    :class:`Vouches`.
     """
 
     @property
@@ -133,6 +136,25 @@ class RetryClassifier(Protocol):
         :param outcome: the outcome of the attempt.
         :param previous: the verdict of the classifiers before, which may be refined.
         """
+        ...
+
+
+class Vouched(NamedTuple):
+    """What a classifier knows of a request besides its method.
+
+    :param resendable: it may be sent again.
+    :param long_poll: it is a long poll.
+    """
+
+    resendable: bool = False
+    long_poll: bool = False
+
+
+class Vouches(Protocol):
+    """The optional ability of a classifier to know a request that failed."""
+
+    def vouch(self, request: PreparedRequest) -> Vouched | None:
+        """Tell whether a request may be sent again; None: nothing is known of it."""
         ...
 
 
@@ -259,6 +281,23 @@ def sees_successes(item: RetryClassifier) -> bool:
 def in_order(classifiers: Iterable[RetryClassifier]) -> tuple[RetryClassifier, ...]:
     """Sort from lowest to highest priority; equal ones keep their order (contract 3.3)."""
     return tuple(sorted(classifiers, key=priority_of))
+
+
+class Only(tuple[RetryClassifier, ...]):
+    """Classifiers that are asked in place of all others; made by :func:`only`."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"only({', '.join(map(repr, self))})"
+
+
+def only(*classifiers: RetryClassifier) -> Only:
+    """Return a value for the option ``classifiers`` by which these are asked in place of the default ones.
+
+    The rule that a request is sent again only where that is safe still holds (contract 3.4).
+    """
+    return Only(classifiers)
 
 
 def is_classifier(item: Any) -> bool:

@@ -7,8 +7,7 @@ from collections.abc import Collection
 
 from ..checks import Refused, status_codes
 from ..errors import RetryConfigError
-from ..pacing.announced import DIALECTS, RateLimitDialect, announced_in
-from ..pacing.server_hints import read_hint
+from ..core.server_hints import read_hint
 from .actions import NO_ACTION, ErrorKind, RetryAction, RetryIndicated, RetryReason
 from .outcome import Outcome
 from .protocol import RetryClassifierPriority
@@ -43,12 +42,11 @@ def verdict_on_status(status: int) -> RetryAction:
 class HttpStatusCodeClassifier:
     """Classifies 429 and 529 as throttling and the other chosen statuses as transient errors.
 
-    Where 429 is among them, a 403 that says that it is a rate limit is throttling, too: it has a ``Retry-After``, or
-    announces a limit of which nothing is left, or its body says so. A 413 with a ``Retry-After`` is transient. There is
-    no opinion on the rest.
+    Where 429 is among them, a 403 that says that it is a rate limit is throttling, too: it has a ``Retry-After``, or its
+    body says so. A 413 with a ``Retry-After`` is transient. There is no opinion on the rest.
 
     :param codes: the statuses to retry, from 100 to 599.
-    :param dialects: how servers announce limits; None: judge by the status alone.
+    :param by_status_alone: nothing else is looked at.
     :raises RetryConfigError: for anything but a collection of statuses.
     """
 
@@ -56,9 +54,9 @@ class HttpStatusCodeClassifier:
     priority: RetryClassifierPriority = RetryClassifierPriority.http_status_code_classifier()
 
     def __init__(
-        self, codes: Collection[int] = RETRY_STATUS_CODES, *, dialects: Collection[RateLimitDialect] | None = DIALECTS
+        self, codes: Collection[int] = RETRY_STATUS_CODES, *, by_status_alone: bool = False
     ) -> None:
-        self.dialects = dialects
+        self.by_status_alone = by_status_alone
         try:
             self.codes: frozenset[int] = status_codes(codes)
         except Refused as refusal:
@@ -75,10 +73,10 @@ class HttpStatusCodeClassifier:
         status = outcome.status
         if status in self.codes:
             return verdict_on_status(status)
-        if self.dialects is None or TOO_MANY_REQUESTS not in self.codes:
+        if self.by_status_alone or TOO_MANY_REQUESTS not in self.codes:
             return NO_ACTION
         if status == FORBIDDEN:
-            return _verdict_on_forbidden(outcome, self.dialects)
+            return _verdict_on_forbidden(outcome)
         if status == CONTENT_TOO_LARGE and _has_hint(outcome):
             return TRANSIENT
         return NO_ACTION
@@ -88,11 +86,9 @@ def _has_hint(outcome: Outcome) -> bool:
     return outcome.response is not None and read_hint(outcome.response.headers, wall=0.0) is not None
 
 
-def _verdict_on_forbidden(outcome: Outcome, dialects: Collection[RateLimitDialect]) -> RetryAction:
+def _verdict_on_forbidden(outcome: Outcome) -> RetryAction:
     """Return the verdict on a 403: throttling if it says that it is a rate limit."""
-    assert outcome.response is not None
-    limits = announced_in(outcome.response.headers, wall=0.0, dialects=dialects)
-    if _has_hint(outcome) or any(limit.is_used_up for limit in limits):
+    if _has_hint(outcome):
         return THROTTLED
     words = re.search(RATE_LIMIT_WORDS, outcome.body_prefix)
     if words is None:

@@ -12,10 +12,8 @@ from contextlib import suppress
 from typing import Any
 
 from ..checks import Parse, Refused, is_finite, items_of
-from ..classifiers.protocol import RetryClassifier, is_classifier, priority_of
-from ..pacing.announced import RateLimitDialect, dialects_of
-from ..pacing.limiter_settings import RateLimiterSettings
-from ..quotas.bucket import RetryQuota
+from ..classifiers.protocol import Only, RetryClassifier, is_classifier, priority_of
+from ..core.quota import RetryQuota
 
 TOKEN_CHARACTERS = frozenset("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 """The characters of a method or a field name, by RFC 9110 5.6.2."""
@@ -48,8 +46,6 @@ def is_bool(value: Any) -> bool:
 
 boolean: Parse = only("True or False", is_bool)
 """0 and 1 are more often a mistake than a wish."""
-header_name: Parse = only("the name of a header", is_name)
-limiter_settings: Parse = only("a RateLimiterSettings", lambda value: isinstance(value, RateLimiterSettings))
 idempotency_key: Parse = only(
     "True, False, or a function that makes a key", lambda value: is_bool(value) or callable(value)
 )
@@ -75,11 +71,15 @@ def one_of(*names: str) -> Parse:
 
 def pacing(value: Any) -> Any:
     """Accept ``"announced"``, ``"off"``, and the rows of further dialects, which are kept as a tuple."""
-    value = value.lower() if isinstance(value, str) else value
-    dialects_of(value)
     if isinstance(value, str):
-        return value
-    return (value,) if isinstance(value, RateLimitDialect) else tuple(value)
+        return one_of("announced", "off")(value)
+    from ..features.rate_limits import RateLimitDialect  # few have a dialect of their own
+
+    rows = (value,) if isinstance(value, RateLimitDialect) else value
+    is_one_of_each = isinstance(rows, Collection) and all(isinstance(row, RateLimitDialect) for row in rows)
+    if not is_one_of_each:
+        raise Refused("'announced', 'off', a RateLimitDialect, or a collection of them is allowed")
+    return tuple(rows)
 
 
 def timeout(value: Any) -> Any:
@@ -115,7 +115,7 @@ def quota(value: Any) -> Any:
     if isinstance(value, str) and value.lower() == "payoff":
         return value.lower()
     if (isinstance(value, str) and "://" in value) or hasattr(value, "pipeline"):
-        from ..quotas.redis import RedisQuota  # few need it
+        from ..features.redis import RedisQuota  # few need it
 
         with suppress(Refused):
             return RedisQuota(value)
@@ -139,25 +139,7 @@ def classifiers(value: Any) -> tuple[RetryClassifier, ...]:
             priority_of(item)
         except TypeError as error:  # noqa: PERF203 - a handful, once per adapter
             raise Refused(f"of the classifier {item.name!r}, {error}") from None
-    return items
-
-
-def models(value: Any) -> tuple[Any, ...]:
-    """Accept an iterable of Smithy models, each bound to the endpoint it speaks for."""
-    if isinstance(value, tuple) and not value:
-        return value  # most adapters have no model and need not import the module
-
-    from ..smithy import SmithyEndpoint
-
-    allowed = "a collection of Smithy models"
-    return items_of(
-        value,
-        allowed,
-        lambda item: isinstance(item, SmithyEndpoint),
-        whole=f"{allowed} is allowed, each with its endpoint: model.for_endpoint(url)",
-        otherwise="does not know its endpoint: give model.for_endpoint(url), or have mount(session, at=url, "
-        "models=[model]) do it. A model speaks for the requests to one endpoint alone",
-    )
+    return Only(items) if isinstance(value, Only) else items
 
 
 TELEMETRY = ("log", "otel", "prometheus")

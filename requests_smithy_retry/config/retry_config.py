@@ -12,15 +12,14 @@ from operator import not_
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 from ..checks import number, status_codes, whole_number
-from ..classifiers.protocol import RetryClassifier
+from ..classifiers.protocol import Only, RetryClassifier
 from ..classifiers.resend import IDEMPOTENT_METHODS
 from ..classifiers.statuses import RETRY_STATUS_CODES
 from ..errors import RetryConfigError
-from ..pacing.backoff import RETRY_SPECS, ExponentialRetryBackoffStrategy, Jitter, RetryNumbers
-from ..pacing.limiter_settings import DEFAULT_SETTINGS, RateLimiterSettings
-from ..quotas.bucket import RetryQuota
-from ..quotas.line import ATTEMPTS
-from ..quotas.payoff import PayoffTokenBucket
+from ..core.backoff import RETRY_SPECS, ExponentialRetryBackoffStrategy, Jitter, RetryNumbers
+from ..core.line import ATTEMPTS
+from ..core.payoff import PayoffTokenBucket
+from ..core.quota import RetryQuota
 from . import parsers as types
 from .options import adapter_option, classifier_option, option, options_of, warn_of_void
 from .urllib3_rules import JitteredBackoff, Urllib3Rules
@@ -32,9 +31,8 @@ if TYPE_CHECKING:
     from typing_extensions import Self
     from urllib3.util import Timeout
 
-    from ..pacing.announced import RateLimitDialect
-    from ..quotas.redis import RedisClient
-    from ..smithy import SmithyEndpoint, SmithyModel
+    from ..features.rate_limits import RateLimitDialect
+    from ..features.redis import RedisClient
     from .report import Setting, WorstCase
 
     Quota = float | str | RetryQuota | RedisClient | Callable[[str], RetryQuota] | None
@@ -98,10 +96,6 @@ class RetryConfig:
     patience: float = option(
         5.0, number(), "how old an outage may become before calls stop waiting for the service, s; 0: none waits"
     )
-    max_permit_wait: float | None = option(None, number(none=True), "adaptive: longest wait for a send permit, s")
-    rate_limiter: RateLimiterSettings = option(
-        DEFAULT_SETTINGS, types.limiter_settings, "adaptive: the limiter's numbers", not_from_environment=True
-    )
     max_retry_after: float = option(120.0, number(), "a longer wait asked for by a server is not made, s")
     pacing: str | RateLimitDialect | Collection[RateLimitDialect] = option(
         "announced", types.pacing, "sends wait for the limits that a server announces"
@@ -122,9 +116,6 @@ class RetryConfig:
     retry_status_codes: Collection[int] = classifier_option(
         RETRY_STATUS_CODES, status_codes, "statuses that are retried"
     )
-    idempotency_header: str = adapter_option(
-        "Idempotency-Key", types.header_name, "a request that has it may be sent again"
-    )
     idempotency_key: bool | Callable[..., str] = adapter_option(
         False, types.idempotency_key, "mint a key where one is needed", not_from_environment=True
     )
@@ -142,19 +133,11 @@ class RetryConfig:
     )
     enabled: bool = adapter_option(True, types.boolean, "False: behave as a plain HTTPAdapter")
     classifiers: Iterable[RetryClassifier] = classifier_option(
-        (), types.classifiers, "classifiers beside the defaults", not_from_environment=True
-    )
-    default_classifiers: bool = classifier_option(True, types.boolean, "False: only the given classifiers")
-    error_parser: Callable[[Response], Exception | None] | None = classifier_option(
-        None, types.function, "makes an exception from a response, or None", not_from_environment=True
+        (), types.classifiers, "beside the default ones, or with only(...) in place of them", not_from_environment=True
     )
     listeners: Iterable[Any] = adapter_option((), types.listeners, "are told what happens", not_from_environment=True)
     telemetry: Collection[str] = adapter_option(
         (), types.telemetry, "shows every retry without code: log, otel, prometheus"
-    )
-    sdk_headers: bool = adapter_option(False, types.boolean, "send amz-sdk-invocation-id and amz-sdk-request")
-    models: Iterable[SmithyEndpoint] = classifier_option(
-        (), types.models, "Smithy models, each with its endpoint", not_from_environment=True
     )
     trust_env: bool = adapter_option(
         True, types.boolean, "False: read no environment variable and no AWS settings", not_from_environment=True
@@ -210,6 +193,11 @@ class RetryConfig:
     def throttling_base(self) -> float:
         """The backoff base after throttling, in seconds."""
         return self.numbers.throttling_backoff if self.throttling_backoff is None else self.throttling_backoff
+
+    @property
+    def heeds_hints(self) -> bool:
+        """True if the waits that servers ask for are made; a translated urllib3 ``Retry`` may say that they are not."""
+        return self.urllib3_rules is None or self.urllib3_rules.respect_retry_after
 
     def effective(self, name: str) -> Any:
         """Return the value of an option that is in force: its own, or that of the published numbers."""
@@ -381,8 +369,6 @@ class RetryOptions(TypedDict, total=False):
     jitter: str | Jitter
     quota: Quota
     patience: float
-    max_permit_wait: float | None
-    rate_limiter: RateLimiterSettings
     max_retry_after: float
     pacing: str | RateLimitDialect | Collection[RateLimitDialect]
     operation_timeout: float | None
@@ -391,19 +377,14 @@ class RetryOptions(TypedDict, total=False):
     resume: bool
     allowed_methods: Collection[str] | None
     retry_status_codes: Collection[int]
-    idempotency_header: str
     idempotency_key: bool | Callable[..., str]
     on_unauthorized: Callable[[Response], Mapping[str, str] | None] | None
     raise_on_status: bool
     scope: Callable[[PreparedRequest], str] | None
     enabled: bool
     classifiers: Iterable[RetryClassifier]
-    default_classifiers: bool
     listeners: Iterable[Any]
     telemetry: Collection[str]
-    sdk_headers: bool
-    error_parser: Callable[[Response], Exception | None] | None
-    models: Iterable[SmithyEndpoint | SmithyModel]
     trust_env: bool
     aws_config: bool | str
 
@@ -453,7 +434,10 @@ CONTRADICTIONS = (
     Contradiction(("patience",), "retry_spec", bool, PUBLISHED, may_be_idle=True, unless="quota"),
     Contradiction(("patience",), "aws_config", bool, PUBLISHED, may_be_idle=True, unless="quota"),
     Contradiction(
-        ("retry_status_codes", "error_parser"), "default_classifiers", not_, "only the default classifiers go by it"
+        ("retry_status_codes",),
+        "classifiers",
+        lambda classifiers: isinstance(classifiers, Only),
+        "only the default classifiers go by it",
     ),
     Contradiction(("aws_config",), "trust_env", not_, "without trust_env no AWS settings are read", may_be_idle=True),
     Contradiction(

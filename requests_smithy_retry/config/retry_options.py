@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 from ..checks import number, whole_number
-from ..classifiers.protocol import RetryClassifier, sees_successes
+from ..classifiers.protocol import Only, RetryClassifier, sees_successes
 from ..clock import SYSTEM_CLOCK, Clock, Deadline, after, earliest
 from . import parsers as types
 from .options import option, options_of, signature_with
@@ -32,12 +32,7 @@ class OperationOptions:
 
     max_attempts: int | None = option(None, whole_number(1), "most requests that each operation sends")
     classifiers: tuple[RetryClassifier, ...] = option(
-        (), types.classifiers, "classifiers beside the strategy's own and those of outer blocks"
-    )
-    default_classifiers: bool | None = option(
-        None,
-        types.boolean,
-        "False: only the classifiers of this block and of blocks inside it; True: takes back an outer block's False",
+        (), types.classifiers, "beside the strategy's own and those of outer blocks, or with only(...) in their place"
     )
     idempotent: bool | None = option(
         None, types.boolean, "True: the requests may be sent again, whatever the method; False: they may not"
@@ -112,7 +107,6 @@ class OperationKeywords(TypedDict, total=False):
 
     max_attempts: int | None
     classifiers: Iterable[RetryClassifier] | None
-    default_classifiers: bool | None
     idempotent: bool | None
     long_poll: bool | None
     idempotency_key: bool | Callable[..., str] | None
@@ -224,8 +218,9 @@ def patience_given(config: RetryConfig, options: OperationOptions | None) -> flo
 def _changed(outer: OperationOptions, entry: _Entry) -> OperationOptions:
     """Return the options within a block that is entered while others are in force."""
     changes = dict(entry.changes)
-    kept = () if changes.get("default_classifiers") is False else outer.classifiers
-    changes["classifiers"] = (*kept, *changes.get("classifiers", ()))
+    added = changes.get("classifiers", ())
+    kind = type(outer.classifiers)  # what an outer block left out stays out
+    changes["classifiers"] = added if isinstance(added, Only) else kind((*outer.classifiers, *added))
     if "deadline" in changes:
         changes["deadline"] = earliest(outer.deadline, changes["deadline"])
     return replace(outer, **changes, entries=(*outer.entries, entry))
@@ -247,13 +242,11 @@ def retry_options(*, clock: Clock = SYSTEM_CLOCK, **options: Unpack[OperationKey
     their work with ``contextvars.copy_context().run`` where they should.
 
     An inner block overrides what it names and inherits the rest; its classifiers are added to the outer ones, unless
-    it says ``default_classifiers=False``: then they replace all others.
+    they are given as ``only(...)``: then they replace all others.
 
     :param clock: measures the deadline.
     :param max_attempts: most requests that each operation sends, 1 or more.
-    :param classifiers: classifiers beside the strategy's own.
-    :param default_classifiers: False: only the classifiers given here, neither the defaults nor those of the strategy
-        or of an outer block. True: takes back an outer block's False.
+    :param classifiers: classifiers beside the strategy's own, or ``only(...)`` of some in their place.
     :param idempotent: True: the requests may be sent again, whatever their method. False: they may not.
     :param long_poll: the operations are long polls: with an empty quota, the backoff is waited before the outcome
         is handed over.

@@ -41,6 +41,13 @@ class Urllib3Rules:
     hinted_status_codes: frozenset[int] = frozenset()
     """Statuses that are retried where the response has a ``Retry-After``."""
 
+    def counted(
+        self, failures: tuple[FailureKind, ...], outcome: Outcome
+    ) -> tuple[tuple[FailureKind, ...], str | None]:
+        """Count a failure, and return all of them, with the sentence for a limit that one more retry would exceed."""
+        failures = (*failures, kind_of(outcome))
+        return failures, self.exceeded(failures)
+
     def exceeded(self, kinds: tuple[FailureKind, ...]) -> str | None:
         """Return the sentence for the limit that one more retry would exceed, or None."""
         kind = kinds[-1]
@@ -65,10 +72,6 @@ def kind_of(outcome: Outcome) -> FailureKind:
         if isinstance(cause, (uex.ReadTimeoutError, uex.ProtocolError)):
             return FailureKind.READ
     return FailureKind.OTHER
-
-
-def heeds_hints(rules: Urllib3Rules | None) -> bool:
-    return rules is None or rules.respect_retry_after
 
 
 @dataclass(eq=False)

@@ -12,6 +12,7 @@ from requests import PreparedRequest, Response
 from requests.adapters import HTTPAdapter
 
 from ..classifiers.outcome import Outcome
+from ..classifiers.protocol import Vouches
 from ..classifiers.transport_faults import forget_frames, is_request_fault, never_left
 from ..clock import Clock, wait_in
 from ..config.retry_config import RetryConfig
@@ -32,7 +33,7 @@ from .held import NO_HOOKS, Held, complete, is_read
 from .machine import Context, Gate, Remedy, operation
 from .nested_retries import note_end
 from .policy import Policy
-from .port import Feature, Vouched, hooked
+from .port import Feature, hooked
 from .quota import NO_QUOTA, Back
 from .replay import FOLLOWED_STATUSES, SIMPLE_BODIES, RequestFacts
 from .scope import MOST_SCOPES, OVERFLOW, Scope, Scopes
@@ -97,14 +98,14 @@ class Plan:
     remedies: tuple[Callable[..., Remedy | None], ...]
     judged: tuple[Callable[..., None], ...]
     attempted: tuple[Callable[..., None], ...]
-    vouch: tuple[Callable[..., Vouched | None], ...]
+    vouch: tuple[Vouches, ...]
 
     @classmethod
     def of(cls, config: RetryConfig, strategy: Any, features: tuple[Feature, ...], listeners: Any) -> Plan:
         """Make it for a strategy, with the features that the config asks for."""
         begin_foreign, policy, scopes = None, getattr(strategy, "policy", None), getattr(strategy, "scopes", None)
         if not is_built_in(strategy):
-            policy = policy or Policy.of(config)
+            policy = policy or Policy.of(config, features)
             fold = None if isinstance(strategy, StandardRetryStrategy) else policy.classifiers
             begin_foreign = partial(ForeignOperation, strategy, fold, policy.sees_successes)
             scopes = Scopes(lambda name, now: NO_QUOTA)
@@ -122,7 +123,7 @@ class Plan:
             hooked(features, "remedy"),
             hooked(features, "judged"),
             hooked(features, "attempted"),
-            hooked(features, "vouch"),
+            tuple(item for item in policy.classifiers if hasattr(item, "vouch")),
         )
 
 

@@ -134,8 +134,7 @@ def check_for_foreign(
 
     The error is made to say of itself what the classifiers say.
     """
-    replaced = options.default_classifiers is False
-    classification = classify_operation(own, outcome, options.classifiers, replaced=replaced)
+    classification = classify_operation(own, outcome, options.classifiers)
     action = classification.action
     assert outcome.resend is not None
     if outcome.is_success and isinstance(action, NoActionIndicated):

@@ -20,7 +20,7 @@ from .line import Failure, Go, Standing, Terms
 from .policy import Policy, TooLong
 from .progress import Progress
 from .quota import Quota
-from .server_hints import until_text
+from .server_hints import Hint, until_text
 from .steps import (
     Again,
     Ask,
@@ -201,12 +201,10 @@ def _retried(
             return Stop(StopReason.MAX_ATTEMPTS, exceeded, verdict)
     delay = policy.delay(reason, outcome, options, retry, progress.backoff)
     if isinstance(delay, TooLong):
-        asked = f"{delay.hint.source} asks for {delay.hint.seconds:.15g} s, {delay.bound} is {delay.longest:g} s"
-        until = until_text(delay.hint, outcome.wall)
-        return Stop(StopReason.HINT_TOO_LONG, f"{asked}: allowed again at {until}", verdict)
-    if delay.hint and is_given_patience(context) and outcome.ended + delay.seconds > terms.in_all(progress.standing.began):
-        asked = f"{delay.source} asks for {delay.hint:.15g} s more"
-        return Stop(StopReason.PATIENCE, f"{asked}, which is past twice the patience of {terms.patience:g} s", verdict)
+        return Stop(StopReason.HINT_TOO_LONG, _too_long(delay.hint, delay.why, outcome), verdict)
+    if delay.asked is not None and outcome.ended + delay.seconds > progress.standing.began + delay.longest:
+        why = f"all waits must be over {delay.longest:g} s after the call began, twice the patience"
+        return Stop(StopReason.HINT_TOO_LONG, _too_long(delay.asked, why, outcome), verdict)
     if context.forbids(delay.seconds, outcome.ended):
         why = f"the next wait of {delay.seconds:.3g} s would not end in time"
         return Stop(StopReason.DEADLINE, why, verdict)
@@ -217,9 +215,9 @@ def _retried(
     return (yield from _paid(context, again, outcome, reason, terms, delay.hint))
 
 
-def is_given_patience(context: Context) -> bool:
-    """Return True if the program has said how long it is patient, so that servers may not ask for more."""
-    return context.options.patience is not None or context.policy.config.is_given("patience")
+def _too_long(hint: Hint, why: str, outcome: Outcome) -> str:
+    until = until_text(hint, outcome.wall)
+    return f"{hint.source} asks for {hint.seconds:.15g} s, {why}: allowed again at {until}"
 
 
 def _paid(
@@ -241,7 +239,8 @@ def _paid(
         source = "patience" if seen.delay > again.wait else again.source
         progress = replace(again.progress, standing=seen.standing)
         return Again(progress, seen.delay, source, again.verdict, seen.payment, seen.waited, seen.why)
-    waits = bool(context.options.long_poll) and seen.reason is not StopReason.MAX_ATTEMPTS
+    is_long_poll = context.options.long_poll if outcome.resend is None else outcome.resend.long_poll
+    waits = bool(is_long_poll) and seen.reason is not StopReason.MAX_ATTEMPTS
     waited = standing.waited + seen.waited
     return Stop(*refusal(seen, terms, context.name, waited), again.verdict, again.wait if waits else 0.0)
 

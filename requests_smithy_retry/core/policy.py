@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,35 +14,43 @@ from ..checks import safe_repr
 from ..classifiers.actions import ErrorKind, RetryReason
 from ..classifiers.fold import Classification, classify_operation
 from ..classifiers.outcome import Outcome
-from ..classifiers.protocol import RetryClassifier, in_order, sees_successes
-from ..config.retry_options import OperationOptions
+from ..classifiers.protocol import Only, RetryClassifier, in_order, sees_successes
+from ..config.retry_options import OperationOptions, patience_given
 from .backoff import ExponentialRetryBackoffStrategy, RetryBackoffStrategy
 from .line import Terms
+from .port import Feature, hooked
 from .server_hints import AMZ_HEADER, Hint, delay_for, is_too_long, read_hint
 
 if TYPE_CHECKING:
     from ..config.retry_config import RetryConfig
 
 
+OWN_RULE = "classifier"
+"""The source of a wait for which the program itself asks, by a classifier."""
+
+
 class Delay(NamedTuple):
     """The wait before a retry.
 
-    :param hint: seconds that the server asked for; 0 if it did not.
+    :param hint: seconds that somebody asked for; 0 if nobody did.
     :param backoff: the computed part, for decorrelated jitter.
+    :param asked: the hint, if there is one.
+    :param longest: seconds after the beginning of the operation by which a wait that is asked for must be over.
     """
 
     seconds: float
     source: str
     hint: float
     backoff: float
+    asked: Hint | None = None
+    longest: float = math.inf
 
 
 class TooLong(NamedTuple):
-    """A hint that asks for a longer wait than is made, and the option that says so."""
+    """A hint that asks for a longer wait than is made, and the reason as a phrase."""
 
     hint: Hint
-    bound: str
-    longest: float
+    why: str
 
 
 HintReader = Callable[[Outcome, RetryReason], Hint | None]
@@ -65,16 +74,22 @@ class Policy:
     counts: Callable[[tuple[Any, ...], Outcome], tuple[tuple[Any, ...], str | None]] | None = None
 
     @classmethod
-    def of(cls, config: RetryConfig, backoff: RetryBackoffStrategy | None = None, **rest: Any) -> Policy:
+    def of(
+        cls, config: RetryConfig, features: tuple[Feature, ...] = (), backoff: RetryBackoffStrategy | None = None
+    ) -> Policy:
         """Make it from a config.
 
+        :param features: those of the config that take part in decisions.
         :param backoff: computes delays in place of the configured backoff, for every kind of failure.
         """
         transient, throttling = (
             config.backoff(base) if backoff is None else backoff
             for base in (config.transient_base, config.throttling_base)
         )
-        return cls(config, classifiers_of(config), transient, throttling, **rest)
+        rules = config.urllib3_rules
+        hints = hooked(features, "hint") if config.heeds_hints else ()
+        classifiers = classifiers_of(config, features)
+        return cls(config, classifiers, transient, throttling, hints, None if rules is None else rules.counted)
 
     @property
     def sees_successes(self) -> bool:
@@ -83,21 +98,13 @@ class Policy:
 
     def classify(self, outcome: Outcome, options: OperationOptions) -> Classification:
         """Ask the classifiers of one operation."""
-        replaced = options.default_classifiers is False
-        return classify_operation(self.classifiers, outcome, options.classifiers, replaced=replaced)
+        return classify_operation(self.classifiers, outcome, options.classifiers)
 
     def terms(self, options: OperationOptions, deadline: float | None) -> Terms:
         """Return the limits of one operation."""
         most = self.config.most_attempts if options.max_attempts is None else options.max_attempts
         patience = self.config.patience if options.patience is None else options.patience
         return Terms(most, patience, deadline)
-
-    def longest_hint(self, options: OperationOptions) -> tuple[float, str]:
-        """Return the longest wait that a server may ask for, and the option that says so."""
-        longest, patience = self.config.max_retry_after, options.patience
-        if patience is None and self.config.is_given("patience"):
-            patience = self.config.patience
-        return (longest, "max_retry_after") if patience is None or longest < patience else (patience, "patience")
 
     def delay(
         self, reason: RetryReason, outcome: Outcome, options: OperationOptions, retry: int, previous: float | None
@@ -108,15 +115,20 @@ class Policy:
         :param previous: the computed backoff before, or None.
         """
         backoff = self._backoff(reason.kind, retry, previous)
-        longest, bound = self.longest_hint(options)
-        hints = self._hints(reason, outcome)
+        hints, patience, longest = self._hints(reason, outcome), patience_given(self.config, options), math.inf
         for hint in hints:
-            if is_too_long(hint, longest):
-                return TooLong(hint, bound, longest)
+            if is_too_long(hint, self.config.max_retry_after):
+                return TooLong(hint, f"max_retry_after is {self.config.max_retry_after:g} s")
         found = max(hints, key=lambda hint: delay_for(backoff, hint), default=None)
+        if found is None:
+            return Delay(backoff, "backoff", 0.0, backoff)
         seconds = delay_for(backoff, found)
-        source = found.source if found is not None and seconds != backoff else "backoff"
-        return Delay(seconds, source, 0.0 if found is None else seconds, backoff)
+        is_asked_for = patience is not None and found.seconds and found.source != OWN_RULE
+        if patience is not None and is_asked_for:
+            if min(found.seconds, seconds) > patience:  # x-amz-retry-after is shortened to the latter
+                return TooLong(found, f"patience is {patience:g} s")
+            longest = 2 * patience
+        return Delay(seconds, found.source if seconds != backoff else "backoff", seconds, backoff, found, longest)
 
     def _backoff(self, kind: ErrorKind, retry: int, previous: float | None) -> float:
         strategy = self.throttling if kind is ErrorKind.THROTTLING else self.transient
@@ -133,7 +145,7 @@ class Policy:
         """Return the classifier's floor for the delay, and what the response asks for."""
         hints, heeds = [], self.config.heeds_hints
         if reason.retry_after is not None and (heeds or reason.retry_after_source != AMZ_HEADER):
-            hints.append(Hint(reason.retry_after, reason.retry_after_source or "classifier"))
+            hints.append(Hint(reason.retry_after, reason.retry_after_source or OWN_RULE))
         if heeds and outcome.response is not None:
             said = [read_hint(outcome.response.headers, wall=outcome.wall)]
             said += [read(outcome, reason) for read in self.hints]
@@ -143,14 +155,14 @@ class Policy:
         return hints
 
 
-def classifiers_of(config: RetryConfig) -> tuple[RetryClassifier, ...]:
+def classifiers_of(config: RetryConfig, features: tuple[Feature, ...]) -> tuple[RetryClassifier, ...]:
     """Return the classifiers that a config asks for, in order."""
-    if not config.default_classifiers:
+    if isinstance(config.classifiers, Only):
         return in_order(config.classifiers)
     # Imported here: the strategies know no HTTP library, only their default classifiers do.
     from ..classifiers.defaults import default_classifiers
 
-    return in_order((*default_classifiers(config), *config.classifiers))
+    return in_order((*default_classifiers(config, features), *config.classifiers))
 
 
 def is_seconds(value: Any) -> TypeGuard[float]:

@@ -3,30 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-from .machine import Gate, Remedy
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from requests import PreparedRequest, Response
 
+    from ..classifiers.actions import RetryReason
     from ..classifiers.fold import Classification
     from ..classifiers.outcome import Outcome
     from ..classifiers.protocol import RetryClassifier
     from ..config.retry_config import RetryConfig
+    from ..wire.state import Peer
     from .driver import Call, Driver
+    from .machine import Gate, Remedy
     from .scope import Scope
-
-
-class Vouched(NamedTuple):
-    """What is known of a request besides its method.
-
-    :param resendable: it may be sent again.
-    :param long_poll: it is a long poll.
-    """
-
-    resendable: bool = False
-    long_poll: bool = False
+    from .server_hints import Hint
 
 
 class Feature:
@@ -36,8 +27,8 @@ class Feature:
         """Return classifiers to be asked beside the default ones."""
         return ()
 
-    def vouch(self, request: PreparedRequest) -> Vouched | None:  # noqa: ARG002
-        """Tell of a request that failed whether it may be sent again; None: nothing is known of it."""
+    def hint(self, outcome: Outcome, reason: RetryReason) -> Hint | None:  # noqa: ARG002
+        """Return the wait that a response asks for in a way of its own, beside ``Retry-After``; None: it asks for none."""
         return None
 
     def gate(self, call: Call, scope: Scope) -> Gate | None:  # noqa: ARG002
@@ -57,8 +48,12 @@ class Feature:
     def judged(self, call: Call, scope: Scope, outcome: Outcome, verdict: Classification) -> None:
         """Take in the verdict on an attempt."""
 
-    def attempted(self, call: Call, outcome: Outcome) -> None:
-        """Take in the end of an attempt that failed."""
+    def attempted(self, call: Call, outcome: Outcome, peer: Peer | None, tried: set[tuple[str, str]]) -> None:
+        """Take in the end of an attempt that failed.
+
+        :param peer: the address that it reached.
+        :param tried: addresses at which the operation has failed, each with its origin; a retry prefers others.
+        """
 
 
 HOOKS = tuple(name for name in vars(Feature) if not name.startswith("_"))

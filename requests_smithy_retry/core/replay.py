@@ -8,7 +8,7 @@ import itertools
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from hashlib import sha256
 from types import GeneratorType
 from typing import TYPE_CHECKING, Any
@@ -17,11 +17,11 @@ import requests.exceptions
 from requests import PreparedRequest, Response
 
 from ..classifiers.outcome import ResendFacts
+from ..classifiers.protocol import Vouched, Vouches
 from ..classifiers.resend import IDEMPOTENT_METHODS
 from ..clock import after, earliest
 from ..errors import RetryConfigError
 from ..interruptions import is_interruption
-from ..smithy.model_classifier import NO_FACTS, ModelFacts, facts_of
 from ..wire.state import this_thread
 
 if TYPE_CHECKING:
@@ -34,6 +34,9 @@ SIMPLE_BODIES = frozenset({type(None), bytes, str})
 
 FOLLOWED_STATUSES = frozenset({301, 302, 303, 307, 308, 401, 407})
 """After these answers the same body may be sent once more, by redirects and by authentication."""
+
+KEY_HEADER = "Idempotency-Key"
+"""A request that has it may be sent again (draft-ietf-httpapi-idempotency-key-header)."""
 
 DRAW_SECONDS = 1.0
 """Seconds for which the rest of a broken-off iteration is drawn on, to know all of it."""
@@ -328,15 +331,15 @@ def _bytes_of(part: Any) -> memoryview:
     return memoryview(part.encode() if isinstance(part, str) else part).cast("B")
 
 
-def has_key(headers: Mapping[str, Any], name: str) -> bool:
+def has_key(headers: Mapping[str, Any]) -> bool:
     """Return True if a request carries an idempotency key that is not blank; the draft's quotes do not count."""
-    value = headers.get(name)
+    value = headers.get(KEY_HEADER)
     if isinstance(value, bytes):
         value = value.decode("latin-1")
     return isinstance(value, str) and value.strip(' \t"') != ""
 
 
-def key_for(request: PreparedRequest, header: str, option: bool | Callable[..., str]) -> str | None:
+def key_for(request: PreparedRequest, option: bool | Callable[..., str]) -> str | None:
     """Return the key to send with a request; None if it needs none, has one, or no option asks for one.
 
     Methods that are idempotent by themselves (RFC 9110 9.2.2) need none.
@@ -346,7 +349,7 @@ def key_for(request: PreparedRequest, header: str, option: bool | Callable[..., 
     """
     if option is False:
         return None
-    if str(request.method).upper() in IDEMPOTENT_METHODS or has_key(request.headers, header):
+    if str(request.method).upper() in IDEMPOTENT_METHODS or has_key(request.headers):
         return None
     if option is True:
         from uuid import uuid4  # it brings much that others do not need
@@ -373,13 +376,21 @@ def _takes_request(function: Callable[..., object]) -> bool:
 
 
 class RequestFacts:
-    """The caller's request, which is not changed, and how it may be sent."""
+    """The caller's request, which is not changed, and how it may be sent.
 
-    def __init__(self, request: PreparedRequest, config: RetryConfig, options: OperationOptions) -> None:
+    :param vouchers: classifiers that may know a request.
+    """
+
+    def __init__(
+        self,
+        request: PreparedRequest,
+        config: RetryConfig,
+        options: OperationOptions,
+        vouchers: tuple[Vouches, ...] = (),
+    ) -> None:
         self.request = request
         self.config = config
-        self.options: OperationOptions = options
-        """The operation's; once it has failed, a model says whether it is a long poll, unless the caller does."""
+        self.options = options
         self.body: Body = Body(request)
         self.to_send: PreparedRequest = self.body.request_to_send(request)
         """The request for every attempt: the caller's own, or a copy with a watched body or a minted key.
@@ -387,11 +398,11 @@ class RequestFacts:
         A key stays off the caller's request, from which requests makes redirect hops and auth re-sends: those are
         other operations.
         """
-        self._model_facts: ModelFacts | None = None
-        header, option = config.idempotency_header, options.idempotency_key
-        key = key_for(request, header, config.idempotency_key if option is None else option)
+        self._vouchers = vouchers
+        self._vouched: Vouched | None = None
+        key = key_for(request, config.idempotency_key if options.idempotency_key is None else options.idempotency_key)
         if key is not None:
-            self.send_with({header: key})
+            self.send_with({KEY_HEADER: key})
 
     def send_with(self, headers: Mapping[str, str]) -> None:
         """Send other headers from now on; the caller's request stays as it is."""
@@ -405,25 +416,23 @@ class RequestFacts:
         :param is_cut: the body of a response below 400 broke.
         """
         method = str(self.request.method).upper()
-        allowed = self.config.allowed_methods
-        is_resendable = self._facts_of_models().resendable
-        vouched = is_resendable or None if self.options.idempotent is None else self.options.idempotent
+        allowed, said = self.config.allowed_methods, self.options
+        known = self._known()
         return ResendFacts(
             method=method,
             idempotent=allowed is None or method in allowed,
-            keyed=has_key(self.to_send.headers, self.config.idempotency_header),
-            vouched=vouched,
+            keyed=has_key(self.to_send.headers),
+            vouched=known.resendable or None if said.idempotent is None else said.idempotent,
             unwritten=unwritten,
             strict=self.config.strict_methods,
             replayable=self.body.rewind(unwritten=unwritten),
             is_cut=is_cut,
+            long_poll=known.long_poll if said.long_poll is None else said.long_poll,
         )
 
-    def _facts_of_models(self) -> ModelFacts:
-        """Look the request up in the models, once, and not before a decision needs it."""
-        if self._model_facts is None:
-            models = self.config.models
-            self._model_facts = facts_of(models, self.request) if models else NO_FACTS
-            if self.options.long_poll is None and self._model_facts.long_poll:
-                self.options = replace(self.options, long_poll=True)
-        return self._model_facts
+    def _known(self) -> Vouched:
+        """Ask the classifiers that may know the request, once, and not before a decision needs it."""
+        if self._vouched is None:
+            found = (item.vouch(self.request) for item in self._vouchers)
+            self._vouched = next((known for known in found if known is not None), Vouched())
+        return self._vouched

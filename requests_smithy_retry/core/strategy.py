@@ -268,7 +268,10 @@ class StandardRetryStrategy:
 
     def _go_by(self, config: RetryConfig) -> None:
         self.config: RetryConfig = config
-        self.policy: Policy = Policy.of(config, self.backoff_strategy)
+        # Imported here: features are what a program may do without.
+        from ..features import judging_features
+
+        self.policy: Policy = Policy.of(config, judging_features(config, self.clock), self.backoff_strategy)
 
     def _new_scopes(self) -> Scopes:
         return Scopes(quotas_of(self.config, self.clock), self.clock)

@@ -20,14 +20,17 @@ if TYPE_CHECKING:
     from ..core.port import Feature
     from ..core.quotas import MakeQuota
 
-ASKED_FOR: dict[str, Callable[[RetryConfig], object]] = {
-    "..smithy.hooks": lambda config: True,
+JUDGING: dict[str, Callable[[RetryConfig], object]] = {
+    "..smithy.aws": lambda config: True,
     "rate_limits": lambda config: config.pacing != "off" and config.heeds_hints,
+}
+"""The features that take part in decisions, and whether a configuration asks for one."""
+SENDING: dict[str, Callable[[RetryConfig], object]] = {
     "resume": lambda config: config.resume or config.listeners,
     "renewal": lambda config: config.on_unauthorized,
     "addresses": lambda config: True,
 }
-"""The features by name, and whether a configuration asks for one."""
+"""The others: a strategy that is driven by hand does without them."""
 
 
 def found(name: str) -> Any:
@@ -42,8 +45,17 @@ def found(name: str) -> Any:
 
 
 def features_of(config: RetryConfig, clock: Clock) -> tuple[Feature, ...]:
-    """Return the features that a configuration asks for."""
-    modules = [found(name) for name, is_wanted in ASKED_FOR.items() if is_wanted(config)]
+    """Return all features that a configuration asks for."""
+    return (*judging_features(config, clock), *_made(SENDING, config, clock))
+
+
+def judging_features(config: RetryConfig, clock: Clock = SYSTEM_CLOCK) -> tuple[Feature, ...]:
+    """Return the features that take part in decisions, as far as a configuration asks for them."""
+    return _made(JUDGING, config, clock)
+
+
+def _made(table: dict[str, Callable[[RetryConfig], object]], config: RetryConfig, clock: Clock) -> tuple[Feature, ...]:
+    modules = [found(name) for name, is_wanted in table.items() if is_wanted(config)]
     return tuple(module.feature(config, clock) for module in modules if module is not None)
 
 

@@ -3,47 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from ..checks import safe_repr
 from ..classifiers.actions import NO_ACTION, NoActionIndicated, RetryAction
-from .aws import code_of
 from ..classifiers.outcome import Outcome
-from ..classifiers.protocol import RetryClassifierPriority
+from ..classifiers.protocol import RetryClassifierPriority, Vouched
+from .aws import code_of
+from .model import SmithyEndpoint
 
 if TYPE_CHECKING:
     from requests import PreparedRequest
-
-    from .model import SmithyEndpoint
-
-
-class ModelFacts(NamedTuple):
-    """The models' facts about a request."""
-
-    resendable: bool = False
-    """The operation is readonly or idempotent, or its idempotency token is in the request."""
-    long_poll: bool = False
-
-
-NO_FACTS = ModelFacts()
-"""The facts about a request that no model knows."""
-
-
-def facts_of(models: Iterable[SmithyEndpoint], request: PreparedRequest) -> ModelFacts:
-    """Return the facts from the first model that knows the request's operation."""
-    method, url, headers = str(request.method).upper(), str(request.url), request.headers
-    for endpoint in models:
-        operation = endpoint.operation_for(method, url, headers, request.body)
-        if operation is not None:
-            return ModelFacts(operation.resendable_with(url, headers, request.body), operation.long_poll)
-    return NO_FACTS
 
 
 class SmithyModelClassifier:
     """Classifies ``@retryable`` errors as transient, or as throttling if the trait says so; no opinion on others.
 
-    It runs just before :class:`ModeledAsRetryableClassifier`, so that an ``error_parser`` overrules the model.
+    It runs just before :class:`ModeledAsRetryableClassifier`, whose parser overrules the model. It also knows which
+    operations may be sent again whatever their method, and which are long polls.
 
     :param models: models with their endpoints; the first one with an opinion decides.
+    :raises TypeError: for a model without its endpoint.
     """
 
     name = "SmithyModelClassifier"
@@ -53,6 +33,18 @@ class SmithyModelClassifier:
 
     def __init__(self, models: Iterable[SmithyEndpoint]) -> None:
         self.models: tuple[SmithyEndpoint, ...] = tuple(models)
+        for model in self.models:
+            if not isinstance(model, SmithyEndpoint):
+                raise TypeError(f"{safe_repr(model)} does not know its endpoint: give model.for_endpoint(url)")
+
+    def vouch(self, request: PreparedRequest) -> Vouched | None:
+        """Tell what the first model that knows the request's operation says of it."""
+        method, url, headers = str(request.method).upper(), str(request.url), request.headers
+        for endpoint in self.models:
+            operation = endpoint.operation_for(method, url, headers, request.body)
+            if operation is not None:
+                return Vouched(operation.resendable_with(url, headers, request.body), operation.long_poll)
+        return None
 
     def classify_retry(self, outcome: Outcome, previous: RetryAction) -> RetryAction:  # noqa: ARG002
         """Judge by the error's code in the model."""

@@ -10,9 +10,10 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from ..checks import is_finite, safe_repr
 from ..classifiers.actions import ErrorKind, NoActionIndicated, RetryAction, RetryIndicated, RetryReason
+from ..classifiers.defaults import default_classifiers
 from ..classifiers.fold import classify
 from ..classifiers.outcome import Fault, Outcome, floor_of
-from ..classifiers.protocol import FunctionClassifier, RetryClassifier, in_order
+from ..classifiers.protocol import FunctionClassifier, Only, RetryClassifier, in_order
 from ..clock import SYSTEM_CLOCK, Clock, rest_until_permitted
 from ..config.retry_options import NOTHING, current_options
 from ..errors import RetryError, StopReason, TokenError
@@ -108,9 +109,6 @@ class StandardRetryPolicy:
 
     def __init__(self, classifiers: Iterable[RetryClassifier] | None = None) -> None:
         if classifiers is None:
-            # Imported here, because only the default classifiers import an HTTP library.
-            from ..classifiers.defaults import default_classifiers
-
             classifiers = default_classifiers()
         self.classifiers: tuple[RetryClassifier, ...] = in_order(classifiers)
 
@@ -182,7 +180,7 @@ class DirectedError(Exception):
         wanted = dataclasses.replace(reason_of(reason), retry_after=self.retry_after, retry_after_source=source)
         directed = FunctionClassifier(lambda outcome: RetryAction.retry_indicated(wanted), name="retry policy")  # noqa: ARG005
         around = current_options.get() or NOTHING
-        options = dataclasses.replace(around, classifiers=(directed,), default_classifiers=False)
+        options = dataclasses.replace(around, classifiers=Only((directed,)))
         self.retry_context: RetryContext = RetryContext(outcome, deadline, options)
 
 
