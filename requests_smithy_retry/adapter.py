@@ -17,7 +17,6 @@ from .config.max_retries import (
     UNSET,
     ChangedOr,
     ShownRetry,
-    check_patience,
     refuse_own_max_retries,
     translate,
     with_translated,
@@ -141,8 +140,6 @@ class RetryAdapter(SendLoop):
         base = base if defaults is None else base.above(defaults)
         # A given strategy has its own policy; the environment only sets the adapter's own options.
         self.retry_config: RetryConfig = resolve(base, names=OPTIONS if strategy is None else ADAPTER_OPTIONS)
-        if translated:
-            check_patience(self.retry_config, max_retries)
         self._use(strategy_for(self.retry_config, self.clock) if strategy is None else strategy)
         if translated:
             self._show(ShownRetry.of(max_retries, translated) or self._options_as_shown())

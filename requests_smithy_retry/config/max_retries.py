@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from urllib3.util.retry import Retry
 
 from ..errors import RetryConfigError
-from .retry_config import NO_LINE, OPTIONS, has_line
 from .urllib3_retry import SOURCE, UNLIMITED, translate_retry
 
 if TYPE_CHECKING:
@@ -85,14 +84,6 @@ def with_translated(config: RetryConfig, translated: dict[str, Any]) -> RetryCon
     if not translated:
         return config
     return config.without(SOURCE).replace_from(dict.fromkeys(translated, SOURCE), **translated)
-
-
-def check_patience(config: RetryConfig, max_retries: Any) -> None:
-    """Raise ``RetryConfigError`` for a ``patience`` given beside a ``Retry``, whose bound is a quota of tokens."""
-    is_chosen = config.source("patience") == "code" and config.patience != OPTIONS["patience"].default
-    if is_chosen and not has_line(config.effective_quota):
-        allowed = f"only one of patience and {SOURCE}={max_retries!r} is allowed, unless quota='payoff' is given, too"
-        raise RetryConfigError("patience", config.patience, "code", f"{allowed}: {NO_LINE}")
 
 
 class ShownRetry:

@@ -87,7 +87,8 @@ def worst_case(config: RetryConfig) -> WorstCase:
         return WorstCase(1, 0.0, 0.0, None, harm)
     if waits:
         limit = config.operation_timeout
-        return WorstCase(None, limit, limit, limit, harm)
+        most = config.max_attempts if config.caps_requests else None
+        return WorstCase(most, limit, limit, limit, harm)
     attempts = config.max_attempts + (config.on_unauthorized is not None)
     limit, each = config.operation_timeout, config.operation_attempt_timeout
     backoff, sleep = _in_floats(lambda: _longest(config, 0.0, 0.0)), _in_floats(lambda: _longest_sleep(config))

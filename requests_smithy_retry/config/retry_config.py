@@ -217,17 +217,21 @@ class RetryConfig:
     def effective_quota(self) -> Quota:
         """``quota``; if no source set it, the published bucket if other options ask for one.
 
-        Published numbers, and a urllib3 ``Retry``, whose bound on attempts is one, ask for it.
+        Published numbers ask for it.
         """
         return self.quota if self._asks_for_numbers() is None else PUBLISHED_CAPACITY
+
+    @property
+    def caps_requests(self) -> bool:
+        """``max_attempts`` counts each request that is sent, in an outage too: it is of a ``max_retries``."""
+        return self.source("max_attempts") == "max_retries"
 
     def _asks_for_numbers(self) -> str | None:
         """Return the source of the published bucket; None: no other option asks for it, or ``quota`` was set."""
         if self.is_given("quota"):
             return None
         for name, source in self._sources.items():
-            is_aws = source.startswith(("environment variable AWS_", "profile "))
-            if is_aws or (source == "max_retries" and name != "max_attempts"):
+            if source.startswith(("environment variable AWS_", "profile ")):
                 return source
             if name == "retry_spec":
                 return f"from retry_spec {self.retry_spec}"

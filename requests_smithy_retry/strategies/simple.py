@@ -271,7 +271,8 @@ class SimpleRetryStrategy:
         self, attempts: int, most_sent: int | None, reason: RetryReason, outcome: Outcome, terms: Terms
     ) -> bool:
         """Return True if no attempt may follow this many."""
-        is_capped = most_sent is not None and attempts >= most_sent
+        most = terms.max_attempts if most_sent is None and self.config.caps_requests else most_sent
+        is_capped = most is not None and attempts >= most
         return is_capped or (attempts >= terms.max_attempts and self._counts_attempts(reason, outcome, terms))
 
     def _counts_attempts(self, reason: RetryReason, outcome: Outcome, terms: Terms) -> bool:  # noqa: ARG002
