@@ -136,9 +136,9 @@ class ChangedOr:
     __slots__ = ("collection", "now", "seen")
 
     def __init__(self, now: dict[str, Any], seen: dict[str, Any], collection: Collection[Any]) -> None:
-        self.now = now
-        self.seen = seen
-        self.collection = collection
+        self.now: dict[str, Any] = now
+        self.seen: dict[str, Any] = seen
+        self.collection: Collection[Any] = collection
 
     def __bool__(self) -> bool:
         return self.now != self.seen or bool(self.collection)
