@@ -18,7 +18,7 @@ if TYPE_CHECKING:
         RetryIndicated as RetryIndicated,
         RetryReason as RetryReason,
     )
-    from .classifiers.aws import AwsErrorCodeClassifier as AwsErrorCodeClassifier
+    from .classifiers.defaults import default_classifiers as default_classifiers
     from .classifiers.fold import Classification as Classification, Vote as Vote, classify as classify
     from .classifiers.in_body import ErrorInBodyClassifier as ErrorInBodyClassifier
     from .classifiers.modeled import ModeledAsRetryableClassifier as ModeledAsRetryableClassifier
@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     from .classifiers.protocol import (
         RetryClassifier as RetryClassifier,
         RetryClassifierPriority as RetryClassifierPriority,
+        Vouched as Vouched,
         classifier as classifier,
+        only as only,
         with_priority as with_priority,
     )
     from .classifiers.statuses import (
@@ -41,6 +43,22 @@ if TYPE_CHECKING:
     from .clock import Clock as Clock, SystemClock as SystemClock
     from .config.retry_config import RetryConfig as RetryConfig, RetryOptions as RetryOptions
     from .config.retry_options import retry_options as retry_options
+    from .core.backoff import (
+        ExponentialRetryBackoffStrategy as ExponentialRetryBackoffStrategy,
+        Jitter as Jitter,
+        RetryBackoffStrategy as RetryBackoffStrategy,
+    )
+    from .core.payoff import PayoffTokenBucket as PayoffTokenBucket
+    from .core.quota import RetryQuota as RetryQuota, TokenBucketSnapshot as TokenBucketSnapshot
+    from .core.strategy import (
+        ResponseError as ResponseError,
+        RetryContext as RetryContext,
+        RetryStrategy as RetryStrategy,
+        RetryToken as RetryToken,
+        SimpleRetryStrategy as SimpleRetryStrategy,
+        StandardRetryStrategy as StandardRetryStrategy,
+        StandardRetryToken as StandardRetryToken,
+    )
     from .errors import (
         RetryConfigError as RetryConfigError,
         RetryConfigWarning as RetryConfigWarning,
@@ -48,6 +66,7 @@ if TYPE_CHECKING:
         StopReason as StopReason,
         TokenError as TokenError,
     )
+    from .features.rate_limits import RateLimitDialect as RateLimitDialect
     from .mounting import install as install, mount as mount, uninstall as uninstall
     from .observing.events import (
         AfterAttempt as AfterAttempt,
@@ -65,89 +84,83 @@ if TYPE_CHECKING:
         retry_history as retry_history,
     )
     from .observing.listeners import RetryListener as RetryListener
-    from .pacing.announced import RateLimitDialect as RateLimitDialect
-    from .pacing.backoff import (
-        ExponentialRetryBackoffStrategy as ExponentialRetryBackoffStrategy,
-        Jitter as Jitter,
-        RetryBackoffStrategy as RetryBackoffStrategy,
-    )
-    from .pacing.limiter_settings import RateLimiterSettings as RateLimiterSettings
-    from .pacing.rate_limiter import (
-        ClientRateLimiter as ClientRateLimiter,
-        PermitWait as PermitWait,
-        RateLimiterSnapshot as RateLimiterSnapshot,
-    )
-    from .quotas.bucket import (
-        RetryQuota as RetryQuota,
-        TokenBucket as TokenBucket,
-        TokenBucketSnapshot as TokenBucketSnapshot,
-    )
-    from .quotas.payoff import PayoffTokenBucket as PayoffTokenBucket
     from .smithy import (
         SmithyEndpoint as SmithyEndpoint,
         SmithyModel as SmithyModel,
         SmithyModelError as SmithyModelError,
     )
+    from .smithy.adaptive import AdaptiveRetryStrategy as AdaptiveRetryStrategy
+    from .smithy.aws import AwsErrorCodeClassifier as AwsErrorCodeClassifier
+    from .smithy.buckets import TokenBucket as TokenBucket
+    from .smithy.limiter_settings import RateLimiterSettings as RateLimiterSettings
     from .smithy.model_classifier import SmithyModelClassifier as SmithyModelClassifier
-    from .strategies.adaptive import AdaptiveRetryStrategy as AdaptiveRetryStrategy
-    from .strategies.default_classifiers import default_classifiers as default_classifiers
-    from .strategies.protocol import (
-        ResponseError as ResponseError,
-        RetryContext as RetryContext,
-        RetryStrategy as RetryStrategy,
-        RetryToken as RetryToken,
-        StandardRetryToken as StandardRetryToken,
+    from .smithy.rate_limiter import (
+        ClientRateLimiter as ClientRateLimiter,
+        PermitWait as PermitWait,
+        RateLimiterSnapshot as RateLimiterSnapshot,
     )
-    from .strategies.simple import SimpleRetryStrategy as SimpleRetryStrategy
-    from .strategies.standard import StandardRetryStrategy as StandardRetryStrategy
+    from .smithy.sdk_headers import SdkHeaders as SdkHeaders
 else:  # pragma: no branch - a type checker would accept any name
     _HOMES = {
         "adapter": "RetryAdapter",
         "classifiers.actions": "ErrorKind NoActionIndicated RetryAction RetryForbidden RetryIndicated RetryReason",
-        "classifiers.aws": "AwsErrorCodeClassifier",
+        "classifiers.defaults": "default_classifiers",
         "classifiers.fold": "Classification Vote classify",
         "classifiers.in_body": "ErrorInBodyClassifier",
         "classifiers.modeled": "ModeledAsRetryableClassifier",
         "classifiers.outcome": "ErrorRetryInfo HasFault Outcome",
-        "classifiers.protocol": "RetryClassifier RetryClassifierPriority classifier with_priority",
+        "classifiers.protocol": "RetryClassifier RetryClassifierPriority Vouched classifier only with_priority",
         "classifiers.statuses": "HttpStatusCodeClassifier IdempotencyKeyClassifier",
         "classifiers.transport_faults": "TransientErrorClassifier",
         "clock": "Clock SystemClock",
         "config.retry_config": "RetryConfig RetryOptions",
         "config.retry_options": "retry_options",
+        "core.backoff": "ExponentialRetryBackoffStrategy Jitter RetryBackoffStrategy",
+        "core.payoff": "PayoffTokenBucket",
+        "core.quota": "RetryQuota TokenBucketSnapshot",
+        "core.strategy": "ResponseError RetryContext RetryStrategy RetryToken SimpleRetryStrategy"
+        " StandardRetryStrategy StandardRetryToken",
         "errors": "RetryConfigError RetryConfigWarning RetryError StopReason TokenError",
+        "features.rate_limits": "RateLimitDialect",
         "mounting": "install mount uninstall",
         "observing.events": "AfterAttempt BeforeAttempt BodyProgress GaveUp ObservedOperation"
         " RetryScheduled Succeeded Throttled",
         "observing.history": "AttemptRecord RetryHistory retry_history",
         "observing.listeners": "RetryListener",
-        "pacing.announced": "RateLimitDialect",
-        "pacing.backoff": "ExponentialRetryBackoffStrategy Jitter RetryBackoffStrategy",
-        "pacing.limiter_settings": "RateLimiterSettings",
-        "pacing.rate_limiter": "ClientRateLimiter PermitWait RateLimiterSnapshot",
-        "quotas.bucket": "RetryQuota TokenBucket TokenBucketSnapshot",
-        "quotas.payoff": "PayoffTokenBucket",
         "smithy": "SmithyEndpoint SmithyModel SmithyModelError",
+        "smithy.adaptive": "AdaptiveRetryStrategy",
+        "smithy.aws": "AwsErrorCodeClassifier",
+        "smithy.buckets": "TokenBucket",
+        "smithy.limiter_settings": "RateLimiterSettings",
         "smithy.model_classifier": "SmithyModelClassifier",
-        "strategies.adaptive": "AdaptiveRetryStrategy",
-        "strategies.default_classifiers": "default_classifiers",
-        "strategies.protocol": "ResponseError RetryContext RetryStrategy RetryToken StandardRetryToken",
-        "strategies.simple": "SimpleRetryStrategy",
-        "strategies.standard": "StandardRetryStrategy",
+        "smithy.rate_limiter": "ClientRateLimiter PermitWait RateLimiterSnapshot",
+        "smithy.sdk_headers": "SdkHeaders",
     }
     """The names that are imported on first use, by module."""
-
-    __all__ = sorted(["__version__", *" ".join(_HOMES.values()).split()])
 
     def __getattr__(name: str) -> object:
         """Import a name from its module, and keep it."""
         from importlib import import_module
 
+        if name == "__all__":
+            value = globals()[name] = _public_names()
+            return value
         for home, names in _HOMES.items():
             if name in names.split():
                 value = globals()[name] = getattr(import_module(f".{home}", __name__), name)
                 return value
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
+    def _public_names() -> list[str]:
+        """Return the names of the modules that are there: a feature may have been deleted."""
+        from importlib.util import find_spec
+
+        def is_there(home: str) -> bool:
+            package = home.rpartition(".")[0]
+            return (not package or is_there(package)) and find_spec(f"{__name__}.{home}") is not None
+
+        found = [names for home, names in _HOMES.items() if is_there(home)]
+        return sorted(["__version__", *" ".join(found).split()])
+
     def __dir__() -> list[str]:
-        return list(__all__)
+        return _public_names()

@@ -21,16 +21,17 @@ from .config.max_retries import (
 from .config.options import signature_with
 from .config.retry_config import ADAPTER_OPTIONS, OPTIONS, RetryConfig, RetryOptions, unknown_option
 from .config.sources import resolve
-from .config.urllib3_retry import SOURCE, TRANSLATED, UNLIMITED, OptionsRetry, changed_options, own_methods
+from .config.urllib3_retry import SOURCE, TRANSLATED, OptionsRetry, changed_options, own_methods
 from .core.driver import Driver, Plan
 from .core.foreign import check_beside_strategy
+from .core.line import UNLIMITED
 from .core.port import Feature
 from .core.scope import Scope
 from .core.strategy import RetryStrategy, StandardRetryStrategy
 from .errors import RetryConfigError, RetryConfigWarning
 from .features import features_of, strategy_for
 from .forgetting import forgets_with_all
-from .observing.listeners import SDK_HEADERS, Listeners
+from .observing.listeners import Listeners
 from .observing.recorder import Recorder
 from .observing.telemetry import TELEMETRY
 from .urls import scope_of
@@ -154,7 +155,7 @@ class RetryAdapter(Driver):
 
     def _listen(self) -> None:
         config = self.retry_config
-        own = (SDK_HEADERS, *config.listeners) if config.sdk_headers else config.listeners
+        own = tuple(config.listeners)
         if self._shown is not None and "increment" in own_methods(self._shown.retry):
             from .observing.own_increment import OwnIncrement  # few have one
 

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from .adapter import RetryAdapter
     from .config.retry_config import RetryConfig, RetryOptions
-    from .errors import RetryConfigError
     from .core.strategy import RetryStrategy
+    from .errors import RetryConfigError
 
 
 S = TypeVar("S", bound="requests.Session")
@@ -38,30 +38,16 @@ def mount(
 
     >>> session = mount(requests.Session(), max_attempts=5)
 
-    An adapter does not know where it is mounted, so a Smithy model is bound here to its URL:
-
-    >>> from requests_smithy_retry import SmithyModel
-    >>> model = SmithyModel.from_dict({"smithy": "2.0", "shapes": {}})
-    >>> session = mount(requests.Session(), at="https://api.example.com/", models=[model])
-
-    :param at: the URL to mount at, in place of ``http://`` and ``https://``. Models in ``models`` without an endpoint
-        of their own get this one. (requests compares it with the URL as a prefix; a model takes it as an endpoint, and
-        so never speaks for ``https://api.example.com.elsewhere.net``.)
+    :param at: the URL to mount at, in place of ``http://`` and ``https://``.
     :param config: the policy, in place of options.
     :param strategy: any retry strategy, in place of ``mode``.
     :param defaults: options of a library that mounts the adapter for its users: the environment's values, and options
         given here, override them.
     :param options: any option of :class:`RetryConfig`.
     :raises RetryConfigError: for a bad option.
-    :raises ValueError: if there is a model to bind, and ``at`` is not an endpoint.
     """
     from .adapter import RetryAdapter
 
-    if at is not None and "models" in options:
-        from .smithy import SmithyModel
-
-        models = options["models"]
-        options["models"] = [each.for_endpoint(at) if isinstance(each, SmithyModel) else each for each in models]
     adapter = RetryAdapter(config=config, strategy=strategy, defaults=defaults, **options)
     for prefix in ("http://", "https://") if at is None else (at,):
         session.mount(prefix, adapter)

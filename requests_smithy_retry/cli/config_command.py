@@ -12,7 +12,7 @@ from ..config.report import WorstCase, as_table, is_set, waits_for_service
 from ..config.retry_config import COMMAND_LINE, OPTIONS, RetryConfig, unknown_option
 from ..config.sources import VARIABLES, parse_text, resolve
 from ..errors import RetryConfigError
-from ..quotas.line import Terms
+from ..core.line import Terms
 
 LINES = {
     "attempts": "most attempts",

@@ -22,7 +22,7 @@ from ..classifiers.actions import RetryForbidden, RetryIndicated
 from ..config.retry_config import RetryConfig
 from ..errors import RetryConfigError, StopReason
 from ..observing.history import AttemptRecord, RetryHistory, retry_history
-from ..quotas.line import ATTEMPTS
+from ..core.line import ATTEMPTS
 from ..testing.scripted import ScriptedReply, scripted
 from ..wire.state import this_thread
 from .config_command import config_of

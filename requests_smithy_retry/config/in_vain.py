@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from ..core.line import IDLE, LEAST_GAP, MOST_CREDIT, ROOM
+from ..core.line import IDLE, LEAST_GAP, MOST_CREDIT, Terms
 from ..core.payoff import PayoffTokenBucket
 from .retry_config import has_line
 

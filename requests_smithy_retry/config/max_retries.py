@@ -12,14 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from urllib3.util.retry import Retry
 
+from ..core.line import UNLIMITED
 from ..errors import RetryConfigError
-from ..quotas.line import UNLIMITED
-from .retry_config import NO_LINE, OPTIONS, has_line
 from .urllib3_retry import SOURCE, translate_retry
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
     from .retry_config import RetryConfig
 
 
@@ -88,14 +85,6 @@ def with_translated(config: RetryConfig, translated: dict[str, Any]) -> RetryCon
     return config.without(SOURCE).replace_from(dict.fromkeys(translated, SOURCE), **translated)
 
 
-def check_patience(config: RetryConfig, max_retries: Any) -> None:
-    """Raise ``RetryConfigError`` for a ``patience`` given beside a ``Retry``, whose bound is a quota of tokens."""
-    is_chosen = config.source("patience") == "code" and config.patience != OPTIONS["patience"].default
-    if is_chosen and not has_line(config.effective_quota):
-        allowed = f"only one of patience and {SOURCE}={max_retries!r} is allowed, unless quota='payoff' is given, too"
-        raise RetryConfigError("patience", config.patience, "code", f"{allowed}: {NO_LINE}")
-
-
 class ShownRetry:
     """The ``Retry`` that an adapter shows, with its settings and its options at that time."""
 
@@ -138,20 +127,6 @@ class ShownRetry:
     def copied(self) -> ShownRetry:
         """Return the same with a ``Retry`` of its own, for another adapter."""
         return ShownRetry(copy.copy(self.retry), self.options)
-
-
-class ChangedOr:
-    """True if a ``Retry`` was changed in place, or while a collection is not empty. Looked at on each send."""
-
-    __slots__ = ("collection", "now", "seen")
-
-    def __init__(self, now: dict[str, Any], seen: dict[str, Any], collection: Collection[Any]) -> None:
-        self.now = now
-        self.seen = seen
-        self.collection = collection
-
-    def __bool__(self) -> bool:
-        return self.now != self.seen or bool(self.collection)
 
 
 def refuse_own_max_retries(adapter_class: Any, base: type) -> None:

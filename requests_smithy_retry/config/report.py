@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ..core.line import ATTEMPTS, UNLIMITED
 from ..core.server_hints import AMZ_MAX_EXTRA
 from .in_vain import InVain, in_vain
 from .retry_config import has_line
-from .urllib3_rules import heeds_hints
 
 if TYPE_CHECKING:
     from .retry_config import RetryConfig
@@ -115,9 +115,9 @@ def _longest_sleep(config: RetryConfig) -> float | None:
     """Return the bound of sleeping where each wait is as long as a server or the program may ask for."""
     if config.is_given("patience") and not config.classifiers:
         return _longest_sleep_within_patience(config)
-    heeds_server = heeds_hints(config.urllib3_rules)
-    # A delay that the program's own error or classifier asks for is granted even where headers are not heeded.
-    heeds_anybody = heeds_server or config.classifiers or config.error_parser or config.models
+    heeds_server = config.heeds_hints
+    # A delay that the program's own classifier asks for is granted even where headers are not heeded.
+    heeds_anybody = heeds_server or config.classifiers
     # Either a hint takes the place of the backoff, or x-amz-retry-after adds to it.
     slept = _longest(config, config.max_retry_after if heeds_anybody else 0.0, AMZ_MAX_EXTRA if heeds_server else 0.0)
     # A first attempt may meet a limit that was announced to others; a retry waits no longer for it than for a hint.
@@ -140,10 +140,7 @@ def _longest(config: RetryConfig, hint: float, extra: float) -> float | None:
     delays = _sum_of_delays(config, hint, extra)
     if waits_for_service(config):
         delays += 2 * config.patience
-    if config.mode != "adaptive":
-        return delays
-    each = config.max_permit_wait
-    return None if each is None else delays + _most_sent(config) * each
+    return delays if config.mode != "adaptive" else None  # a permit may take as long as it likes
 
 
 def _sum_of_delays(config: RetryConfig, hint: float, extra: float) -> float:

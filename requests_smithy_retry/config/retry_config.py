@@ -223,7 +223,7 @@ class RetryConfig:
     def effective_quota(self) -> Quota:
         """``quota``; if no source set it, the published bucket if other options ask for one.
 
-        Published numbers, and a urllib3 ``Retry``, whose bound on attempts is one, ask for it.
+        Published numbers ask for it.
         """
         return self.quota if self._asks_for_numbers() is None else PUBLISHED_CAPACITY
 
@@ -232,8 +232,7 @@ class RetryConfig:
         if self.is_given("quota"):
             return None
         for name, source in self._sources.items():
-            is_aws = source.startswith(("environment variable AWS_", "profile "))
-            if is_aws or (source == "max_retries" and name != "max_attempts"):
+            if source.startswith(("environment variable AWS_", "profile ")):
                 return source
             if name == "retry_spec":
                 return f"from retry_spec {self.retry_spec}"

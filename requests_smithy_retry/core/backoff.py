@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from ..checks import is_finite, safe_repr
+from ..classifiers.actions import ErrorKind, RetryReason
 
 
 class RetryNumbers(NamedTuple):
@@ -26,6 +27,12 @@ class RetryNumbers(NamedTuple):
     retry_cost: int
     throttling_cost: int
     timeout_cost: int
+
+    def price_of(self, reason: RetryReason) -> float:
+        """Return the tokens that a retry takes."""
+        if reason.kind is ErrorKind.THROTTLING:
+            return self.throttling_cost
+        return self.timeout_cost if reason.timeout else self.retry_cost
 
 
 RETRY_SPECS = {

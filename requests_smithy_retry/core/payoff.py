@@ -11,12 +11,17 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ..forksafe import renew_lock_after_fork
 from .line import MOST, ROOM, WAITERS, Failure, Go, Line, Standing, Terms, Waiter
 from .quota import Back, TokenBucketSnapshot, check_amount
 from .steps import Ask, Join, Payment, Refused, Steps, Wait
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..classifiers.actions import RetryReason
 
 MEMORY = 0.95
 """The factor by which a first-try success shrinks the room that retries earned: it lasts for some twenty of them."""
@@ -168,16 +173,21 @@ class PayoffQuota:
 
     :param bucket: pays for retries while nobody waits.
     :param now: the moment at which it is made.
-    :param price: tokens that a retry costs.
+    :param price_of: the tokens that a retry costs, by the reason for it; None: one.
     """
 
     counts_attempts = True
 
     def __init__(
-        self, bucket: PaidBucket | None = None, now: float = 0.0, *, price: float = 1.0, room: int = WAITERS
+        self,
+        bucket: PaidBucket | None = None,
+        now: float = 0.0,
+        *,
+        price_of: Callable[[RetryReason], float] | None = None,
+        room: int = WAITERS,
     ) -> None:
         self.bucket: PaidBucket = PayoffTokenBucket() if bucket is None else bucket
-        self.price = price
+        self._price_of = price_of
         self._born = now
         self._room = room
         self.renew_lock()
@@ -213,31 +223,32 @@ class PayoffQuota:
 
     def pay(self, standing: Standing, terms: Terms, failure: Failure, now: float) -> Steps:
         """Decide about an operation whose attempt failed; the result is a :class:`Go` or a :class:`Refused`."""
+        price = 1.0 if self._price_of is None or failure.reason is None else self._price_of(failure.reason)
         with self.lock:
             if failure.unresolved and not self._line.successes:
                 terms = terms._replace(patience=min(NAME_PATIENCE, terms.patience))
-            seen = self._line.failed(standing, terms, failure._replace(price=self.price), now, self.bucket.renew)
+            seen = self._line.failed(standing, terms, failure._replace(price=price), now, self.bucket.renew)
         if isinstance(seen, Refused):
             return seen
         standing, delay = seen
-        if delay is not None and (yield Ask(self._take, (terms.deadline,))):
+        if delay is not None and (yield Ask(self._take, (price, terms.deadline))):
             with self.lock:
                 self._line.sent(now + delay)
             # More would let one success pay for any number of retries in vain, again and again.
-            spent = max(standing.spent, min(standing.spent + self.price, terms.retries * self.price))
+            spent = max(standing.spent, min(standing.spent + price, terms.retries * price))
             after = self.bucket.available
-            payment = Payment(after + self.price, after, self.bucket.source)
-            return Go(replace(standing, spent=spent, acquired=self.price), delay, payment=payment)
+            payment = Payment(after + price, after, self.bucket.source)
+            return Go(replace(standing, spent=spent, acquired=price), delay, payment=payment)
         waiter = Waiter(standing, terms, now, now + failure.hint)
         with self.lock:
             refusal = self._line.may_join(waiter, now)
         return Refused(refusal) if refusal is not None else (yield Join(InLine(self, waiter), failure.verdict))
 
-    def _take(self, deadline: float | None) -> bool:
+    def _take(self, price: float, deadline: float | None) -> bool:
         with self.lock:
             number, self._first_tries = self._first_tries, 0
         self.bucket.first_tries(number)
-        return self.bucket.acquire(self.price, deadline=deadline)
+        return self.bucket.acquire(price, deadline=deadline)
 
     def succeeded(
         self, standing: Standing, terms: Terms, now: float, latency: float = 0.0, timeout: float | None = None

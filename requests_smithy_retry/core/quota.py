@@ -49,10 +49,10 @@ class RetryQuota(Protocol):
         """An immutable view."""
 
 
-def check_amount(amount: float) -> None:
+def check_amount(amount: float, name: str = "amount") -> None:
     """Refuse an amount that a bucket can neither take (-1 would overfill it) nor give (nan would spoil it for good)."""
     if not is_finite(amount) or amount < 0:
-        raise ValueError(f"amount={safe_repr(amount)}: a finite number of tokens, 0 or more, is allowed")
+        raise ValueError(f"{name}={safe_repr(amount)}: a finite number of tokens, 0 or more, is allowed")
 
 
 class Back(NamedTuple):

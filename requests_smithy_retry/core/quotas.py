@@ -13,6 +13,9 @@ from .quota import NO_QUOTA, Quota, RetryQuota
 if TYPE_CHECKING:
     from ..config.retry_config import RetryConfig
 
+NO_SCOPE = "default"
+"""The name by which a function that makes buckets is asked for that of operations without a scope."""
+
 MakeQuota = Callable[[str | None, float], Quota]
 """Makes the quota of a scope, by its name, at a moment."""
 

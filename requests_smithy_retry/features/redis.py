@@ -22,10 +22,13 @@ from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
 from ..checks import Refused, is_finite, safe_repr
 from ..clock import SYSTEM_CLOCK, Clock
+from ..config.retry_config import RetryConfig
+from ..core.payoff import PayoffQuota, PayoffTokenBucket
+from ..core.quota import TokenBucketSnapshot, check_amount
+from ..core.quotas import NO_SCOPE, MakeQuota
+from ..errors import RetryConfigError
 from ..forksafe import FreshCopies, renew_lock_after_fork
 from ..urls import without_secrets
-from ..core.quota import TokenBucketSnapshot, check_amount
-from ..smithy.buckets import TokenBucket
 
 logger: logging.Logger = logging.getLogger("requests_smithy_retry")
 
@@ -132,7 +135,8 @@ class RedisQuota(FreshCopies):
         if not (is_finite(timeout) and 0 < timeout <= threading.TIMEOUT_MAX):
             raise Refused(f"timeout={safe_repr(timeout)}: a finite number of seconds above 0 is allowed")
         self._server = server
-        self.capacity: float = TokenBucket(capacity).capacity  # which refuses a bad one
+        check_amount(capacity, "capacity")
+        self.capacity: float = capacity
         self.timeout: float = timeout
         self._identity = server, self.capacity, timeout
         self.clock = clock
@@ -318,7 +322,7 @@ class RedisTokenBucket(FreshCopies):
 
     def _begin(self) -> None:
         self._level = math.inf
-        self._local = TokenBucket(min(self.capacity, 500))
+        self._local = PayoffTokenBucket(min(self.capacity, 500))
 
     @property
     def capacity(self) -> float:
@@ -360,6 +364,28 @@ class RedisTokenBucket(FreshCopies):
         if told is not None:
             self._level = told[1]
 
+    # What follows is for the line before it.
+
+    @property
+    def is_full(self) -> bool:
+        """True if the server said so last."""
+        return self.available >= self.capacity
+
+    def first_tries(self, number: int) -> None:
+        """Take a token for each first-try success."""
+        if number:
+            self.release(number)
+
+    def succeeded(self, spent: float) -> None:
+        """Give back what an operation's retries cost: other processes would miss it."""
+        self.release(spent)
+
+    def renew(self) -> None:
+        """Do nothing: other processes may have spent the missing tokens."""
+
+    def forget(self) -> None:
+        """Do nothing: other processes share it."""
+
     def snapshot(self) -> TokenBucketSnapshot:
         """An immutable view, without asking."""
         return TokenBucketSnapshot(self.capacity, self.available, source=self.source)
@@ -398,3 +424,22 @@ def _place(parts: SplitResult) -> str | None:
     if host is None or not re.fullmatch(r"/?|/\d+", parts.path):
         return None
     return f"{f'[{host}]' if ':' in host else host}:{6379 if port is None else port}{parts.path.rstrip('/')}"
+
+
+def quota_maker(quota: Any, config: RetryConfig, clock: Clock) -> MakeQuota | None:  # noqa: ARG001
+    """Return the maker of quotas on a server; None: the config asks for another kind.
+
+    :raises RetryConfigError: if redis-py is not there, or cannot use the URL.
+    """
+    if not isinstance(quota, RedisQuota):
+        return None
+    why = ""
+    try:
+        quota.check()
+    except (ImportError, ValueError) as error:
+        why = str(error)
+    if why:
+        raise RetryConfigError("quota", quota, config.source("quota"), why)
+    return lambda name, now: PayoffQuota(
+        quota(NO_SCOPE if name is None else name), now, price_of=config.numbers.price_of
+    )

@@ -110,24 +110,3 @@ def _as_one(calls: list[Tell], *, to_each: bool) -> Tell:
                 del failed  # its traceback refers to this frame
 
     return cast("Tell", tell_each if to_each else tell_all)
-
-
-INVOCATION_ID = "amz-sdk-invocation-id"
-REQUEST = "amz-sdk-request"
-
-
-class SdkHeaders(RetryListener):
-    """Sets ``amz-sdk-invocation-id`` (one UUID per operation) and ``amz-sdk-request: attempt=N; max=M``.
-
-    The caller's own invocation id is kept. ``max`` is left out where no ``max_attempts`` is given.
-    """
-
-    def before_attempt(self, event: BeforeAttempt, /) -> None:
-        """Set the headers on this attempt's copy of the request."""
-        headers = event.request.headers
-        headers.setdefault(INVOCATION_ID, event.operation.invocation_id)
-        most = event.operation.max_attempts
-        headers[REQUEST] = f"attempt={event.number}" + ("" if most is None else f"; max={most}")
-
-
-SDK_HEADERS = SdkHeaders()

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from ..checks import is_finite
 from ..classifiers.actions import ErrorKind, NoActionIndicated, RetryIndicated
 from ..classifiers.fold import Classification
 from ..classifiers.outcome import Outcome
 from ..core.machine import Passed
+from ..core.port import Feature
 from ..core.scope import Scope
 from ..core.steps import Before, Join, Refused, Steps
 from ..core.strategy import RetryToken, StandardRetryStrategy, StandardRetryToken, StrategySnapshot, redeemed
-from ..errors import RetryError, StopReason
+from ..errors import RetryConfigError, RetryError, StopReason
 from ..urls import display_scope
+from .limiter_settings import DEFAULT_SETTINGS, RateLimiterSettings
 from .rate_limiter import ClientRateLimiter, PermitWait, TooLate, UntilPermitted
 
 if TYPE_CHECKING:
-    from ..clock import Clock
-    from ..config.retry_config import RetryConfig
+    from requests import PreparedRequest, Response
+
+    from ..core.driver import Call, Driver
 
 NAME = "limiter"
 
@@ -30,18 +35,41 @@ class AdaptiveRetryStrategy(StandardRetryStrategy):
     A limiter learns of every attempt from the same three methods. What it adds is :meth:`send_permit`: the code that
     sends asks it before each attempt, after the backoff.
 
-    :param config: the policy; or give options by name.
-    :param backoff_strategy: computes delays in place of the configured backoff, for every kind of failure.
-    :param clock: tells the time.
-    :param options: any option of :class:`RetryConfig`, on top of ``config``.
+    :param rate_limiter: the numbers of the limiters.
+    :param max_permit_wait: the longest wait for a send permit, in seconds; None: as long as it takes.
+    :param rest: all that :class:`StandardRetryStrategy` takes.
     :raises RetryConfigError: for a bad option.
     """
 
     mode = "adaptive"
 
+    def __init__(
+        self,
+        *,
+        rate_limiter: RateLimiterSettings = DEFAULT_SETTINGS,
+        max_permit_wait: float | None = None,
+        **rest: Any,
+    ) -> None:
+        if not isinstance(rate_limiter, RateLimiterSettings):
+            raise RetryConfigError("rate_limiter", rate_limiter, "code", "a RateLimiterSettings is allowed")
+        if max_permit_wait is not None and not (is_finite(max_permit_wait) and max_permit_wait >= 0):
+            allowed = "a finite number of seconds, 0 or more, or None is allowed"
+            raise RetryConfigError("max_permit_wait", max_permit_wait, "code", allowed)
+        self.rate_limiter = rate_limiter
+        self.max_permit_wait = max_permit_wait
+        super().__init__(**rest)
+
+    def feature(self) -> Permits:
+        """Return the hooks by which the adapter asks for permits."""
+        return Permits(self)
+
     def limiter(self, token_scope: str | None = None) -> ClientRateLimiter:
         """Return the limiter of a scope."""
-        return limiter_of(self.scopes.get(token_scope), self.config, self.clock)
+        return self.limiter_of(self.scopes.get(token_scope))
+
+    def limiter_of(self, scope: Scope) -> ClientRateLimiter:
+        """Return the limiter of a scope, made on first use."""
+        return scope.part(NAME, lambda: ClientRateLimiter(self.rate_limiter, clock=self.clock))
 
     def send_permit(
         self, *, token: RetryToken, deadline: float | None = None, waited: float = 0.0
@@ -58,7 +86,7 @@ class AdaptiveRetryStrategy(StandardRetryStrategy):
         wait = self.limiter(scope).try_acquire()
         if wait is None:
             return None
-        longest, at = self.config.max_permit_wait, self.clock.now() + wait.seconds
+        longest, at = self.max_permit_wait, self.clock.now() + wait.seconds
         too_late = TooLate.of(waited + wait.seconds, longest, at, deadline)
         if too_late is None:
             return wait
@@ -75,7 +103,7 @@ class AdaptiveRetryStrategy(StandardRetryStrategy):
 
     def verdicts(self, scope: Scope) -> tuple[Callable[[Outcome, Classification], object], ...]:
         """Have the limiter take in the verdict on each attempt."""
-        return (lambda outcome, verdict: record(limiter_of(scope, self.config, self.clock), outcome, verdict),)
+        return (partial(record, self.limiter_of(scope)),)
 
     def snapshot(self) -> StrategySnapshot:
         """An immutable view of the buckets and of the limiters."""
@@ -84,9 +112,28 @@ class AdaptiveRetryStrategy(StandardRetryStrategy):
         return StrategySnapshot(super().snapshot().buckets, MappingProxyType(limiters))
 
 
-def limiter_of(scope: Scope, config: RetryConfig, clock: Clock) -> ClientRateLimiter:
-    """Return the limiter of a scope, made on first use."""
-    return scope.part(NAME, lambda: ClientRateLimiter(config.rate_limiter, clock=clock))
+class Permits(Feature):
+    """The hooks of a strategy: its limiters measure how fast requests are sent, and give permits once throttled."""
+
+    def __init__(self, strategy: AdaptiveRetryStrategy) -> None:
+        self.strategy = strategy
+
+    def gate(self, call: Call, scope: Scope) -> PermitGate | None:
+        """Return the gate of a call, once the server has throttled."""
+        limiter = self.strategy.limiter_of(scope)
+        if not limiter.enabled:
+            return None
+        deadline = None if call.limits is None else call.limits.at
+        return PermitGate(limiter, self.strategy.max_permit_wait, deadline, scope.name)
+
+    def received(self, driver: Driver, call: Call, request: PreparedRequest, response: Response, scope: Scope) -> None:  # noqa: ARG002
+        """Count a success."""
+        if response.status_code < 400:
+            self.strategy.limiter_of(scope).record_success()
+
+    def judged(self, call: Call, scope: Scope, outcome: Outcome, verdict: Classification) -> None:  # noqa: ARG002
+        """Count a failure, which may be throttling."""
+        record(self.strategy.limiter_of(scope), outcome, verdict)
 
 
 def record(limiter: ClientRateLimiter, outcome: Outcome, verdict: Classification) -> None:

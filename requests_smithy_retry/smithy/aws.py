@@ -10,7 +10,10 @@ from typing import Any
 
 from ..classifiers.actions import NO_ACTION, ErrorKind, RetryAction, RetryIndicated, RetryReason
 from ..classifiers.outcome import BODY_PREFIX, Outcome
-from ..classifiers.protocol import RetryClassifierPriority
+from ..classifiers.protocol import RetryClassifier, RetryClassifierPriority
+from ..clock import Clock
+from ..config.retry_config import RetryConfig
+from ..core.port import Feature
 from ..core.server_hints import AMZ_HEADER, parse_integer
 
 ERROR_TYPE_HEADER = "x-amzn-errortype"
@@ -188,3 +191,16 @@ def code_of(outcome: Outcome) -> str | None:
     if response is None or response.status_code < 400:
         return None
     return error_code(response.headers, outcome.body_prefix)
+
+
+class AwsErrorCodes(Feature):
+    """The classifier of AWS error codes, as one of the default ones."""
+
+    def classifiers(self, config: RetryConfig) -> tuple[RetryClassifier, ...]:  # noqa: ARG002
+        """Return it."""
+        return (AwsErrorCodeClassifier(),)
+
+
+def feature(config: RetryConfig, clock: Clock) -> AwsErrorCodes:  # noqa: ARG001
+    """Return the feature for a configuration."""
+    return AwsErrorCodes()

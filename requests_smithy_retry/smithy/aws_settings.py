@@ -12,8 +12,8 @@ from collections.abc import Container, Mapping
 from typing import Any
 
 from ..errors import RetryConfigError, RetryConfigWarning
-from .options import source_of
-from .sources import BOOLEANS, Found, parse_text
+from ..config.options import source_of
+from ..config.sources import BOOLEANS, Found, parse_text
 
 VARIABLES = {"AWS_MAX_ATTEMPTS": "max_attempts", "AWS_RETRY_MODE": "mode", "AWS_NEW_RETRIES_2026": "retry_spec"}
 """Each variable and the option that it sets."""

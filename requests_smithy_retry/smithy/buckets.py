@@ -7,19 +7,18 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ..classifiers.actions import ErrorKind, RetryReason
-
 from ..checks import is_finite, safe_repr
 from ..clock import SYSTEM_CLOCK, Clock, wait_in
 from ..core.line import Failure, Go, Standing, Terms
 from ..core.payoff import PayoffTokenBucket
 from ..core.quota import Quota, RetryQuota, TokenBucketSnapshot, check_amount
-from ..core.quotas import MakeQuota, line_before
+from ..core.quotas import NO_SCOPE, MakeQuota
 from ..core.steps import Ask, Join, Payment, Refused, Steps, Wait
 from ..errors import RetryConfigError, StopReason
 from ..forksafe import FreshCopies, renew_lock_after_fork
 
 if TYPE_CHECKING:
+    from ..classifiers.actions import RetryReason
     from ..config.retry_config import RetryConfig
 
 LOOK_AGAIN = 1.0
@@ -434,13 +433,7 @@ def quota_maker(quota: Any, config: RetryConfig, clock: Clock) -> MakeQuota | No
 
     :param quota: a number of tokens, a bucket, or a function that returns one for the name of a scope.
     """
-
-    def price_of(reason: RetryReason) -> float:
-        numbers = config.numbers
-        if reason.kind is ErrorKind.THROTTLING:
-            return numbers.throttling_cost
-        return numbers.timeout_cost if reason.timeout else numbers.retry_cost
-
+    price_of = config.numbers.price_of
     if isinstance(quota, (int, float)):
         return lambda name, now: PricedQuota(TokenBucket(quota, clock=clock), price_of)
     if isinstance(quota, RetryQuota):
@@ -449,10 +442,8 @@ def quota_maker(quota: Any, config: RetryConfig, clock: Clock) -> MakeQuota | No
         return None
 
     def of_scope(name: str | None, now: float) -> Quota:
-        bucket: object = quota(name)  # it is the program's, so it may be anything
-        if isinstance(bucket, PayoffTokenBucket):
-            return line_before(bucket, now)
-        if isinstance(bucket, RetryQuota):
+        bucket: object = quota(NO_SCOPE if name is None else name)  # it is the program's, so it may be anything
+        if isinstance(bucket, RetryQuota) and not isinstance(bucket, PayoffTokenBucket):
             return PricedQuota(bucket, price_of, is_shared=True)
         why = f"its function returned a {type(bucket).__name__}: a TokenBucket, or another bucket of tokens, is allowed"
         raise RetryConfigError("quota", quota, config.source("quota"), why)

@@ -50,7 +50,7 @@ class Lookup:
     error: BaseException | None = None
 
     def __init__(self) -> None:
-        self.done = threading.Event()
+        self.done: threading.Event = threading.Event()
 
 
 class Lookups:

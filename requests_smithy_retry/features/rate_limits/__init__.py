@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ...classifiers.actions import ErrorKind, RetryReason
+from ...classifiers.actions import NO_ACTION, ErrorKind, RetryAction, RetryReason
+from ...classifiers.protocol import RetryClassifier, RetryClassifierPriority
 from ...clock import Clock
 from ...core.machine import Passed
 from ...core.port import Feature
 from ...core.server_hints import AMZ_HEADER, Hint, limit_hint, read_hint
 from ...core.steps import Before, Join, Steps
 from ...observing.log import log_gate
-from .announced import Announced, RateLimitDialect, announced_in
+from .announced import DIALECTS, Announced, RateLimitDialect, announced_in
 from .limits import Limits, Pass, Turn
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ MOST_USERS = 1024
 """The most users of one scope whose limits are known."""
 KEYS = ("authorization", "x-api-key", "api-key", "x-auth-token", "private-token", "x-goog-api-key")
 """The headers that tell the users of a service apart, in lower case: each has limits of its own."""
-UNAVAILABLE = 503
+UNAVAILABLE, TOO_MANY_REQUESTS, FORBIDDEN = 503, 429, 403
 
 
 class RateLimits(Feature):
@@ -38,10 +39,15 @@ class RateLimits(Feature):
 
     def __init__(self, config: RetryConfig, clock: Clock) -> None:
         self.clock = clock
-        self.dialects = config.dialects
+        self.dialects = DIALECTS if isinstance(config.pacing, str) else (*config.pacing, *DIALECTS)
         self.longest: float = config.max_retry_after
         self.names = frozenset(name for row in self.dialects for name in (row.remaining, *row.reset))
         """The header fields of which each announcement has one, in lower case."""
+
+    def classifiers(self, config: RetryConfig) -> tuple[RetryClassifier, ...]:
+        """Return the classifier of a 403 that announces a limit of which nothing is left."""
+        is_wanted = TOO_MANY_REQUESTS in config.retry_status_codes and config.urllib3_rules is None
+        return (UsedUpLimitClassifier(self.dialects),) if is_wanted else ()
 
     def gate(self, call: Call, scope: Scope) -> OneCall | None:
         """Return the count of a call, where something is known of the limits of its user."""
@@ -88,6 +94,25 @@ class RateLimits(Feature):
         if outcome.response is None or (reason is not None and reason.kind is not ErrorKind.THROTTLING):
             return None
         return limit_hint(announced_in(outcome.response.headers, wall=outcome.wall, dialects=self.dialects))
+
+
+class UsedUpLimitClassifier:
+    """Takes a 403 for throttling where it announces a limit of which nothing is left."""
+
+    name = "UsedUpLimitClassifier"
+    priority: RetryClassifierPriority = RetryClassifierPriority.run_after(
+        RetryClassifierPriority.http_status_code_classifier()
+    )
+
+    def __init__(self, dialects: Collection[RateLimitDialect] = DIALECTS) -> None:
+        self.dialects = dialects
+
+    def classify_retry(self, outcome: Outcome, previous: RetryAction) -> RetryAction:  # noqa: ARG002
+        """Judge by the status and the announcement."""
+        if outcome.response is None or outcome.status != FORBIDDEN:
+            return NO_ACTION
+        limits = announced_in(outcome.response.headers, wall=0.0, dialects=self.dialects)
+        return RetryAction.throttling_error() if any(limit.is_used_up for limit in limits) else NO_ACTION
 
 
 class Users:

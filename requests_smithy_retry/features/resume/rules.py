@@ -11,7 +11,7 @@ from typing import NamedTuple
 from requests import PreparedRequest, Response
 
 from ...core.server_hints import parse_http_date
-from ..wire.decoding import PARTIAL
+from ...wire.decoding import PARTIAL
 
 STRONG_AFTER = 60.0
 """Seconds between a date and its answer from which on it is a strong validator (RFC 9110 8.8.2.2)."""

@@ -139,7 +139,7 @@ NO_FILE = {"AWS_CONFIG_FILE": os.devnull}
         (lambda: RetryConfig(), "default"),
         (lambda: RetryConfig(quota=500), "code"),
         (lambda: RetryConfig(retry_spec="2.1"), "from retry_spec 2.1"),
-        (lambda: RetryAdapter(max_retries=Retry(5)).retry_config, "max_retries"),
+        (lambda: RetryAdapter(max_retries=Retry(5)).retry_config, "default"),
         (lambda: RetryAdapter(max_retries=5).retry_config, "default"),
         (
             lambda: resolve(

@@ -294,8 +294,9 @@ def test_two_variables_that_contradict_each_other_are_refused():
     assert said + "quota=100 (from environment variable SMITHY_RETRY_QUOTA)" in str(caught.value)
 
 
-def test_a_retry_that_is_assigned_later_voids_patience():
-    """Assigning ``max_retries`` raises nothing, because code that knows nothing of us does it."""
-    adapter = RetryAdapter(patience=10)
-    adapter.max_retries = Retry(5, status_forcelist=[503])
-    assert (10, 500) == (adapter.retry_config.patience, adapter.retry_config.effective_quota)
+def test_patience_beside_a_retry_holds():
+    """A translated Retry has the default quota, which waits; so it does where it is assigned later."""
+    adapter = RetryAdapter(patience=10, max_retries=Retry(5, status_forcelist=[503]))
+    assert (10, "payoff") == (adapter.retry_config.patience, adapter.retry_config.effective_quota)
+    adapter.max_retries = Retry(4, status_forcelist=[503])
+    assert (10, "payoff") == (adapter.retry_config.patience, adapter.retry_config.effective_quota)

@@ -411,13 +411,3 @@ def test_hints_are_heeded_unless_the_retry_says_no(respect, slept):
 def test_unlimited_means_the_largest_number():
     """A Retry without any limit leaves the end to the quota."""
     assert sys.maxsize == UNLIMITED
-
-
-def test_patience_beside_a_retry_is_refused():
-    """The bound of a urllib3 Retry is a quota of tokens, where nobody waits; a quota that waits may be given, too."""
-    retry = Retry(5, status_forcelist=[503])
-    message = r"^patience=10 \(from code\): only one of patience and max_retries=Retry.* only the quota 'payoff' waits"
-    with pytest.raises(RetryConfigError, match=message):
-        RetryAdapter(max_retries=retry, patience=10)
-    assert 10 == RetryAdapter(max_retries=retry, patience=10, quota="payoff").retry_config.patience
-    assert 10 == RetryAdapter(max_retries=3, patience=10).retry_config.patience

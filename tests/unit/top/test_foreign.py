@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import socket
 import ssl
+import sys
 import zlib
 
 import pytest
@@ -12,7 +13,7 @@ import requests
 import urllib3.exceptions
 from urllib3.response import HTTPResponse
 
-from requests_smithy_retry.interruptions import is_foreign
+from requests_smithy_retry.interruptions import is_foreign, is_interruption
 
 OURS = [
     *(ValueError, OSError, TimeoutError, ConnectionResetError, socket.gaierror, ssl.SSLError, zlib.error),
@@ -37,3 +38,10 @@ def test_what_a_program_defines_is_foreign():
         pass
 
     assert [True, False] == [is_foreign(Limit()), is_foreign(Refused())]
+
+
+def test_without_the_module_of_signals_there_is_no_handler(monkeypatch):
+    """A program that has not imported it has set none, so nothing that is raised is an interruption."""
+    monkeypatch.delitem(sys.modules, "signal")
+    assert not is_interruption(TimeoutError())
+    assert "signal" not in sys.modules

@@ -1,0 +1,82 @@
+"""A translated urllib3 ``Retry`` in an outage: its counts, and the default quota (contract 6.2, 10.5)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import requests
+from requests.adapters import HTTPAdapter
+from urllib3.util.retry import Retry
+
+from requests_smithy_retry import RetryAdapter, StopReason, install, retry_history, uninstall
+from requests_smithy_retry.testing import scripted
+from tests.support import URL
+
+CODES = {"status_forcelist": [503], "raise_on_status": False}
+
+
+def sent(adapter: Any) -> int:
+    """The number of requests of one operation."""
+    before = len(adapter.sent)
+    adapter.send(requests.Request("GET", URL).prepare())
+    return len(adapter.sent) - before
+
+
+@pytest.mark.parametrize("total", [0, 1, 2, 4])
+def test_no_more_requests_are_sent_than_it_counts(total) -> None:
+    """In an outage as well, in which the default asks again as long as it is patient."""
+    adapter = scripted(*[503] * 30, max_retries=Retry(total, **CODES), patience=1000)
+    assert [True] * 3 == [sent(adapter) <= total + 1 for _ in range(3)]
+
+
+@pytest.mark.parametrize("change", [lambda retry: setattr(retry, "total", 1), lambda retry: setattr(retry, "read", 0)])
+def test_a_change_in_place_is_of_counts_as_well(change) -> None:
+    """The ``Retry`` of an adapter that was given none counts what is sent, once it was changed."""
+    adapter = scripted(*[503] * 30, patience=1000)
+    change(adapter.max_retries)
+    adapter.max_retries.total = 1
+    assert sent(adapter) <= 2
+
+
+def test_its_operations_share_the_default_quota() -> None:
+    """When retries do not help, there are soon hardly any: one after the other sends about one request."""
+    adapter = scripted(*[503] * 100, max_retries=Retry(5, **CODES))
+    counts = [sent(adapter) for _ in range(20)]
+    assert counts[0] <= 6
+    assert [1] * 10 == counts[10:]
+
+
+def test_patience_bounds_its_wait() -> None:
+    """It ends when the outage is older than that, not when a bucket of 500 is empty."""
+    adapter = scripted(*[503] * 100, max_retries=Retry(50, **CODES), patience=3)
+    begun = adapter.clock.now()
+    response = adapter.send(requests.Request("GET", URL).prepare())
+    history = retry_history(response)
+    assert history is not None
+    assert (StopReason.PATIENCE, True) == (history.stop_reason, adapter.clock.now() - begun <= 2 * 3)
+
+
+def test_the_variable_has_an_effect(monkeypatch) -> None:
+    """``SMITHY_RETRY_PATIENCE`` holds for adapters of others that are translated, without a warning."""
+    monkeypatch.setenv("SMITHY_RETRY_PATIENCE", "10")
+    try:
+        install(mounted="all")
+        adapter: Any = HTTPAdapter(max_retries=Retry(5, **CODES))
+        requests.Session().mount("https://", adapter)
+        assert isinstance(adapter, RetryAdapter)
+        config = adapter.retry_config
+        source = "environment variable SMITHY_RETRY_PATIENCE"
+        assert (10, source, "payoff", 6) == (
+            config.patience,
+            config.source("patience"),
+            config.effective_quota,
+            config.max_attempts,
+        )
+    finally:
+        uninstall()
+
+
+def test_the_worst_case_knows_its_counts() -> None:
+    """No operation comes to more requests than they allow."""
+    assert 6 == RetryAdapter(max_retries=Retry(5, **CODES)).retry_config.worst_case().attempts
