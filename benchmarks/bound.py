@@ -56,7 +56,8 @@ SMALL, SMALL_2_0 = 28, 20
 """Tokens of a priced bucket, so that a dozen answers empty it."""
 KINDS: dict[str, dict[str, Any]] = {
     "default": {},
-    "default, a deadline of 30 s": {"operation_timeout": 30},
+    "default, patience of 30 s": {"patience": 30},
+    "default, a deadline of 3 s": {"operation_timeout": 3},
     "default, patience=0": {"patience": 0},
     "default, 5 attempts": {"max_attempts": 5},
     "standard 2.1": {"quota": SMALL},
@@ -85,7 +86,7 @@ def rules_of(name: str) -> Rules:
         )
     (quota, *_) = make(SteppingClock())
     prices = price_of(config, quota, FAILED), price_of(config, quota, THROTTLED)
-    return Rules(make, Terms(config.max_attempts, config.patience, config.operation_timeout), prices, bound)
+    return Rules(make, Terms(config.most_attempts, config.patience, config.operation_timeout), prices, bound)
 
 
 def _own(config: RetryConfig, clock: SteppingClock) -> tuple[ScopeQuota, ...]:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from greenlet import greenlet
 
 from requests_smithy_retry.config.in_vain import InVain
-from requests_smithy_retry.quotas.line import IDLE, LEAST_GAP, Failure, Go, Standing, Terms
+from requests_smithy_retry.quotas.line import ATTEMPTS, LEAST_GAP, PAUSE, Failure, Go, Standing, Terms
 from requests_smithy_retry.quotas.payoff import CountedQuota, PatientQuota
 from requests_smithy_retry.quotas.redis import RedisTokenBucket
 from requests_smithy_retry.quotas.scope_quota import DO_NOTHING, PricedQuota, ScopeQuota
@@ -86,20 +86,21 @@ class Rules(NamedTuple):
 
 
 class Questions:
-    """The questions of one line since the last success, or since it was last left alone for long."""
+    """The questions of one line since the last success, or since it was last left alone for a while."""
 
     def __init__(self) -> None:
-        self.asked, self.since, self.last_answer = 0, 0.0, 0.0
+        self.asked, self.operations, self.since, self.last_answer = 0, 0, 0.0, 0.0
 
-    def note_answer(self, now: float, *, is_success: bool) -> None:
-        """Begin anew after a success, or a long time."""
-        if is_success or now - self.last_answer > IDLE:
-            self.asked, self.since = 0, now
+    def note_answer(self, now: float, *, is_success: bool, is_first: bool) -> None:
+        """Begin anew after a success, or a pause."""
+        if is_success or now - self.last_answer > PAUSE:
+            self.asked, self.operations, self.since = 0, 0, now
+        self.operations += is_first
         self.last_answer = now
 
     def slack(self, now: float) -> float:
-        """Those still allowed: one, and as many as gaps that double have room for."""
-        return 1 + math.log2(1 + (now - self.since) / LEAST_GAP) - self.asked
+        """Those still allowed: as many as gaps that double have room for, one, and a last one of each operation."""
+        return 1 + math.log2(1 + (now - self.since) / LEAST_GAP) + self.operations - self.asked
 
 
 IN_HAND = {
@@ -120,6 +121,8 @@ class _Operation:
         self.world = world
         self.quota = world.quotas[number % len(world.quotas)]
         self.questions = world.questions[number % len(world.quotas)]
+        # A quota that counts by itself needs no cap.
+        self.most = world.rules.terms.max_attempts or (None if self.quota.counts_attempts else ATTEMPTS)
         self.place, self.detail = "idle", None
         self.standing: Any = None
         self.attempts = 0
@@ -142,7 +145,8 @@ class _Operation:
         while True:
             answer = rest("answer")
             self.attempts += 1
-            self.questions.note_answer(world.clock.time, is_success=answer == "success")
+            is_first = self.attempts == 1
+            self.questions.note_answer(world.clock.time, is_success=answer == "success", is_first=is_first)
             if answer == "success":
                 world.successes += 1
                 quota.succeeded(self.standing, terms)
@@ -150,7 +154,7 @@ class _Operation:
             world.in_vain += self.attempts > 1
             is_throttled = answer == "throttling"
             failure = Failure(price=rules.prices[is_throttled], throttled=is_throttled)
-            may = quota.counts_attempts or self.attempts < terms.max_attempts
+            may = self.most is None or self.attempts < self.most
             decision = quota.failed(self.standing, terms, failure) if may else None
             if not isinstance(decision, Go):
                 if self.standing.loan is not None:
@@ -163,7 +167,7 @@ class _Operation:
         """Everything that decides about its future."""
         if self.standing is None:
             return self.place
-        attempts = bool(self.attempts) if self.quota.counts_attempts else self.attempts
+        attempts = bool(self.attempts) if self.most is None else self.attempts
         until = None
         if self.detail is not None:
             due, bell = self.detail

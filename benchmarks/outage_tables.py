@@ -3,7 +3,7 @@
     python -m benchmarks.outage_tables [--quick] [--table NAME] [--clients N] [--seeds N] [--json FILE]
 
 Prints Markdown tables, medians over the seeds: the goals (trouble of every kind), short outages, weak corners, and
-outages ridden out with a deadline. The same seed gives the same figures on any machine. The whole takes about an hour
+outages ridden out with patience. The same seed gives the same figures on any machine. The whole takes about an hour
 of two processors, the tables of the documentation (``--table short --table weak --seeds 3``) some minutes.
 """
 
@@ -29,7 +29,7 @@ PATIENCE = (5.0, 15.0, 40.0, 120.0)
 
 
 class Task(NamedTuple):
-    """One run. ``patience`` is the time that an operation with a deadline may take; 0: no deadline."""
+    """One run. ``patience`` is how old an outage is waited out, in seconds; 0: the default."""
 
     clients: int
     scenario: str
@@ -46,7 +46,7 @@ def run(task: Task) -> tuple[Task, dict[str, float]]:
     scenario: Scenario = outage(task.scenario, task.seconds) if task.seconds else SCENARIOS[task.scenario]
     done = simulate(
         scenario,
-        patient(deadline=task.patience) if task.policy == "patient" else POLICIES[task.policy],
+        patient(patience=task.patience) if task.policy == "patient" else POLICIES[task.policy],
         clients=task.clients,
         load=task.load,
         capacity=CAPACITY,
@@ -104,7 +104,7 @@ def everything(sizes: tuple[int, ...], quick: bool) -> dict[str, list[dict[str, 
 
 
 def alone(task: dict[str, Any]) -> dict[str, Any]:
-    """Return the same task without retries and without a deadline, which makes no difference to it."""
+    """Return the same task without retries and without patience, which makes no difference to it."""
     return {**task, "policy": "none", "patience": 0.0}
 
 
@@ -154,7 +154,7 @@ def short_outages(results: Results, tasks: list[dict[str, Any]]) -> list[list[st
 
 def weak_corners(results: Results, tasks: list[dict[str, Any]]) -> list[list[str]]:
     """A line per corner, a column per policy: success in it, and seconds late against no retries."""
-    names = {"none": "no retries", "aws": "published bucket", "default": "default", "patient": "deadline of 30 s"}
+    names = {"none": "no retries", "aws": "published bucket", "default": "default", "patient": "patience of 30 s"}
     policies = list(dict.fromkeys(task["policy"] for task in tasks))
     rows = [["success in it, and seconds late", *(names[policy] for policy in policies)]]
     for corner in CORNERS_OF_POLICY:

@@ -24,11 +24,12 @@ from .config.max_retries import (
 from .config.options import signature_with
 from .config.retry_config import ADAPTER_OPTIONS, OPTIONS, RetryConfig, RetryOptions, unknown_option
 from .config.sources import resolve
-from .config.urllib3_retry import SOURCE, TRANSLATED, UNLIMITED, OptionsRetry, changed_options, own_methods
+from .config.urllib3_retry import SOURCE, TRANSLATED, OptionsRetry, changed_options, own_methods
 from .errors import RetryConfigError, RetryConfigWarning
 from .forgetting import forgets_with_all
 from .observing.listeners import SDK_HEADERS, Listeners
 from .observing.telemetry import TELEMETRY
+from .quotas.line import UNLIMITED
 from .sending.credentials import Credentials
 from .sending.send_loop import SendLoop, is_within_send
 from .strategies.first_tries import BusyBesides
@@ -232,9 +233,11 @@ class RetryAdapter(SendLoop):
 
     def _options_as_shown(self) -> ShownRetry:
         strategy = self.port.strategy
+        is_ours = isinstance(strategy, SimpleRetryStrategy)
         config: RetryConfig = strategy.config if isinstance(strategy, SimpleRetryStrategy) else self.retry_config
         options = {name: getattr(self.retry_config if name in ADAPTER_OPTIONS else config, name) for name in TRANSLATED}
-        options["max_attempts"] = (strategy.max_attempts or UNLIMITED) if self.retry_config.enabled else 1
+        most = strategy.max_attempts or (None if is_ours else UNLIMITED)
+        options["max_attempts"] = most if self.retry_config.enabled else 1
         return ShownRetry(OptionsRetry.saying(options, transient_base=config.transient_base), options)
 
     def scope_of(self, request: PreparedRequest) -> str:

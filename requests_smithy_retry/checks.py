@@ -29,12 +29,15 @@ def safe_repr(value: object) -> str:
         return f"<{type(value).__name__} that cannot be shown>"
 
 
-def whole_number(lowest: int) -> Parse:
-    """Accept an int of ``lowest`` or more, but not a bool."""
+def whole_number(lowest: int, *, none: bool = False) -> Parse:
+    """Accept an int of ``lowest`` or more, but not a bool, and None if ``none``."""
+    allowed = f"a whole number of {lowest} or more{' or None' if none else ''} is allowed"
 
-    def parse(value: Any) -> int:
+    def parse(value: Any) -> int | None:
+        if value is None and none:
+            return None
         if isinstance(value, bool) or not isinstance(value, int) or value < lowest or value.bit_length() > MOST_BITS:
-            raise Refused(f"a whole number of {lowest} or more is allowed")
+            raise Refused(allowed)
         return value
 
     return parse

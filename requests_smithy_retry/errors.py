@@ -77,10 +77,11 @@ class StopReason(enum.Enum):
     """An invalid URL, a bad certificate or the like; nothing was classified (contract 2). The caller gets the
     exception."""
     MAX_ATTEMPTS = "no attempts are left"
-    """``max_attempts`` attempts that count were made (contract 6.2). The caller gets the last response or exception."""
-    HINT_TOO_LONG = "the server asked for a longer wait than max_retry_after"
-    """Such a wait is neither slept nor shortened (contract 7.3). The caller gets the response at once, with its
-    hint."""
+    """``max_attempts`` requests were sent; where no number is given, three attempts that count (contract 6.2). The
+    caller gets the last response or exception."""
+    HINT_TOO_LONG = "the server asked for too long a wait"
+    """A wait above ``max_retry_after``, or one for which a given ``patience`` has no room, is neither slept nor
+    shortened (contract 7.3). The caller gets the response at once, with its hint."""
     DEADLINE = "the wait would not end before the deadline"
     """A wait that would pass the deadline is not begun, and one for a service that is down ends there (contract 8). The
     caller gets the last response or exception; a ``ConnectTimeout`` if not even the first attempt could begin in
@@ -89,8 +90,8 @@ class StopReason(enum.Enum):
     """The bucket of this scope has too few tokens, and there is no waiting: ``patience=0``, a published bucket, or a
     response too long to be let go (contract 6). The caller gets the last response or exception."""
     PATIENCE = "the service has been down for longer than patience allows"
-    """Without a deadline, an operation waits for a service that is down while the outage is younger than ``patience``
-    (contract 6.2). The caller gets the last response or exception."""
+    """An operation waits for a service that is down while the outage is younger than ``patience`` (contract 6.2). The
+    caller gets the last response or exception."""
     LINE_FULL = "too many operations are waiting for the service already"
     """At most 1,000 operations wait for one service (contract 6.2). The caller gets the last response or exception."""
     RATE_LIMITED = "no send permit in time"

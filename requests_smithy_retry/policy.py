@@ -337,7 +337,6 @@ def _check_block(tries: int, strategy: RetryStrategy) -> None:
     around = current_options.get() or NOTHING
     if around.enabled is False:
         raise RetryError(stop_reason=StopReason.DISABLED)
-    # A built-in strategy reads it itself: it knows which tries count (contract 6.2).
     most = None if isinstance(strategy, SimpleRetryStrategy) else around.max_attempts
     if most is not None and tries >= most:
         raise RetryError(stop_reason=StopReason.MAX_ATTEMPTS)

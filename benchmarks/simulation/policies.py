@@ -48,10 +48,6 @@ class Policy:
         """A new operation: its state, handed to every other method."""
         return None
 
-    def allowed(self, state: Any, timeout: float) -> float:  # noqa: ARG002
-        """Return the seconds that its next attempt may take."""
-        return timeout
-
     def failed(self, state: Any, kind: str) -> tuple[float, Any] | Parked | None:  # noqa: ARG002
         """After an ``error``, ``throttled``, ``refused`` or ``timeout``: the delay and the new state, or None."""
         return None
@@ -101,17 +97,17 @@ class Published(Policy):
 class Patient(Policy):
     """The default: the bucket, and the line of those who find it empty.
 
-    :param deadline: seconds that each operation may take; None: it has no deadline.
+    :param patience: how old an outage may become before its operations stop waiting.
     :param timeout: seconds that its attempts are allowed, by which it sees how fast the service answers.
     """
 
     def __init__(
-        self, clock: Clock, random: Random, deadline: float | None = None, timeout: float = CLIENT_TIMEOUT
+        self, clock: Clock, random: Random, patience: float = Terms().patience, timeout: float = CLIENT_TIMEOUT
     ) -> None:
         super().__init__(clock, random)
         self.quota = PatientQuota(clock=clock)
-        self.terms = Terms(MOST_ATTEMPTS, 5.0)
-        self.deadline, self.timeout = deadline, timeout
+        self.terms = Terms(patience=patience)
+        self.timeout = timeout
         self.backoff = {
             kind: ExponentialRetryBackoffStrategy(backoff_scale_value=base, max_backoff=20, random=random.random)
             for kind, base in (("throttled", 1.0), ("error", 0.05))
@@ -120,20 +116,13 @@ class Patient(Policy):
     def begin(self) -> tuple[Standing, int]:
         return self.quota.begin(), 0
 
-    def allowed(self, state: tuple[Standing, int], timeout: float) -> float:
-        deadline = self._terms(state[0]).deadline
-        return timeout if deadline is None else min(timeout, deadline - self.clock.now())
-
     def failed(self, state: tuple[Standing, int], kind: str) -> tuple[float, Any] | Parked | None:
         standing, retries = state
         throttled = kind == "throttled"
         delay = self.backoff["throttled" if throttled else "error"].compute_next_backoff_delay(retries + 1)
-        terms = self._terms(standing)
-        if terms.deadline is not None and self.clock.now() + delay >= terms.deadline:
-            return None
         parked = Parked(lambda: self._seen(self.quota._look(waiter), retries))
         failure = Failure(delay=delay, throttled=throttled)
-        waiter: Any = self.quota.judge(standing, terms, failure, wake=lambda: parked.changed())
+        waiter: Any = self.quota.judge(standing, self.terms, failure, wake=lambda: parked.changed())
         if isinstance(waiter, Waiter):
             entered = self.quota._enter(waiter)
             if isinstance(entered, Wait):
@@ -148,10 +137,7 @@ class Patient(Policy):
         if standing.successes is None:
             self.quota.first_try((self.clock.now() - latency, self.timeout))
         else:
-            self.quota.succeeded(standing, self._terms(standing), latency=latency, timeout=self.timeout)
-
-    def _terms(self, standing: Standing) -> Terms:
-        return self.terms if self.deadline is None else self.terms._replace(deadline=standing.began + self.deadline)
+            self.quota.succeeded(standing, self.terms, latency=latency, timeout=self.timeout)
 
     def _seen(self, seen: Go | Wait | Refused, retries: int) -> float | tuple[float, Any] | None:
         if isinstance(seen, Wait):
@@ -168,6 +154,6 @@ POLICIES: dict[str, Make] = {
 }
 
 
-def patient(deadline: float | None = None, timeout: float = CLIENT_TIMEOUT) -> Make:
-    """The default with a deadline for each operation, or for attempts that may take another time."""
-    return lambda clock, random: Patient(clock, random, deadline, timeout)
+def patient(patience: float = Terms().patience, timeout: float = CLIENT_TIMEOUT) -> Make:
+    """The default with another patience, or for attempts that may take another time."""
+    return lambda clock, random: Patient(clock, random, patience, timeout)

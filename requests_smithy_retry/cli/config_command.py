@@ -65,13 +65,13 @@ def as_json_text(resolved: RetryConfig) -> str:
 
 def longest_line_wait(resolved: RetryConfig) -> float:
     """Return the most seconds for which one operation waits for a service that is down, all such waits together."""
-    terms = Terms(resolved.max_attempts, resolved.patience, resolved.operation_timeout)
+    terms = Terms(resolved.most_attempts, resolved.patience, resolved.operation_timeout)
     return terms.in_all(0.0) if waits_for_service(resolved) else 0.0
 
 
 def _line_text(resolved: RetryConfig) -> str:
     seconds = longest_line_wait(resolved)
-    if resolved.operation_timeout is not None or not seconds:
+    if seconds <= resolved.patience:
         return _seconds(seconds)
     return f"{_seconds(seconds)}; none once it has been down for {resolved.patience:g} s"
 
@@ -91,7 +91,7 @@ def _in_vain_text(worst: WorstCase) -> str:
 def _amount(worst: WorstCase, name: str) -> str:
     value = getattr(worst, name)
     if value is None:
-        return f"no bound; {'patience=0' if name == 'attempts' else 'operation_timeout'} sets one"
+        return f"no bound; {'max_attempts' if name == 'attempts' else 'operation_timeout'} sets one"
     return str(value) if name == "attempts" else _seconds(value)
 
 

@@ -22,6 +22,7 @@ from ..classifiers.actions import RetryForbidden, RetryIndicated
 from ..config.retry_config import RetryConfig
 from ..errors import RetryConfigError, StopReason
 from ..observing.history import AttemptRecord, RetryHistory, retry_history
+from ..quotas.line import ATTEMPTS
 from ..testing.scripted import ScriptedReply, scripted
 from ..wire.state import this_thread
 from .config_command import config_of
@@ -45,7 +46,8 @@ def explain_outcome(outcome: Any, request: PreparedRequest, config: RetryConfig)
     then = ""
     if least.line_wait or len(quick) < len(least.attempts) - 1:
         limit = config.operation_timeout
-        until = f"the outage is {config.patience:g} s old" if limit is None else f"the deadline of {limit:g} s is over"
+        is_cut = limit is not None and limit <= config.patience
+        until = f"the deadline of {limit:g} s is over" if is_cut else f"the outage is {config.patience:g} s old"
         then = (
             f"the quota is empty; waits until another request succeeds, and asks by itself now and then, until {until}"
         )
@@ -100,8 +102,8 @@ def _history(step: Any, request: PreparedRequest, config: RetryConfig, random: f
     offline = getattr(own.quota, "offline", None)
     if offline is not None:
         own = own.replace(quota=offline())
-    # While nobody succeeds, attempts count for none; there are never a hundred of them.
-    adapter = scripted(*[step] * (own.max_attempts + 100), config=own, trust_env=False)
+    # While nobody succeeds, a service is asked for as long as there is patience; never a hundred times.
+    adapter = scripted(*[step] * ((own.most_attempts or ATTEMPTS) + 100), config=own, trust_env=False)
     strategy: Any = adapter.strategy
     for backoff in (strategy.backoff_strategy, strategy.throttling_backoff_strategy):
         backoff.random = lambda: random

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from ..quotas.bucket import TokenBucket
-from ..quotas.line import IDLE, LEAST_GAP, MOST_CREDIT, ROOM
+from ..quotas.line import IDLE, LEAST_GAP, MOST_CREDIT, Terms
 from ..quotas.payoff import PayoffTokenBucket
 from .retry_config import has_line
 
@@ -32,7 +32,7 @@ class InVain(NamedTuple):
 
 def in_vain(config: RetryConfig, *, waits: bool) -> InVain | None:
     """Return the bound where operations wait for a service, or do not; None: the quota sets none."""
-    if not config.enabled or config.max_attempts == 1:
+    if not config.enabled or config.most_attempts == 1:
         return InVain(0, 0, 0)
     quota = config.effective_quota
     if quota is None:
@@ -51,8 +51,9 @@ def in_vain(config: RetryConfig, *, waits: bool) -> InVain | None:
 def _payoff(config: RetryConfig, waits: bool) -> InVain:
     # A first-try success fills the bucket, and lets waiters go; an operation that retried gets back what its retries
     # cost, and room for another one, if nobody waits.
-    per_success = max(ROOM + MOST_CREDIT * waits, config.max_attempts - 1 + ROOM)
-    return InVain(ROOM, per_success, 1 / LEAST_GAP if waits else ROOM / IDLE)
+    room = Terms(config.most_attempts).room
+    per_second = max(room / IDLE, waits / LEAST_GAP)
+    return InVain(room, room + max(MOST_CREDIT * waits, room), per_second)
 
 
 def _priced(config: RetryConfig, bucket: TokenBucket) -> InVain:
@@ -67,7 +68,7 @@ def _shared(config: RetryConfig, quota: RedisQuota, waits: bool) -> InVain:
     numbers, size = config.numbers, min(quota.capacity, 500)
     prices = (numbers.retry_cost, numbers.throttling_cost, numbers.timeout_cost)
     # A success gives back all that its operation's retries cost, to the bucket that stands in as well.
-    given = max(1.0, (config.max_attempts - 1) * max(prices))
+    given = max(1.0, Terms(config.most_attempts).retries * max(prices))
     tokens, per_success, least = quota.capacity + size, given + min(size, given), min(prices)
     per_second = quota.capacity / quota.ttl / least + waits / LEAST_GAP
     return InVain(tokens / least, per_success / least + waits * MOST_CREDIT, per_second)

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 from urllib3.util.retry import Retry
 
 from ..errors import RetryConfigError
-from .urllib3_retry import SOURCE, UNLIMITED, translate_retry
+from ..quotas.line import UNLIMITED
+from .urllib3_retry import SOURCE, translate_retry
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..pacing.server_hints import AMZ_MAX_EXTRA
+from ..quotas.line import ATTEMPTS, UNLIMITED
 from .in_vain import InVain, in_vain
 from .retry_config import has_line
 from .urllib3_rules import heeds_hints
@@ -66,8 +67,9 @@ def summary(settings: Iterable[Setting]) -> str:
 class WorstCase:
     """The most that one operation can come to, and the most retries in vain of all operations of a scope.
 
-    :param attempts: requests sent; None: no bound, because attempts that fail while nobody succeeds do not count.
-    :param backoff: seconds slept, for permits too, where no server asks for a longer wait; None: no bound.
+    :param attempts: requests sent; None: no bound, because a service that is down is asked while there is patience.
+    :param backoff: seconds slept, for permits and for a service that is down, too, where no server asks for a longer
+        wait; None: no bound.
     :param sleep: seconds slept in all, where servers ask for as much as is ever granted; None: no bound.
     :param wall_time: seconds from the call to its return; None: no bound, because an attempt has none.
     :param in_vain: the most retries of one scope that fail, of this client or process alone; None: no bound.
@@ -85,25 +87,35 @@ def worst_case(config: RetryConfig) -> WorstCase:
     harm = in_vain(config, waits=waits)
     if not config.enabled:
         return WorstCase(1, 0.0, 0.0, None, harm)
-    if waits:
-        limit = config.operation_timeout
-        most = config.max_attempts if config.caps_requests else None
-        return WorstCase(most, limit, limit, limit, harm)
-    attempts = config.max_attempts + (config.on_unauthorized is not None)
+    attempts = None if waits and config.most_attempts is None else _most_sent(config)
     limit, each = config.operation_timeout, config.operation_attempt_timeout
     backoff, sleep = _in_floats(lambda: _longest(config, 0.0, 0.0)), _in_floats(lambda: _longest_sleep(config))
-    wall = None if each is None or sleep is None else _in_floats(lambda: attempts * each + sleep)
+    wall = None
+    if attempts is not None and each is not None and sleep is not None:
+        wall = _in_floats(lambda: attempts * each + sleep)
     return WorstCase(attempts, _bounded(backoff, limit), _bounded(sleep, limit), _bounded(wall, limit), harm)
 
 
 def waits_for_service(config: RetryConfig) -> bool:
-    """Return True if operations wait for a service that is down; attempts that fail meanwhile do not count."""
+    """Return True if operations wait for a service that is down."""
     is_patient = has_line(config.effective_quota) and config.patience > 0
-    return is_patient and config.max_attempts > 1
+    return is_patient and config.most_attempts != 1
+
+
+def _most_sent(config: RetryConfig) -> int:
+    """Return the most requests of one operation that does not wait for a service.
+
+    If it does, and no number is given, so many are sent at most after its patience is over, and before it began.
+    """
+    if config.most_attempts is not None:
+        return config.most_attempts
+    return ATTEMPTS + waits_for_service(config) + (config.on_unauthorized is not None)
 
 
 def _longest_sleep(config: RetryConfig) -> float | None:
     """Return the bound of sleeping where each wait is as long as a server or the program may ask for."""
+    if config.is_given("patience") and not config.classifiers:
+        return _longest_sleep_within_patience(config)
     heeds_server = heeds_hints(config.urllib3_rules)
     # A delay that the program's own error or classifier asks for is granted even where headers are not heeded.
     heeds_anybody = heeds_server or config.classifiers or config.error_parser or config.models
@@ -114,6 +126,12 @@ def _longest_sleep(config: RetryConfig) -> float | None:
     return slept if slept is None or not heeds_limits else slept + config.max_retry_after
 
 
+def _longest_sleep_within_patience(config: RetryConfig) -> float | None:
+    """Return the bound where all that a server asks for is over when twice the patience is, as is the line's wait."""
+    slept = _longest(config, 0.0, 0.0)
+    return slept if slept is None or waits_for_service(config) else slept + 2 * config.patience
+
+
 def _longest(config: RetryConfig, hint: float, extra: float) -> float | None:
     """Return the bound of sleeping, permits included, where a hint replaces a backoff and ``extra`` is added to it."""
     quota = config.effective_quota
@@ -121,17 +139,22 @@ def _longest(config: RetryConfig, hint: float, extra: float) -> float | None:
     if getattr(quota, "on_empty", "fail") == "wait" or (callable(quota) and not has_line(quota)):
         return None  # tokens may come back at any time, or never
     delays = _sum_of_delays(config, hint, extra)
+    if waits_for_service(config):
+        delays += 2 * config.patience
     if config.mode != "adaptive":
         return delays
     each = config.max_permit_wait
-    return None if each is None else delays + config.max_attempts * each
+    return None if each is None else delays + _most_sent(config) * each
 
 
 def _sum_of_delays(config: RetryConfig, hint: float, extra: float) -> float:
     """Sum over all retries max(hint, longest backoff of that retry + extra)."""
     # The longest backoff never falls from retry to retry, so once it is that of the last retry it stays so.
     longest = config.backoff(max(config.transient_base, config.throttling_base)).longest_delay
-    retries, seconds = config.max_attempts - 1, 0.0
+    if config.most_attempts is None and waits_for_service(config):
+        # Those that are paid for when patience is over may follow any number of questions, and one of these a hint.
+        return (ATTEMPTS - 1) * max(hint, longest(UNLIMITED) + extra) + hint
+    retries, seconds = (config.most_attempts or ATTEMPTS) - 1, 0.0
     last = longest(retries)
     retry = 1
     while retry <= retries and longest(retry) < last:

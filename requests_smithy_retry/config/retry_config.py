@@ -19,6 +19,7 @@ from ..errors import RetryConfigError
 from ..pacing.backoff import RETRY_SPECS, ExponentialRetryBackoffStrategy, Jitter, RetryNumbers
 from ..pacing.limiter_settings import DEFAULT_SETTINGS, RateLimiterSettings
 from ..quotas.bucket import RetryQuota
+from ..quotas.line import ATTEMPTS
 from ..quotas.payoff import PayoffTokenBucket
 from . import parsers as types
 from .options import adapter_option, classifier_option, option, options_of, warn_of_void
@@ -73,7 +74,11 @@ class RetryConfig:
     """
 
     mode: str = option("standard", types.one_of("standard", "adaptive"), "which built-in strategy decides")
-    max_attempts: int = option(3, whole_number(1), "most attempts of an operation, the first one included")
+    max_attempts: int | None = option(
+        None,
+        whole_number(1, none=True),
+        "most requests that an operation sends; None: three, and in an outage as many as there is patience for",
+    )
     retry_spec: str = option("2.1", types.one_of(*RETRY_SPECS), "which published set of numbers is the default")
     initial_backoff: float | None = option(
         None, number(none=True), "backoff base after a transient failure, s", by_spec=True
@@ -90,7 +95,9 @@ class RetryConfig:
         types.quota,
         "the retries of a scope: 'payoff', a number of tokens, a bucket or a function that makes one, Redis, or None",
     )
-    patience: float = option(5.0, number(), "without a deadline, how old an outage is waited out, s; 0: none")
+    patience: float = option(
+        5.0, number(), "how old an outage may become before calls stop waiting for the service, s; 0: none waits"
+    )
     max_permit_wait: float | None = option(None, number(none=True), "adaptive: longest wait for a send permit, s")
     rate_limiter: RateLimiterSettings = option(
         DEFAULT_SETTINGS, types.limiter_settings, "adaptive: the limiter's numbers", not_from_environment=True
@@ -186,6 +193,15 @@ class RetryConfig:
         return RETRY_SPECS[self.retry_spec]
 
     @property
+    def most_attempts(self) -> int | None:
+        """The most requests that an operation sends: ``max_attempts``, or the number of the specification asked for.
+
+        None: three while the service works, and in an outage as many as there is patience for.
+        """
+        asks_for_it = self.is_given("retry_spec") or self.aws_config is not False
+        return ATTEMPTS if self.max_attempts is None and asks_for_it else self.max_attempts
+
+    @property
     def transient_base(self) -> float:
         """The backoff base after a transient failure, in seconds."""
         return self.numbers.initial_backoff if self.initial_backoff is None else self.initial_backoff
@@ -199,6 +215,8 @@ class RetryConfig:
         """Return the value of an option that is in force: its own, or that of the published numbers."""
         if name == "quota":
             return self.effective_quota
+        if name == "max_attempts":
+            return self.most_attempts
         value = getattr(self, name)
         return getattr(self.numbers, name) if value is None and OPTIONS[name].by_spec else value
 
@@ -220,11 +238,6 @@ class RetryConfig:
         Published numbers ask for it.
         """
         return self.quota if self._asks_for_numbers() is None else PUBLISHED_CAPACITY
-
-    @property
-    def caps_requests(self) -> bool:
-        """``max_attempts`` counts each request that is sent, in an outage too: it is of a ``max_retries``."""
-        return self.source("max_attempts") == "max_retries"
 
     def _asks_for_numbers(self) -> str | None:
         """Return the source of the published bucket; None: no other option asks for it, or ``quota`` was set."""
@@ -297,6 +310,8 @@ class RetryConfig:
         check_names({name: None})
         if OPTIONS[name].by_spec and getattr(self, name) is None:
             return f"from retry_spec {self.retry_spec}"
+        if name == "max_attempts" and self.max_attempts is None and self.most_attempts is not None:
+            return f"from retry_spec {self.retry_spec}"
         if name == "quota":
             return self._sources.get(name) or self._asks_for_numbers() or "default"
         return self._sources.get(name, "default")
@@ -332,8 +347,8 @@ class RetryConfig:
     def worst_case(self) -> WorstCase:
         """Return the most attempts, the longest sleep and the longest wall time of one operation, in closed form.
 
-        >>> RetryConfig(max_attempts=3, max_retry_after=10, patience=0).worst_case().sleep
-        30
+        >>> RetryConfig(max_attempts=3, patience=10).worst_case().sleep
+        23.0
         """
         from .report import worst_case
 
@@ -357,7 +372,7 @@ class RetryOptions(TypedDict, total=False):
     """The options as keywords, for type checkers: the annotations of the fields of :class:`RetryConfig`."""
 
     mode: str
-    max_attempts: int
+    max_attempts: int | None
     retry_spec: str
     initial_backoff: float | None
     throttling_backoff: float | None
@@ -440,6 +455,9 @@ CONTRADICTIONS = (
         ("retry_status_codes", "error_parser"), "default_classifiers", not_, "only the default classifiers go by it"
     ),
     Contradiction(("aws_config",), "trust_env", not_, "without trust_env no AWS settings are read", may_be_idle=True),
+    Contradiction(
+        ("on_unauthorized",), "max_attempts", lambda most: most == 1, "new credentials are sent with a second request"
+    ),
 )
 
 

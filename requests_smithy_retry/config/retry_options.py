@@ -19,6 +19,8 @@ from .options import option, options_of, signature_with
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from .retry_config import RetryConfig
+
 
 @dataclass(frozen=True, slots=True)
 class OperationOptions:
@@ -28,7 +30,7 @@ class OperationOptions:
     and a line to :class:`OperationKeywords`.
     """
 
-    max_attempts: int | None = option(None, whole_number(1), "most attempts, the first one included")
+    max_attempts: int | None = option(None, whole_number(1), "most requests that each operation sends")
     classifiers: tuple[RetryClassifier, ...] = option(
         (), types.classifiers, "classifiers beside the strategy's own and those of outer blocks"
     )
@@ -50,15 +52,15 @@ class OperationOptions:
     deadline: Deadline | None = option(
         None, number(above=0), "seconds from entering the block; all that this thread does in it must be over by then"
     )
-    patience: float | None = option(None, number(), "without a deadline, how old an outage is waited out, s; 0: none")
+    patience: float | None = option(
+        None, number(), "how old an outage may become before calls stop waiting for the service, s; 0: none waits"
+    )
     pacing: str | None = option(
         None,
         types.one_of("announced", "off"),
         "'off': no send waits for a limit that a server announced; 'announced': takes back an outer block's 'off'",
     )
     resume: bool | None = option(None, types.boolean, "False: a body that breaks off is not continued where it stopped")
-    most_sent: int | None = field(default=None, repr=False)
-    """Most attempts that are sent, whether they count or not; set by the testing kit alone."""
     entries: tuple[_Entry, ...] = field(default=(), repr=False, compare=False)
     """The blocks that these options come from, the innermost last."""
     can_wait: bool = field(init=False, repr=False, compare=False)
@@ -208,6 +210,13 @@ def options_in_force() -> OperationOptions | None:
     return options
 
 
+def patience_given(config: RetryConfig, options: OperationOptions | None) -> float | None:
+    """Return the patience that somebody chose, which bounds the waits that servers ask for, too; None: nobody did."""
+    if options is not None and options.patience is not None:
+        return options.patience
+    return config.patience if config.is_given("patience") else None
+
+
 def _changed(outer: OperationOptions, entry: _Entry) -> OperationOptions:
     """Return the options within a block that is entered while others are in force."""
     changes = dict(entry.changes)
@@ -237,7 +246,7 @@ def retry_options(*, clock: Clock = SYSTEM_CLOCK, **options: Unpack[OperationKey
     it says ``default_classifiers=False``: then they replace all others.
 
     :param clock: measures the deadline.
-    :param max_attempts: most attempts of each operation, 1 or more.
+    :param max_attempts: most requests that each operation sends, 1 or more.
     :param classifiers: classifiers beside the strategy's own.
     :param default_classifiers: False: only the classifiers given here, neither the defaults nor those of the strategy
         or of an outer block. True: takes back an outer block's False.
@@ -250,8 +259,9 @@ def retry_options(*, clock: Clock = SYSTEM_CLOCK, **options: Unpack[OperationKey
     :param deadline: seconds from entering the block, above 0: one bound over all of it, redirects, auth re-sends and
         several requests (contract 8.4), but not over what other threads do. Of nested blocks, the one that ends first
         counts.
-    :param patience: without a deadline, an operation waits while the outage is younger than this, in seconds; 0: it
-        does not wait.
+    :param patience: an operation waits for its service while the outage is younger than this, in seconds; 0: it does
+        not wait. A wait that a server asks for is not made if it is longer, or would end later than twice this after
+        the operation began.
     :param resume: False: a body that breaks off is not continued where it stopped.
     :raises RetryConfigError: for a value that an option does not allow.
     :raises TypeError: for any other option.

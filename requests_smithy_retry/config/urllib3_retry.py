@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import re
-import sys
 import warnings
 from dataclasses import fields, replace
 from typing import Any
@@ -17,15 +16,13 @@ from typing import Any
 from urllib3.util.retry import Retry
 
 from ..errors import RetryConfigError, RetryConfigWarning
+from ..quotas.line import UNLIMITED, Terms
 from .options import level_outside
 from .retry_config import RetryConfig
 from .urllib3_rules import FailureKind, Urllib3Rules
 
 SOURCE = "max_retries"
 """The source that is named for the values of a translated ``Retry``."""
-
-UNLIMITED = sys.maxsize
-"""The attempts of a ``Retry`` that sets no limit. Only the quota ends its retries."""
 
 
 def translate_retry(retry: Retry) -> dict[str, Any]:
@@ -184,7 +181,7 @@ class OptionsRetry(Retry):
         rules = options["urllib3_rules"] or Urllib3Rules()
         said = {
             **{kind.value: most for kind, most in rules.limits},
-            "total": None if options["max_attempts"] == UNLIMITED else options["max_attempts"] - 1,
+            "total": None if options["max_attempts"] == UNLIMITED else Terms(options["max_attempts"]).retries,
             "status_forcelist": options["retry_status_codes"],
             "backoff_factor": transient_base,
             "backoff_max": options["max_backoff"],

@@ -115,9 +115,7 @@ class RetryHistory:
         if not self.attempts:
             return f"nothing was sent: {self.why}"
         count = self.attempts[-1].number
-        # While no operation succeeds, only the first failed attempt counts.
-        is_bounded = self.max_attempts is not None and count <= self.max_attempts
-        of = f" of {self.max_attempts}" if is_bounded else ""
+        of = "" if self.max_attempts is None else f" of {self.max_attempts}"
         if self.stop_reason is StopReason.SUCCESS:
             return f"succeeded at attempt {count}{of}"
         ending = self.attempts[-1].ending

@@ -119,8 +119,7 @@ REQUEST = "amz-sdk-request"
 class SdkHeaders(RetryListener):
     """Sets ``amz-sdk-invocation-id`` (one UUID per operation) and ``amz-sdk-request: attempt=N; max=M``.
 
-    The caller's own invocation id is kept. Without a known ``max_attempts``, and in attempts beyond it, ``max`` is left
-    out.
+    The caller's own invocation id is kept. ``max`` is left out where no ``max_attempts`` is given.
     """
 
     def before_attempt(self, event: BeforeAttempt, /) -> None:
@@ -128,8 +127,7 @@ class SdkHeaders(RetryListener):
         headers = event.request.headers
         headers.setdefault(INVOCATION_ID, event.operation.invocation_id)
         most = event.operation.max_attempts
-        is_bounded = most is not None and event.number <= most
-        headers[REQUEST] = f"attempt={event.number}" + (f"; max={most}" if is_bounded else "")
+        headers[REQUEST] = f"attempt={event.number}" + ("" if most is None else f"; max={most}")
 
 
 SDK_HEADERS = SdkHeaders()

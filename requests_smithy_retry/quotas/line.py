@@ -17,6 +17,7 @@ The numbers come from a simulation of outages (``benchmarks/outage_tables.py``):
 from __future__ import annotations
 
 import enum
+import sys
 from bisect import insort_right
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -25,7 +26,8 @@ from typing import NamedTuple
 from .bucket import Loan
 
 ROOM = 2.0
-"""The two retries of one operation of three attempts: the least that rides out one failure in ten."""
+"""The two retries of one operation of three attempts: the least that rides out one failure in ten. With another
+``max_attempts`` it is one less than that."""
 SHARE = 0.4
 """The credit that a success adds while the service recovers. One credit lets one waiter go."""
 MOST_CREDIT = 2.0
@@ -34,10 +36,18 @@ IDLE = 300.0
 """Seconds without an attempt after which a scope counts as new, because its record is out of date."""
 LEAST_GAP = 0.5
 """The shortest silence in seconds after which the next in line asks."""
+LAST_CHANCE = 1.0
+"""Seconds before its time is over at which one that waits alone asks once more; a tenth of its patience, if less."""
 LATE = 0.6
 """The part of its patience after which an operation makes its last retry, if its client has few others."""
-LAST_CHANCE = 1.0
-"""Seconds before its deadline at which an operation asks for the last time; a tenth of its time, if that is less."""
+PAUSE = 30.0
+"""Seconds without an attempt after which nobody knows how long a service has been down: the outage counts as new."""
+ATTEMPTS = 3
+"""The most attempts that count, where no ``max_attempts`` is given."""
+UNLIMITED = sys.maxsize
+"""The attempts of a urllib3 ``Retry`` that sets no limit. Only the quota ends its retries."""
+MOST = 36.0
+"""The capacity of the AWS SDKs, 500 tokens at 14 a retry: no client may do more harm than with theirs."""
 WAITERS = 1000
 """The most operations that wait on one scope, by default."""
 
@@ -56,37 +66,40 @@ class Refusal(enum.Enum):
 class Terms(NamedTuple):
     """The limits that an operation sets; the same for all of its attempts.
 
-    :param max_attempts: attempts that count, at most; the first one always counts.
-    :param patience: without a deadline, it waits while the outage is younger than this, and in all at most for twice
-        as long; seconds. With 0 it never waits.
-    :param deadline: when it is over, on the clock; with one, it waits until then.
+    :param max_attempts: the most attempts that are sent; None: as many as :data:`ATTEMPTS` count, and any number of
+        questions while nobody gets an answer.
+    :param patience: it waits while the outage is younger than this, and in all at most for twice as long; seconds.
+        With 0 it never waits.
+    :param deadline: when it is over, on the clock; None: there is no such moment.
     """
 
-    max_attempts: int = 3
+    max_attempts: int | None = None
     patience: float = 5.0
     deadline: float | None = None
 
     @property
-    def is_patient(self) -> bool:
-        """True if the operation has a deadline to wait for, so it leaves the last token to those that have not."""
-        return self.deadline is not None and self.patience > 0
+    def retries(self) -> int:
+        """The most retries that it may pay for."""
+        return (ATTEMPTS if self.max_attempts is None else self.max_attempts) - 1
+
+    @property
+    def room(self) -> float:
+        """The tokens with which a scope begins: all retries of one operation can be paid for."""
+        return MOST if self.max_attempts == UNLIMITED else float(self.retries)
 
     def in_all(self, began: float) -> float:
         """Return the moment after which an operation that began at ``began`` no longer waits."""
-        if self.patience <= 0:
-            return began
-        return began + 2 * self.patience if self.deadline is None else self.deadline
+        leave = began + 2 * self.patience
+        return leave if self.deadline is None else min(leave, self.deadline)
 
     def gives_up_at(self, began: float, down_since: float | None) -> float:
         """Return the moment at which an operation gives up, given since when none got an answer (None: one did)."""
         leave = self.in_all(began)
-        if self.deadline is None and down_since is not None:
-            leave = min(leave, down_since + self.patience)
-        return leave
+        return leave if down_since is None else min(leave, down_since + self.patience)
 
-    def span(self, began: float) -> float:
-        """Return the seconds for which it waits for a service that is down."""
-        return self.patience if self.deadline is None else max(0.0, self.deadline - began)
+    def asks_last_at(self, began: float, down_since: float | None) -> float:
+        """Return the moment at which an operation that is alone asks once more: shortly before it gives up."""
+        return self.gives_up_at(began, down_since) - min(LAST_CHANCE, 0.1 * self.patience)
 
 
 class Failure(NamedTuple):
@@ -111,7 +124,7 @@ class Standing:
     """The record of one operation so far. It travels in the operation's token.
 
     :param began: when its first attempt began.
-    :param counted: attempts that count against ``max_attempts``.
+    :param counted: attempts that count as one of :data:`ATTEMPTS`.
     :param successes: the scope's count of successes when its last attempt failed; None: none failed yet.
     :param spent: tokens that come back if it succeeds: those that its retries took from the bucket, together, but no
         more than ``max_attempts - 1`` of them cost.
@@ -176,10 +189,10 @@ class Waiter:
         """Return the moment at which it gives up, as far as is known now."""
         return self.terms.gives_up_at(self.standing.began, down_since)
 
-    @property
-    def too_late(self) -> Refusal:
-        """Return the reason for which it gives up at that moment."""
-        return Refusal.PATIENCE if self.terms.deadline is None else Refusal.DEADLINE
+    def refusal_at(self, now: float) -> Refusal:
+        """Return the reason for which it gives up at a moment."""
+        deadline = self.terms.deadline
+        return Refusal.PATIENCE if deadline is None or now < deadline else Refusal.DEADLINE
 
 
 class Line:
@@ -187,7 +200,7 @@ class Line:
 
     __slots__ = (
         *("_base", "_born", "_credit", "_firsts", "_firsts_at_birth", "_gap", "_last", "_slow_until", "_touched"),
-        *("down_since", "given_up", "outage", "room", "successes", "waiters"),
+        *("down_since", "failing_since", "given_up", "outage", "room", "successes", "waiters"),
     )
 
     def __init__(self, now: float, *, room: int = WAITERS) -> None:
@@ -195,6 +208,9 @@ class Line:
         self.waiters: list[Waiter] = []
         self.successes: int = 0
         self.down_since: float | None = None
+        """The moment from which patience counts: the first failure after a success, or after a pause."""
+        self.failing_since: float | None = None
+        """The first failure after the last success."""
         self.given_up: int = 0
         """The operations that gave up in the outage that is known, if one is."""
         self.outage: tuple[float, int] | None = None
@@ -204,7 +220,8 @@ class Line:
         self._firsts = 0
         self._credit = 0.0
         self._slow_until = now
-        self._last = now
+        self._last: float = now
+        self._touched: float = now
         self._begin_anew(now)
 
     @property
@@ -233,49 +250,51 @@ class Line:
         *,
         firsts: int,
         renew: Callable[[], object],
-    ) -> tuple[Standing, float | None, float] | Refused:
+    ) -> tuple[Standing, float | None] | Refused:
         """Count an attempt that failed.
 
         :param renew: refills the bucket; called if the scope counts as new.
-        :returns: its operation's standing now; the seconds to wait before a retry that is paid for (None: it may only
-            wait in line), and the tokens that this one must leave. Or that its attempts are used up.
+        :returns: its operation's standing now, and the seconds to wait before a retry that is paid for (None: it may
+            only wait in line). Or that its attempts are used up.
         """
         if self.is_as_good_as_new(now, firsts):
             renew()
             self._begin_anew(now)
         self._catch_up(firsts, now)
-        self._touched = now
         if standing.successes is None:
+            if standing.began - max(self._touched, self._last) > PAUSE and not self.waiters:
+                self.down_since = self._gap = None
             self.sent(standing.began)
-        if self.down_since is None:
-            self.down_since = now
+        self._touched = now
+        self.down_since = now if self.down_since is None else self.down_since
+        self.failing_since = self.down_since if self.failing_since is None else self.failing_since
         counts = standing.successes is None or standing.successes != self.successes
         if failure.throttled:
             self._slow_until = max(self._slow_until, now + max(1.0, 2 * self.usual(now)))
             counts = standing.successes is None or (counts and now >= terms.in_all(standing.began))
         counted = standing.counted + counts
-        if counted >= terms.max_attempts:
+        if counted > terms.retries:
             return Refused(Refusal.MAX_ATTEMPTS)
         standing = replace(standing, counted=counted, successes=self.successes)
-        spare = failure.price if terms.is_patient else 0.0
-        return standing, self._delay_of_payment(standing, terms, failure, now), spare
+        return standing, self._delay_of_payment(standing, terms, failure, now)
 
     def _delay_of_payment(self, standing: Standing, terms: Terms, failure: Failure, now: float) -> float | None:
         if self.waiters:
             return None
-        delay, has_paid, most = failure.delay, standing.spent, (terms.max_attempts - 1) * failure.price
-        is_last = bool(has_paid) and has_paid + failure.price >= most
-        if is_last and terms.patience < self.usual(now) and not (failure.throttled or terms.is_patient):
+        delay, most = failure.delay, terms.retries * failure.price
+        is_last = bool(standing.spent) and standing.spent + failure.price >= most
+        if is_last and terms.patience < self.usual(now) and not failure.throttled:
             # No other operation of this client comes by during the wait, so its last retry bridges a restart by itself.
             delay = max(delay, LATE * terms.patience)
-        # An operation that made its own retries makes no more past its patience, however much others have earned.
-        is_over = has_paid >= most and terms.gives_up_at(standing.began, self.down_since) <= now + delay
-        return None if is_over else delay
+        if standing.spent >= most:
+            # It made its own retries, and makes no more past its patience, however much others have earned.
+            return None if terms.gives_up_at(standing.began, self.down_since) <= now + delay else delay
+        return max(failure.delay, min(delay, terms.asks_last_at(standing.began, self.down_since) - now))
 
     def may_join(self, waiter: Waiter, now: float) -> Refusal | None:
         """Return the reason why an operation may not wait now; None if it may."""
         if now >= waiter.leaves_at(self.down_since):
-            return waiter.too_late
+            return waiter.refusal_at(now)
         return Refusal.FULL if len(self.waiters) >= self.room else None
 
     def join(self, waiter: Waiter, now: float) -> Refusal | None:
@@ -286,9 +305,8 @@ class Line:
                 self._credit = 0.0
             insort_right(self.waiters, waiter, key=lambda each: each.standing.began)
             if self._gap is None:
-                usual, span = self.usual(now), waiter.terms.span(waiter.standing.began)
-                least = LEAST_GAP if self.successes and not waiter.terms.is_patient else 1.0
-                self._gap = self._base = max(least, usual, min(3 * usual, 0.9 * span))
+                usual, least = self.usual(now), LEAST_GAP if self.successes else 1.0
+                self._gap = self._base = max(least, usual, min(3 * usual, 0.9 * waiter.terms.patience))
         return refusal
 
     def look(self, waiter: Waiter, now: float, *, firsts: int) -> Go | Wait | Refused:
@@ -300,7 +318,7 @@ class Line:
         leave = waiter.leaves_at(self.down_since)
         if now >= leave:
             self.leave(waiter, now)
-            return Refused(waiter.too_late, now - waiter.joined)
+            return Refused(waiter.refusal_at(now), now - waiter.joined)
         until = leave if self.down_since is not None else min(leave, now + waiter.terms.patience)
         if self._next_to_ask() is waiter:
             due = max(self._due_for(waiter), waiter.earliest)
@@ -341,7 +359,7 @@ class Line:
         self.successes += firsts - self._firsts + (standing.successes is not None)
         self._firsts = firsts
         self._touched = now
-        return self._note_success(now, latency, timeout, terms.span(standing.began))
+        return self._note_success(now, latency, timeout, terms.patience)
 
     def gave_up(self, *, is_outage: bool) -> int:
         """Count an operation that gave up, as :meth:`ScopeQuota.gave_up` says."""
@@ -357,12 +375,12 @@ class Line:
             self._note_success(now, 0.0, None, 0.0)
 
     def _note_success(self, now: float, latency: float, timeout: float | None, patience: float) -> bool:
-        if self.down_since is not None:
-            age, self.down_since = now - self.down_since, None
+        if self.down_since is not None and self.failing_since is not None:
             if self.given_up:
-                self.outage, self.given_up = (age, self.given_up), 0
+                self.outage, self.given_up = (now - self.failing_since, self.given_up), 0
+            age, self.down_since, self.failing_since = now - self.down_since, None, None
             if age >= max(1.0, 2 * self.usual(now)):
-                longest = max([patience, *(each.terms.span(each.standing.began) for each in self.waiters)])
+                longest = max([patience, *(each.terms.patience for each in self.waiters)])
                 self._slow_until = max(self._slow_until, now + min(age, longest) / SHARE)
         if not self.waiters:
             self._gap = None
@@ -429,17 +447,18 @@ class Line:
 
     def _due_for(self, waiter: Waiter) -> float:
         """Return the moment at which the next in line asks: sooner if that would be too late for one that is alone."""
-        due, deadline = self._due(), waiter.terms.deadline
-        # Among others it is told by their success. If each of them asked at its end, a thousand clients would feel it.
-        is_alone = len(self.waiters) == 1 and self._last <= waiter.joined
-        if deadline is None or self._gap is None or not is_alone:
+        due = self._due()
+        # Among others it is told by their success, and a client with few operations has made its last retry late. If
+        # each of them asked at its end, too, a service that serves a thousand such clients would feel it.
+        is_told = len(self.waiters) > 1 or self._last > waiter.joined
+        has_made_its_own = waiter.standing.spent >= waiter.terms.retries
+        if is_told or (has_made_its_own and waiter.terms.patience < self.usual(waiter.joined)):
             return due
-        last = deadline - min(LAST_CHANCE, 0.1 * waiter.terms.span(waiter.standing.began))
-        # Not if it asked not long ago: then the questions of a client are as few as without this one.
-        return last if self._last + 0.5 * self._gap <= last < due else due
+        last = waiter.terms.asks_last_at(waiter.standing.began, self.down_since)
+        return last if self._last + LEAST_GAP <= last < due else due
 
     def _begin_anew(self, now: float) -> None:
         self._born = self._touched = now
         self._firsts_at_birth = self._firsts
-        self.down_since = self._gap = None
+        self.down_since = self.failing_since = self._gap = None
         self.given_up = 0

@@ -23,19 +23,17 @@ from ..clock import SYSTEM_CLOCK, Clock, wait_on
 from ..forksafe import renew_lock_after_fork
 from ..urls import display_scope
 from .bucket import RetryQuota, TokenBucketSnapshot, is_full
-from .line import ROOM, WAITERS, Failure, Go, Line, Refusal, Refused, Standing, Terms, Wait, Waiter
+from .line import MOST, ROOM, WAITERS, Failure, Go, Line, Refusal, Refused, Standing, Terms, Wait, Waiter
 from .scope_quota import FirstTry, ScopeQuota
 
 logger: logging.Logger = logging.getLogger("requests_smithy_retry")
 
 MEMORY = 0.95
 """The factor by which a first-try success shrinks the room that retries earned: it lasts for some twenty of them."""
-MOST = 36.0
-"""The capacity of the AWS SDKs, 500 tokens at 14 a retry: no client may do more harm than with theirs."""
 FIRST_TRY = Terms(patience=0.0)
 """The terms of a first-try success: it waited for nobody, so the recovery lasts no longer for its patience."""
 NAME_PATIENCE = 2.0
-"""Seconds after which a name that never resolved is given up without a deadline: it is misspelt."""
+"""Seconds after which a name that never resolved is given up: it is misspelt."""
 
 
 class PayoffTokenBucket:
@@ -51,14 +49,16 @@ class PayoffTokenBucket:
     >>> bucket.succeeded(2)
     >>> bucket.available
     4.0
+
+    :param room: the tokens that it begins with, up to which first-try successes fill it; 0 or more. Retries that paid
+        can raise it above.
     """
 
-    __slots__ = ("__weakref__", "_firsts", "_lock", "_seen", "_tokens", "first_tries", "line")
+    __slots__ = ("__weakref__", "_firsts", "_lock", "_seen", "_tokens", "capacity", "first_tries", "line")
 
-    capacity = ROOM
-    """The tokens up to which first-try successes fill it; retries that paid can raise it above."""
-
-    def __init__(self) -> None:
+    def __init__(self, room: float = ROOM) -> None:
+        _check(room)
+        self.capacity: float = room
         self.first_tries: count[int] = count()
         """The counter of first-try successes; each one calls ``next`` on it."""
         self.line: Any = None
@@ -70,7 +70,7 @@ class PayoffTokenBucket:
 
     @property
     def available(self) -> float:
-        """The tokens that it holds now: from 0 to ``MOST``."""
+        """The tokens that it holds now: from 0 to ``MOST``, or to ``capacity`` if that is more."""
         with self._lock:
             self._settle()
             return self._tokens
@@ -86,16 +86,15 @@ class PayoffTokenBucket:
             self._settle()
             return self._firsts
 
-    def take(self, price: float = 1.0, *, spare: float = 0.0, deadline: float | None = None) -> bool:  # noqa: ARG002
+    def take(self, price: float = 1.0, *, deadline: float | None = None) -> bool:  # noqa: ARG002
         """Pay for a retry, or take nothing and return False.
 
         :param price: one token, for whatever reason the attempt failed.
-        :param spare: tokens that must be left after it.
         :param deadline: for buckets that ask a server: it is over then.
         """
         with self._lock:
             self._settle()
-            if self._tokens < price + spare:
+            if self._tokens < price:
                 return False
             self._tokens -= price
             return True
@@ -108,19 +107,19 @@ class PayoffTokenBucket:
         """
         _check(spent)
         if not somebody_waits:
-            self.release(spent + ROOM)
+            self.release(spent + self.capacity)
 
     def renew(self) -> None:
         """Refill it: it then holds what a new one holds, or more."""
         with self._lock:
             self._settle()
-            self._tokens = max(ROOM, self._tokens)
+            self._tokens = max(self.capacity, self._tokens)
 
     def forget(self) -> None:
         """Hold what a new one holds, and have counted no success."""
         with self._lock:
             self._settle()
-            self._tokens, self._firsts = ROOM, 0
+            self._tokens, self._firsts = self.capacity, 0
 
     def acquire(self, amount: float, *, deadline: float | None = None) -> bool:  # noqa: ARG002
         """Take ``amount`` tokens and return True, or take nothing and return False. It never waits.
@@ -132,23 +131,23 @@ class PayoffTokenBucket:
         return self.take(amount)
 
     def release(self, amount: float) -> None:
-        """Give ``amount`` tokens back; what exceeds ``MOST`` is dropped.
+        """Give ``amount`` tokens back; what exceeds ``MOST`` and ``capacity`` is dropped.
 
         :raises ValueError: for a negative amount, or none at all.
         """
         _check(amount)
         with self._lock:
             self._settle()
-            self._tokens = min(MOST, self._tokens + amount)
+            self._tokens = min(max(MOST, self.capacity), self._tokens + amount)
 
     def snapshot(self) -> TokenBucketSnapshot:
         """An immutable view of the bucket now; ``available`` may be above ``capacity``."""
-        return TokenBucketSnapshot(ROOM, self.available)
+        return TokenBucketSnapshot(self.capacity, self.available)
 
     def renew_lock(self) -> None:
         """Begin anew, lock and tokens, after a fork: the state of other threads is not known in the child."""
         self._lock = threading.Lock()
-        self._tokens = ROOM
+        self._tokens = self.capacity
         # The counter stays: a holder of its ``__next__`` goes on counting here.
         self._seen = next(self.first_tries) + 1
 
@@ -157,11 +156,12 @@ class PayoffTokenBucket:
         new, self._seen = at - self._seen, at + 1
         if new:
             self._firsts += new
-            self._tokens = ROOM + max(0.0, self._tokens - ROOM) * float(MEMORY**new)
+            earned = max(0.0, self._tokens - self.capacity)
+            self._tokens = self.capacity + earned * float(MEMORY**new)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A copy begins anew, with a lock of its own (contract 11.1).
-        return type(self), ()
+        return type(self), (self.capacity,)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.available:.3g} of {self.capacity:g}>"
@@ -193,12 +193,12 @@ class CountedQuota:
         self._firsts = next(self.first_tries) - self._settled + 1
         return self._firsts
 
-    def take(self, price: float = 1.0, *, spare: float = 0.0, deadline: float | None = None) -> bool:
+    def take(self, price: float = 1.0, *, deadline: float | None = None) -> bool:
         """Pay for a retry, or take nothing and return False."""
         new, self._rewarded = self._firsts - self._rewarded, self._firsts
         if new > 0 and self._reward:
             self.plain.release(new * self._reward)
-        return (not spare or self.plain.available >= price + spare) and self.plain.acquire(price, deadline=deadline)
+        return self.plain.acquire(price, deadline=deadline)
 
     def succeeded(self, spent: float, *, somebody_waits: bool = False) -> None:  # noqa: ARG002
         """Give back what an operation's retries cost: other processes would miss it."""
@@ -319,14 +319,14 @@ class PatientQuota(ScopeQuota):
             self._follow()
         if isinstance(seen, Refused):
             return seen
-        counted, delay, spare = seen
+        counted, delay = seen
         # Not under the lock: a bucket that processes share may take a moment to answer.
         price = failure.price
-        if delay is not None and self.bucket.take(price, spare=spare, deadline=terms.deadline):
+        if delay is not None and self.bucket.take(price, deadline=terms.deadline):
             with self._lock:
                 self._made_line().sent(now + delay)
             # More would let one success pay for any number of retries in vain, again and again.
-            spent = max(counted.spent, min(counted.spent + price, (terms.max_attempts - 1) * price))
+            spent = max(counted.spent, min(counted.spent + price, terms.retries * price))
             return Go(replace(counted, spent=spent, acquired=price), delay)
         waiter = Waiter(counted, terms, now, now + failure.hint, wake)
         with self._lock:
@@ -370,7 +370,7 @@ class PatientQuota(ScopeQuota):
         """An immutable view of bucket and line now."""
         held = self.bucket.snapshot()
         with self._lock:
-            since, waiting = (None, 0) if self._line is None else (self._line.down_since, len(self._line.waiters))
+            since, waiting = (None, 0) if self._line is None else (self._line.failing_since, len(self._line.waiters))
         down_for = None if since is None else self.clock.now() - since
         return LineSnapshot(held.capacity, held.available, held.source, waiting, down_for)
 

@@ -122,7 +122,8 @@ class Operation:
         """The program was asked for new credentials."""
         self._told_gate: int = 0
         """The attempt of which the gate was told last."""
-        self._began: float | None = None
+        self.began: float | None = None
+        """The moment from which it is patient, on the clock: it was about to send, or waited to do so."""
         self.record: Recorder = Recorder(self.request, self.scope, self.clock, call.observed)
         self.record.is_told = rest is not None
         self.rest: Rest | InHand | None = rest
@@ -161,6 +162,8 @@ class Operation:
         """
         response = made.answer
         if response is None or response.status_code != UNAUTHORIZED or self.has_renewed or self.token is None:
+            return None
+        if self._most is not None and self.number + 1 >= self._most:
             return None
         self.has_renewed = True
         if not self.facts.body.rewind(unwritten=made.unwritten) or not made.let_go(keep=True):
@@ -208,13 +211,13 @@ class Operation:
 
     def _ask(self, made: Attempt) -> Retry | Stop:
         """Ask the strategy."""
-        if self._began is None:
-            self._began = made.started
+        if self.began is None:
+            self.began = made.started
         context = RetryContext(
             self._outcome(made),
             deadline=self.deadline,
             options=self.facts.options,
-            began=self._began,
+            began=self.began,
             before_waiting=partial(self._begin_waiting, made),
         )
         carrier = carrier_of(context)
@@ -356,9 +359,9 @@ class Operation:
             forget_frames(made.error)
             log_end_of_tape(self.request, END_OF_TAPE)
             made.response, made.answer, made.error = self.played, self.played, None
-        if self.number > 1 and self._began is not None:
+        if self.number > 1 and self.began is not None:
             status = None if made.answer is None else made.answer.status_code
-            note_end(self.request, self.port.strategy, status, self.number, self._began, self.clock.now())
+            note_end(self.request, self.port.strategy, status, self.number, self.began, self.clock.now())
         history = self._history(stop)
         if made.error is not None:
             attach(made.error, history)
@@ -375,9 +378,13 @@ class Operation:
         return status_error(response, history, self.config.retry_status_codes) if self.config.raise_on_status else None
 
     def _history(self, stop: Stop) -> Any:
-        strategy = self.port.strategy
-        most = self.options.max_attempts or strategy.max_attempts
-        return self.record.history(stop.reason, stop.why, most, strategy.gave_up)
+        return self.record.history(stop.reason, stop.why, self._most, self.port.strategy.gave_up)
+
+    @property
+    def _most(self) -> int | None:
+        """The most requests that it sends, where that is known."""
+        most: int | None = self.options.max_attempts or self.port.strategy.max_attempts
+        return most
 
 
 def is_played(response: Response | None) -> bool:

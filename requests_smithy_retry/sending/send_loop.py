@@ -12,10 +12,11 @@ from requests.adapters import HTTPAdapter
 from ..clock import Clock
 from ..config.max_retries import ChangedOr, ShownRetry
 from ..config.retry_config import RetryConfig
-from ..config.retry_options import NOTHING, OperationOptions, current_options, options_in_force
+from ..config.retry_options import NOTHING, OperationOptions, current_options, options_in_force, patience_given
 from ..errors import RetryError
 from ..observing.events import ObservedOperation
 from ..observing.log import log_first_try, log_gate, may_log
+from ..quotas.line import Terms
 from ..strategies.first_tries import ORIGIN, BusyBesides, FirstTryHook
 from ..strategies.foreign import StrategyPort
 from ..strategies.protocol import RetryStrategy, rest_until_permitted
@@ -208,6 +209,9 @@ class SendLoop(HTTPAdapter):
         """
         operation = Operation(self, call, rest)
         operation.record.gate_wait = gate_wait
+        if patience_given(self.retry_config, call.options) is not None:
+            # It bounds the wait for the first attempt, too: all that is waited for a server counts from here on.
+            operation.began = (self.clock.now() if made is None else made.started) - gate_wait[0]
         limits, outer = call.limits, (this_thread.deadline, this_thread.tried)
         try:
             if made is None:
@@ -273,13 +277,14 @@ class SendLoop(HTTPAdapter):
             except RetryError as refusal:
                 return Stop(refusal.stop_reason, str(refusal))
         if self._shut:
-            operation.record.gate_wait = self._pass_gate(operation.call, operation.waited[0])
+            operation.record.gate_wait = self._pass_gate(operation.call, operation.waited[0], operation.began)
         return None
 
-    def _pass_gate(self, call: Call, waited: float = 0.0) -> tuple[float, str]:
+    def _pass_gate(self, call: Call, waited: float = 0.0, began: float | None = None) -> tuple[float, str]:
         """Wait while the server has announced that it would refuse the next attempt (contract 7.4).
 
         :param waited: seconds that the attempt has waited already; the server asked for both together.
+        :param began: the start of the operation's first attempt, on the clock; None: this is the first.
         :returns: the seconds that it took, and the header behind it.
         """
         gates, request, limits = self.port.gates, call.request, call.limits
@@ -288,8 +293,12 @@ class SendLoop(HTTPAdapter):
         gate = gates.of(self.scope_of(request))
         if gate is None or not gate.is_limiting:
             return NO_WAIT
-        deadline = None if limits is None else limits.at
-        wait = gate.enter(deadline, max(0.0, self.retry_config.max_retry_after - waited))
+        deadline, longest = None if limits is None else limits.at, self.retry_config.max_retry_after
+        patience = patience_given(self.retry_config, call.options)
+        if patience is not None:
+            longest = min(longest, patience)
+            deadline = Terms(None, patience, deadline).in_all(self.clock.now() if began is None else began)
+        wait = gate.enter(deadline, max(0.0, longest - waited))
         log_gate(request, *wait)
         return wait
 

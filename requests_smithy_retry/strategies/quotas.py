@@ -11,6 +11,7 @@ from ..clock import Clock
 from ..config.retry_config import RetryConfig, has_line
 from ..errors import RetryConfigError
 from ..quotas.bucket import RetryQuota, TokenBucket
+from ..quotas.line import Terms
 from ..quotas.payoff import CountedQuota, PatientQuota, PayoffTokenBucket, line_before
 from ..quotas.scope_quota import PricedQuota, ScopeQuota
 from ..quotas.scopes import NO_SCOPE, ScopeTable
@@ -65,6 +66,7 @@ def quotas_for(config: RetryConfig, clock: Clock, busy: set[Any], forget: Callab
     is_patient = has_line(quota)
     if callable(quota) and is_patient:
         _check(config, cast("RedisQuota", quota))
+    room = Terms(config.most_attempts).room
 
     def quota_of(name: str) -> ScopeQuota:
         if isinstance(quota, float | int):
@@ -72,8 +74,8 @@ def quotas_for(config: RetryConfig, clock: Clock, busy: set[Any], forget: Callab
         made = _made(config, quota, name) if callable(quota) else None
         if made is not None and not is_patient:
             return quota_before(made, clock)
-        shared = None if made is None else CountedQuota(made, reward=1.0)
-        return patient(shared, name=None if name == NO_SCOPE else name)
+        own = PayoffTokenBucket(room) if made is None else CountedQuota(made, reward=1.0)
+        return patient(own, name=None if name == NO_SCOPE else name)
 
     def give_up(given_up: ScopeQuota) -> None:
         given_up.retired = True

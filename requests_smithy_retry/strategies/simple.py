@@ -15,7 +15,7 @@ from ..classifiers.outcome import Outcome
 from ..classifiers.protocol import RetryClassifier, in_order, sees_successes
 from ..clock import SYSTEM_CLOCK, Clock
 from ..config.retry_config import RetryConfig, RetryOptions
-from ..config.retry_options import NOTHING, OperationOptions, options_in_force
+from ..config.retry_options import NOTHING, OperationOptions, options_in_force, patience_given
 from ..config.urllib3_rules import heeds_hints, kind_of
 from ..errors import RetryConfigError, RetryError, StopReason
 from ..forgetting import forgets_with_all
@@ -24,7 +24,7 @@ from ..pacing.backoff import ExponentialRetryBackoffStrategy, RetryBackoffStrate
 from ..pacing.gate import Gates
 from ..pacing.server_hints import AMZ_HEADER, Hint, delay_for, is_too_long, read_hint, until_text
 from ..quotas.bucket import RetryQuota
-from ..quotas.line import Terms
+from ..quotas.line import Standing, Terms
 from .first_tries import NOTHING_TO_TELL, FirstTryHook, remember
 from .protocol import RetryContext, RetryToken, StandardRetryToken, StrategySnapshot, redeemed
 
@@ -58,6 +58,8 @@ def context_around(error: Exception, clock: Clock) -> RetryContext:
     return replace(context, deadline=deadline, options=around)
 
 
+OWN_RULE = "classifier"
+"""The source of a wait for which the program itself asks, by a classifier."""
 BOOKS = frozenset({"busy", "hooks", "gates", "_quotas", "_has_own_buckets", "_limiters"})
 """The attributes that a copy of a strategy has anew."""
 
@@ -163,16 +165,16 @@ class SimpleRetryStrategy:
             self.gates.forget()
 
     @property
-    def max_attempts(self) -> int:
-        """Most attempts of an operation, the first one included."""
-        return self.config.max_attempts
+    def max_attempts(self) -> int | None:
+        """Most requests that an operation sends; None: three, and in an outage as many as there is patience for."""
+        return self.config.most_attempts
 
     def acquire_initial_retry_token(self, *, token_scope: str | None = None) -> StandardRetryToken:
         """Return a token for the first attempt: always given, without delay, and free.
 
         :param token_scope: operations with the same scope share a quota.
         """
-        return StandardRetryToken(issuer=self, token_scope=token_scope)
+        return StandardRetryToken(issuer=self, token_scope=token_scope, standing=Standing(self.clock.now()))
 
     def refresh_retry_token_for_retry(self, *, token_to_renew: RetryToken, error: Exception) -> StandardRetryToken:
         """Return a token for another attempt, or raise the reason why there is none.
@@ -202,7 +204,7 @@ class SimpleRetryStrategy:
         reason = self._reason(classification, context, token)
         retry = token.retry_count + 1
         terms = self._terms(options, context.deadline)
-        if self._is_last(retry, options.most_sent, reason, context.outcome, terms):
+        if self._is_last(retry, reason, context.outcome, terms):
             refuse(StopReason.MAX_ATTEMPTS, None, classification)
         failures, rules = token.failures, self.config.urllib3_rules
         if rules is not None:
@@ -212,7 +214,7 @@ class SimpleRetryStrategy:
                 refuse(StopReason.MAX_ATTEMPTS, exceeded, classification)
         backoff = self._backoff(reason.kind, retry, token.previous_delay)
         hint = self._hint(reason, context.outcome, classification, backoff)
-        delay = backoff if hint is None else delay_for(backoff, hint)
+        delay = self._delay(hint, backoff, token, context, classification)
         if context.deadline is not None and self.clock.now() + delay >= context.deadline:
             refuse(StopReason.DEADLINE, f"the next wait of {delay:.3g} s would not end in time", classification)
         renewed = StandardRetryToken(
@@ -267,13 +269,12 @@ class SimpleRetryStrategy:
         patience = self.config.patience if options.patience is None else options.patience
         return Terms(most, patience, deadline)
 
-    def _is_last(
-        self, attempts: int, most_sent: int | None, reason: RetryReason, outcome: Outcome, terms: Terms
-    ) -> bool:
+    def _is_last(self, attempts: int, reason: RetryReason, outcome: Outcome, terms: Terms) -> bool:
         """Return True if no attempt may follow this many."""
-        most = terms.max_attempts if most_sent is None and self.config.caps_requests else most_sent
-        is_capped = most is not None and attempts >= most
-        return is_capped or (attempts >= terms.max_attempts and self._counts_attempts(reason, outcome, terms))
+        if terms.max_attempts is not None:
+            # Credentials may have been renewed for one of the attempts, which no strategy was asked about.
+            return max(attempts, outcome.attempt) >= terms.max_attempts
+        return attempts > terms.retries and self._counts_attempts(reason, outcome, terms)
 
     def _counts_attempts(self, reason: RetryReason, outcome: Outcome, terms: Terms) -> bool:  # noqa: ARG002
         """Return True if each attempt counts against ``max_attempts``; a quota may count by itself."""
@@ -320,13 +321,38 @@ class SimpleRetryStrategy:
             raise TypeError(f"compute_next_backoff_delay of {strategy!r} returned {safe_repr(delay)}: {allowed}")
         return delay
 
+    def _delay(
+        self,
+        hint: Hint | None,
+        backoff: float,
+        token: StandardRetryToken,
+        context: RetryContext,
+        classification: Classification,
+    ) -> float:
+        """Return the wait before a retry; refuse one that a server asks for, if a given patience has no room for it."""
+        if hint is None:
+            return backoff
+        delay, patience = delay_for(backoff, hint), patience_given(self.config, context.options)
+        if patience is None or not hint.seconds or hint.source == OWN_RULE:
+            return delay
+        began, why = token.standing.began if context.began is None else context.began, ""
+        if min(hint.seconds, delay) > patience:  # x-amz-retry-after is shortened to the latter
+            why = f"patience is {patience:g} s"
+        elif self.clock.now() + delay > Terms(None, patience).in_all(began):
+            why = f"all waits must be over {2 * patience:g} s after the call began, twice the patience"
+        if why:
+            until = until_text(hint, self.clock.wall())
+            why = f"{hint.source} asks for {hint.seconds:.15g} s, {why}: allowed again at {until}"
+            refuse(StopReason.HINT_TOO_LONG, why, classification)
+        return delay
+
     def _hint(
         self, reason: RetryReason, outcome: Outcome, classification: Classification, backoff: float
     ) -> Hint | None:
         """Return the hint that makes the longest delay: the classifier's floor, or that of the response's headers."""
         hints, wall = [], self.clock.wall()
         if reason.retry_after is not None and (self._heeds_hints or reason.retry_after_source != AMZ_HEADER):
-            hints.append(Hint(reason.retry_after, reason.retry_after_source or "classifier"))
+            hints.append(Hint(reason.retry_after, reason.retry_after_source or OWN_RULE))
         header = self._header_hint(reason, outcome, wall) if self._heeds_hints else None
         if header is not None:
             hints.append(header)

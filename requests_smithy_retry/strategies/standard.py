@@ -14,7 +14,7 @@ from ..config.retry_config import RetryConfig, has_line
 from ..config.retry_options import NOTHING
 from ..errors import RetryError, StopReason, is_unresolved
 from ..quotas.bucket import RetryQuota
-from ..quotas.line import Failure, Go, Refusal, Refused, Standing, Terms
+from ..quotas.line import Failure, Go, Refusal, Refused, Terms
 from ..quotas.payoff import PayoffTokenBucket
 from ..quotas.scope_quota import ScopeQuota
 from ..urls import display_scope
@@ -75,12 +75,11 @@ class StandardRetryStrategy(SimpleRetryStrategy):
         return hook is not getattr(self._quotas, "overflow", None)
 
     def acquire_initial_retry_token(self, *, token_scope: str | None = None) -> StandardRetryToken:
-        standing = None
         if self.busy:
             with self._quota_in_use(token_scope) as quota:
-                standing = None if quota is None else quota.begin()
-        standing = standing or Standing(self.clock.now())
-        return StandardRetryToken(issuer=self, token_scope=token_scope, standing=standing)
+                if quota is not None:
+                    quota.begin()  # who waits need not ask by itself now
+        return super().acquire_initial_retry_token(token_scope=token_scope)
 
     def record_success(self, *, token: RetryToken) -> None:
         own = redeemed(token, self)

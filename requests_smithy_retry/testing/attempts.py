@@ -131,8 +131,7 @@ def retries_disabled() -> Iterator[None]:
 def cap_attempts(most: int) -> Iterator[None]:
     """Limit the attempts of every operation of the process inside the block, in every thread.
 
-    No more are sent, also of an operation that waits for a service that is down, whose attempts count for none. A lower
-    limit of the configuration still holds.
+    It is as if each operation had ``max_attempts=most``, unless its own is lower.
 
     :param most: the limit, 1 or more.
     :raises ValueError: for a limit below 1.
@@ -142,11 +141,8 @@ def cap_attempts(most: int) -> Iterator[None]:
 
     def around(send: Callable[[], Response], adapter: RetryAdapter, _: object) -> Response:
         around = options_in_force() or NOTHING
-        configured = around.max_attempts
-        if configured is None:
-            configured = getattr(adapter.strategy, "max_attempts", most)
-        sent = most if around.most_sent is None else min(most, around.most_sent)
-        with OptionsBlock({"max_attempts": min(most, configured), "most_sent": sent}, adapter.clock):
+        configured = around.max_attempts or getattr(adapter.strategy, "max_attempts", None) or most
+        with OptionsBlock({"max_attempts": min(most, configured)}, adapter.clock):
             return send()
 
     with _around_every_send(around):

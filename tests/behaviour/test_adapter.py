@@ -93,7 +93,7 @@ def test_other_values_of_max_retries_are_refused(value):
     adapter = RetryAdapter()
     with pytest.raises(RetryConfigError, match="max_retries"):
         adapter.max_retries = value
-    assert 3 == adapter.strategy.max_attempts
+    assert adapter.strategy.max_attempts is None
 
 
 @pytest.mark.parametrize("value", [0, False, 3])
@@ -294,7 +294,7 @@ def test_a_read_timeout_is_still_caught_as_one():
         send(scripted(*[read_timeout() for _ in range(3)]))
     except rex.ReadTimeout as error:
         sentence = retry_history(error).sentence
-    assert "after attempt 3 of 3" in sentence
+    assert "after attempt 3" in sentence
 
 
 def test_an_exception_keeps_its_own_cause_within_another():

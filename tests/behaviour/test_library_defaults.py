@@ -93,7 +93,7 @@ def test_a_library_may_switch_the_environment_off(monkeypatch) -> None:
     """``trust_env=False`` in a library's defaults holds unless the program says otherwise."""
     monkeypatch.setenv(VARIABLE, "2")
     defaults = RetryConfig(trust_env=False)
-    assert 3 == RetryAdapter(defaults=defaults).retry_config.max_attempts
+    assert RetryAdapter(defaults=defaults).retry_config.max_attempts is None
     assert 2 == RetryAdapter(defaults=defaults, trust_env=True).retry_config.max_attempts
 
 

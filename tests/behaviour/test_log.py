@@ -34,7 +34,7 @@ def test_each_attempt_each_retry_and_giving_up_have_their_level(caplog: pytest.L
         send(503, 503, 503)
     assert levels(caplog) == ["DEBUG", "INFO", "DEBUG", "INFO", "DEBUG", "WARNING"]
     assert caplog.records[-1].getMessage() == (
-        "GET https://api.example.com:443/things: gave up after attempt 3 of 3: no attempts are left; last answer: 503"
+        "GET https://api.example.com:443/things: gave up after attempt 3: no attempts are left; last answer: 503"
     )
 
 
@@ -54,7 +54,7 @@ def test_an_answer_that_nobody_wants_retried_is_no_warning(caplog: pytest.LogCap
     assert levels(caplog) == ["DEBUG"]
     history = retry_history(response)
     assert history is not None
-    assert history.sentence == "ended at attempt 1 of 3 with 404: no classifier asked for a retry"
+    assert history.sentence == "ended at attempt 1 with 404: no classifier asked for a retry"
 
 
 def test_no_secret_reaches_a_log_record(caplog: pytest.LogCaptureFixture) -> None:

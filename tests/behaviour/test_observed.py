@@ -97,7 +97,7 @@ def test_a_body_is_sent_whole_by_every_copy() -> None:
 def test_all_events_of_an_operation_have_the_same_one() -> None:
     """Values that a listener keeps in ``data`` before an attempt are there at the end, with the operation's facts."""
     log = Remembering()
-    send(scripted(429, 200, listeners=[log]), url="https://u:p@api.example.com/things?key=secret")
+    send(scripted(429, 200, listeners=[log], max_attempts=3), url="https://u:p@api.example.com/things?key=secret")
     events = [event for kind in log.events.values() for event in kind]
     (operation,) = {event.operation for event in events}
     operation.data[log] = "kept"

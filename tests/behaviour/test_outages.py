@@ -95,33 +95,81 @@ def test_a_last_retry_that_is_made_late_says_why() -> None:
     assert (3.0, "patience") == sources[-1]
 
 
-def test_with_a_deadline_it_is_waited_out_to_that() -> None:
-    """A third of the time is enough for an outage."""
-    adapter, of = service((0.0, 10.0), operation_timeout=30)
+@pytest.mark.parametrize(
+    ("options", "reason", "over"),
+    [
+        ({"patience": 30}, StopReason.PATIENCE, 30.0),
+        ({"patience": 30, "operation_timeout": 600}, StopReason.PATIENCE, 30.0),
+        ({"operation_timeout": 30}, StopReason.PATIENCE, 5.0),
+        ({"patience": 1, "operation_timeout": 30}, StopReason.PATIENCE, 1.0),
+        ({"patience": 30, "operation_timeout": 2}, StopReason.DEADLINE, 2.0),
+        ({"operation_attempt_timeout": 30}, StopReason.PATIENCE, 5.0),
+    ],
+)
+def test_patience_always_holds_and_a_deadline_only_bounds(
+    options: dict[str, Any], reason: StopReason, over: float
+) -> None:
+    """How old an outage may become is said by ``patience`` alone; a deadline makes no call wait longer."""
+    adapter, of = service((0.0, 60.0), **options)
+    history = retry_history(send(adapter))
+    assert (reason, pytest.approx(over)) == (history.stop_reason, of.clock.now())
+
+
+@pytest.mark.parametrize("options", [{"patience": 30}, {"patience": 120, "operation_timeout": 60}])
+def test_a_third_of_the_patience_is_enough_for_an_outage(options: dict[str, Any]) -> None:
+    """A lone program with a patience of 30 s rides out ten."""
+    adapter, of = service((0.0, 10.0), **options)
     assert 200 == send(adapter).status_code
     assert 10.0 <= of.clock.now() < 30.0
-    adapter, of = service((0.0, 60.0), operation_timeout=30)
-    history = retry_history(send(adapter))
-    assert (StopReason.DEADLINE, 29.0) == (history.stop_reason, of.clock.now())
 
 
+@pytest.mark.parametrize("kind", ["option", "block"])
 @pytest.mark.parametrize(
     ("seconds", "asked"),
     [
-        (5, [0, 1.05, 4.05]),  # the fourth question would follow the third too soon
-        (8, [0, 1.05, 4.05]),
-        (11, [0, 1.05, 4.05, 10]),
-        (30, [0, 1.05, 4.05, 13.05, 29]),
-        (2.2, [0, 1.05]),
+        (2, [0, 1.15, 1.8]),
+        (4.5, [0, 1.15, 4.05]),
+        (5, [0, 1.15, 4.15]),  # the fourth question would follow the third too soon
+        (8, [0, 1.15, 4.15, 7.2]),
+        (11, [0, 1.15, 4.15, 10]),
+        (30, [0, 1.15, 4.15, 13.15, 29]),
     ],
 )
-def test_an_operation_asks_once_more_before_its_deadline(seconds: float, asked: list[float]) -> None:
-    """The last question of a client that is alone does not come when it is too late."""
-    adapter, of = service((0.0, 600.0), operation_timeout=seconds)
-    history = retry_history(send(adapter))
+def test_a_lone_caller_asks_once_more_before_its_patience_is_over(
+    kind: str, seconds: float, asked: list[float]
+) -> None:
+    """The gap between its questions grows, so the next one may come too late: then one comes shortly before the end."""
+    adapter, of = service((0.0, 600.0), **({"patience": seconds} if kind == "option" else {}))
+    with retry_options(**({"patience": seconds} if kind == "block" else {})):
+        history = retry_history(send(adapter))
     moments = sorted({round(attempt.started - history.attempts[0].started, 2) for attempt in history.attempts})
     assert asked == [moment for moment in moments if moment == 0 or moment > 0.5]
-    assert of.clock.now() < seconds + 0.01
+    assert seconds == pytest.approx(of.clock.now())
+
+
+def test_a_lone_caller_asks_once_more_before_its_deadline() -> None:
+    """Where the deadline comes first, it is the end that counts."""
+    adapter, of = service((0.0, 2.0), operation_timeout=2.6)
+    assert 200 == send(adapter).status_code
+    assert pytest.approx(2.1) == of.clock.now()
+
+
+PERIODS = [0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2, 1.5, 1.7, 2.0, 2.4, 2.8, 3.2, 3.6, 4.0]
+
+
+@pytest.mark.parametrize("period", PERIODS)
+def test_a_lone_program_of_any_period_rides_out_a_restart(period: float) -> None:
+    """Three seconds, wherever in its period they begin, and however long it ran before."""
+    failed = []
+    for before in (1, 3, 20, 300):
+        for phase in range(4):
+            start = (before - 1 + phase / 4) * period
+            adapter, of = service((start, start + 3.0), jitter="full")
+            while of.clock.now() < start + 10.0:
+                if send(adapter).status_code != 200:
+                    failed.append((before, phase))
+                of.clock.advance(period)
+    assert [] == failed
 
 
 @pytest.mark.parametrize("by_option", [True, False])
@@ -140,25 +188,6 @@ def test_one_attempt_is_one_attempt() -> None:
     adapter, of = service((0.0, 60.0), max_attempts=1)
     assert StopReason.MAX_ATTEMPTS is retry_history(send(adapter)).stop_reason
     assert 1 == of.asked
-
-
-@pytest.mark.parametrize(("others_succeed", "sent"), [(True, 2), (False, 5)])
-def test_an_operations_own_limit_bounds_the_attempts_that_count(others_succeed: bool, sent: int) -> None:
-    """An operation fails after two attempts while others succeed; while all fail, only its first attempt counts."""
-    asked = []
-
-    def answer(_: Any) -> int:
-        asked.append(1)
-        if others_succeed:
-            adapter.script.insert(0, 200)
-            assert 200 == send(adapter, url="https://api.example.com/well").status_code
-        return 503
-
-    adapter = scripted(*[answer] * 20)
-    with retry_options(max_attempts=2):
-        history = retry_history(send(adapter))
-    assert sent == len(asked)
-    assert history.stop_reason is (StopReason.MAX_ATTEMPTS if others_succeed else StopReason.PATIENCE)
 
 
 def refused(_: Any = None) -> Any:
@@ -265,7 +294,7 @@ def test_a_service_that_is_dead_for_ten_minutes_holds_a_thread_a_tenth_of_a_seco
     assert of.asked / operations < 1.02
 
 
-@pytest.mark.parametrize(("options", "reason"), [({}, "PATIENCE"), ({"operation_timeout": 30}, "DEADLINE")])
+@pytest.mark.parametrize(("options", "reason"), [({}, "PATIENCE"), ({"operation_timeout": 4}, "DEADLINE")])
 def test_a_clock_that_jumps_while_somebody_waits_ends_the_wait_and_nothing_else(
     options: dict[str, Any], reason: str
 ) -> None:
@@ -380,7 +409,7 @@ def test_polling_is_no_failure() -> None:
     adapter = scripted(*[202] * 5, 200, max_retries=Retry(9, status_forcelist=[202]), quota="payoff")
     assert 200 == send(adapter).status_code
     (bucket,) = adapter.strategy.snapshot().buckets.values()
-    assert (2.0, None) == (bucket.available, bucket.down_for)
+    assert (9.0, None) == (bucket.available, bucket.down_for)
     adapter = scripted(*[202] * 5, max_retries=Retry(3, status_forcelist=[202], raise_on_status=False))
     assert StopReason.MAX_ATTEMPTS is retry_history(send(adapter)).stop_reason
 
@@ -395,7 +424,7 @@ def test_polling_by_a_classifier_is_no_failure_either() -> None:
     adapter = scripted(*[202] * 5, 200, max_attempts=6, classifiers=[pending])
     assert 200 == send(adapter).status_code
     (bucket,) = adapter.strategy.snapshot().buckets.values()
-    assert (2.0, None, 0) == (bucket.available, bucket.down_for, bucket.waiting)
+    assert (5.0, None, 0) == (bucket.available, bucket.down_for, bucket.waiting)
     adapter = scripted(*[202] * 5, classifiers=[pending])
     history = retry_history(send(adapter))
     assert (StopReason.MAX_ATTEMPTS, 3) == (history.stop_reason, len(history.attempts))
@@ -492,11 +521,11 @@ def test_a_lock_is_no_outage_of_the_service(locked: int) -> None:
     adapter = scripted(*[409] * locked, 200, max_attempts=10, classifiers=[rule], operation_timeout=300)
     assert 200 == send(adapter).status_code
     (line,) = adapter.strategy.snapshot().buckets.values() or [None]
-    assert line is None or (2, None) == (line.available, line.down_for)
+    assert line is None or (9, None) == (line.available, line.down_for)
 
 
 def test_a_lock_ends_with_the_attempts() -> None:
-    """A request that is refused for good is sent max_attempts times."""
+    """A request that is refused for good is sent three times, or as often as ``max_attempts`` says."""
     adapter = scripted(*[409] * 9, classifiers=[locked_rule(ErrorKind.CLIENT)])
     history = retry_history(send(adapter))
     assert (3, StopReason.MAX_ATTEMPTS) == (len(history.attempts), history.stop_reason)
@@ -511,7 +540,8 @@ def test_who_polls_a_locked_thing_keeps_no_other_path_from_its_retries() -> None
 
 def test_without_patience_an_empty_quota_is_the_reason() -> None:
     """With patience=0, a deadline makes nobody wait, and the history names the quota."""
-    adapter = scripted(*[503] * 9, patience=0, max_attempts=10, operation_timeout=30)
+    adapter = scripted(*[503] * 9, patience=0, operation_timeout=30)
+    send(adapter)
     history = retry_history(send(adapter))
     assert StopReason.QUOTA_EXCEEDED == history.stop_reason
     assert "is empty, and patience is 0" in history.sentence

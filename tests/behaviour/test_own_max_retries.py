@@ -390,7 +390,7 @@ class TestAssigning:
     @pytest.mark.parametrize("strategy", [StandardRetryStrategy(), AdaptiveRetryStrategy()])
     def test_beside_a_given_strategy_it_is_refused(self, strategy):
         """Beside a given strategy ``max_retries`` is refused, when made and when assigned; the error names both."""
-        expected = r"max_retries=2 \(from code\): .*strategy=<\w+ max_attempts=3>: only one of the two is allowed"
+        expected = r"max_retries=2 \(from code\): .*strategy=<\w+ max_attempts=None>: only one of the two is allowed"
         with pytest.raises(RetryConfigError, match=expected):
             RetryAdapter(max_retries=2, strategy=strategy)
         adapter = RetryAdapter(strategy=strategy)

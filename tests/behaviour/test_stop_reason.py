@@ -22,7 +22,7 @@ def test_the_phrases_stay_as_they_are():
         "BODY_NOT_REPLAYABLE": "the body cannot be replayed",
         "REQUEST_FAULT": "the request itself is at fault",
         "MAX_ATTEMPTS": "no attempts are left",
-        "HINT_TOO_LONG": "the server asked for a longer wait than max_retry_after",
+        "HINT_TOO_LONG": "the server asked for too long a wait",
         "DEADLINE": "the wait would not end before the deadline",
         "QUOTA_EXCEEDED": "the retry quota is empty",
         "PATIENCE": "the service has been down for longer than patience allows",

@@ -36,7 +36,7 @@ def test_responses_ends_as_scripted():
     """When every answer is bad, the last one is returned, whole."""
     for number in range(3):
         responses.get(URL, status=503, body=f"answer {number}", headers={"Retry-After": str(number)})
-    client = session(patience=0)
+    client = session(max_attempts=3)
     response = client.get(URL)
     assert (503, "answer 2") == (response.status_code, response.text)
     assert [0.05, 1] == client.get_adapter(URL).clock.sleeps

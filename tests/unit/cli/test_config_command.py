@@ -40,8 +40,9 @@ def test_a_table_shows_every_source_and_the_worst_case():
     assert ["timeout", "3", "the", "command", "line"] in rows
     assert ["quota", "payoff", "default"] in rows
     assert ["patience", "5.0", "default"] in rows
-    assert ["most", "attempts", "no", "bound;", "patience=0", "sets", "one"] in rows
+    assert ["most", "attempts", "5"] in rows
     assert "no bound; operation_timeout sets one" in done.output
+    assert "no bound; max_attempts sets one" in run().output
     lines = [line.split("  ") for line in done.output.splitlines() if line]
     told = {parts[0]: parts[-1].strip() for parts in lines}
     assert "10 s; none once it has been down for 5 s" == told["longest wait for a service that is down"]
@@ -50,12 +51,15 @@ def test_a_table_shows_every_source_and_the_worst_case():
 @pytest.mark.parametrize(
     ("arguments", "attempts", "line"),
     [
-        (["operation_timeout=30"], "no bound; patience=0 sets one", "30 s"),
+        (["operation_timeout=30"], "no bound; max_attempts sets one", "10 s; none once it has been down for 5 s"),
+        (["operation_timeout=3"], "no bound; max_attempts sets one", "3 s"),
+        (["max_attempts=4"], "4", "10 s; none once it has been down for 5 s"),
+        (["max_attempts=1"], "1", "0 s"),
         (["patience=0"], "3", "0 s"),
         (["quota=500", "max_attempts=5"], "5", "0 s"),
         (["retry_spec=2.1"], "3", "0 s"),
         (["quota=none"], "3", "0 s"),
-        (["patience=2"], "no bound; patience=0 sets one", "4 s; none once it has been down for 2 s"),
+        (["patience=2"], "no bound; max_attempts sets one", "4 s; none once it has been down for 2 s"),
     ],
 )
 def test_it_says_how_long_a_service_is_waited_for(arguments, attempts, line):
@@ -79,7 +83,7 @@ def test_json_has_the_same():
     statuses = [408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529]
     assert statuses == shown["options"]["retry_status_codes"]["value"]
     in_vain = {"at_first": 2.0, "per_success": 4.0, "per_second": 2.0}
-    bounds = {"attempts": None, "backoff": 30, "sleep": 30, "wall_time": 30, "in_vain": in_vain, "line_wait": 30}
+    bounds = {"attempts": None, "backoff": 30, "sleep": 30, "wall_time": 30, "in_vain": in_vain, "line_wait": 10}
     assert bounds == shown["worst_case"]
     shown = json.loads(run("--json", "operation_timeout=30", "quota=500").output)
     in_vain = {"at_first": 100.0, "per_success": 0.2, "per_second": 0.0}

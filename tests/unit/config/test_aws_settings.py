@@ -66,7 +66,7 @@ def test_the_published_environment_vectors(environ, profile, expected, tmp_path)
 
 def test_nothing_is_read_unless_asked_for(aws_file):
     """A fleet's AWS variables do not reach an adapter that did not ask."""
-    assert 3 == resolve(RetryConfig(), {"AWS_MAX_ATTEMPTS": "9", "AWS_CONFIG_FILE": aws_file}).max_attempts
+    assert resolve(RetryConfig(), {"AWS_MAX_ATTEMPTS": "9", "AWS_CONFIG_FILE": aws_file}).max_attempts is None
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_nothing_is_read_unless_asked_for(aws_file):
             (8, "environment variable SMITHY_RETRY_MAX_ATTEMPTS"),
         ),
         ({"aws_config": "slow", "max_attempts": 2}, {"AWS_MAX_ATTEMPTS": "7"}, (2, "code")),
-        ({"aws_config": False}, {"SMITHY_RETRY_AWS_CONFIG": "true"}, (3, "default")),
+        ({"aws_config": False}, {"SMITHY_RETRY_AWS_CONFIG": "true"}, (None, "default")),
     ],
 )
 @pytest.mark.filterwarnings("ignore:.*it has no effect:requests_smithy_retry.RetryConfigWarning")
@@ -136,7 +136,7 @@ def test_an_error_names_the_option_and_who_set_it(code, environ, option, variabl
 def test_an_absent_default_file_is_normal(tmp_path, monkeypatch):
     """Without ~/.aws/config there are no settings and no error, and it is found where HOME says."""
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert 3 == resolve(RetryConfig(aws_config=True), {}).max_attempts
+    assert 3 == resolve(RetryConfig(aws_config=True), {}).most_attempts
     (tmp_path / ".aws").mkdir()
     (tmp_path / ".aws" / "config").write_text("[profile default]\nmax_attempts=5\n[default]\nmax_attempts=4\n")
     config = resolve(RetryConfig(aws_config=True), {})
@@ -160,7 +160,7 @@ MODES = "one of 'standard', 'adaptive' is allowed"
         (
             {"AWS_MAX_ATTEMPTS": " legacy "},
             "max_attempts='legacy' (from environment variable AWS_MAX_ATTEMPTS): "  # noqa: ISC004
-            "a whole number of 1 or more is allowed",
+            "a whole number of 1 or more or None is allowed",
         ),
         ({"AWS_RETRY_MODE": "x"}, f"mode='x' (from environment variable AWS_RETRY_MODE): {MODES}"),
         (
@@ -215,7 +215,7 @@ def test_files_are_read_as_the_sdks_write_them(content, name, expected, tmp_path
     path = tmp_path / "config"
     path.write_bytes(content)
     config = resolve(RetryConfig(aws_config=name), {"AWS_CONFIG_FILE": str(path)})
-    assert expected == (config.max_attempts, config.mode)
+    assert expected == (config.most_attempts, config.mode)
 
 
 @pytest.mark.parametrize(
@@ -255,10 +255,10 @@ def test_a_default_profile_that_is_not_there_is_normal(tmp_path):
     path = tmp_path / "config"
     path.write_text("[profile x]\nmax_attempts=\nretry_mode\n")
     environ = {"AWS_CONFIG_FILE": str(path)}
-    assert 3 == resolve(RetryConfig(aws_config=True), {**environ, "AWS_PROFILE": "default"}).max_attempts
+    assert 3 == resolve(RetryConfig(aws_config=True), {**environ, "AWS_PROFILE": "default"}).most_attempts
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert 3 == resolve(RetryConfig(aws_config="x"), environ).max_attempts
+        assert 3 == resolve(RetryConfig(aws_config="x"), environ).most_attempts
 
 
 def test_each_option_that_they_set_is_known_to_the_resolver():

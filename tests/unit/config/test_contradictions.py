@@ -152,11 +152,13 @@ VOID: dict[tuple[str, str], list[Any]] = {
     ("retry_status_codes", "default_classifiers"): [False],
     ("error_parser", "default_classifiers"): [False],
     ("aws_config", "trust_env"): [False],
+    ("on_unauthorized", "max_attempts"): [1],
 }
 """Each pair of which the first option would do nothing, beside these values of the second one.
 
 All other pairs go together. Bounds of time and caps do: each of them holds, whichever ends an operation first. So does
-what ``enabled=False`` and ``max_attempts=1`` put out of use: they are there to switch retries off and nothing else.
+what ``enabled=False`` and ``max_attempts=1`` put out of use: they are there to switch retries off and nothing else. A
+request with new credentials is no retry.
 """
 
 PAIRS = [(name, other) for name in OPTIONS for other in OPTIONS if name != other]

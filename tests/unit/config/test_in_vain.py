@@ -1,5 +1,7 @@
 """The bound on retries in vain: what each quota may lose at first, for each success, and by the clock."""
 
+import sys
+
 import pytest
 
 from requests_smithy_retry import PayoffTokenBucket, RetryConfig, TokenBucket
@@ -28,9 +30,11 @@ class Foreign:
         ({"operation_timeout": 30}, InVain(2, 4, 2)),
         ({"quota": PayoffTokenBucket()}, InVain(2, 4, 2)),
         ({"mode": "adaptive"}, InVain(2, 4, 2)),
-        ({"max_attempts": 2}, InVain(2, 4, 2)),
-        ({"max_attempts": 7}, InVain(2, 8, 2)),
-        ({"patience": 0, "max_attempts": 2}, InVain(2, 3, 2 / 300)),
+        ({"max_attempts": 2}, InVain(1, 3, 2)),
+        ({"max_attempts": 7}, InVain(6, 12, 2)),
+        ({"max_attempts": 1001}, InVain(1000, 2000, 1000 / 300)),
+        ({"max_attempts": sys.maxsize}, InVain(36, 72, 2)),
+        ({"patience": 0, "max_attempts": 2}, InVain(1, 2, 1 / 300)),
         ({"quota": 500}, InVain(100, 0.2, 0)),
         ({"quota": 500, "mode": "adaptive"}, InVain(100, 0.2, 0)),
         ({"retry_spec": "2.0"}, InVain(100, 0.2, 0)),

@@ -42,7 +42,7 @@ ENDPOINT = MODEL.for_endpoint("https://api.example.com")
 SETTINGS = RateLimiterSettings(beta=0.5)
 TIMEOUT = Timeout(connect=1, read=2)
 
-WHOLE = "a whole number of 1 or more is allowed"
+WHOLE_OR_NONE = "a whole number of 1 or more or None is allowed"
 SECONDS = "a finite number of seconds (0 or more) is allowed"
 SECONDS_OR_NONE = "a finite number of seconds (0 or more) or None is allowed"
 ABOVE_OR_NONE = "a finite number of seconds above 0 or None is allowed"
@@ -66,7 +66,7 @@ PROFILE = "True, False, or the name of a profile is allowed"
 FUNCTION = "a function or None is allowed"
 
 REFUSED: list[tuple[str, tuple[Any, ...], str]] = [
-    ("max_attempts", (0, -1, True, 2.0, "3", None, 2**10_000), WHOLE),
+    ("max_attempts", (0, -1, True, 2.0, "3", 2**10_000), WHOLE_OR_NONE),
     ("max_backoff", (-0.1, True, "1", None, *TOO_MUCH), SECONDS),
     ("initial_backoff", (-1, False, "none", *TOO_MUCH), SECONDS_OR_NONE),
     ("operation_timeout", (0, 0.0, -1, True, *TOO_MUCH), ABOVE_OR_NONE),
@@ -167,7 +167,7 @@ def test_what_is_not_allowed_is_refused_with_what_is(name, values, allowed):
 
 
 KEPT: list[tuple[str, Any, Any]] = [
-    *[("max_attempts", value, value) for value in (1, 2, sys.maxsize, 2**10_000 - 1)],
+    *[("max_attempts", value, value) for value in (None, 1, 2, sys.maxsize, 2**10_000 - 1)],
     *[("max_backoff", value, value) for value in (0, 0.5, 7, MOST)],
     *[("initial_backoff", value, value) for value in (None, 0, 0.5)],
     *[("operation_timeout", value, value) for value in (None, 5e-324, 0.5, 7)],

@@ -32,7 +32,7 @@ def test_each_option_says_what_it_allows_and_refuses_the_rest(name: str) -> None
 
 DEFAULTS = {
     "mode": "standard",
-    "max_attempts": 3,
+    "max_attempts": None,
     "retry_spec": "2.1",
     "initial_backoff": None,
     "throttling_backoff": None,

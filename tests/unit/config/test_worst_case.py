@@ -30,6 +30,11 @@ UNHINTED = Urllib3Rules(respect_retry_after=False, backoff_jitter=1.0)
 JITTERED = {"urllib3_rules": Urllib3Rules(backoff_jitter=2.0)}
 
 
+@classifier
+def sees_nothing(outcome):
+    """Have no opinion."""
+
+
 def of_one_operation(config):
     """The worst case without the bound of all operations together."""
     return replace(config.worst_case(), in_vain=None)
@@ -44,9 +49,16 @@ def of_one_operation(config):
         ({"pacing": "announced", "max_attempts": 1, "max_retry_after": 7}, WorstCase(1, 0, 7, None)),
         ({"pacing": "announced", "urllib3_rules": UNHINTED}, WorstCase(3, 5.0, 5.0, None)),
         ({"pacing": "announced", "quota": WAITING}, WorstCase(3, None, None, None)),
-        ({"patience": 7}, WorstCase(None, None, None, None)),
-        ({"patience": 7, "operation_timeout": 100}, WorstCase(None, 100, 100, 100)),
-        ({"quota": "payoff", "operation_attempt_timeout": 10}, WorstCase(None, None, None, None)),
+        ({"patience": 7}, WorstCase(None, 54.0, 54.0, None)),
+        ({"patience": 7, "max_attempts": 3}, WorstCase(3, 17.0, 17.0, None)),
+        ({"patience": 7, "max_attempts": 3, "operation_attempt_timeout": 10}, WorstCase(3, 17.0, 17.0, 47.0)),
+        ({"patience": 7, "operation_timeout": 100}, WorstCase(None, 54.0, 54.0, 100)),
+        ({"patience": 7, "operation_timeout": 30}, WorstCase(None, 30, 30, 30)),
+        ({"patience": 7, "max_attempts": 3, "classifiers": (sees_nothing,)}, WorstCase(3, 17.0, 254.0, None)),
+        ({"patience": 7, "mode": "adaptive", "max_permit_wait": 5}, WorstCase(None, 74.0, 74.0, None)),
+        ({"patience": 7, "mode": "adaptive"}, WorstCase(None, None, None, None)),
+        ({"quota": "payoff", "operation_attempt_timeout": 10}, WorstCase(None, 50.0, 370.0, None)),
+        ({"quota": "payoff", "max_attempts": 2, "operation_attempt_timeout": 10}, WorstCase(2, 11.0, 130.0, 150.0)),
         ({"operation_attempt_timeout": 10}, WorstCase(3, 3.0, 240.0, 270.0)),
         ({"quota": None}, WorstCase(3, 3.0, 240.0, None)),
         ({"retry_spec": "2.1"}, WorstCase(3, 3.0, 240.0, None)),
@@ -87,16 +99,22 @@ def test_the_worst_case(options, expected):
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ({}, WorstCase(None, None, None, None)),
+        ({}, WorstCase(None, 50.0, 490.0, None)),
         ({"mode": "adaptive"}, WorstCase(None, None, None, None)),
+        ({"mode": "adaptive", "max_permit_wait": 1}, WorstCase(None, 54.0, 494.0, None)),
         ({"operation_timeout": 30}, WorstCase(None, 30, 30, 30)),
-        ({"patience": 0}, WorstCase(3, 3.0, 360.0, None)),
+        (
+            {"on_unauthorized": len, "patience": 0, "mode": "adaptive", "max_permit_wait": 1},
+            WorstCase(4, 7.0, 7.0, None),
+        ),
+        ({"patience": 0}, WorstCase(3, 3.0, 3.0, None)),
+        ({"max_attempts": 5}, WorstCase(5, 25.0, 610.0, None)),
         ({"max_attempts": 1}, WorstCase(1, 0, 120.0, None)),
         ({"enabled": False}, WorstCase(1, 0.0, 0.0, None)),
     ],
 )
 def test_the_worst_case_of_the_default(options, expected):
-    """While a service is down, attempts do not count; only time bounds them."""
+    """A service that is down is asked while there is patience; a given number, or time, bounds the attempts."""
     assert expected == of_one_operation(RetryConfig(**options))
 
 
@@ -138,14 +156,14 @@ def error_that_asks(response):
 
 MATTERING = {
     "mode": st.sampled_from(["standard", "adaptive"]),
-    "max_attempts": st.integers(1, 8),
+    "max_attempts": st.none() | st.integers(1, 8),
     "retry_spec": st.sampled_from(["2.0", "2.1"]),
     "initial_backoff": st.none() | SECONDS,
     "throttling_backoff": st.none() | SECONDS,
     "max_backoff": SECONDS,
     "jitter": st.sampled_from(["full", "none"]),
     "quota": st.sampled_from([500, None, 20]),
-    "patience": st.just(0),
+    "patience": st.sampled_from([0, 1, 7]),
     "max_permit_wait": BOUND,
     "max_retry_after": SECONDS,
     "pacing": st.sampled_from(["announced", "off"]),
@@ -187,8 +205,8 @@ FAILURES = st.lists(
         st.sampled_from(["", "", "Retry-After", "x-amz-retry-after"]),
         st.sampled_from([0.0, 0.0, 1.0, 50.0]),
     ),
-    min_size=8,
-    max_size=8,
+    min_size=20,
+    max_size=20,
 )
 
 
@@ -205,13 +223,13 @@ class Server:
         if isinstance(config.quota, TokenBucket):  # a fresh one, on this clock
             config = config.replace(quota=TokenBucket(20, on_empty="wait", refill_rate=0.5, clock=self.clock))
         self.config, self.failures = config, list(failures)
-        self.adapter = scripted(*[self.attempt] * len(failures), config=config, clock=self.clock)
+        self.adapter = scripted(*[self.attempt] * (len(failures) + 1), config=config, clock=self.clock)
         strategy = self.adapter.strategy
         for backoff in (strategy.backoff_strategy, strategy.throttling_backoff_strategy):
             getattr(backoff, "inner", backoff).random = lambda: draw
 
     def attempt(self, request):
-        status, header, seconds = self.failures.pop(0)
+        status, header, seconds = self.failures.pop(0) if self.failures else (400, "", 0.0)
         left = math.inf if self.config.operation_timeout is None else self.config.operation_timeout - self.clock.now()
         allowed = min(left, self.config.operation_attempt_timeout or math.inf) if self.config.enabled else math.inf
         self.clock.advance(min(seconds, allowed))
@@ -247,6 +265,7 @@ FOCUSES = {
     "permits": {**NO_WAIT, "mode": "adaptive", "max_permit_wait": 5.0},
     "permits at last": {**NO_WAIT, "mode": "adaptive", "max_permit_wait": None},
     "an empty quota": {**NO_WAIT, "mode": "standard", "quota": WAITING},
+    "a service that is down": {**NO_WAIT, "mode": "standard", "patience": 7, "max_attempts": None},
     "jitter alone": {**NO_WAIT, "max_backoff": 40, "urllib3_rules": Urllib3Rules(backoff_jitter=1.0)},
 }
 """Options that make one part of the bound weigh more than all others."""
@@ -264,7 +283,7 @@ def test_no_operation_comes_to_more(focus, options, failures, asks, draw):
     config = allowed({**options, **FOCUSES[focus]})
     worst = config.worst_case()
     attempts, slept, lasted = Server(config, failures, draw).operate()
-    assert attempts <= worst.attempts
+    assert within(worst.attempts, attempts)
     assert within(worst.sleep, slept)
     assert within(worst.wall_time, lasted)
     if not asks and not config.classifiers and config.error_parser is None:
@@ -272,12 +291,9 @@ def test_no_operation_comes_to_more(focus, options, failures, asks, draw):
 
 
 def allowed(options):
-    """A config without what contradicts. The line is drawn where nobody waits in it."""
-    if "patience" in options:
-        options = {name: value for name, value in options.items() if name != "quota"}
-    else:
-        options = {"quota": 500, **options}
-    return config_of(trust_env=False, **options)
+    """A config without what contradicts: the quota that goes with ``patience`` has no numbers."""
+    quota = {"quota": "payoff"} if "patience" in options else {"quota": options.get("quota", 500)}
+    return config_of(trust_env=False, **{**options, **quota})
 
 
 REACHABLE = {
@@ -309,9 +325,10 @@ def test_the_worst_server_comes_to_just_that(options):
 def worst_of(config, status, headers, lasting):
     """An operation in which each failure has the header that makes the next wait the longest."""
     failures = []
-    for retry in range(1, config.max_attempts + 1):
+    attempts = config.max_attempts or 3
+    for retry in range(1, attempts + 1):
         made = [[*failures, (status, header, lasting)] for header in headers]
-        if retry < config.max_attempts:
+        if retry < attempts:
             stop = [(400, "", 0.0)]
             slept = [Server(config, [*script, *stop], 1 - 2**-53).operate()[1] for script in made]
             failures = made[slept.index(max(slept))]

@@ -482,7 +482,7 @@ class TestAdapters:
         """A refusal closes the gate when it comes, once, and not again with a stale hint when its operation goes on."""
         clock, told = FakeClock(), []
         limited = ScriptedReply(429, dict(headers(0, 0.5), **{"Retry-After": "1"}))
-        adapter = with_the_line(503, 503, limited, 200, clock=clock, max_attempts=5)
+        adapter = with_the_line(503, 503, limited, 200, clock=clock)
         failed = adapter.strategy.gates.failed
         adapter.strategy.gates.failed = lambda *args, **facts: told.append(clock.wall()) or failed(*args, **facts)
         attempts = retry_history(send(adapter)).attempts

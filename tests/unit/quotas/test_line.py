@@ -109,19 +109,22 @@ def test_one_attempt_is_one_attempt_also_where_it_was_throttled():
         (Terms(), 0.0, 7.0, 10.0),  # a success was seen since: 10 s in all
         (Terms(), 0.0, None, 10.0),
         (Terms(patience=20), 0.0, 0.0, 20.0),
-        (Terms(deadline=30.0), 0.0, 0.0, 30.0),  # the deadline alone
+        (Terms(deadline=30.0), 0.0, 0.0, 5.0),  # a deadline only bounds
+        (Terms(deadline=3.0), 0.0, 0.0, 3.0),
+        (Terms(deadline=7.0), 0.0, None, 7.0),
         (Terms(deadline=30.0, patience=60.0), 0.0, None, 30.0),
         (Terms(patience=0.0), 4.0, 4.0, 4.0),  # at once
         (Terms(deadline=30.0, patience=0.0), 4.0, 4.0, 4.0),
     ],
 )
 def test_how_long_an_operation_waits(terms, began, down_since, leaves):
-    """Without a deadline, an operation waits until the outage is as old as patience, or for twice that in all."""
+    """An operation waits until the outage is as old as patience, for twice that in all, and not past its deadline."""
     assert leaves == Waiter(Standing(began), terms, began, 0.0, bool).leaves_at(down_since)
 
 
-def test_a_plain_operation_is_refused_at_once_when_the_outage_is_as_old_as_patience():
-    """Such an operation fails as fast as without retries; one with a deadline still waits."""
+@pytest.mark.parametrize("deadline", [None, 30.0])
+def test_an_operation_is_refused_at_once_when_the_outage_is_as_old_as_patience(deadline):
+    """Such an operation fails as fast as without retries, whatever its deadline; a more patient one still waits."""
     scene = Scene()
     first = scene.join()
     assert isinstance(first, Waiter)
@@ -129,17 +132,18 @@ def test_a_plain_operation_is_refused_at_once_when_the_outage_is_as_old_as_patie
     assert isinstance(scene.join(), Waiter)
     scene.now = 5.0
     assert Refused(Refusal.PATIENCE, 5.0) == scene.look(first)
-    assert Refusal.PATIENCE is scene.join()
-    assert isinstance(scene.join(Terms(deadline=30.0)), Waiter)
+    assert Refusal.PATIENCE is scene.join(Terms(deadline=deadline))
+    assert isinstance(scene.join(Terms(patience=30.0)), Waiter)
 
 
 def test_who_gives_up_says_why_and_how_long_it_waited():
     """Patience, or the deadline."""
     scene = Scene(age=1.0)
-    plain, patient = scene.join(), scene.join(Terms(deadline=31.0))
-    scene.now = 31.0
-    assert Refused(Refusal.PATIENCE, 30.0) == scene.look(plain)
-    assert Refused(Refusal.DEADLINE, 30.0) == scene.look(patient)
+    plain, hurried = scene.join(), scene.join(Terms(deadline=4.0))
+    scene.now = 4.0
+    assert Refused(Refusal.DEADLINE, 3.0) == scene.look(hurried)
+    scene.now = 6.0
+    assert Refused(Refusal.PATIENCE, 5.0) == scene.look(plain)
     assert [] == scene.line.waiters
 
 
@@ -170,7 +174,7 @@ def test_an_outage_is_a_gap_of_a_second_and_of_two_usual_ones(age, usual, gone):
     """After a shorter gap a success lets two waiters go, after an outage only 0.4."""
     scene = Scene(age=100.0, firsts=round(100 / usual))
     for _ in range(5):
-        scene.join(Terms(deadline=200.0))
+        scene.join(Terms(patience=100.0))
     scene.now += age
     scene.succeed()
     assert gone == scene.gone
@@ -180,7 +184,7 @@ def test_after_an_outage_each_success_lets_two_fifths_of_a_waiter_go():
     """Own traffic and releases together are 1.67 times the usual rate."""
     scene = Scene(age=100.0, firsts=1000)
     for _ in range(50):
-        scene.join(Terms(deadline=500.0))
+        scene.join(Terms(patience=400.0))
     scene.now += 20.0
     gone = []
     for _ in range(25):
@@ -193,7 +197,7 @@ def test_recovery_is_slow_until_the_backlog_is_drained():
     """The recovery lasts 2.5 times as long as the outage, or as the longest wait; then two go for each success."""
     scene = Scene(age=100.0, firsts=1000)
     for _ in range(9):
-        scene.join(Terms(deadline=120.0))
+        scene.join(Terms(patience=20.0))
     scene.now = 104.0
     scene.succeed()
     scene.now = 113.9
@@ -305,34 +309,56 @@ def test_nobody_asks_before_the_server_said():
 @pytest.mark.parametrize(
     ("usual", "terms", "gap"),
     [
-        (0.01, Terms(deadline=130.0), 1.0),
         (0.01, PLAIN, 0.5),
-        (1.0, Terms(deadline=130.0), 3.0),
+        (0.01, Terms(patience=30.0), 0.5),
         (1.0, PLAIN, 3.0),
         (2.0, PLAIN, 4.5),
-        (20.0, Terms(deadline=130.0), 27.0),
-        (50.0, Terms(deadline=130.0), 29.0),  # not 50, when it would be too late
-        (80.0, Terms(deadline=130.0), 80.0),  # less than half of that has passed then
-        (50.0, PLAIN, 50.0),
+        (20.0, Terms(patience=30.0), 27.0),
+        (50.0, Terms(patience=30.0), 29.0),  # not 50, when it would be too late
+        (50.0, PLAIN, 4.5),
+        (50.0, Terms(patience=30.0, deadline=110.0), 9.0),
     ],
 )
 def test_the_first_gap(usual, terms, gap):
-    """Three usual gaps, within nine tenths of the time that is left, and at least one; or just before the deadline."""
+    """Three usual gaps, within nine tenths of patience, and at least one; or just before one that is alone gives up."""
     scene = Scene(age=100.0, firsts=round(100 / usual) - 1)
     waiter = scene.join(terms)
     scene.line.sent(100.0)
-    assert pytest.approx(min(100.0 + gap, waiter.leaves_at(100.0))) == until(scene.look(waiter))
+    assert pytest.approx(100.0 + gap) == until(scene.look(waiter))
 
 
-@pytest.mark.parametrize(("others", "sent_at", "asks"), [(0, 100.0, 129.0), (1, 100.0, 130.0), (0, 101.0, 130.0)])
-def test_only_one_that_is_alone_asks_just_before_its_deadline(others, sent_at, asks):
+@pytest.mark.parametrize(
+    ("others", "sent_at", "spent", "asks"),
+    [
+        (0, 100.0, 0.0, 129.0),
+        (1, 100.0, 0.0, 130.0),  # another one waits
+        (0, 101.0, 0.0, 130.0),  # another one was sent
+        (0, 100.0, 2.0, 130.0),  # its last retry came late
+    ],
+)
+def test_only_one_that_is_alone_asks_just_before_it_gives_up(others, sent_at, spent, asks):
     """Where others wait or send, their success tells it that the service is back."""
-    scene = Scene(age=100.0, firsts=1)
-    waiter = scene.join(Terms(deadline=130.0))
+    scene, terms = Scene(age=100.0, firsts=1), Terms(patience=30.0)
+    waiter = scene.join(terms, Standing(100.0, spent=spent))
     for _ in range(others):
-        scene.join(Terms(deadline=130.0))
+        scene.join(terms)
     scene.line.sent(sent_at)
     assert asks == until(scene.look(waiter))
+
+
+def test_it_asks_once_more_and_no_oftener():
+    """A last question in vain is the last one; half a second before there is none, either."""
+    scene, terms = Scene(age=100.0, firsts=10_000), Terms(patience=5.0)
+    waiter, asked = scene.join(terms), []
+    scene.line.sent(100.0)
+    while isinstance(seen := scene.look(waiter), Wait):
+        scene.now = seen.until
+        seen = scene.look(waiter)
+        if isinstance(seen, Refused):
+            break
+        asked.append(scene.now)
+        waiter = scene.join(terms, seen.standing)
+    assert ([100.5, 101.5, 103.5, 104.5], 105.0) == (asked, scene.now)
 
 
 def test_the_gap_doubles_with_each_question_in_vain_and_starts_anew_with_a_success():
@@ -413,25 +439,53 @@ def test_a_success_that_was_on_its_way_when_the_line_formed_lets_somebody_go():
     assert "another request succeeded" == scene.look(waiter).why
 
 
-def test_a_pause_without_attempts_does_not_age_an_outage():
-    """Five minutes untouched, and a scope is as good as new; a busy one is not, however long ago it failed."""
+@pytest.mark.parametrize(("pause", "since"), [(0.0, 0.0), (30.0, 0.0), (30.1, 36.1), (299.0, 305.0)])
+def test_a_pause_without_attempts_does_not_age_an_outage(pause, since):
+    """Half a minute untouched, and patience begins anew; a busy scope's does not, however long ago it failed."""
     scene = Scene()
     scene.join()
     scene.now = 6.0
     assert Refusal.PATIENCE is scene.join()
     scene.line.waiters.clear()
-    scene.now = 305.0
+    scene.now += pause
+    assert isinstance(scene.join(), Waiter if since else Refusal)
+    assert since == scene.line.down_since
+    assert 0.0 == scene.line.failing_since
+
+
+def test_nobodys_patience_begins_anew_while_others_wait():
+    """They wait for the outage that they met."""
+    scene = Scene()
+    scene.join(Terms(patience=120.0))
+    scene.now = 60.0
     assert Refusal.PATIENCE is scene.join()
-    scene.now = 605.1
-    assert isinstance(scene.join(), Waiter)
-    assert 605.1 == scene.line.down_since
+
+
+def test_an_attempt_that_took_long_is_no_pause():
+    """A time-out of a minute is an attempt all the time."""
+    scene = Scene()
+    standing = scene.fail(standing=Standing(-60.0))
+    scene.now = 60.0
+    standing = scene.fail(standing=standing)
+    scene.now = 120.0
+    scene.fail(standing=Standing(61.0))
+    assert 0.0 == scene.line.down_since
+
+
+def test_five_minutes_without_attempts_make_a_scope_as_good_as_new():
+    """Its record is out of date."""
+    scene = Scene()
+    scene.fail()
+    scene.now = 300.1
+    scene.fail()
+    assert (300.1, 300.1) == (scene.line.down_since, scene.line.failing_since)
 
 
 @pytest.mark.parametrize("jump", [3600.0, 1e9])
 def test_a_clock_that_jumps_ahead_ends_waits_and_nothing_else(jump):
     """A laptop that slept: who waited gives up, and the next outage is a new one."""
     scene = Scene(age=100.0, firsts=1000)
-    waiter = scene.join(Terms(deadline=130.0))
+    waiter = scene.join(Terms(patience=60.0, deadline=130.0))
     scene.now += jump
     assert Refused(Refusal.DEADLINE, jump) == scene.look(waiter)
     assert isinstance(scene.join(), Waiter)

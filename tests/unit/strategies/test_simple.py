@@ -440,7 +440,8 @@ def test_options_of_an_operation_hold():
 
 def test_it_shows_how_many_attempts_it_allows():
     """The repr is short."""
-    assert "<SimpleRetryStrategy max_attempts=3>" == repr(strategy())
+    assert "<SimpleRetryStrategy max_attempts=5>" == repr(strategy(max_attempts=5))
+    assert "<SimpleRetryStrategy max_attempts=None>" == repr(strategy())
     assert not strategy(default_classifiers=False).classifiers
 
 

@@ -1,0 +1,272 @@
+"""``max_attempts`` is a cap on requests sent, wherever it was given; the default has none (contract 2.6, 6.2)."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from urllib3.util.retry import Retry
+
+from requests_smithy_retry import (
+    AdaptiveRetryStrategy,
+    ErrorKind,
+    Outcome,
+    RetryAction,
+    RetryConfigError,
+    RetryConfigWarning,
+    RetryError,
+    RetryListener,
+    SimpleRetryStrategy,
+    StandardRetryStrategy,
+    StopReason,
+    classifier,
+    retry_history,
+    retry_options,
+)
+from requests_smithy_retry.policy import RetryDirective, RetryErrorType, RetryFailure, retry
+from requests_smithy_retry.testing import FakeClock, scripted
+from tests.behaviour.test_outages import refused
+from tests.support import Reply, send
+
+
+@classifier(sees_successes=True)
+def pending(outcome: Outcome) -> RetryAction | None:
+    """Poll while the answer is 202, and ask about a lock again after a second."""
+    if outcome.status == 202:
+        return RetryAction.transient_error()
+    lock = RetryAction.retryable_error_with_explicit_delay(ErrorKind.CLIENT, 1.0)
+    return lock if outcome.status == 409 else None
+
+
+SITUATIONS: dict[str, Any] = {
+    "the service is down": 503,
+    "connections are refused": refused,
+    "it throttles": 429,
+    "it throttles with a hint": Reply(429, {"Retry-After": "1"}),
+    "the answer is not there yet": 202,
+    "the thing is locked": 409,
+}
+
+
+def own(make: Any, most: int) -> dict[str, Any]:
+    """A strategy in place of options."""
+    clock = FakeClock()
+    return {"strategy": make(clock=clock, max_attempts=most, classifiers=[pending]), "clock": clock}
+
+
+FORCED = [202, 409, 429, 503]
+WAYS: dict[str, Callable[[int], dict[str, Any]]] = {
+    "code": lambda most: {"max_attempts": most},
+    "environment": lambda most: {"env": {"SMITHY_RETRY_MAX_ATTEMPTS": str(most)}},
+    "AWS": lambda most: {"env": {"AWS_MAX_ATTEMPTS": str(most)}, "aws_config": True},
+    "AWS with the default's quota": lambda most: {
+        "env": {"AWS_MAX_ATTEMPTS": str(most)},
+        "aws_config": True,
+        "quota": "payoff",
+    },
+    "max_retries": lambda most: {"max_retries": most - 1},
+    "a Retry": lambda most: {"max_retries": Retry(most - 1, status_forcelist=FORCED)},
+    "a Retry with the default's quota": lambda most: {
+        "max_retries": Retry(most - 1, status_forcelist=FORCED),
+        "quota": "payoff",
+    },
+    "a simple strategy": lambda most: own(SimpleRetryStrategy, most),
+    "a standard strategy": lambda most: own(StandardRetryStrategy, most),
+    "an adaptive strategy": lambda most: own(AdaptiveRetryStrategy, most),
+    "without patience": lambda most: {"max_attempts": most, "patience": 0},
+    "beside much patience": lambda most: {"max_attempts": most, "patience": 600},
+    "without a quota": lambda most: {"max_attempts": most, "quota": None},
+}
+
+
+def asked(situation: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch | None = None) -> tuple[int, Any]:
+    """Make one call in a situation that lasts; return the requests sent, and its history."""
+    options, sent = dict(options), []
+    step = SITUATIONS[situation]
+    for name, value in options.pop("env", {}).items():
+        assert monkeypatch is not None
+        monkeypatch.setenv(name, value)
+    if "strategy" not in options:
+        options["classifiers"] = [pending]
+
+    def answer(request: Any) -> Any:
+        sent.append(request)
+        return step(request) if callable(step) else step
+
+    adapter = scripted(*[answer] * 100, **options)
+    try:
+        outcome: Any = send(adapter)
+    except OSError as error:
+        outcome = error
+    return len(sent), retry_history(outcome)
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 6])
+@pytest.mark.parametrize("situation", SITUATIONS)
+@pytest.mark.parametrize("way", WAYS)
+def test_so_many_requests_are_sent_and_no_more(
+    way: str, situation: str, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever is the matter, and however long it could be waited for."""
+    if way == "without patience" and "hint" in situation and most > 1:
+        pytest.skip("without patience no hint is waited for")
+    sent, history = asked(situation, WAYS[way](most), monkeypatch)
+    assert (most, StopReason.MAX_ATTEMPTS, most) == (sent, history.stop_reason, history.max_attempts)
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 6])
+@pytest.mark.parametrize("situation", SITUATIONS)
+@pytest.mark.parametrize("own", [{}, {"max_attempts": 9}, {"retry_spec": "2.1"}, {"patience": 600}])
+def test_a_block_caps_what_is_sent_in_it(situation: str, most: int, own: dict[str, Any]) -> None:
+    """The innermost number holds, above or below that of the adapter; its bucket may have no room for more."""
+    with retry_options(max_attempts=9), retry_options(max_attempts=most):
+        sent, history = asked(situation, own)
+    assert min(most, 3) <= sent <= most
+    assert most == history.max_attempts
+
+
+@pytest.mark.parametrize(
+    ("situation", "sent"),
+    [
+        ("the service is down", 5),
+        ("connections are refused", 5),
+        ("it throttles", 4),
+        ("the answer is not there yet", 3),
+        ("the thing is locked", 3),
+    ],
+)
+def test_without_a_number_a_service_that_is_down_is_asked_as_often_as_patience_has_room_for(
+    situation: str, sent: int
+) -> None:
+    """A lone caller asks it by itself now and then; what the service answers is asked for three times."""
+    made, history = asked(situation, {})
+    assert (sent, None) == (made, history.max_attempts)
+
+
+@pytest.mark.parametrize(("options", "sent"), [({}, 3), ({"max_attempts": 2}, 2), ({"max_attempts": 5}, 5)])
+@pytest.mark.parametrize("patience", [5.0, 0.0])
+def test_while_the_service_works_for_others_there_are_three_attempts(
+    options: dict[str, Any], sent: int, patience: float
+) -> None:
+    """An endpoint that is broken is no outage, with patience or without."""
+    made = []
+
+    def answer(_: Any) -> int:
+        made.append(1)
+        adapter.script.insert(0, 200)
+        assert 200 == send(adapter, url="https://api.example.com/well").status_code
+        return 503
+
+    adapter = scripted(*[answer] * 20, patience=patience, **options)
+    assert StopReason.MAX_ATTEMPTS is retry_history(send(adapter)).stop_reason
+    assert sent == len(made)
+
+
+@pytest.mark.parametrize("options", [{"retry_spec": "2.1"}, {"retry_spec": "2.0"}, {"aws_config": True}])
+@pytest.mark.parametrize("situation", SITUATIONS)
+def test_published_numbers_say_three(situation: str, options: dict[str, Any]) -> None:
+    """Who asks for them has their number of attempts, as a given one, and the config says where it came from."""
+    sent, history = asked(situation, options)
+    config = scripted(**options).retry_config
+    spec = options.get("retry_spec", "2.1")
+    assert (3, 3, f"from retry_spec {spec}") == (sent, history.max_attempts, config.source("max_attempts"))
+    assert f"from retry_spec {spec}" in config.explain()
+    assert "max_attempts" not in config.explain(all=False)
+
+
+@pytest.mark.parametrize("make", [SimpleRetryStrategy, StandardRetryStrategy, AdaptiveRetryStrategy])
+@pytest.mark.parametrize("most", [1, 2, 6])
+def test_a_strategy_that_is_driven_by_hand_counts_alike(make: Any, most: int) -> None:
+    """It gives N - 1 tokens for retries, and then says that no attempts are left."""
+    strategy = make(clock=FakeClock(), max_attempts=most)
+    token = strategy.acquire_initial_retry_token()
+    for _ in range(most - 1):
+        token = strategy.refresh_retry_token_for_retry(token_to_renew=token, error=ConnectionRefusedError())
+    with pytest.raises(RetryError) as caught:
+        strategy.refresh_retry_token_for_retry(token_to_renew=token, error=ConnectionRefusedError())
+    assert StopReason.MAX_ATTEMPTS is caught.value.stop_reason
+
+
+@pytest.mark.parametrize("kind", RetryErrorType)
+@pytest.mark.parametrize(("given", "around"), [(1, None), (2, None), (6, None), (9, 2), (None, 2)])
+def test_the_loop_around_any_code_counts_alike(kind: RetryErrorType, given: int | None, around: int | None) -> None:
+    """A policy's tries are capped by the strategy's number, or by that of a block."""
+    clock, tries = FakeClock(), []
+
+    class Policy:
+        def evaluate(self, _: Any) -> Any:
+            return RetryDirective.RetryError(kind)
+
+    strategy = StandardRetryStrategy(clock=clock, max_attempts=given)
+    with retry_options(max_attempts=around), pytest.raises(RetryFailure) as caught:
+        retry(Policy(), lambda: tries.append(1), strategy=strategy, clock=clock)
+    assert (around or given, StopReason.MAX_ATTEMPTS) == (len(tries), caught.value.stop_reason)
+
+
+# New credentials
+
+
+@pytest.mark.parametrize(("options", "sent"), [({}, 4), ({"max_attempts": 2}, 2), ({"max_attempts": 3}, 3)])
+def test_the_attempt_with_new_credentials_counts_against_a_number(options: dict[str, Any], sent: int) -> None:
+    """Without a number it is made beside the three."""
+    adapter = scripted(401, *[503] * 9, on_unauthorized=lambda _: {"Authorization": "new"}, patience=0, **options)
+    send(adapter)
+    assert sent == len(adapter.sent)
+
+
+def test_new_credentials_are_not_fetched_for_an_attempt_that_may_not_be_made() -> None:
+    """In a block of one attempt nothing is renewed, and after the last of several, either."""
+    renewed = []
+    adapter = scripted(401, 503, 401, on_unauthorized=renewed.append, max_attempts=2)
+    with retry_options(max_attempts=1):
+        assert 401 == send(adapter).status_code
+    assert 401 == send(adapter).status_code
+    assert [] == renewed
+
+
+@pytest.mark.parametrize("options", [{"max_attempts": 1}, {"max_retries": 0}])
+def test_one_attempt_beside_new_credentials_is_refused(options: dict[str, Any]) -> None:
+    """It would make them void."""
+    allowed = r"only one of on_unauthorized and max_attempts=1 .* is allowed: new credentials are sent with a second"
+    with pytest.raises(RetryConfigError, match=allowed):
+        scripted(on_unauthorized=lambda _: {}, **options)
+
+
+def test_a_variable_of_one_attempt_beside_new_credentials_does_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The program's own option wins (contract 10.2)."""
+    monkeypatch.setenv("SMITHY_RETRY_MAX_ATTEMPTS", "1")
+    with pytest.warns(RetryConfigWarning, match="new credentials are sent with a second request"):
+        assert scripted(on_unauthorized=lambda _: {}).retry_config.max_attempts is None
+
+
+# What is said of it
+
+
+class Headers(RetryListener):
+    """Keeps the header that AWS's clients send with each attempt, and what the events say."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[int, int | None]] = []
+
+    def before_attempt(self, event: Any) -> None:
+        self.seen.append((event.number, event.operation.max_attempts))
+
+
+@pytest.mark.parametrize("options", [{}, {"max_attempts": 2}, {"max_attempts": 6}, {"retry_spec": "2.1"}])
+@pytest.mark.parametrize("situation", SITUATIONS)
+def test_nothing_counts_beyond_the_cap(
+    situation: str, options: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Log, history, events and headers name the cap or none: nobody reads of attempt 5 of 3."""
+    caplog.set_level(logging.DEBUG, "requests_smithy_retry")
+    told = Headers()
+    _, history = asked(situation, {**options, "listeners": [told], "sdk_headers": True})
+    text = "\n".join([history.explain(), history.sentence, *(record.getMessage() for record in caplog.records)])
+    assert [] == [found for found in re.findall(r"attempt (\d+) of (\d+)", text) if int(found[0]) > int(found[1])]
+    most = options.get("max_attempts", 3 if "retry_spec" in options else None)
+    assert most == history.max_attempts == history.to_dict()["max_attempts"]
+    assert {most} == {said for _, said in told.seen}
+    assert ("of" in history.sentence.partition(":")[0].split()) is (most is not None)

@@ -1,0 +1,147 @@
+"""A wait that a server asks for is bounded by a ``patience`` that somebody chose (contract 7.3)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from requests_smithy_retry import (
+    ErrorKind,
+    RetryAction,
+    RetryError,
+    SimpleRetryStrategy,
+    StandardRetryStrategy,
+    StopReason,
+    classifier,
+    retry_history,
+    retry_options,
+)
+from requests_smithy_retry.testing import FakeClock, scripted
+from tests.support import Reply, send
+from tests.unit.classifiers.test_modeled import Info
+
+TOO_LONG, ATTEMPTS = StopReason.HINT_TOO_LONG, StopReason.MAX_ATTEMPTS
+
+
+def called(reply: Reply, **options: Any) -> tuple[int, float, StopReason]:
+    """Make one call that is always answered so; return the requests sent, the seconds it took, and why it ended."""
+    adapter = scripted(*[reply] * 20, **options)
+    history = retry_history(send(adapter))
+    return len(adapter.sent), pytest.approx(adapter.clock.now(), abs=0.01), history.stop_reason
+
+
+@pytest.mark.parametrize(
+    ("status", "header", "asks", "patience", "expected"),
+    [
+        (429, "Retry-After", 100, None, (3, 200.0, ATTEMPTS)),  # nobody chose one
+        (429, "Retry-After", 100, 10, (1, 0.0, TOO_LONG)),
+        (503, "Retry-After", 100, 10, (1, 0.0, TOO_LONG)),
+        (429, "Retry-After", 11, 10, (1, 0.0, TOO_LONG)),
+        (429, "Retry-After", 10, 10, (3, 20.0, ATTEMPTS)),  # each is no longer than it, and all are over after twice it
+        (429, "Retry-After", 10, 100, (3, 20.0, ATTEMPTS)),
+        (429, "Retry-After", 100, 100, (3, 200.0, ATTEMPTS)),
+        (429, "Retry-After", 1, 0, (1, 0.0, TOO_LONG)),
+        (429, "Retry-After", 0, 0, (3, 3.0, ATTEMPTS)),  # it asks for no wait: these are ours
+        (429, "retry-after-ms", 4000, 3, (1, 0.0, TOO_LONG)),
+        (429, "X-RateLimit-Reset", 100, 10, (1, 0.0, TOO_LONG)),
+        (503, "x-amz-retry-after", 4000, 3, (1, 0.0, TOO_LONG)),
+        (503, "x-amz-retry-after", 60_000, 5.1, (3, 10.15, ATTEMPTS)),  # it adds five seconds to the backoff, at most
+        (503, "x-amz-retry-after", 60_000, 5, (1, 0.0, TOO_LONG)),
+    ],
+)
+@pytest.mark.parametrize("way", ["code", "environment", "block"])
+def test_each_wait_is_no_longer_than_it(
+    way: str,
+    status: int,
+    header: str,
+    asks: int,
+    patience: float | None,
+    expected: tuple[int, float, StopReason],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What asks for more is returned at once, with the reason; three attempts are made of what does not."""
+    reply = Reply(status, {header: str(asks), **({"X-RateLimit-Remaining": "0"} if "Limit" in header else {})})
+    options: dict[str, Any] = {"max_attempts": 3}
+    if way == "environment" and patience is not None:
+        monkeypatch.setenv("SMITHY_RETRY_PATIENCE", str(patience))
+    elif way == "code" and patience is not None:
+        options["patience"] = patience
+    with retry_options(patience=patience if way == "block" else None):
+        assert expected == called(reply, **options)
+
+
+@pytest.mark.parametrize(("asks", "sent", "over"), [(8, 3, 16.0), (7, 3, 14.0), (6, 4, 18.0), (5, 4, 15.0)])
+def test_no_wait_ends_later_than_twice_it_after_the_call_began(asks: int, sent: int, over: float) -> None:
+    """The waits of one call have a bound together, too."""
+    assert (sent, over, TOO_LONG) == called(Reply(429, {"Retry-After": str(asks)}), patience=10, max_attempts=5)
+
+
+def test_the_reason_is_told() -> None:
+    """Which option it was, and when a request is allowed again."""
+    texts = []
+    for asks in ("100", "8"):
+        adapter = scripted(*[Reply(429, {"Retry-After": asks})] * 9, patience=10, max_attempts=9)
+        texts.append(retry_history(send(adapter)).why)
+    together = "all waits must be over 20 s after the call began, twice the patience"
+    assert [
+        "retry-after asks for 100 s, patience is 10 s: allowed again at Tue, 14 Nov 2023 22:15:00 GMT",
+        f"retry-after asks for 8 s, {together}: allowed again at Tue, 14 Nov 2023 22:13:44 GMT",
+    ] == texts
+
+
+@pytest.mark.parametrize(("inner", "expected"), [(1, (1, 0.0, TOO_LONG)), (100, (2, 50.0, ATTEMPTS))])
+def test_a_blocks_patience_holds_in_place_of_the_adapters(inner: float, expected: tuple[int, float, Any]) -> None:
+    """The innermost one is what was chosen."""
+    with retry_options(patience=inner):
+        assert expected == called(Reply(429, {"Retry-After": "50"}), patience=10, max_attempts=2)
+
+
+def test_a_wait_of_the_programs_own_rule_is_not_the_servers() -> None:
+    """A program that polls by a classifier has chosen that wait itself."""
+    rule = classifier(lambda _: RetryAction.retryable_error_with_explicit_delay(ErrorKind.CLIENT, 30.0))
+    assert (4, 90.0, ATTEMPTS) == called(Reply(423), patience=5, max_attempts=4, classifiers=[rule])
+
+
+@pytest.mark.parametrize("patience", [None, 3.0])
+@pytest.mark.parametrize("make", [SimpleRetryStrategy, StandardRetryStrategy])
+def test_a_strategy_that_is_driven_by_hand_goes_by_it(make: Any, patience: float | None) -> None:
+    """Its operation begins with its first token."""
+    clock, error = FakeClock(), Info(True, 2.0)
+    clock.advance(1000.0)
+    strategy = make(clock=clock, max_attempts=9, jitter="none")
+    with retry_options(patience=patience, clock=clock):
+        token = strategy.acquire_initial_retry_token()
+        for _ in range(3):
+            token = strategy.refresh_retry_token_for_retry(token_to_renew=token, error=error)
+            clock.sleep(token.retry_delay)
+        assert 1006.0 == clock.now()
+        if patience is not None:
+            with pytest.raises(RetryError, match="error asks for 2 s, all waits must be over 6 s after the call began"):
+                strategy.refresh_retry_token_for_retry(token_to_renew=token, error=error)
+
+
+# At the gate of an announced limit
+
+
+def used_up(seconds: float) -> Reply:
+    """An answer that says that nothing is left of a limit for so long."""
+    return Reply(200, {"X-RateLimit-Limit": "10", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": str(seconds)})
+
+
+@pytest.mark.parametrize(("options", "over"), [({}, 60.0), ({"patience": 90}, 60.0), ({"patience": 10}, 0.0)])
+def test_nobody_waits_longer_than_it_for_an_announced_limit(options: dict[str, Any], over: float) -> None:
+    """A call whose turn would come later is sent at once, and gets the server's own answer."""
+    adapter = scripted(used_up(60), 200, **options)
+    send(adapter)
+    send(adapter)
+    assert pytest.approx(over, abs=0.5) == adapter.clock.now()
+
+
+@pytest.mark.parametrize(("patience", "sent", "over"), [(30, 3, 21.0), (10, 2, 14.0), (8, 2, 14.0), (6, 1, 0.0)])
+def test_what_is_waited_before_the_first_attempt_counts_as_well(patience: float, sent: int, over: float) -> None:
+    """All that one call waits for a server is over when it is twice its patience old."""
+    adapter = scripted(used_up(7), *[Reply(429, {"Retry-After": "7"})] * 3, patience=patience, max_attempts=3)
+    send(adapter)
+    attempts = retry_history(send(adapter)).attempts
+    assert (sent, pytest.approx(over, abs=0.5)) == (len(attempts), adapter.clock.now())
