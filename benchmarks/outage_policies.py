@@ -81,6 +81,6 @@ POLICIES: dict[str, Callable[[int], Callable[[], Get]]] = {
     "stamina": _decorated(_stamina),
     "AWS 2.1": _mounted(lambda **pool: RetryAdapter(retry_spec="2.1", **pool)),
     "default": _mounted(RetryAdapter),
-    "patient": _mounted(lambda **pool: RetryAdapter(operation_timeout=30, **pool)),
+    "patient": _mounted(lambda **pool: RetryAdapter(patience=30, **pool)),
 }
 """By name, its client."""

@@ -23,7 +23,7 @@ NAMES = {
     "ours, listener": "with a listener",
     "ours, operation_timeout": "with `operation_timeout`",
     "ours, time limits": "with time limits",
-    "patient": "with `operation_timeout=30`",
+    "patient": "with `patience=30`",
     "urllib3 Retry": "urllib3's `Retry`",
     "urllib3": "urllib3's `Retry`",
     "AWS 2.1": '`RetryAdapter(retry_spec="2.1")`',

@@ -107,9 +107,10 @@ class KeptConnections:
             if not self._kept and not (block and self._wait(timeout)):
                 raise queue.Empty
             since, connection = self._kept.pop()
-        lay = self._now() - since
-        if lay >= LEAST_IDLE and connection is not None and lay >= most_idle(connection) and not this_thread.plain:
-            connection.close()
+        if connection is not None:
+            lay = self._now() - since
+            if lay >= LEAST_IDLE and lay >= most_idle(connection) and not this_thread.plain:
+                connection.close()
         return connection
 
     def _wait(self, timeout: float | None) -> bool:

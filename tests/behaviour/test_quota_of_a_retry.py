@@ -48,8 +48,9 @@ def test_its_operations_share_the_default_quota() -> None:
 
 
 def test_patience_bounds_its_wait() -> None:
-    """It ends when the outage is older than that, not when a bucket of 500 is empty."""
-    adapter = scripted(*[503] * 100, max_retries=Retry(50, **CODES), patience=3)
+    """The first operation makes its own retries; one that finds none left waits until the outage is older than that."""
+    adapter = scripted(*[503] * 100, max_retries=Retry(4, **CODES), patience=3)
+    assert 5 == sent(adapter)
     begun = adapter.clock.now()
     response = adapter.send(requests.Request("GET", URL).prepare())
     history = retry_history(response)

@@ -18,7 +18,7 @@ from benchmarks.simulation.scenarios import BEGIN, END, KINDS, SCENARIOS, STOP, 
 from benchmarks.simulation.servers import NEVER, FailingServer, QueueServer, ThrottlingServer
 
 pytestmark = pytest.mark.once
-MAKERS = {**POLICIES, "patient": patient(deadline=20.0)}
+MAKERS = {**POLICIES, "patient": patient(patience=20.0)}
 FEW = {"clients": 4, "load": 8, "capacity": 12}
 
 

@@ -13,7 +13,7 @@ import requests
 from tests.faults import WELL, Behaviour, CutBody, CutHead, FaultServer, Reply
 from tests.unit.wire.support import nothing_left, session
 
-MOMENTS = 60
+MOMENTS = 80
 """More than the clock is looked at in an operation of three attempts."""
 
 
