@@ -23,7 +23,7 @@ from .config.retry_config import ADAPTER_OPTIONS, OPTIONS, RetryConfig, RetryOpt
 from .config.sources import resolve
 from .config.urllib3_retry import SOURCE, TRANSLATED, OptionsRetry, changed_options, own_methods
 from .core.driver import Driver, Plan
-from .core.foreign import check_beside_strategy
+from .core.foreign import check_beside_strategy, is_built_in
 from .core.line import UNLIMITED
 from .core.port import Feature
 from .core.scope import Scope
@@ -149,7 +149,8 @@ class RetryAdapter(Driver):
         own = getattr(self.scope_of, "__func__", None)
         self._scopes_are_origins = self.retry_config.scope is None and own is RetryAdapter.scope_of
         self._by_origin: dict[str, Scope] = {}
-        self.features: tuple[Feature, ...] = features_of(self.retry_config, self.clock)
+        own = strategy.features() if is_built_in(strategy) else ()
+        self.features: tuple[Feature, ...] = (*features_of(self.retry_config, self.clock), *own)
         self._show(self._shown)
         forgets_with_all(self)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeGuard
 
 from ..checks import safe_repr
 from ..classifiers.actions import NoActionIndicated, RetryAction, RetryForbidden, RetryIndicated
@@ -23,7 +23,7 @@ from .strategy import ResponseError, RetryContext, RetryStrategy, StandardRetryS
 OWN_METHODS = ("acquire_initial_retry_token", "refresh_retry_token_for_retry", "record_success")
 
 
-def is_built_in(strategy: object) -> bool:
+def is_built_in(strategy: object) -> TypeGuard[StandardRetryStrategy]:
     """Return True if a strategy's three methods are ours: not those of a subclass, nor patched."""
     return isinstance(strategy, StandardRetryStrategy) and all(
         getattr(getattr(strategy, name), "__func__", None) is getattr(StandardRetryStrategy, name)
@@ -38,7 +38,7 @@ class ForeignOperation:
     """
 
     def __init__(
-        self, strategy: RetryStrategy, fold: tuple[RetryClassifier, ...] | None, scope: str, sees_successes: bool
+        self, strategy: RetryStrategy, fold: tuple[RetryClassifier, ...] | None, sees_successes: bool, scope: str
     ) -> None:
         self.strategy = strategy
         self.fold = fold

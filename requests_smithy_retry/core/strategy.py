@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from ..classifiers.fold import Classification
     from .backoff import RetryBackoffStrategy
+    from .port import Feature
 
 
 @runtime_checkable
@@ -300,6 +301,14 @@ class StandardRetryStrategy:
         """Most requests that an operation sends; None: three, and in an outage as many as there is patience for."""
         return self.config.most_attempts
 
+    def features(self) -> tuple[Feature, ...]:
+        """Return what it adds to the sending of an adapter (a port of features)."""
+        return ()
+
+    def bucket(self, token_scope: str | None = None) -> Any:
+        """Return the bucket of a scope; None where there is no quota."""
+        return getattr(self.scopes.get(token_scope).quota, "bucket", None)
+
     def acquire_initial_retry_token(self, *, token_scope: str | None = None) -> StandardRetryToken:
         """Return a token for the first attempt: always given, without delay, and free.
 
@@ -382,6 +391,10 @@ class StandardRetryStrategy:
         terms = self.policy.terms(NOTHING, None)
         with self.scopes.use(own.token_scope) as scope:
             scope.quota.succeeded(own.progress.standing, terms, self.clock.now())
+            self.note_success(scope)
+
+    def note_success(self, scope: Scope) -> None:
+        """Take note of a success besides."""
 
     def snapshot(self) -> StrategySnapshot:
         """Return an immutable view of the strategy's state; a scope never used is not in it."""

@@ -59,9 +59,9 @@ class AdaptiveRetryStrategy(StandardRetryStrategy):
         self.max_permit_wait = max_permit_wait
         super().__init__(**rest)
 
-    def feature(self) -> Permits:
+    def features(self) -> tuple[Feature, ...]:
         """Return the hooks by which the adapter asks for permits."""
-        return Permits(self)
+        return (Permits(self),)
 
     def limiter(self, token_scope: str | None = None) -> ClientRateLimiter:
         """Return the limiter of a scope."""
@@ -95,11 +95,9 @@ class AdaptiveRetryStrategy(StandardRetryStrategy):
             used.quota.unsent(own.progress.standing)
         raise RetryError(_why(wait.seconds, too_late.bound, scope), stop_reason=StopReason.RATE_LIMITED)
 
-    def record_success(self, *, token: RetryToken) -> None:
-        """Take note of a success, for the quota and for the limiter."""
-        super().record_success(token=token)
-        assert isinstance(token, StandardRetryToken)
-        self.limiter(token.token_scope).record_response(False)
+    def note_success(self, scope: Scope) -> None:
+        """Have the limiter take in a success."""
+        self.limiter_of(scope).record_response(False)
 
     def verdicts(self, scope: Scope) -> tuple[Callable[[Outcome, Classification], object], ...]:
         """Have the limiter take in the verdict on each attempt."""
