@@ -279,16 +279,18 @@ class Driver(HTTPAdapter):
         :param is_enabled: this adapter is not switched off, only the one that is sending in this thread, whose body
             sends a request of its own: it is sent as ever.
         """
-        outer, options = this_thread.plain, current_options.get()
+        outer, options = (this_thread.plain, this_thread.sender), current_options.get()
         # An adapter looks closer where options are in force, even empty ones, and then sees that another one is plain.
         try:
             this_thread.plain = not is_enabled
+            this_thread.sender = None if is_enabled else self
             current_options.set(options or NOTHING)
             send = self.send if is_enabled else super().send
             response = send(request, stream=stream, timeout=timeout, **how)
         finally:
             # First: a call might be interrupted by a signal's handler.
-            this_thread.plain, this_thread.connecting = outer, False
+            this_thread.plain, this_thread.sender = outer
+            this_thread.connecting = False
             current_options.set(options)
         original = getattr(response.raw, "_original_response", None)
         if not is_enabled and isinstance(original, CheckedResponse):
@@ -420,7 +422,12 @@ class _Operation:
             case AskProgram(function, arguments):
                 return function(*arguments) if self.held.let_go(keep=True) else None
             case ReadOn():
-                return self._outcome(is_new=False) if self.held.read_on() else None
+                limits = self.call.limits
+                this_thread.deadline = None if limits is None else limits.now
+                is_cut = self.held.read_on()
+                if limits is not None:
+                    this_thread.deadline = limits.outer
+                return self._outcome(is_new=False) if is_cut else None
         return None
 
     def _send(self, number: int, headers: Mapping[str, str] | None) -> Outcome:
@@ -523,7 +530,8 @@ class _Operation:
         most = call.options.max_attempts or getattr(self.plan.strategy, "max_attempts", None)
         gave_up = self.scope.quota.gave_up
         history = self.recorder.history(stop, most, gave_up, held.error)
-        self.recorder.rows = self.recorder.rows if held.error is None else []  # they lead to this operation
+        self.outcome = None  # an error's traceback leads to this operation, which must not lead back to it
+        self.recorder.rows = self.recorder.rows if held.error is None else []
         is_lost = held.is_lost or (held.response is None and held.error is None)
         if is_lost:
             held.error = not_sent_error(call.request, history)

@@ -20,15 +20,17 @@ from .progress import Progress
 from .steps import Again, Ask, Before, Refused, Steps, Stop
 from .strategy import ResponseError, RetryContext, RetryStrategy, StandardRetryStrategy
 
-OWN_METHODS = ("acquire_initial_retry_token", "refresh_retry_token_for_retry", "record_success")
+METHODS = ("acquire_initial_retry_token", "refresh_retry_token_for_retry", "record_success", "send_permit")
+"""The methods by which a strategy decides; the last one is optional."""
 
 
 def is_built_in(strategy: object) -> TypeGuard[StandardRetryStrategy]:
-    """Return True if a strategy's three methods are ours: not those of a subclass, nor patched."""
-    return isinstance(strategy, StandardRetryStrategy) and all(
-        getattr(getattr(strategy, name), "__func__", None) is getattr(StandardRetryStrategy, name)
-        for name in OWN_METHODS
-    )
+    """Return True if a strategy's methods are ours: not those of a subclass, nor patched."""
+    if not isinstance(strategy, StandardRetryStrategy):
+        return False
+    found = {name: getattr(strategy, name, None) for name in METHODS}
+    ours = type(strategy).own_methods
+    return all(method is None or getattr(method, "__func__", None) is ours.get(name) for name, method in found.items())
 
 
 class ForeignOperation:

@@ -245,6 +245,8 @@ class StandardRetryStrategy:
 
     mode: ClassVar[str] = "standard"
     """The value of the option ``mode`` that stands for this class."""
+    own_methods: ClassVar[Mapping[str, Callable[..., Any]]]
+    """The methods by which it decides, as they are here: the adapter need not call them, the machine does the same."""
 
     def __init__(
         self,
@@ -426,6 +428,13 @@ class StandardRetryStrategy:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} max_attempts={self.max_attempts}>"
+
+
+StandardRetryStrategy.own_methods = {
+    "acquire_initial_retry_token": StandardRetryStrategy.acquire_initial_retry_token,
+    "refresh_retry_token_for_retry": StandardRetryStrategy.refresh_retry_token_for_retry,
+    "record_success": StandardRetryStrategy.record_success,
+}
 
 
 class SimpleRetryStrategy(StandardRetryStrategy):

@@ -45,7 +45,8 @@ class TimeLimits:
 
     allowed: Any = None
     """The timeout of the attempt under way, or of the last one."""
-    _now: Deadline | None = None
+    now: Deadline | None = None
+    """The end of the attempt under way, or of the last one."""
     _timeout: Any = None
 
     def __init__(self, config: RetryConfig, options: OperationOptions, clock: Clock) -> None:
@@ -85,7 +86,7 @@ class TimeLimits:
         if self._attempt_timeout is not None:
             bound = earliest(bound, after(self._attempt_timeout, self._clock))
         assert bound is not None  # limits are made where one of the options bounds the time
-        self._now, self._timeout = bound, timeout
+        self.now, self._timeout = bound, timeout
         this_thread.deadline = bound if self.outer is None else earliest(bound, self.outer)
         left = bound.at - self._clock.now()
         if left <= 0:
@@ -99,13 +100,13 @@ class TimeLimits:
 
         The body of a redirect or a challenge has: before the caller gets anything, requests reads it to send again.
         """
-        assert self._now is not None  # its attempt has begun
+        assert self.now is not None  # its attempt has begun
         is_read_next = response.is_redirect or response.status_code in CHALLENGES
-        set_read_timeout(response.raw, read_part(self._timeout), self._now.left() if is_read_next else None)
+        set_read_timeout(response.raw, read_part(self._timeout), self.now.left() if is_read_next else None)
 
     def translated(self, error: Exception, request: PreparedRequest) -> Exception:
         """Return an attempt's failure for the caller: a ``ConnectTimeout`` or ``ReadTimeout`` if time ran out."""
-        if self._now is None or self._now.left() > SLACK:
+        if self.now is None or self.now.left() > SLACK:
             return error
         if isinstance(error, (requests.exceptions.ConnectTimeout, requests.exceptions.ReadTimeout)):
             return error

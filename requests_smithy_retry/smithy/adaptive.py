@@ -110,6 +110,12 @@ class AdaptiveRetryStrategy(StandardRetryStrategy):
         return StrategySnapshot(super().snapshot().buckets, MappingProxyType(limiters))
 
 
+AdaptiveRetryStrategy.own_methods = {
+    **StandardRetryStrategy.own_methods,
+    "send_permit": AdaptiveRetryStrategy.send_permit,
+}
+
+
 class Permits(Feature):
     """The hooks of a strategy: its limiters measure how fast requests are sent, and give permits once throttled."""
 

@@ -394,7 +394,7 @@ def test_a_fork_with_a_held_lock():
         held, release = threading.Event(), threading.Event()
 
         def hold():
-            with bucket._lock, strategy._quotas._lock:
+            with bucket._lock, strategy.scopes._lock:
                 held.set()
                 release.wait(60)
 

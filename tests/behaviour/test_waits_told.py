@@ -155,20 +155,3 @@ def test_a_listeners_bug_before_the_wait_reaches_the_caller_and_nobody_is_left_i
         send(adapter)
     (bucket,) = adapter.strategy.snapshot().buckets.values()
     assert 0 == bucket.waiting
-
-
-def test_a_wait_in_a_foreign_strategy_is_told_as_far_as_it_is_known() -> None:
-    """A foreign strategy that asks the standard one: the attempt is told before the wait, and nothing is told twice."""
-
-    class Wrapper:
-        def __init__(self, clock: FakeClock) -> None:
-            self.inner = StandardRetryStrategy(clock=clock, jitter="none")
-            self.acquire_initial_retry_token = self.inner.acquire_initial_retry_token
-            self.refresh_retry_token_for_retry = self.inner.refresh_retry_token_for_retry
-            self.record_success = self.inner.record_success
-
-    clock, told = FakeClock(), Told()
-    steps = [lambda _: 503 if clock.now() < 3 else 200] * 20
-    response = send(scripted(*steps, clock=clock, strategy=Wrapper(clock), listeners=[told]))
-    assert 5 == len(retry_history(response).attempts)
-    assert [0.0, 0.05, 0.15, 1.15] == [at for at, name, *_ in told.seen if name == "ended"][:4]
