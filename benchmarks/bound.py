@@ -21,14 +21,15 @@ from functools import partial
 from random import Random
 from typing import Any, NamedTuple
 
-from requests_smithy_retry import RetryConfig, TokenBucket
-from requests_smithy_retry.classifiers.actions import ErrorKind, RetryReason
 from requests_smithy_retry.quotas.line import MOST_CREDIT, Terms
 from requests_smithy_retry.quotas.payoff import CountedQuota, PatientQuota
 from requests_smithy_retry.quotas.redis import RedisQuota
 from requests_smithy_retry.quotas.scope_quota import PricedQuota, ScopeQuota
 from requests_smithy_retry.strategies.quotas import quotas_for
 from requests_smithy_retry.strategies.standard import price_of
+
+from requests_smithy_retry import RetryConfig, TokenBucket
+from requests_smithy_retry.classifiers.actions import ErrorKind, RetryReason
 
 from . import command
 from .bound_world import ANSWERS, Rules, Stepping, SteppingClock, World, inner

@@ -13,12 +13,12 @@ from collections.abc import Callable, Hashable, Iterator
 from typing import Any, NamedTuple
 
 from greenlet import greenlet
-
-from requests_smithy_retry.config.in_vain import InVain
 from requests_smithy_retry.quotas.line import ATTEMPTS, LEAST_GAP, PAUSE, Failure, Go, Standing, Terms
 from requests_smithy_retry.quotas.payoff import CountedQuota, PatientQuota
 from requests_smithy_retry.quotas.redis import RedisTokenBucket
 from requests_smithy_retry.quotas.scope_quota import DO_NOTHING, PricedQuota, ScopeQuota
+
+from requests_smithy_retry.config.in_vain import InVain
 
 from .simulation.engine import VirtualClock
 

@@ -8,8 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 from requests.structures import CaseInsensitiveDict
-
-from requests_smithy_retry.clock import SYSTEM_CLOCK
 from requests_smithy_retry.pacing.announced import DIALECTS
 from requests_smithy_retry.pacing.gate import Gate, Gates
 from requests_smithy_retry.pacing.rate_limiter import ClientRateLimiter
@@ -19,6 +17,8 @@ from requests_smithy_retry.quotas.payoff import MOST, ROOM, PatientQuota, Payoff
 from requests_smithy_retry.quotas.scope_quota import DO_NOTHING, PricedQuota
 from requests_smithy_retry.quotas.scopes import ScopeTable
 from requests_smithy_retry.sending.credentials import Credentials
+
+from requests_smithy_retry.clock import SYSTEM_CLOCK
 from requests_smithy_retry.wire.addresses import LONGEST_PERIOD, AddressMemory
 from requests_smithy_retry.wire.pools import KeptConnections
 from requests_smithy_retry.wire.resolving import Late, Lookups, Question, Stuck

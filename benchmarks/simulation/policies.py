@@ -12,9 +12,10 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-from requests_smithy_retry import Clock, ExponentialRetryBackoffStrategy, RetryError, StandardRetryStrategy
 from requests_smithy_retry.quotas.line import Failure, Go, Refused, Standing, Terms, Wait, Waiter
 from requests_smithy_retry.quotas.payoff import PatientQuota
+
+from requests_smithy_retry import Clock, ExponentialRetryBackoffStrategy, RetryError, StandardRetryStrategy
 
 MOST_ATTEMPTS = 3
 CLIENT_TIMEOUT = 1.0

@@ -15,12 +15,12 @@ from typing import Any
 import requests_smithy_retry
 from requests_smithy_retry import StopReason
 from requests_smithy_retry import errors as stop_reason
-from requests_smithy_retry.config import aws_settings
 from requests_smithy_retry.config.options import Option
 from requests_smithy_retry.config.retry_config import OPTIONS
 from requests_smithy_retry.config.sources import VARIABLES, parse_text
+from requests_smithy_retry.core.caller_errors import EXHAUSTED
 from requests_smithy_retry.observing.log import QUIET_ENDINGS
-from requests_smithy_retry.sending.caller_errors import EXHAUSTED
+from requests_smithy_retry.smithy import aws_settings
 
 API = Path(__file__).parents[1] / "reference" / "api"
 
@@ -34,7 +34,6 @@ EXAMPLES = {
     "jitter": "none",
     "quota": "redis://cache:6379/0",
     "patience": "10s",
-    "max_permit_wait": "10",
     "max_retry_after": "5min",
     "pacing": "off",
     "operation_timeout": "30",
@@ -42,22 +41,19 @@ EXAMPLES = {
     "timeout": "3.05, 27",
     "allowed_methods": "GET, HEAD",
     "retry_status_codes": "429, 503",
-    "idempotency_header": "X-Request-Id",
     "raise_on_status": "true",
     "enabled": "false",
-    "default_classifiers": "off",
     "telemetry": "log, otel",
-    "sdk_headers": "on",
     "aws_config": "my-profile",
 }
 """Examples by option, where one says more than :func:`example_of` can guess."""
 
 INNER = {
-    "sending.replay.BodyChanged": "the caller gets requests' UnrewindableBodyError",
+    "core.replay.BodyChanged": "the caller gets requests' UnrewindableBodyError",
     "checks.Refused": "the caller gets RetryConfigError",
     "wire.resolving.Late": "the caller gets ConnectTimeout",
     "wire.resolving.Stuck": "the caller gets ConnectTimeout",
-    "policy.DirectedError": "told to a strategy, never raised",
+    "smithy.policy.DirectedError": "told to a strategy, never raised",
 }
 """Classes that never leave the package, with what comes of them."""
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Collection
 
 from ..checks import Refused, status_codes
-from ..errors import RetryConfigError
 from ..core.server_hints import read_hint
+from ..errors import RetryConfigError
 from .actions import NO_ACTION, ErrorKind, RetryAction, RetryIndicated, RetryReason
 from .outcome import Outcome
 from .protocol import RetryClassifierPriority
@@ -53,9 +53,7 @@ class HttpStatusCodeClassifier:
     name = "HttpStatusCodeClassifier"
     priority: RetryClassifierPriority = RetryClassifierPriority.http_status_code_classifier()
 
-    def __init__(
-        self, codes: Collection[int] = RETRY_STATUS_CODES, *, by_status_alone: bool = False
-    ) -> None:
+    def __init__(self, codes: Collection[int] = RETRY_STATUS_CODES, *, by_status_alone: bool = False) -> None:
         self.by_status_alone = by_status_alone
         try:
             self.codes: frozenset[int] = status_codes(codes)

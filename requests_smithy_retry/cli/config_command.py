@@ -11,8 +11,8 @@ import click
 from ..config.report import WorstCase, as_table, is_set, waits_for_service
 from ..config.retry_config import COMMAND_LINE, OPTIONS, RetryConfig, unknown_option
 from ..config.sources import VARIABLES, parse_text, resolve
-from ..errors import RetryConfigError
 from ..core.line import Terms
+from ..errors import RetryConfigError
 
 LINES = {
     "attempts": "most attempts",

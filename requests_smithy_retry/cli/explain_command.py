@@ -20,9 +20,9 @@ from rich.table import Table
 
 from ..classifiers.actions import RetryForbidden, RetryIndicated
 from ..config.retry_config import RetryConfig
+from ..core.line import ATTEMPTS
 from ..errors import RetryConfigError, StopReason
 from ..observing.history import AttemptRecord, RetryHistory, retry_history
-from ..core.line import ATTEMPTS
 from ..testing.scripted import ScriptedReply, scripted
 from ..wire.state import this_thread
 from .config_command import config_of

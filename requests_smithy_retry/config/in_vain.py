@@ -15,7 +15,11 @@ from .retry_config import has_line
 
 if TYPE_CHECKING:
     from ..features.redis import RedisQuota
+    from ..smithy.buckets import TokenBucket
     from .retry_config import RetryConfig
+
+REWARD = 1.0
+"""The tokens that a first-try success gives to a bucket whose capacity alone is told."""
 
 
 class InVain(NamedTuple):
@@ -40,10 +44,11 @@ def in_vain(config: RetryConfig, *, waits: bool) -> InVain | None:
         return _payoff(config, waits)
     if has_line(quota):
         return _shared(config, cast("RedisQuota", quota), waits)
-    if isinstance(quota, TokenBucket):
-        return _priced(config, quota)
     if isinstance(quota, int | float):
-        return _priced(config, TokenBucket(quota))
+        return _priced(config, quota, REWARD)
+    if hasattr(quota, "refill_rate"):
+        bucket = cast("TokenBucket", quota)
+        return _priced(config, bucket.capacity, bucket.success_reward, bucket.refill_rate)
     return None  # nothing is known of it
 
 
@@ -55,11 +60,11 @@ def _payoff(config: RetryConfig, waits: bool) -> InVain:
     return InVain(room, room + max(MOST_CREDIT * waits, room), per_second)
 
 
-def _priced(config: RetryConfig, bucket: TokenBucket) -> InVain:
+def _priced(config: RetryConfig, capacity: float, success_reward: float, refill_rate: float = 0.0) -> InVain:
     """Return the bound of a bucket whose retries have prices."""
     numbers = config.numbers
     least = min(numbers.retry_cost, numbers.throttling_cost, numbers.timeout_cost)
-    return InVain(bucket.capacity / least, bucket.success_reward / least, bucket.refill_rate / least)
+    return InVain(capacity / least, success_reward / least, refill_rate / least)
 
 
 def _shared(config: RetryConfig, quota: RedisQuota, waits: bool) -> InVain:

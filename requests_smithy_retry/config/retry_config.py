@@ -15,17 +15,18 @@ from ..checks import number, status_codes, whole_number
 from ..classifiers.protocol import Only, RetryClassifier
 from ..classifiers.resend import IDEMPOTENT_METHODS
 from ..classifiers.statuses import RETRY_STATUS_CODES
-from ..errors import RetryConfigError
 from ..core.backoff import RETRY_SPECS, ExponentialRetryBackoffStrategy, Jitter, RetryNumbers
 from ..core.line import ATTEMPTS
 from ..core.payoff import PayoffTokenBucket
 from ..core.quota import RetryQuota
+from ..errors import RetryConfigError
 from . import parsers as types
 from .options import adapter_option, classifier_option, option, options_of, warn_of_void
 from .urllib3_rules import JitteredBackoff, Urllib3Rules
 
 if TYPE_CHECKING:
     from collections.abc import Collection
+    from typing import TypeAlias
 
     from requests import PreparedRequest, Response
     from typing_extensions import Self
@@ -35,8 +36,8 @@ if TYPE_CHECKING:
     from ..features.redis import RedisClient
     from .report import Setting, WorstCase
 
-    Quota = float | str | RetryQuota | RedisClient | Callable[[str], RetryQuota] | None
-    TimeoutType = float | tuple[float | None, float | None] | Timeout | None
+    Quota: TypeAlias = float | str | RetryQuota | RedisClient | Callable[[str], RetryQuota] | None
+    TimeoutType: TypeAlias = float | tuple[float | None, float | None] | Timeout | None
 
 
 def has_line(quota: Any) -> bool:

@@ -17,7 +17,6 @@ from urllib3.util.retry import Retry
 
 from ..core.line import UNLIMITED, Terms
 from ..errors import RetryConfigError, RetryConfigWarning
-from ..core.line import UNLIMITED, Terms
 from .options import level_outside
 from .retry_config import RetryConfig
 from .urllib3_rules import FailureKind, Urllib3Rules

@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from .announced import Announced
+    from ..features.rate_limits.announced import Announced
 
 AMZ_HEADER = "x-amz-retry-after"
 MILLISECOND_HEADERS = ("retry-after-ms", "x-ms-retry-after-ms")

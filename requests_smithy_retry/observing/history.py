@@ -222,11 +222,15 @@ def joined(before: RetryHistory, piece: RetryHistory) -> RetryHistory:
 
 
 def given_up(error: Exception) -> tuple[StopReason, str] | None:
-    """Return why an operation gave up that this error comes from: its body broke off, and could not be continued."""
-    history = retry_history(error)
-    if history is None or history.stop_reason in (StopReason.SUCCESS, StopReason.NOT_RETRYABLE):
-        return None
-    return history.stop_reason, history.why
+    """Return why an operation gave up that this error comes from: its body broke off, and could not be continued.
+
+    The error's own history is of an earlier send: programs raise the same object again, as mocks do.
+    """
+    for cause in error.args:
+        history = getattr(cause, ATTRIBUTE, None)
+        if history is not None and history.stop_reason not in (StopReason.SUCCESS, StopReason.NOT_RETRYABLE):
+            return history.stop_reason, history.why
+    return None
 
 
 def retry_history(response_or_exception: Any) -> RetryHistory | None:

@@ -9,6 +9,7 @@ a body. Each has its values in ``extra`` as well, under names that begin with ``
 from __future__ import annotations
 
 import logging
+
 from requests import PreparedRequest
 
 from ..errors import StopReason

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from logging import DEBUG, INFO
+from typing import Any, cast
 
-from requests import PreparedRequest, Response
+from requests import PreparedRequest
 from urllib3.util.retry import RequestHistory
 
 from ..classifiers.actions import NO_ACTION
@@ -18,7 +19,7 @@ from ..core.steps import Again, Before, Stop
 from ..errors import StopReason, without_text_of
 from .events import ObservedOperation
 from .history import MAX_KEPT, AttemptRecord, RetryHistory
-from .log import QUIET_ENDINGS, logger, log_attempt, log_end, log_retry, log_waiting
+from .log import QUIET_ENDINGS, log_attempt, log_end, log_retry, log_waiting, logger
 
 OUTAGES = frozenset({StopReason.PATIENCE, StopReason.LINE_FULL})
 """The reasons for giving up on a service that is down."""
@@ -84,7 +85,8 @@ class Recorder:
             self.observed.retry_follows(record, decision.wait, decision.source, decision.line, decision.line_why)
 
     def _note_attempt(self, outcome: Outcome, before: Before, decision: Again | Stop) -> AttemptRecord:
-        response, error, duration = outcome.response, outcome.error, outcome.ended - outcome.started
+        response, duration = outcome.response, outcome.ended - outcome.started
+        error = cast("Exception | None", outcome.error)  # an attempt that is interrupted is not recorded
         status = response.status_code if response is not None and error is None else None
         record = AttemptRecord(
             number=outcome.attempt,
@@ -117,7 +119,7 @@ class Recorder:
         return record
 
     def history(
-        self, stop: Stop, most: int | None, gave_up: Callable[..., int], error: BaseException | None
+        self, stop: Stop, most: int | None, gave_up: Callable[..., int], error: Exception | None
     ) -> RetryHistory:
         """Return the history of the ended operation; log it and emit its last event.
 
@@ -128,7 +130,8 @@ class Recorder:
         attempts, waited = tuple(self.attempts), self._in_vain
         is_gone = self.request.method == "DELETE" and bool(attempts) and attempts[-1].status in GONE
         deleted_by = self._in_doubt if is_gone else None
-        why = without_text_of(error, stop.why)
+        # That of a body that cannot be sent again is our own.
+        why = stop.why if stop.reason is StopReason.BODY_NOT_REPLAYABLE else without_text_of(error, stop.why)
         history = RetryHistory(self.scope, attempts, stop.reason, why, most, deleted_by, waited)
         is_quiet, number = stop.reason in QUIET_ENDINGS, 0
         if not is_quiet:
@@ -139,17 +142,8 @@ class Recorder:
             self.observed.ended(history)
         return history
 
-    def fill_urllib3_history(self, response: Response) -> None:
-        """Put the discarded attempts where tools look for urllib3's own retries (contract 11.2).
 
-        :param response: the last response.
-        """
-        retries = getattr(response.raw, "retries", None)
-        if retries is not None and len(self.rows) > 1:
-            response.raw.retries = retries.new(history=(*retries.history, *self.rows[:-1]))
-
-
-def _paid(decision: Again | Stop) -> dict[str, object]:
+def _paid(decision: Again | Stop) -> dict[str, Any]:
     payment = decision.payment if isinstance(decision, Again) else None
     if payment is None:
         return {}

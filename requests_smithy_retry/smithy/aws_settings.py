@@ -11,9 +11,9 @@ import warnings
 from collections.abc import Container, Mapping
 from typing import Any
 
-from ..errors import RetryConfigError, RetryConfigWarning
 from ..config.options import source_of
 from ..config.sources import BOOLEANS, Found, parse_text
+from ..errors import RetryConfigError, RetryConfigWarning
 
 VARIABLES = {"AWS_MAX_ATTEMPTS": "max_attempts", "AWS_RETRY_MODE": "mode", "AWS_NEW_RETRIES_2026": "retry_spec"}
 """Each variable and the option that it sets."""

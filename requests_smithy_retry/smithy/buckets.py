@@ -339,7 +339,9 @@ class PricedQuota:
 
     counts_attempts = False
 
-    def __init__(self, bucket: RetryQuota, price_of: Callable[[RetryReason], float], *, is_shared: bool = False) -> None:
+    def __init__(
+        self, bucket: RetryQuota, price_of: Callable[[RetryReason], float], *, is_shared: bool = False
+    ) -> None:
         self.bucket: RetryQuota = bucket
         self._price_of = price_of
         self._reward: float = getattr(bucket, "success_reward", 1.0)
@@ -383,7 +385,9 @@ class PricedQuota:
         trouble = "too small" if 0 < bucket.capacity < price else "empty"
         held = f"{bucket.available:g} of {bucket.capacity:g}"
         return Refused(
-            StopReason.QUOTA_EXCEEDED, 0.0, f"the retry quota of {{service}}{where} is {trouble} ({held}, needs {price:g})"
+            StopReason.QUOTA_EXCEEDED,
+            0.0,
+            f"the retry quota of {{service}}{where} is {trouble} ({held}, needs {price:g})",
         )
 
     def succeeded(

@@ -16,9 +16,9 @@ from ..classifiers.outcome import Fault, Outcome, floor_of
 from ..classifiers.protocol import FunctionClassifier, Only, RetryClassifier, in_order
 from ..clock import SYSTEM_CLOCK, Clock, rest_until_permitted
 from ..config.retry_options import NOTHING, current_options
-from ..errors import RetryError, StopReason, TokenError
 from ..core.foreign import delay_of
 from ..core.strategy import RetryContext, RetryStrategy, RetryToken, StandardRetryStrategy, context_of
+from ..errors import RetryError, StopReason, TokenError
 
 R_co = TypeVar("R_co", covariant=True)
 R_contra = TypeVar("R_contra", contravariant=True)

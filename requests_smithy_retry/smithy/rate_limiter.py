@@ -242,6 +242,7 @@ class ClientRateLimiter(FreshCopies):
             *("_lock", "_waiting"),
         }
     )
+
     def __init__(self, settings: RateLimiterSettings = DEFAULT_SETTINGS, *, clock: Clock = SYSTEM_CLOCK) -> None:
         self.settings = settings
         self.clock = clock
