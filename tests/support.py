@@ -82,7 +82,7 @@ def session_with(adapter: HTTPAdapter) -> requests.Session:
 
 def pin_random(strategy: Any, value: float) -> None:
     """Have the backoff draw this number each time."""
-    for backoff in (strategy.backoff_strategy, strategy.throttling_backoff_strategy):
+    for backoff in (strategy.policy.transient, strategy.policy.throttling):
         backoff.random = lambda: value
 
 

@@ -105,7 +105,7 @@ def _history(step: Any, request: PreparedRequest, config: RetryConfig, random: f
     # While nobody succeeds, a service is asked for as long as there is patience; never a hundred times.
     adapter = scripted(*[step] * ((own.most_attempts or ATTEMPTS) + 100), config=own, trust_env=False)
     strategy: Any = adapter.strategy
-    for backoff in (strategy.backoff_strategy, strategy.throttling_backoff_strategy):
+    for backoff in (strategy.policy.transient, strategy.policy.throttling):
         backoff.random = lambda: random
     try:
         outcome: Any = adapter.send(request)

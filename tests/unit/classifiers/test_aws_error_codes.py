@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from requests_smithy_retry.classifiers.aws import (
+from requests_smithy_retry.smithy.aws import (
     THROTTLING_CODES,
     TRANSIENT_CODES,
     code_in_body,

@@ -20,7 +20,7 @@ from requests_smithy_retry import (
 )
 from requests_smithy_retry.config.retry_config import OPTIONS, contradictions
 from requests_smithy_retry.config.sources import VARIABLES, resolve
-from requests_smithy_retry.quotas.redis import RedisQuota
+from requests_smithy_retry.features.redis import RedisQuota
 
 pytestmark = pytest.mark.once
 

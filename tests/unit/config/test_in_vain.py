@@ -6,7 +6,7 @@ import pytest
 
 from requests_smithy_retry import PayoffTokenBucket, RetryConfig, TokenBucket
 from requests_smithy_retry.config.in_vain import InVain
-from requests_smithy_retry.quotas.redis import RedisQuota
+from requests_smithy_retry.features.redis import RedisQuota
 
 SHARED = "redis://127.0.0.1:1"
 """Nothing connects to it here."""

@@ -225,7 +225,7 @@ class Server:
         self.config, self.failures = config, list(failures)
         self.adapter = scripted(*[self.attempt] * (len(failures) + 1), config=config, clock=self.clock)
         strategy = self.adapter.strategy
-        for backoff in (strategy.backoff_strategy, strategy.throttling_backoff_strategy):
+        for backoff in (strategy.policy.transient, strategy.policy.throttling):
             getattr(backoff, "inner", backoff).random = lambda: draw
 
     def attempt(self, request):

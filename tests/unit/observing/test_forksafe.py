@@ -13,7 +13,7 @@ from requests_smithy_retry import AdaptiveRetryStrategy, StandardRetryStrategy, 
 from requests_smithy_retry import mounting as install_module
 from requests_smithy_retry.forksafe import renew_lock_after_fork
 from requests_smithy_retry.observing.metric_labels import Bounded, QuotaLevels
-from requests_smithy_retry.pacing.rate_limiter import ClientRateLimiter
+from requests_smithy_retry.smithy.rate_limiter import ClientRateLimiter
 from requests_smithy_retry.quotas.scopes import ScopeTable
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
