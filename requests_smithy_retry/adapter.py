@@ -6,38 +6,28 @@ import copy
 import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from requests import PreparedRequest, Response
+from requests import PreparedRequest
 from requests.adapters import HTTPAdapter
 
 from .clock import SYSTEM_CLOCK, Clock
-from .config.max_retries import (
-    INNER_RETRY,
-    UNSET,
-    ShownRetry,
-    refuse_own_max_retries,
-    translate,
-    with_translated,
-)
-from .config.options import signature_with
+from .config.options import UNSET, signature_with
 from .config.retry_config import ADAPTER_OPTIONS, OPTIONS, RetryConfig, RetryOptions, unknown_option
 from .config.sources import resolve
-from .config.urllib3_retry import SOURCE, TRANSLATED, OptionsRetry, changed_options, own_methods
-from .core.driver import Driver, Plan
+from .core.driver import Plan
 from .core.foreign import check_beside_strategy, is_built_in
-from .core.line import UNLIMITED
 from .core.port import Feature
 from .core.scope import Scope
 from .core.strategy import RetryStrategy, StandardRetryStrategy
 from .errors import RetryConfigError, RetryConfigWarning
 from .features import features_of, strategy_for
+from .features.adapter_base import AdapterBase
 from .forgetting import forgets_with_all
 from .observing.listeners import Listeners
-from .observing.recorder import Recorder
 from .observing.telemetry import TELEMETRY
 from .urls import scope_of
 from .wire.addresses import AddressFault, AddressMemory
 from .wire.pools import use_our_pools
-from .wire.state import LATE_PATCH, is_patched_late, this_thread
+from .wire.state import LATE_PATCH, is_patched_late
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -45,8 +35,6 @@ if TYPE_CHECKING:
 
 POOL_DEFAULTS: dict[str, int] = {"pool_connections": 10, "pool_maxsize": 10, "pool_block": False}
 """The defaults of ``HTTPAdapter``."""
-POLICY = ("clock", "retry_config", "strategy", "_given", "_is_shared", "_shown")
-"""The attributes of an adapter that make up its policy."""
 
 
 class AdapterSnapshot(NamedTuple):
@@ -56,7 +44,7 @@ class AdapterSnapshot(NamedTuple):
     addresses: tuple[AddressFault, ...]
 
 
-class RetryAdapter(Driver):
+class RetryAdapter(AdapterBase):
     """A ``requests`` adapter that retries. Mount it; the code that sends requests stays as it is.
 
     Each send is one operation. A :class:`RetryStrategy` decides on its attempts, and the caller gets the last attempt's
@@ -76,9 +64,6 @@ class RetryAdapter(Driver):
     :raises RetryConfigError: for a bad option, or options that contradict each other.
     :raises TypeError: for an unknown option.
     """
-
-    _is_shared = False
-    _shown: ShownRetry | None = None
 
     def __init__(
         self,
@@ -126,21 +111,17 @@ class RetryAdapter(Driver):
         options: dict[str, Any],
         max_retries: Any,
     ) -> None:
-        translated = translate(max_retries)
-        if translated:
-            _refuse_beside_max_retries(max_retries, strategy, options)
         below = _checked(config, defaults)
         if strategy is not None:
             check_beside_strategy(strategy, config, {**below, **options})
-        refuse_own_max_retries(type(self), RetryAdapter)
         base = strategy.config if isinstance(strategy, StandardRetryStrategy) else config or RetryConfig()
-        base = with_translated(base, translated).replace(**options)
+        base, given = self._with_max_retries(base, max_retries, strategy, options)
+        base = base.replace(**options)
         base = base if defaults is None else base.above(defaults)
         # A given strategy has its own policy; the environment only sets the adapter's own options.
         self.retry_config: RetryConfig = resolve(base, names=OPTIONS if strategy is None else ADAPTER_OPTIONS)
         self._use(strategy_for(self.retry_config, self.clock) if strategy is None else strategy)
-        if translated:
-            self._show(ShownRetry.of(max_retries, translated) or self._options_as_shown())
+        self._show_given(given)
 
     def _use(self, strategy: RetryStrategy) -> None:
         """Adopt a strategy, and compute once what each send needs to know of it."""
@@ -151,84 +132,15 @@ class RetryAdapter(Driver):
         self._by_origin: dict[str, Scope] = {}
         own = strategy.features() if is_built_in(strategy) else ()
         self.features: tuple[Feature, ...] = (*features_of(self.retry_config, self.clock), *own)
-        self._show(self._shown)
+        self._make_plan()
         forgets_with_all(self)
 
-    def _listen(self) -> None:
+    def _make_plan(self) -> None:
         config = self.retry_config
-        own = tuple(config.listeners)
-        if self._shown is not None and "increment" in own_methods(self._shown.retry):
-            from .observing.own_increment import OwnIncrement  # few have one
-
-            own = (*own, OwnIncrement(self._shown.retry))
+        own = (*config.listeners, *self._own_listeners())
         items = (*own, *TELEMETRY.listeners(config.telemetry, config.source("telemetry"), own))
         self.listeners: Any = Listeners(items) if items else None
-
-    def _show(self, shown: ShownRetry | None) -> None:
-        """Let ``max_retries`` return this ``Retry``, whose changes take effect; None: one that is made on demand."""
-        if shown is None:
-            self.__dict__.pop("_shown", None)
-        else:
-            self._shown = shown
-        self._listen()
-        self.plan = Plan.of(self.retry_config, self._strategy, self.features, self.listeners)
-
-    def _plan_now(self) -> Plan:
-        """Return the plan in force: another one if ``max_retries`` was changed in place."""
-        if self._shown is not None:
-            self._heed_changes()
-        return self.plan
-
-    def _fill_retries(self, response: Response, recorder: Recorder | None = None) -> None:
-        """Have the response refer to the ``Retry`` that the adapter shows, where tools look for it."""
-        shown = self._shown
-        if recorder is None or len(recorder.rows) < 2:
-            if shown is not None:
-                shown.put_into(response.raw)
-        elif getattr(response.raw, "retries", None) is not None:
-            retries = response.raw.retries
-            history = (*retries.history, *recorder.rows[:-1])
-            number = recorder.attempts[-1].number
-            response.raw.retries = retries.new(history=history) if shown is None else shown.used(number - 1, history)
-
-    def _adopt(self, config: RetryConfig) -> None:
-        """Adopt another policy. The strategy's quotas stay as they are, unless other sessions share it."""
-        strategy = self._strategy
-        if isinstance(strategy, StandardRetryStrategy) and not self._is_shared:
-            strategy = strategy.under(config)
-        else:
-            strategy = strategy_for(config, self.clock)
-        self.retry_config = config
-        self._is_shared = False
-        self._use(strategy)
-
-    def _heed_changes(self) -> bool:
-        """Translate ``max_retries`` again if it was changed in place; return True if it was."""
-        shown = self._shown
-        if shown is None or not shown.is_changed():
-            return False
-        if self._given:
-            raise _owned_by(self.strategy, shown.retry)
-        now = shown.translated_anew()
-        changes = changed_options(shown.options, now.options)
-        self._adopt(self.retry_config.replace_from(dict.fromkeys(changes, SOURCE), **changes))
-        self._show(now)  # only now: until then other threads translate it themselves
-        return True
-
-    def share_strategy(self) -> None:
-        """Mark the strategy as shared with other sessions: setting ``max_retries`` replaces it for this one."""
-        self._given, self._is_shared = False, True
-
-    def _options_as_shown(self) -> ShownRetry:
-        strategy: Any = self.strategy
-        is_ours = isinstance(strategy, StandardRetryStrategy)
-        config: RetryConfig = strategy.config if is_ours else self.retry_config
-        options = {name: getattr(self.retry_config if name in ADAPTER_OPTIONS else config, name) for name in TRANSLATED}
-        if not self.retry_config.enabled:
-            options["max_attempts"] = 1
-        elif not is_ours:
-            options["max_attempts"] = getattr(strategy, "max_attempts", None) or UNLIMITED
-        return ShownRetry(OptionsRetry.saying(options, transient_base=config.transient_base), options)
+        self.plan = Plan.of(config, self._strategy, self.features, self.listeners)
 
     def scope_of(self, request: PreparedRequest) -> str:
         """Return the scope of a request: the target's origin, or the result of the option ``scope``.
@@ -250,57 +162,9 @@ class RetryAdapter(Driver):
     @strategy.setter
     def strategy(self, strategy: RetryStrategy) -> None:
         check_beside_strategy(strategy, None, {})
-        self._given, self._is_shared = True, False
-        self.__dict__.pop("_original", None)
+        self._given = True
         self._use(strategy)
-        self._show(None)
-
-    @property
-    def max_retries(self) -> Retry:
-        """The adapter's own ``Retry``: the one it was given, or one that expresses the options in force.
-
-        A change in place takes effect with the next send. An assigned value is translated, as in the constructor; on
-        an adapter that :func:`install` made, it gives this session a policy of its own. urllib3 itself always gets
-        another one, which retries nothing.
-
-        :raises RetryConfigError: on assignment, if the value cannot be translated, or beside a given ``strategy``.
-        """
-        if this_thread.sender is self:
-            return INNER_RETRY
-        shown = self._shown
-        if shown is None:
-            if "_strategy" not in self.__dict__:  # a subclass may have set it before it called our constructor
-                if "max_retries" not in self.__dict__:
-                    raise AttributeError(f"{type(self).__name__!r} object has no attribute 'max_retries'")
-                early: Retry = self.__dict__["max_retries"]
-                return early
-            # setdefault: threads that read it at the same moment get the same one.
-            shown = self.__dict__.setdefault("_shown", self._options_as_shown())
-            self._show(shown)
-        return shown.retry
-
-    @max_retries.setter
-    def max_retries(self, value: Any) -> None:
-        # HTTPAdapter's constructor assigns its own default before anything else.
-        if "proxy_manager" not in self.__dict__:
-            if "_strategy" not in self.__dict__:
-                self.__dict__["max_retries"] = value
-            return
-        if self._given:
-            raise _owned_by(self.strategy, value)
-        options = translate(value)
-        config = with_translated(self.retry_config, options)
-        self.__dict__.setdefault("_original", (self._strategy, self.retry_config, self._shown, self._is_shared))
-        self._adopt(config)
-        self._show(ShownRetry.of(value, options) or self._options_as_shown())
-
-    @max_retries.deleter
-    def max_retries(self) -> None:
-        # unittest.mock deletes it after a patch: this restores the policy from before the assignment.
-        if "_original" in self.__dict__:
-            strategy, self.retry_config, shown, self._is_shared = self.__dict__.pop("_original")
-            self._use(strategy)
-            self._show(shown)
+        self._forget_shown()
 
     @property
     def addresses(self) -> AddressMemory:
@@ -342,9 +206,13 @@ class RetryAdapter(Driver):
 
     def _policy(self) -> dict[str, Any]:
         """Return the attributes that make up the policy, for :meth:`_follow`."""
-        self._heed_changes()
-        shown = None if self._shown is None else self._shown.copied()
-        return {**{name: getattr(self, name) for name in POLICY}, "_shown": shown}
+        return {
+            **super()._policy(),
+            "clock": self.clock,
+            "retry_config": self.retry_config,
+            "strategy": self._strategy,
+            "_given": self._given,
+        }
 
     def _follow(self, policy: dict[str, Any]) -> None:
         """Adopt the policy of another adapter."""
@@ -362,11 +230,13 @@ class RetryAdapter(Driver):
         policy = self._policy()  # before HTTPAdapter reads max_retries, which makes one to show
         state = dict(super().__getstate__())
         state.pop("max_retries", None)
-        return {**state, **policy}
+        return {**state, "policy": policy}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__({name: value for name, value in state.items() if name != "strategy"})
-        self._follow({name: state[name] for name in POLICY})
+        policy = state["policy"]
+        self.clock = policy["clock"]  # for the pools, which come first
+        super().__setstate__({name: value for name, value in state.items() if name != "policy"})
+        self._follow(policy)
 
     def _fresh_policy(self) -> dict[str, Any]:
         policy = self._policy()
@@ -375,7 +245,7 @@ class RetryAdapter(Driver):
 
     def __copy__(self) -> Any:
         other = type(self).__new__(type(self))
-        other.__setstate__({**self.__getstate__(), **self._fresh_policy()})
+        other.__setstate__({**self.__getstate__(), "policy": self._fresh_policy()})
         return other
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
@@ -414,23 +284,6 @@ def _checked(config: RetryConfig | None, defaults: RetryConfig | None) -> dict[s
         if not isinstance(value, RetryConfig | None):
             raise RetryConfigError(name, value, "code", "a RetryConfig is allowed")
     return {} if defaults is None else {name: getattr(defaults, name) for name in filter(defaults.is_given, OPTIONS)}
-
-
-def _refuse_beside_max_retries(value: Any, strategy: RetryStrategy | None, options: dict[str, Any]) -> None:
-    if "max_attempts" in options:
-        raise RetryConfigError(SOURCE, value, "code", "only one of max_retries and max_attempts is allowed")
-    if strategy is not None:
-        raise _owned_by(strategy, value)
-
-
-def _owned_by(strategy: RetryStrategy, value: Any) -> RetryConfigError:
-    return RetryConfigError(
-        SOURCE,
-        value,
-        "code",
-        f"the policy belongs to the strategy that this adapter was given, strategy={strategy!r}: only one of the two "
-        "is allowed. Give the strategy other options, or give the adapter config= in its place",
-    )
 
 
 # A mix-in before us (requests-ratelimiter) may pass on only the options in the signature.

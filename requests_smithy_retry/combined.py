@@ -15,10 +15,10 @@ from requests.adapters import HTTPAdapter
 from urllib3.util.retry import Retry
 
 from .checks import safe_repr
-from .config.max_retries import translate, with_translated
 from .config.retry_config import RetryConfig
 from .config.sources import MOUNTED_VALUES as MOUNTED
-from .config.urllib3_retry import overridden, own_methods
+from .features.urllib3_retry.shown import translate, with_translated
+from .features.urllib3_retry.translation import overridden, own_methods
 from .observing.reached import NEVER
 
 

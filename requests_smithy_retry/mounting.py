@@ -118,10 +118,10 @@ class Installation:
     def reach(self, adapter: Any) -> None:
         """Make an adapter retry that somebody mounts, or say why it is left alone."""
         from .checks import is_first
+        from .combined import Objection, objection
         from .errors import RetryConfigError, RetryConfigWarning
         from .observing.log import log_left_alone
         from .observing.reached import NEVER, Kind
-        from .combined import Objection, objection
 
         if not self.config.enabled:
             return

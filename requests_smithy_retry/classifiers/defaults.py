@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ..config.retry_config import RetryConfig
 from .modeled import ModeledAsRetryableClassifier
 from .protocol import RetryClassifier, in_order
-from .statuses import HintedStatusClassifier, HttpStatusCodeClassifier, IdempotencyKeyClassifier
+from .statuses import HttpStatusCodeClassifier, IdempotencyKeyClassifier
 from .transport_faults import TransientErrorClassifier
 
 if TYPE_CHECKING:
@@ -28,12 +28,10 @@ def default_classifiers(
         from ..features import judging_features  # they import what only they need
 
         features = judging_features(config)
-    rules = config.urllib3_rules
+    codes, rules = config.retry_status_codes, config.rules
     return in_order(
         (
-            *([HintedStatusClassifier(rules.hinted_status_codes)] if rules and rules.hinted_status_codes else []),
-            # A translated ``Retry`` goes by the status alone, as urllib3 does.
-            HttpStatusCodeClassifier(config.retry_status_codes, by_status_alone=rules is not None),
+            *((HttpStatusCodeClassifier(codes),) if rules is None else rules.classifiers(codes)),
             IdempotencyKeyClassifier(),
             ModeledAsRetryableClassifier(),
             TransientErrorClassifier(),

@@ -96,26 +96,6 @@ def _verdict_on_forbidden(outcome: Outcome) -> RetryAction:
     return RetryIndicated(RetryReason(ErrorKind.THROTTLING, SECONDARY_WAIT, "secondary rate limit"))
 
 
-class HintedStatusClassifier:
-    """Indicates a retry of the chosen statuses if the response has a ``Retry-After``; no opinion otherwise.
-
-    :param codes: the statuses.
-    """
-
-    name = "HintedStatusClassifier"
-    priority: RetryClassifierPriority = RetryClassifierPriority.run_before(HttpStatusCodeClassifier.priority)
-
-    def __init__(self, codes: Collection[int]) -> None:
-        self.codes: frozenset[int] = frozenset(codes)
-
-    def classify_retry(self, outcome: Outcome, previous: RetryAction) -> RetryAction:  # noqa: ARG002
-        """Judge by the status and the presence of the header."""
-        response = outcome.response
-        if response is None or response.status_code not in self.codes or "Retry-After" not in response.headers:
-            return NO_ACTION
-        return verdict_on_status(response.status_code)
-
-
 STILL_RUNNING = 409
 OTHER_PAYLOAD = 422
 

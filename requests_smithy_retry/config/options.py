@@ -20,6 +20,16 @@ from ..errors import RetryConfigError, RetryConfigWarning
 PREFIX = "SMITHY_RETRY_"
 """The beginning of the name of each of our variables."""
 
+
+class Unset:
+    """Stands for "not given" where None and 0 mean something."""
+
+    def __repr__(self) -> str:
+        return "<not given>"
+
+
+UNSET: Any = Unset()
+
 _warned: dict[str, object] = {}
 """The variables that were warned about, so that each is warned about once."""
 

@@ -9,20 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from operator import not_
-from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypedDict
 
 from ..checks import number, status_codes, whole_number
 from ..classifiers.protocol import Only, RetryClassifier
 from ..classifiers.resend import IDEMPOTENT_METHODS
 from ..classifiers.statuses import RETRY_STATUS_CODES
-from ..core.backoff import RETRY_SPECS, ExponentialRetryBackoffStrategy, Jitter, RetryNumbers
+from ..core.backoff import RETRY_SPECS, ExponentialRetryBackoffStrategy, Jitter, RetryBackoffStrategy, RetryNumbers
 from ..core.line import ATTEMPTS
 from ..core.payoff import PayoffTokenBucket
 from ..core.quota import RetryQuota
 from ..errors import RetryConfigError
 from . import parsers as types
 from .options import adapter_option, classifier_option, option, options_of, warn_of_void
-from .urllib3_rules import JitteredBackoff, Urllib3Rules
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
     from urllib3.util import Timeout
 
+    from ..classifiers.outcome import Outcome
     from ..features.rate_limits import RateLimitDialect
     from ..features.redis import RedisClient
     from .report import Setting, WorstCase
@@ -53,6 +53,33 @@ PUBLISHED = f"it asks for the published bucket, and {NO_LINE}; quota='payoff' as
 
 PUBLISHED_CAPACITY = 500
 """Tokens of a bucket of the AWS SDKs."""
+
+
+class BoundedBackoff(RetryBackoffStrategy, Protocol):
+    """A backoff of which it is known how long it can be."""
+
+    def longest_delay(self, retry_attempt: int) -> float: ...
+
+
+class Rules(Protocol):
+    """What no option can express of another library's policy, such as a urllib3 ``Retry``."""
+
+    @property
+    def heeds_hints(self) -> bool:
+        """True if the waits that servers ask for are made."""
+        ...
+
+    def classifiers(self, codes: Collection[int]) -> tuple[RetryClassifier, ...]:
+        """Return the classifiers of statuses."""
+        ...
+
+    def backoff(self, inner: ExponentialRetryBackoffStrategy) -> BoundedBackoff:
+        """Return a backoff that is based on another one."""
+        ...
+
+    def counted(self, failures: tuple[Any, ...], outcome: Outcome) -> tuple[tuple[Any, ...], str | None]:
+        """Count a failure; return those so far, and the sentence for a limit that one more retry would exceed."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -144,9 +171,9 @@ class RetryConfig:
         True, types.boolean, "False: read no environment variable and no AWS settings", not_from_environment=True
     )
     aws_config: bool | str = option(False, types.aws_config, "True or a profile's name: also go by the AWS settings")
-    # No options: the translation of a urllib3 Retry alone sets these two.
+    # No options: the translation of another library's policy alone sets these two.
     strict_methods: bool = field(default=False, init=False)
-    urllib3_rules: Urllib3Rules | None = field(default=None, init=False)
+    rules: Rules | None = field(default=None, init=False)
     _sources: dict[str, str] = field(init=False, compare=False)
 
     def __new__(cls, **options: Any) -> Self:
@@ -198,7 +225,7 @@ class RetryConfig:
     @property
     def heeds_hints(self) -> bool:
         """True if the waits that servers ask for are made; a translated urllib3 ``Retry`` may say that they are not."""
-        return self.urllib3_rules is None or self.urllib3_rules.respect_retry_after
+        return self.rules is None or self.rules.heeds_hints
 
     def effective(self, name: str) -> Any:
         """Return the value of an option that is in force: its own, or that of the published numbers."""
@@ -209,7 +236,7 @@ class RetryConfig:
         value = getattr(self, name)
         return getattr(self.numbers, name) if value is None and OPTIONS[name].by_spec else value
 
-    def backoff(self, base: float) -> ExponentialRetryBackoffStrategy | JitteredBackoff:
+    def backoff(self, base: float) -> BoundedBackoff:
         """Return the backoff that the options describe.
 
         :param base: :attr:`transient_base` or :attr:`throttling_base`, in seconds.
@@ -217,8 +244,7 @@ class RetryConfig:
         exponential = ExponentialRetryBackoffStrategy(
             backoff_scale_value=base, max_backoff=self.max_backoff, jitter_type=self.jitter
         )
-        jitter = self.urllib3_rules.backoff_jitter if self.urllib3_rules else 0.0
-        return JitteredBackoff(exponential, jitter) if jitter else exponential
+        return exponential if self.rules is None else self.rules.backoff(exponential)
 
     @property
     def effective_quota(self) -> Quota:

@@ -15,17 +15,18 @@ from ..classifiers.outcome import Outcome
 from ..classifiers.protocol import Vouches
 from ..classifiers.transport_faults import forget_frames, is_request_fault, never_left
 from ..clock import Clock, wait_in
+from ..config.options import UNSET
 from ..config.retry_config import RetryConfig
 from ..config.retry_options import NOTHING, OperationOptions, current_options, options_in_force
-from ..errors import StopReason
+from ..errors import RetryConfigError, StopReason
 from ..interruptions import is_interruption
 from ..observing.events import ObservedOperation
 from ..observing.history import attach, given_up
 from ..observing.log import log_back, log_end_of_tape, log_first_try
 from ..observing.recorder import Recorder
 from ..urls import ORIGIN, display_scope
-from ..wire.response import CheckedResponse
 from ..wire.body import received_by
+from ..wire.response import CheckedResponse
 from ..wire.state import reached, read_part, this_thread
 from .caller_errors import is_raised, not_sent_error, status_error
 from .foreign import ForeignGate, ForeignOperation, is_built_in
@@ -179,14 +180,22 @@ class Driver(HTTPAdapter):
         return self.plan
 
     def _call(
-        self, plan: Plan, request: PreparedRequest, stream: bool, timeout: Any, how: dict[str, Any], options: OperationOptions
+        self,
+        plan: Plan,
+        request: PreparedRequest,
+        stream: bool,
+        timeout: Any,
+        how: dict[str, Any],
+        options: OperationOptions,
     ) -> Call:
         config, limits, observed = plan.config, None, None
         if plan.is_bounded or options.deadline is not None:
             limits = TimeLimits(config, options, self.clock)
         if plan.listeners is not None:
             observed = ObservedOperation(self, request, options)
-        return Call(config, request, stream, config.timeout if timeout is None else timeout, how, options, limits, observed, {})
+        return Call(
+            config, request, stream, config.timeout if timeout is None else timeout, how, options, limits, observed, {}
+        )
 
     def _scope(self, request: PreparedRequest) -> Scope:
         """Return the scope of a request. Where scopes are origins, it is found by the beginning of the URL."""
@@ -236,8 +245,36 @@ class Driver(HTTPAdapter):
             this_thread.sender = outer
             del request, call  # an error's traceback refers to this frame
 
+    # For the feature that knows the ``Retry`` of urllib3, in place of which nothing is done here.
+
     def _fill_retries(self, response: Response, recorder: Recorder | None = None) -> None:
         """Have a response refer to the attempts before it, where tools look for those of urllib3 (contract 11.2)."""
+
+    def _with_max_retries(
+        self,
+        config: RetryConfig,
+        value: Any,
+        strategy: object,
+        options: dict[str, Any],  # noqa: ARG002
+    ) -> tuple[RetryConfig, Any]:
+        """Return a config with what the argument ``max_retries`` asks for, and what :meth:`_show_given` needs of it."""
+        if value is not UNSET:
+            raise RetryConfigError("max_retries", value, "code", "max_attempts is allowed in its place")
+        return config, None
+
+    def _show_given(self, given: Any) -> None:
+        """Show the ``max_retries`` that was given."""
+
+    def _forget_shown(self) -> None:
+        """Show none that was given."""
+
+    def _own_listeners(self) -> tuple[Any, ...]:
+        """Return further listeners."""
+        return ()
+
+    def _policy(self) -> dict[str, Any]:
+        """Return further attributes that make up the policy."""
+        return {}
 
     def _hand_over_at_once(self, call: Call, scope: Scope, held: Held) -> Response:
         """Return the success of a first attempt."""
@@ -341,9 +378,7 @@ class _Operation:
         self.held = held
         self.facts = RequestFacts(call.request, call.config, call.options, plan.vouch)
         name = str(scope.name)
-        self.recorder = Recorder(
-            call.request, name, driver.clock, call.observed, is_told=call.receives is not None
-        )
+        self.recorder = Recorder(call.request, name, driver.clock, call.observed, is_told=call.receives is not None)
         self.tried: set[tuple[str, str]] = set()
         """The addresses at which it failed, each with its origin; a retry prefers others (contract 14.5)."""
         self.number = 0
@@ -422,12 +457,7 @@ class _Operation:
             case AskProgram(function, arguments):
                 return function(*arguments) if self.held.let_go(keep=True) else None
             case ReadOn():
-                limits = self.call.limits
-                this_thread.deadline = None if limits is None else limits.now
-                is_cut = self.held.read_on()
-                if limits is not None:
-                    this_thread.deadline = limits.outer
-                return self._outcome(is_new=False) if is_cut else None
+                return self._read_on()
         return None
 
     def _send(self, number: int, headers: Mapping[str, str] | None) -> Outcome:
@@ -438,6 +468,12 @@ class _Operation:
             request = observed.begin(number, request)
         self.driver._attempt(self.plan, self.call, self.scope, self.held, request)
         return self._outcome()
+
+    def _read_on(self) -> Outcome | None:
+        limits = self.call.limits
+        if limits is not None:
+            this_thread.deadline = limits.now
+        return self._outcome(is_new=False) if self.held.read_on() else None
 
     def _outcome(self, *, is_new: bool = True) -> Outcome:
         """Look at what came of the attempt that is held.

@@ -40,7 +40,17 @@ class Held:
     :param is_streamed: the caller wants the body of the last response unread.
     """
 
-    __slots__ = ("error", "is_lost", "is_streamed", "is_unread", "limits", "peeked", "response", "started", "was_let_go")
+    __slots__ = (
+        "error",
+        "is_lost",
+        "is_streamed",
+        "is_unread",
+        "limits",
+        "peeked",
+        "response",
+        "started",
+        "was_let_go",
+    )
 
     def __init__(self, is_streamed: bool, limits: TimeLimits | None) -> None:
         self.is_streamed = is_streamed
@@ -190,6 +200,8 @@ class Held:
 def _close(response: Response) -> None:
     if response.raw is not None:  # one that a mix-in or a test made by hand need not have any
         response.close()
+
+
 def let_go(raw: Any, *, keep: bool) -> None:
     """Let the connection of a response go: an idle one to its pool, any other one closed, and its place to the pool."""
     connection: Any = getattr(raw, "_connection", None)

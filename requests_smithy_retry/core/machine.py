@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from ..classifiers.actions import ErrorKind, NoActionIndicated, RetryForbidden, RetryIndicated, RetryReason
+from ..classifiers.actions import ErrorKind, NoActionIndicated, RetryForbidden, RetryReason
 from ..classifiers.outcome import Outcome
 from ..config.retry_options import OperationOptions
 from ..errors import StopReason, is_unresolved
@@ -27,7 +27,6 @@ from .steps import (
     Before,
     Noted,
     Pause,
-    Payment,
     ReadOn,
     Refused,
     Send,
@@ -245,9 +244,7 @@ def _paid(
     return Stop(*refusal(seen, terms, context.name, waited), again.verdict, again.wait if waits else 0.0)
 
 
-def _is_last(
-    context: Context, terms: Terms, sent: int, attempts: int, reason: RetryReason, outcome: Outcome
-) -> bool:
+def _is_last(context: Context, terms: Terms, sent: int, attempts: int, reason: RetryReason, outcome: Outcome) -> bool:
     """Return True if no attempt may follow.
 
     :param sent: requests, against a cap.

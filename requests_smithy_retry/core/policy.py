@@ -86,7 +86,7 @@ class Policy:
             config.backoff(base) if backoff is None else backoff
             for base in (config.transient_base, config.throttling_base)
         )
-        rules = config.urllib3_rules
+        rules = config.rules
         hints = hooked(features, "hint") if config.heeds_hints else ()
         classifiers = classifiers_of(config, features)
         return cls(config, classifiers, transient, throttling, hints, None if rules is None else rules.counted)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ..clock import Clock
 from .line import Terms
 from .payoff import PayoffQuota, PayoffTokenBucket
-from .quota import NO_QUOTA, Quota, RetryQuota
+from .quota import NO_QUOTA, Quota
 
 if TYPE_CHECKING:
     from ..config.retry_config import RetryConfig

@@ -82,6 +82,8 @@ def strategy_for(config: RetryConfig, clock: Clock = SYSTEM_CLOCK) -> StandardRe
         return StandardRetryStrategy(config=config, clock=clock)
     module = found("..smithy.adaptive")
     if module is None:
-        raise RetryConfigError("mode", config.mode, config.source("mode"), "'standard' is allowed: no other is installed")
+        raise RetryConfigError(
+            "mode", config.mode, config.source("mode"), "'standard' is allowed: no other is installed"
+        )
     made: StandardRetryStrategy = module.AdaptiveRetryStrategy(config=config, clock=clock)
     return made

@@ -74,7 +74,11 @@ class Renewal(Feature):
             return None
         is_sent_there = origin_chosen(request) == scope_of(str(request.url))
         has_credentials = not CREDENTIALS.isdisjoint(str(name).lower() for name in request.headers)
-        return Mend(self.renew, call.options.max_attempts or call.config.most_attempts) if is_sent_there and has_credentials else None
+        return (
+            Mend(self.renew, call.options.max_attempts or call.config.most_attempts)
+            if is_sent_there and has_credentials
+            else None
+        )
 
 
 class Mend:

@@ -94,6 +94,7 @@ class AttemptState(threading.local):
 
 this_thread: AttemptState = AttemptState()
 
+
 def reached(thread: AttemptState) -> Peer | None:
     """Return the far end of the attempt's connection; None if it is not known."""
     return thread.peer if thread.connecting is True else thread.connecting or None

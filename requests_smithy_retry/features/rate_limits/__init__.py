@@ -46,7 +46,7 @@ class RateLimits(Feature):
 
     def classifiers(self, config: RetryConfig) -> tuple[RetryClassifier, ...]:
         """Return the classifier of a 403 that announces a limit of which nothing is left."""
-        is_wanted = TOO_MANY_REQUESTS in config.retry_status_codes and config.urllib3_rules is None
+        is_wanted = TOO_MANY_REQUESTS in config.retry_status_codes and config.rules is None
         return (UsedUpLimitClassifier(self.dialects),) if is_wanted else ()
 
     def gate(self, call: Call, scope: Scope) -> OneCall | None:

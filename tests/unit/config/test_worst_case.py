@@ -20,14 +20,14 @@ from requests_smithy_retry import (
 )
 from requests_smithy_retry.config.report import WorstCase
 from requests_smithy_retry.config.retry_config import OPTIONS
-from requests_smithy_retry.config.urllib3_rules import Urllib3Rules
+from requests_smithy_retry.features.urllib3_retry.rules import Urllib3Rules
 from requests_smithy_retry.testing.clock import FakeClock
 from tests.support import Reply, config_of, read_timeout, scripted, send
 
 WAITING = TokenBucket(20, on_empty="wait", refill_rate=0.5)
 NO_BACKOFF = {"initial_backoff": 0, "throttling_backoff": 0, "max_retry_after": 0}
 UNHINTED = Urllib3Rules(respect_retry_after=False, backoff_jitter=1.0)
-JITTERED = {"urllib3_rules": Urllib3Rules(backoff_jitter=2.0)}
+JITTERED = {"rules": Urllib3Rules(backoff_jitter=2.0)}
 
 
 @classifier
@@ -47,7 +47,7 @@ def of_one_operation(config):
         ({"pacing": "announced"}, WorstCase(3, 3.0, 360.0, None)),
         ({"on_unauthorized": len, "operation_attempt_timeout": 10}, WorstCase(4, 3.0, 240.0, 280.0)),
         ({"pacing": "announced", "max_attempts": 1, "max_retry_after": 7}, WorstCase(1, 0, 7, None)),
-        ({"pacing": "announced", "urllib3_rules": UNHINTED}, WorstCase(3, 5.0, 5.0, None)),
+        ({"pacing": "announced", "rules": UNHINTED}, WorstCase(3, 5.0, 5.0, None)),
         ({"pacing": "announced", "quota": WAITING}, WorstCase(3, None, None, None)),
         ({"patience": 7}, WorstCase(None, 54.0, 54.0, None)),
         ({"patience": 7, "max_attempts": 3}, WorstCase(3, 17.0, 17.0, None)),
@@ -82,8 +82,8 @@ def of_one_operation(config):
         ({"mode": "adaptive", "max_permit_wait": 5}, WorstCase(3, 3.0 + 3 * 5, 240.0 + 3 * 5, None)),
         ({"mode": "adaptive", "max_permit_wait": 0}, WorstCase(3, 3.0, 240.0, None)),
         ({"mode": "standard", "max_permit_wait": 5}, WorstCase(3, 3.0, 240.0, None)),
-        ({"urllib3_rules": Urllib3Rules()}, WorstCase(3, 3.0, 240.0, None)),
-        ({"urllib3_rules": Urllib3Rules(respect_retry_after=False, backoff_jitter=1.0)}, WorstCase(3, 5.0, 5.0, None)),
+        ({"rules": Urllib3Rules()}, WorstCase(3, 3.0, 240.0, None)),
+        ({"rules": Urllib3Rules(respect_retry_after=False, backoff_jitter=1.0)}, WorstCase(3, 5.0, 5.0, None)),
         ({**NO_BACKOFF, **JITTERED}, WorstCase(3, 2 * 2.0, 2 * 7.0, None)),
         ({**NO_BACKOFF, **JITTERED, "max_backoff": 1.5}, WorstCase(3, 2 * 1.5, 2 * 6.5, None)),
         ({"max_backoff": 2.5, **JITTERED, "max_retry_after": 0}, WorstCase(3, 2 * 2.5, 2 * 7.5, None)),
@@ -172,7 +172,7 @@ MATTERING = {
     "enabled": st.sampled_from([True, True, True, False]),
     "classifiers": st.sampled_from([(), (), (asks_for_more,)]),
     "error_parser": st.sampled_from([None, None, error_that_asks]),
-    "urllib3_rules": st.none() | st.builds(Urllib3Rules, respect_retry_after=st.booleans(), backoff_jitter=SECONDS),
+    "rules": st.none() | st.builds(Urllib3Rules, respect_retry_after=st.booleans(), backoff_jitter=SECONDS),
 }
 """The options that the bound depends on, each with values that make a difference."""
 
@@ -212,7 +212,7 @@ FAILURES = st.lists(
 
 def test_each_option_is_thought_of():
     """Every option is listed as one that matters to the bound or as one that does not."""
-    assert {*OPTIONS, "urllib3_rules"} == set(MATTERING) | NO_MATTER
+    assert {*OPTIONS, "rules"} == set(MATTERING) | NO_MATTER
 
 
 class Server:
@@ -254,10 +254,10 @@ NO_WAIT = {
     "initial_backoff": 0,
     "throttling_backoff": 0,
     "max_retry_after": 0,
-    "urllib3_rules": None,
+    "rules": None,
     "max_attempts": 8,
 }
-UNHEEDED = {**NO_WAIT, "max_retry_after": 40, "urllib3_rules": Urllib3Rules(respect_retry_after=False)}
+UNHEEDED = {**NO_WAIT, "max_retry_after": 40, "rules": Urllib3Rules(respect_retry_after=False)}
 FOCUSES = {
     "anything": {},
     "a classifier asks": {**UNHEEDED, "classifiers": (asks_for_more,)},
@@ -266,7 +266,7 @@ FOCUSES = {
     "permits at last": {**NO_WAIT, "mode": "adaptive", "max_permit_wait": None},
     "an empty quota": {**NO_WAIT, "mode": "standard", "quota": WAITING},
     "a service that is down": {**NO_WAIT, "mode": "standard", "patience": 7, "max_attempts": None},
-    "jitter alone": {**NO_WAIT, "max_backoff": 40, "urllib3_rules": Urllib3Rules(backoff_jitter=1.0)},
+    "jitter alone": {**NO_WAIT, "max_backoff": 40, "rules": Urllib3Rules(backoff_jitter=1.0)},
 }
 """Options that make one part of the bound weigh more than all others."""
 

@@ -32,7 +32,7 @@ from requests_smithy_retry import (
 from requests_smithy_retry.classifiers.outcome import ResendFacts
 from requests_smithy_retry.config.retry_options import OperationOptions
 from requests_smithy_retry.config.sources import resolve
-from requests_smithy_retry.config.urllib3_rules import FailureKind, Urllib3Rules
+from requests_smithy_retry.features.urllib3_retry.rules import FailureKind, Urllib3Rules
 from requests_smithy_retry.strategies.simple import takes_previous_delay
 from requests_smithy_retry.testing.clock import FakeClock
 from tests.support import config_of
@@ -455,7 +455,7 @@ def test_a_floor_made_by_hand_is_the_classifiers():
 
 def test_the_limits_of_a_translated_retry_hold_over_an_operation():
     """Failures are counted by kind from token to token; the refusal says which limit, and carries the votes."""
-    of = strategy(config=config_of(max_attempts=9, urllib3_rules=Urllib3Rules(limits=((FailureKind.OTHER, 2),))))
+    of = strategy(config=config_of(max_attempts=9, rules=Urllib3Rules(limits=((FailureKind.OTHER, 2),))))
     token = of.acquire_initial_retry_token()
     for _ in range(2):
         token = refresh(of, token, in_context())
@@ -468,7 +468,7 @@ def test_the_limits_of_a_translated_retry_hold_over_an_operation():
 @pytest.mark.parametrize("header", ["Retry-After", "retry-after-ms", "x-amz-retry-after"])
 def test_a_translated_retry_may_listen_to_no_hint(header):
     """With ``respect_retry_after_header=False`` the backoff is the delay, whichever header asks for more."""
-    of = strategy(config=config_of(urllib3_rules=Urllib3Rules(respect_retry_after=False)))
+    of = strategy(config=config_of(rules=Urllib3Rules(respect_retry_after=False)))
     error = in_context(KeyError(), outcome=Outcome(response=response(503, **{header: "90"})))
     assert 0.05 == refresh(of, of.acquire_initial_retry_token(), error).retry_delay
 
@@ -487,7 +487,7 @@ def test_a_translated_retry_still_listens_to_the_users_own_error():
     class Busy(Exception):
         is_retry_safe, retry_after, is_throttling_error, is_timeout_error = True, 9.0, False, False
 
-    of = strategy(config=config_of(urllib3_rules=Urllib3Rules(respect_retry_after=False)))
+    of = strategy(config=config_of(rules=Urllib3Rules(respect_retry_after=False)))
     assert 9.0 == refresh(of, of.acquire_initial_retry_token(), Busy()).retry_delay
 
 

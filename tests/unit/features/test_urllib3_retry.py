@@ -15,8 +15,8 @@ from requests.adapters import HTTPAdapter
 from urllib3.util.retry import RequestHistory, Retry
 
 from requests_smithy_retry import RetryAdapter, RetryConfigError, RetryConfigWarning, StopReason, retry_history
-from requests_smithy_retry.config.urllib3_retry import UNLIMITED, translate_retry
-from requests_smithy_retry.config.urllib3_rules import FailureKind, JitteredBackoff, Urllib3Rules
+from requests_smithy_retry.features.urllib3_retry.rules import FailureKind, JitteredBackoff, Urllib3Rules
+from requests_smithy_retry.features.urllib3_retry.translation import UNLIMITED, translate_retry
 from requests_smithy_retry.testing.clock import FakeClock
 from tests.faults import CloseAfterRequest, CutBody, FaultServer, Reply, ResetAfterRequest, refusing_port, try_later
 
@@ -33,7 +33,7 @@ def translated(*args, **options):
     [
         ({"total": 5}, {"max_attempts": 6, "retry_status_codes": frozenset(), "raise_on_status": True}),
         ({"total": 0, "status_forcelist": [503]}, {"max_attempts": 1, "raise_on_status": True}),
-        ({"total": 0}, {"max_attempts": 1, "raise_on_status": False, "urllib3_rules": None}),
+        ({"total": 0}, {"max_attempts": 1, "raise_on_status": False, "rules": None}),
         ({"total": False}, {"max_attempts": 1, "raise_on_status": False}),
         ({"total": False, "status_forcelist": [503]}, {"max_attempts": 1, "raise_on_status": True}),
         ({"total": -1}, {"max_attempts": 1, "raise_on_status": True}),
@@ -85,7 +85,7 @@ def test_counts_methods_and_statuses_are_the_users(options, expected):
 )
 def test_the_rest_becomes_rules(options, expected):
     """A part of a ``Retry`` that no other option can express is kept as a value in the config."""
-    assert expected == translated(3, **options).urllib3_rules
+    assert expected == translated(3, **options).rules
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_the_rest_becomes_rules(options, expected):
 )
 def test_statuses_with_a_hint_are_retried_where_urllib3_does(options, expected):
     """urllib3 retries hinted statuses if the total is set and not 0."""
-    assert expected == translated(**options).urllib3_rules.hinted_status_codes
+    assert expected == translated(**options).rules.hinted_status_codes
 
 
 def test_a_retry_that_an_older_urllib3_made_is_translated():
@@ -113,14 +113,14 @@ def test_a_retry_that_an_older_urllib3_made_is_translated():
     for name in ("backoff_jitter", "backoff_max", "retry_after_max"):
         vars(retry).pop(name, None)
     config = RetryAdapter(max_retries=retry).retry_config
-    assert (0.0, 30, 120.0) == (config.urllib3_rules.backoff_jitter, config.max_backoff, config.max_retry_after)
+    assert (0.0, 30, 120.0) == (config.rules.backoff_jitter, config.max_backoff, config.max_retry_after)
 
 
 @NEW
 def test_backoff_jitter_is_added_within_the_cap():
     """A delay becomes longer by up to the jitter, and never longer than the longest backoff."""
     adapter = RetryAdapter(max_retries=Retry(3, backoff_factor=1, backoff_jitter=2, backoff_max=4), jitter="none")
-    backoff = adapter.strategy.backoff_strategy
+    backoff = adapter.retry_config.backoff(1)
     assert isinstance(backoff, JitteredBackoff)
     backoff.inner.random = lambda: 0.5
     assert [0.0, 2.0, 3.0, 4] == [backoff.compute_next_backoff_delay(retry) for retry in range(4)]
@@ -214,7 +214,7 @@ class Counting(Retry):
 def test_a_subclass_with_other_defaults_is_translated():
     """A constructor or a class attribute of its own decides nothing that cannot be read from the instance."""
     config = RetryAdapter(max_retries=Patient()).retry_config
-    assert (5, frozenset({503})) == (config.max_attempts, config.urllib3_rules.hinted_status_codes)
+    assert (5, frozenset({503})) == (config.max_attempts, config.rules.hinted_status_codes)
 
 
 def test_a_subclass_that_makes_instances_in_its_own_way_is_translated():

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from requests_smithy_retry import Outcome, RetryAction, default_classifiers
+from requests_smithy_retry import HttpStatusCodeClassifier, Outcome, RetryAction, default_classifiers
 from requests_smithy_retry.classifiers.protocol import priority_of
-from requests_smithy_retry.classifiers.statuses import HintedStatusClassifier, HttpStatusCodeClassifier
-from requests_smithy_retry.config.urllib3_rules import Urllib3Rules
+from requests_smithy_retry.features.urllib3_retry.rules import HintedStatusClassifier, Urllib3Rules
 from tests.support import config_of
 from tests.unit.classifiers.test_http_status import outcome_of
 
@@ -41,9 +40,7 @@ def test_an_exception_has_no_status() -> None:
 )
 def test_it_is_there_only_where_a_retry_has_such_statuses(rules: Urllib3Rules | None, expected: list[set[int]]) -> None:
     """The classifier is built in only if the rules have such statuses, and it has those."""
-    made = [
-        item for item in default_classifiers(config_of(urllib3_rules=rules)) if isinstance(item, HintedStatusClassifier)
-    ]
+    made = [item for item in default_classifiers(config_of(rules=rules)) if isinstance(item, HintedStatusClassifier)]
     assert [item.codes for item in made] == expected
 
 

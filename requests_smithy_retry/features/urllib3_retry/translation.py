@@ -15,11 +15,11 @@ from typing import Any
 
 from urllib3.util.retry import Retry
 
-from ..core.line import UNLIMITED, Terms
-from ..errors import RetryConfigError, RetryConfigWarning
-from .options import level_outside
-from .retry_config import RetryConfig
-from .urllib3_rules import FailureKind, Urllib3Rules
+from ...config.options import level_outside
+from ...config.retry_config import RetryConfig
+from ...core.line import UNLIMITED, Terms
+from ...errors import RetryConfigError, RetryConfigWarning
+from .rules import FailureKind, Urllib3Rules
 
 SOURCE = "max_retries"
 """The source that is named for the values of a translated ``Retry``."""
@@ -61,7 +61,7 @@ def _options_of(retry: Retry) -> dict[str, Any]:
         "allowed_methods": _methods(retry),
         "strict_methods": True,
         "raise_on_status": bool(retry.raise_on_status),
-        "urllib3_rules": Urllib3Rules(
+        "rules": Urllib3Rules(
             limits=limits,
             respect_retry_after=bool(retry.respect_retry_after_header),
             backoff_jitter=float(getattr(retry, "backoff_jitter", 0.0)),
@@ -161,7 +161,7 @@ def _backoff(retry: Retry) -> dict[str, Any]:
 
 
 TRANSLATED = (
-    *("max_attempts", "retry_status_codes", "allowed_methods", "strict_methods", "raise_on_status", "urllib3_rules"),
+    *("max_attempts", "retry_status_codes", "allowed_methods", "strict_methods", "raise_on_status", "rules"),
     *("initial_backoff", "throttling_backoff", "max_backoff", "max_retry_after"),
 )
 """The options that a ``Retry`` can ask for."""
@@ -178,7 +178,7 @@ class OptionsRetry(Retry):
     @classmethod
     def saying(cls, options: dict[str, Any], *, transient_base: float) -> OptionsRetry:
         """Make one from options."""
-        rules = options["urllib3_rules"] or Urllib3Rules()
+        rules = options["rules"] or Urllib3Rules()
         said = {
             **{kind.value: most for kind, most in rules.limits},
             "total": None if options["max_attempts"] == UNLIMITED else Terms(options["max_attempts"]).retries,
@@ -209,12 +209,12 @@ class OptionsRetry(Retry):
         changes = changed_options(before, after)
         if "allowed_methods" in changes:
             changes["strict_methods"] = True  # methods named to urllib3 mean here what they mean there
-        if "urllib3_rules" in changes:
-            rules, old, new = said["urllib3_rules"], before["urllib3_rules"], after["urllib3_rules"]
+        if "rules" in changes:
+            rules, old, new = said["rules"], before["rules"], after["rules"]
             # Without rules, a hint makes no status retryable.
             names = [field.name for field in fields(Urllib3Rules) if rules or field.name != "hinted_status_codes"]
             parts = {name: getattr(new, name) for name in names if getattr(new, name) != getattr(old, name)}
-            changes["urllib3_rules"] = replace(rules or Urllib3Rules(), **parts) if parts else rules
+            changes["rules"] = replace(rules or Urllib3Rules(), **parts) if parts else rules
         return {**said, **changes}
 
 

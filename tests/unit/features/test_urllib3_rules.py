@@ -9,11 +9,10 @@ import requests
 import urllib3.exceptions
 
 from requests_smithy_retry import ExponentialRetryBackoffStrategy, Outcome
-from requests_smithy_retry.config.urllib3_rules import (
+from requests_smithy_retry.features.urllib3_retry.rules import (
     FailureKind,
     JitteredBackoff,
     Urllib3Rules,
-    heeds_hints,
     kind_of,
 )
 from tests.support import config_of
@@ -85,7 +84,7 @@ def test_a_failure_is_counted_under_its_kind(error: Exception | None, expected: 
 )
 def test_hints_are_heeded(rules: Urllib3Rules | None, expected: bool) -> None:
     """Hints are heeded, unless a ``Retry`` forbids it."""
-    assert expected is heeds_hints(rules)
+    assert expected is config_of(rules=rules).heeds_hints
 
 
 def backoff(**options: Any) -> ExponentialRetryBackoffStrategy:
@@ -95,7 +94,7 @@ def backoff(**options: Any) -> ExponentialRetryBackoffStrategy:
 @pytest.mark.parametrize("rules", [None, Urllib3Rules(), Urllib3Rules(backoff_jitter=0)])
 def test_without_jitter_a_backoff_stays_what_it_is(rules: Urllib3Rules | None) -> None:
     """Without ``backoff_jitter`` the backoff is not wrapped."""
-    assert isinstance(config_of(urllib3_rules=rules).backoff(1.0), ExponentialRetryBackoffStrategy)
+    assert isinstance(config_of(rules=rules).backoff(1.0), ExponentialRetryBackoffStrategy)
 
 
 @pytest.mark.parametrize(("retry", "delay"), [(-1, 0.0), (0, 0.0), (1, 2.0), (2, 3.0), (3, 5.0), (4, 8.0), (5, 8.0)])

@@ -8,8 +8,8 @@ import pytest
 from urllib3.util.retry import Retry
 
 from requests_smithy_retry import RetryAdapter, RetryConfig, RetryConfigError
-from requests_smithy_retry.config.max_retries import INNER_RETRY, UNSET, translate, with_translated
-from requests_smithy_retry.config.urllib3_retry import UNLIMITED
+from requests_smithy_retry.features.urllib3_retry.shown import INNER_RETRY, UNSET, translate, with_translated
+from requests_smithy_retry.features.urllib3_retry.translation import UNLIMITED
 
 
 @pytest.mark.parametrize(

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 from urllib3.exceptions import HTTPError, MaxRetryError
 from urllib3.response import HTTPResponse
 
-from ..interruptions import causes
-from .listeners import RetryListener
+from ...interruptions import causes
+from ...observing.listeners import RetryListener
 
 if TYPE_CHECKING:
     from urllib3.util.retry import Retry
 
-    from .events import AfterAttempt, GaveUp, ObservedOperation, RetryScheduled
+    from ...observing.events import AfterAttempt, GaveUp, ObservedOperation, RetryScheduled
 
 
 @dataclass

@@ -1,7 +1,6 @@
-"""The rules of a urllib3 ``Retry`` that no other option can express (contract 4.2), as a value.
+"""The rules of a urllib3 ``Retry`` that no option can express (contract 4.2), as a value; :mod:`.translation` makes it.
 
-The translation makes it (:mod:`urllib3_retry`); the strategy goes by it in one place. The counts of an operation
-travel in its token.
+The counts of an operation travel in its token.
 """
 
 from __future__ import annotations
@@ -10,10 +9,15 @@ import enum
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..core.backoff import ExponentialRetryBackoffStrategy
+from ...classifiers.actions import NO_ACTION, RetryAction
+from ...classifiers.protocol import RetryClassifier, RetryClassifierPriority
+from ...classifiers.statuses import HttpStatusCodeClassifier, verdict_on_status
+from ...core.backoff import ExponentialRetryBackoffStrategy
 
 if TYPE_CHECKING:
-    from ..classifiers.outcome import Outcome
+    from collections.abc import Collection
+
+    from ...classifiers.outcome import Outcome
 
 
 class FailureKind(enum.Enum):
@@ -41,6 +45,23 @@ class Urllib3Rules:
     hinted_status_codes: frozenset[int] = frozenset()
     """Statuses that are retried where the response has a ``Retry-After``."""
 
+    @property
+    def heeds_hints(self) -> bool:
+        """True if the waits that servers ask for are made."""
+        return self.respect_retry_after
+
+    def classifiers(self, codes: Collection[int]) -> tuple[RetryClassifier, ...]:
+        """Return the classifiers of statuses: they go by the status alone, as urllib3 does.
+
+        :param codes: the statuses that are retried.
+        """
+        own = HttpStatusCodeClassifier(codes, by_status_alone=True)
+        return (HintedStatusClassifier(self.hinted_status_codes), own) if self.hinted_status_codes else (own,)
+
+    def backoff(self, inner: ExponentialRetryBackoffStrategy) -> ExponentialRetryBackoffStrategy | JitteredBackoff:
+        """Return a backoff with the jitter of the ``Retry``."""
+        return JitteredBackoff(inner, self.backoff_jitter) if self.backoff_jitter else inner
+
     def counted(
         self, failures: tuple[FailureKind, ...], outcome: Outcome
     ) -> tuple[tuple[FailureKind, ...], str | None]:
@@ -64,7 +85,7 @@ def kind_of(outcome: Outcome) -> FailureKind:
     # Imported here: the strategy layer knows no HTTP library, and only a translated Retry asks.
     import urllib3.exceptions as uex
 
-    from ..interruptions import causes
+    from ...interruptions import causes
 
     for cause in causes(outcome.error):
         if isinstance(cause, uex.ConnectTimeoutError):  # a refused connection and a failed look-up are such, too
@@ -89,3 +110,23 @@ class JitteredBackoff:
 
     def longest_delay(self, retry_attempt: int) -> float:
         return min(self.inner.longest_delay(retry_attempt) + self.jitter, self.inner.max_backoff)
+
+
+class HintedStatusClassifier:
+    """Indicates a retry of the chosen statuses if the response has a ``Retry-After``; no opinion otherwise.
+
+    :param codes: the statuses.
+    """
+
+    name = "HintedStatusClassifier"
+    priority: RetryClassifierPriority = RetryClassifierPriority.run_before(HttpStatusCodeClassifier.priority)
+
+    def __init__(self, codes: Collection[int]) -> None:
+        self.codes: frozenset[int] = frozenset(codes)
+
+    def classify_retry(self, outcome: Outcome, previous: RetryAction) -> RetryAction:  # noqa: ARG002
+        """Judge by the status and the presence of the header."""
+        response = outcome.response
+        if response is None or response.status_code not in self.codes or "Retry-After" not in response.headers:
+            return NO_ACTION
+        return verdict_on_status(response.status_code)

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from urllib3.util.retry import Retry
 
-from ..core.line import UNLIMITED
-from ..errors import RetryConfigError
-from .urllib3_retry import SOURCE, translate_retry
+from ...config.options import UNSET
+from ...core.line import UNLIMITED
+from ...errors import RetryConfigError
+from .translation import SOURCE, translate_retry
 
 if TYPE_CHECKING:
-    from .retry_config import RetryConfig
+    from ...config.retry_config import RetryConfig
 
 
 class InnerRetry(Retry):
@@ -45,22 +46,12 @@ INNER_RETRY: Retry = InnerRetry()
 """The ``Retry`` that urllib3 is given."""
 
 
-class Unset:
-    """Stands for "not given" where None and 0 mean something."""
-
-    def __repr__(self) -> str:
-        return "<not given>"
-
-
-UNSET = Unset()
-
-
 def translate(max_retries: Any) -> dict[str, Any]:
     """Return the options that a ``max_retries`` asks for: a number of retries, None or a urllib3 ``Retry``.
 
     :raises RetryConfigError: for anything else, and for a ``Retry`` that cannot be translated.
     """
-    if isinstance(max_retries, Unset):
+    if max_retries is UNSET:
         return {}
     if isinstance(max_retries, InnerRetry):
         return {"max_attempts": 1}

@@ -1,0 +1,187 @@
+"""``max_retries`` of an adapter (contract 2, 4.2): a urllib3 ``Retry`` is translated, and one is shown to who reads it.
+
+A ``Retry`` is never run beneath our own retries. The one that an adapter shows is its own: the one that it was given, or
+one that says the options in force. A change in place is noticed by comparing it with what it looked like.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from urllib3.util.retry import Retry
+
+from ...config.retry_config import ADAPTER_OPTIONS, RetryConfig
+from ...core.driver import Driver, Plan
+from ...core.line import UNLIMITED
+from ...core.strategy import RetryStrategy, StandardRetryStrategy
+from ...errors import RetryConfigError
+from ...wire.state import this_thread
+from .shown import INNER_RETRY, ShownRetry, refuse_own_max_retries, translate, with_translated
+from .translation import SOURCE, TRANSLATED, OptionsRetry, changed_options, own_methods
+
+if TYPE_CHECKING:
+    from requests import Response
+
+    from ...observing.recorder import Recorder
+
+
+class MaxRetries(Driver):
+    """The part of the adapter."""
+
+    _shown: ShownRetry | None = None
+    _is_shared = False
+    """Other sessions have the same strategy: setting ``max_retries`` replaces it for this one."""
+
+    def _with_max_retries(
+        self, config: RetryConfig, value: Any, strategy: RetryStrategy | None, options: dict[str, Any]
+    ) -> tuple[RetryConfig, ShownRetry | None]:
+        refuse_own_max_retries(type(self), MaxRetries)
+        translated = translate(value)
+        if translated and "max_attempts" in options:
+            raise RetryConfigError(SOURCE, value, "code", "only one of max_retries and max_attempts is allowed")
+        if translated and strategy is not None:
+            raise _owned_by(strategy, value)
+        return with_translated(config, translated), ShownRetry(value, translated) if isinstance(value, Retry) else None
+
+    def _show_given(self, given: ShownRetry | None) -> None:
+        if given is not None:
+            self._show(given)
+
+    def _own_listeners(self) -> tuple[Any, ...]:
+        if self._shown is None or "increment" not in own_methods(self._shown.retry):
+            return ()
+        from .increment import OwnIncrement  # few have one
+
+        return (OwnIncrement(self._shown.retry),)
+
+    def _show(self, shown: ShownRetry | None) -> None:
+        """Let ``max_retries`` return this ``Retry``, whose changes take effect; None: one that is made on demand."""
+        if shown is None:
+            self.__dict__.pop("_shown", None)
+        else:
+            self._shown = shown
+        self._make_plan()
+
+    def _plan_now(self) -> Plan:
+        """Return the plan in force: another one if ``max_retries`` was changed in place."""
+        if self._shown is not None:
+            self._heed_changes()
+        return self.plan
+
+    def _fill_retries(self, response: Response, recorder: Recorder | None = None) -> None:
+        """Have the response refer to the ``Retry`` that the adapter shows, where tools look for it."""
+        shown = self._shown
+        if recorder is None or len(recorder.rows) < 2:
+            if shown is not None:
+                shown.put_into(response.raw)
+        elif getattr(response.raw, "retries", None) is not None:
+            retries = response.raw.retries
+            history = (*retries.history, *recorder.rows[:-1])
+            number = recorder.attempts[-1].number
+            response.raw.retries = retries.new(history=history) if shown is None else shown.used(number - 1, history)
+
+    def _adopt(self, config: RetryConfig) -> None:
+        """Adopt another policy. The strategy's quotas stay as they are, unless other sessions share it."""
+        strategy = self._strategy
+        if isinstance(strategy, StandardRetryStrategy) and not self._is_shared:
+            strategy = strategy.under(config)
+        else:
+            from .. import strategy_for
+
+            strategy = strategy_for(config, self.clock)
+        self.retry_config = config
+        self._is_shared = False
+        self._use(strategy)
+
+    def _heed_changes(self) -> bool:
+        """Translate ``max_retries`` again if it was changed in place; return True if it was."""
+        shown = self._shown
+        if shown is None or not shown.is_changed():
+            return False
+        if self._given:
+            raise _owned_by(self._strategy, shown.retry)
+        now = shown.translated_anew()
+        changes = changed_options(shown.options, now.options)
+        self._adopt(self.retry_config.replace_from(dict.fromkeys(changes, SOURCE), **changes))
+        self._show(now)  # only now: until then other threads translate it themselves
+        return True
+
+    def share_strategy(self) -> None:
+        """Mark the strategy as shared with other sessions: setting ``max_retries`` replaces it for this one."""
+        self._given, self._is_shared = False, True
+
+    def _policy(self) -> dict[str, Any]:
+        self._heed_changes()
+        shown = {} if self._shown is None else {"_shown": self._shown.copied()}
+        return {**super()._policy(), "_is_shared": self._is_shared, **shown}
+
+    def _options_as_shown(self) -> ShownRetry:
+        strategy: Any = self._strategy
+        is_ours = isinstance(strategy, StandardRetryStrategy)
+        config: RetryConfig = strategy.config if is_ours else self.retry_config
+        options = {name: getattr(self.retry_config if name in ADAPTER_OPTIONS else config, name) for name in TRANSLATED}
+        most = getattr(strategy, "max_attempts", None) or (None if is_ours else UNLIMITED)
+        options["max_attempts"] = most if self.retry_config.enabled else 1
+        return ShownRetry(OptionsRetry.saying(options, transient_base=config.transient_base), options)
+
+    @property
+    def max_retries(self) -> Retry:
+        """The adapter's own ``Retry``: the one it was given, or one that expresses the options in force.
+
+        A change in place takes effect with the next send. An assigned value is translated, as in the constructor; on
+        an adapter that :func:`install` made, it gives this session a policy of its own. urllib3 itself always gets
+        another one, which retries nothing.
+
+        :raises RetryConfigError: on assignment, if the value cannot be translated, or beside a given ``strategy``.
+        """
+        if this_thread.sender is self:
+            return INNER_RETRY
+        shown = self._shown
+        if shown is None:
+            if "_strategy" not in self.__dict__:  # a subclass may have set it before it called our constructor
+                if "max_retries" not in self.__dict__:
+                    raise AttributeError(f"{type(self).__name__!r} object has no attribute 'max_retries'")
+                early: Retry = self.__dict__["max_retries"]
+                return early
+            # setdefault: threads that read it at the same moment get the same one.
+            shown = self.__dict__.setdefault("_shown", self._options_as_shown())
+            self._show(shown)
+        return shown.retry
+
+    @max_retries.setter
+    def max_retries(self, value: Any) -> None:
+        # HTTPAdapter's constructor assigns its own default before anything else.
+        if "proxy_manager" not in self.__dict__:
+            if "_strategy" not in self.__dict__:
+                self.__dict__["max_retries"] = value
+            return
+        if self._given:
+            raise _owned_by(self._strategy, value)
+        options = translate(value)
+        config = with_translated(self.retry_config, options)
+        self.__dict__.setdefault("_original", (self._strategy, self.retry_config, self._shown, self._is_shared))
+        self._adopt(config)
+        self._show(ShownRetry.of(value, options) or self._options_as_shown())
+
+    @max_retries.deleter
+    def max_retries(self) -> None:
+        # unittest.mock deletes it after a patch: this restores the policy from before the assignment.
+        if "_original" in self.__dict__:
+            strategy, self.retry_config, shown, self._is_shared = self.__dict__.pop("_original")
+            self._use(strategy)
+            self._show(shown)
+
+    def _forget_shown(self) -> None:
+        self._is_shared = False
+        self.__dict__.pop("_original", None)
+        self._show(None)
+
+
+def _owned_by(strategy: RetryStrategy, value: Any) -> RetryConfigError:
+    return RetryConfigError(
+        SOURCE,
+        value,
+        "code",
+        f"the policy belongs to the strategy that this adapter was given, strategy={strategy!r}: only one of the two "
+        "is allowed. Give the strategy other options, or give the adapter config= in its place",
+    )
