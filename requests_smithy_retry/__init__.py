@@ -66,8 +66,9 @@ if TYPE_CHECKING:
         StopReason as StopReason,
         TokenError as TokenError,
     )
+    from .features.everywhere import install as install, uninstall as uninstall
     from .features.rate_limits import RateLimitDialect as RateLimitDialect
-    from .mounting import install as install, mount as mount, uninstall as uninstall
+    from .mounting import mount as mount
     from .observing.events import (
         AfterAttempt as AfterAttempt,
         BeforeAttempt as BeforeAttempt,
@@ -121,8 +122,9 @@ else:  # pragma: no branch - a type checker would accept any name
         "core.strategy": "ResponseError RetryContext RetryStrategy RetryToken SimpleRetryStrategy"
         " StandardRetryStrategy StandardRetryToken",
         "errors": "RetryConfigError RetryConfigWarning RetryError StopReason TokenError",
+        "features.everywhere": "install uninstall",
         "features.rate_limits": "RateLimitDialect",
-        "mounting": "install mount uninstall",
+        "mounting": "mount",
         "observing.events": "AfterAttempt BeforeAttempt BodyProgress GaveUp ObservedOperation"
         " RetryScheduled Succeeded Throttled",
         "observing.history": "AttemptRecord RetryHistory retry_history",

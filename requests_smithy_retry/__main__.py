@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from .run import run
+from .features.everywhere.run import run
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["run"]:

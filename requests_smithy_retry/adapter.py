@@ -19,11 +19,10 @@ from .core.port import Feature
 from .core.scope import Scope
 from .core.strategy import RetryStrategy, StandardRetryStrategy
 from .errors import RetryConfigError, RetryConfigWarning
-from .features import features_of, strategy_for
+from .features.table import features_of, listeners_of, strategy_for
 from .features.adapter_base import AdapterBase
 from .forgetting import forgets_with_all
 from .observing.listeners import Listeners
-from .observing.telemetry import TELEMETRY
 from .urls import scope_of
 from .wire.addresses import AddressFault, AddressMemory
 from .wire.pools import use_our_pools
@@ -137,8 +136,7 @@ class RetryAdapter(AdapterBase):
 
     def _make_plan(self) -> None:
         config = self.retry_config
-        own = (*config.listeners, *self._own_listeners())
-        items = (*own, *TELEMETRY.listeners(config.telemetry, config.source("telemetry"), own))
+        items = listeners_of(config, (*config.listeners, *self._own_listeners()))
         self.listeners: Any = Listeners(items) if items else None
         self.plan = Plan.of(config, self._strategy, self.features, self.listeners)
 

@@ -25,7 +25,7 @@ def default_classifiers(
     """
     config = RetryConfig() if config is None else config
     if features is None:
-        from ..features import judging_features  # they import what only they need
+        from ..features.table import judging_features  # they import what only they need
 
         features = judging_features(config)
     codes, rules = config.retry_status_codes, config.rules

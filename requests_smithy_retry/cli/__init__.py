@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from ..run import run as run_program
+from ..features.everywhere.run import run as run_program
 
 TYPE_CHECKING = False  # as in typing; see run.py
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ def quotas_of(config: RetryConfig, clock: Clock) -> MakeQuota:
     if isinstance(quota, PayoffTokenBucket):
         return lambda name, now: line_before(quota, now)
     # Imported here: other quotas are features, which a program may do without.
-    from ..features import quota_maker
+    from ..features.table import quota_maker
 
     return quota_maker(quota, config, clock)
 

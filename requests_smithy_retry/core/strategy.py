@@ -272,7 +272,7 @@ class StandardRetryStrategy:
     def _go_by(self, config: RetryConfig) -> None:
         self.config: RetryConfig = config
         # Imported here: features are what a program may do without.
-        from ..features import judging_features
+        from ..features.table import judging_features
 
         self.policy: Policy = Policy.of(config, judging_features(config, self.clock), self.backoff_strategy)
 

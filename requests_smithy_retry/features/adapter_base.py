@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..core.driver import Driver
-from . import found
+from .table import found
 
 if TYPE_CHECKING:
     from .urllib3_retry import MaxRetries as AdapterBase

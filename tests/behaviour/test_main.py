@@ -47,7 +47,7 @@ def test_run_is_handed_the_program_and_its_arguments(monkeypatch):
         given.append(arguments)
         return 7
 
-    monkeypatch.setattr("requests_smithy_retry.run.run", run)
+    monkeypatch.setattr("requests_smithy_retry.features.everywhere.run.run", run)
     monkeypatch.setattr(sys, "argv", ["-m", "run", "app.py", "--flag"])
     with pytest.raises(SystemExit) as ended:
         run_main("__main__")

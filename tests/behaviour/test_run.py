@@ -15,7 +15,7 @@ import pytest
 import requests
 
 from requests_smithy_retry import RetryAdapter, uninstall
-from requests_smithy_retry import run as run_module
+from requests_smithy_retry.features.everywhere import run as run_module
 from requests_smithy_retry.testing import FaultServer, Reply
 from tests.support import URL
 
@@ -410,7 +410,7 @@ def test_a_child_begins_without_us_where_it_does_not_find_us(monkeypatch):
     monkeypatch.setattr(run_module, "install_when_needed", lambda: called.append(list(sys.path)))
     read = pickle.loads(pickle.dumps(data))
     assert ({"name": "one", "requests_smithy_retry": None}, [before]) == (read, called)
-    monkeypatch.setitem(sys.modules, "requests_smithy_retry.run", None)
+    monkeypatch.setitem(sys.modules, "requests_smithy_retry.features.everywhere.run", None)
     pickle.loads(pickle.dumps(data))
     assert (1, before) == (len(called), sys.path)
 

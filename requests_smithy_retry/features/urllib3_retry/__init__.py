@@ -86,7 +86,7 @@ class MaxRetries(Driver):
         if isinstance(strategy, StandardRetryStrategy) and not self._is_shared:
             strategy = strategy.under(config)
         else:
-            from .. import strategy_for
+            from ..table import strategy_for
 
             strategy = strategy_for(config, self.clock)
         self.retry_config = config

@@ -10,9 +10,9 @@ import weakref
 import pytest
 
 from requests_smithy_retry import AdaptiveRetryStrategy, StandardRetryStrategy, TokenBucket
-from requests_smithy_retry import mounting as install_module
+from requests_smithy_retry.features import everywhere as install_module
 from requests_smithy_retry.forksafe import renew_lock_after_fork
-from requests_smithy_retry.observing.metric_labels import Bounded, QuotaLevels
+from requests_smithy_retry.features.telemetry.labels import Bounded, QuotaLevels
 from requests_smithy_retry.smithy.rate_limiter import ClientRateLimiter
 from requests_smithy_retry.quotas.scopes import ScopeTable
 

@@ -8,7 +8,7 @@ from importlib.machinery import PathFinder
 
 import pytest
 
-from requests_smithy_retry.run import after_import
+from requests_smithy_retry.features.everywhere.run import after_import
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 from opentelemetry.instrumentation.instrumentor import BaseInstrumentor  # type: ignore[attr-defined]
 
-from .telemetry import TELEMETRY
+from . import TELEMETRY
 
 
 class RetryInstrumentor(BaseInstrumentor):  # type: ignore[misc]

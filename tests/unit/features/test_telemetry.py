@@ -23,9 +23,9 @@ from prometheus_client import CollectorRegistry
 
 from requests_smithy_retry import RetryConfigError, RetryListener, testing
 from requests_smithy_retry.observing import instrumentor as instrumentor_module
-from requests_smithy_retry.observing.instrumentor import RetryInstrumentor
+from requests_smithy_retry.features.telemetry.instrumentor import RetryInstrumentor
 from requests_smithy_retry.observing.listeners import Listeners
-from requests_smithy_retry.observing.telemetry import Telemetry, without_another
+from requests_smithy_retry.features.telemetry import Telemetry, without_another
 from requests_smithy_retry.otel import OpenTelemetryListener
 from requests_smithy_retry.prometheus import PrometheusListener
 from tests.support import read_timeout, scripted, send

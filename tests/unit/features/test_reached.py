@@ -11,10 +11,10 @@ from requests.adapters import BaseAdapter, HTTPAdapter
 from urllib3.util.retry import Retry
 
 from requests_smithy_retry import RetryAdapter, install, mount, uninstall
-from requests_smithy_retry.mounting import Installation, Told, install_later
-from requests_smithy_retry.observing.reached import MOST_KINDS, Kind, Reached
+from requests_smithy_retry.features.everywhere import Installation, Told, install_later
+from requests_smithy_retry.features.everywhere.reached import MOST_KINDS, Kind, Reached
 
-mounting: Any = sys.modules["requests_smithy_retry.mounting"]
+mounting: Any = sys.modules["requests_smithy_retry.features.everywhere"]
 
 NAMES_EACH = " (run --list names each)"
 
@@ -105,10 +105,10 @@ def test_the_list_names_each_with_its_policy_or_why_it_has_none() -> None:
     session_with(HTTPAdapter(max_retries=Retry(1)))
     _, *lines = installation.report(each=True)
     policies = ("max_attempts=4 [code]", "max_attempts=2 [max_retries]")
-    assert ["1 x an adapter of requests' own", "2 x tests's HTTPAdapter with Retry(1)"] == [
+    assert ["1 x an adapter of requests' own", "2 x requests's HTTPAdapter with Retry(1)"] == [
         line.partition(": ")[0] for line, policy in zip(lines, policies, strict=False) if policy in line
     ]
-    deciding = f"tests's HTTPAdapter with {__name__}.Deciding(3), whose is_exhausted cannot be translated"
+    deciding = f"requests's HTTPAdapter with {__name__}.Deciding(3), whose is_exhausted cannot be translated"
     assert [f"1 x {deciding}: left alone"] == lines[2:]
 
 
@@ -117,7 +117,7 @@ def test_a_retry_that_is_ignored_is_said_to_be() -> None:
     installation = installed("replace", max_attempts=4)
     session_with(HTTPAdapter(max_retries=Retry(9)))
     assert installation.report(each=True)[1].startswith(
-        "1 x tests's HTTPAdapter with Retry(9), which is ignored: RetryConfig(mode='standard' [default], max_attempts=4"
+        "1 x requests's HTTPAdapter with Retry(9), which is ignored: RetryConfig(mode='standard' [default], max_attempts=4"
     )
 
 
@@ -144,7 +144,7 @@ def test_it_is_told_at_once_that_nothing_is_reached() -> None:
     assert [] == said
     session.mount("http://", HTTPAdapter(max_retries=2))
     session_with(HTTPAdapter(max_retries=3))
-    sentence = "tests's HTTPAdapter with Retry(2), which mounted='all' would translate"
+    sentence = "requests's HTTPAdapter with Retry(2), which mounted='all' would translate"
     assert [f"nothing in this program has retries so far; left alone: {sentence}"] == said
 
 

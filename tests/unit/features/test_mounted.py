@@ -19,7 +19,7 @@ from urllib3.util.retry import Retry
 
 from requests_smithy_retry import RetryAdapter, RetryConfigError, RetryConfigWarning, install, retry_history, uninstall
 from requests_smithy_retry.config.sources import mounted_of, warn_of_typos
-from requests_smithy_retry.mounting import MOST_LEFT_ALONE
+from requests_smithy_retry.features.everywhere import MOST_LEFT_ALONE
 from requests_smithy_retry.testing import FaultServer, Reply
 from requests_smithy_retry.wire.pools import PreparingPool
 from tests.support import URL
@@ -180,15 +180,15 @@ TAKEN = "is not what a RetryAdapter needs"
 LEFT = [
     (
         lambda: HTTPAdapter(max_retries=Deciding(3)),
-        f"tests's HTTPAdapter with {DECIDING}(3), whose increment cannot be",
+        f"requests's HTTPAdapter with {DECIDING}(3), whose increment cannot be",
     ),
     (
         lambda: HTTPAdapter(max_retries=Deciding(0)),
-        f"tests's HTTPAdapter with {DECIDING}(0), whose increment cannot be",
+        f"requests's HTTPAdapter with {DECIDING}(0), whose increment cannot be",
     ),
-    (Looping, "tests's Looping, which has a send of its own and may retry by itself"),
-    (lambda: with_attribute("send", print), "tests's HTTPAdapter, whose send is an attribute and may retry by itself"),
-    (lambda: with_attribute("listeners", []), f"tests's HTTPAdapter, whose listeners {TAKEN}"),
+    (Looping, "test_mounted's Looping, which has a send of its own and may retry by itself"),
+    (lambda: with_attribute("send", print), "requests's HTTPAdapter, whose send is an attribute and may retry by itself"),
+    (lambda: with_attribute("listeners", []), f"requests's HTTPAdapter, whose listeners {TAKEN}"),
     (type("Named", (HTTPAdapter,), {"scope_of": 1, "__doc__": ""}), f"Named, whose scope_of {TAKEN}"),
     (type("Fixed", (HTTPAdapter,), {"max_retries": Retry(0)}), f"Fixed, whose max_retries {TAKEN}"),
     (type("Bare", (HTTPAdapter,), {"__init__": lambda self: None}), f"Bare, whose constructor {TAKEN}"),
@@ -227,7 +227,7 @@ def test_own_retries_are_never_multiplied(make, name, attempts):
     installation, adapter = installed(max_attempts=9), make()
     mounted_on_a_session(adapter)
     assert not isinstance(adapter, RetryAdapter)
-    owner = "tests's " + type(adapter).__name__
+    owner = f"{type(adapter).__module__.partition('.')[0]}'s {type(adapter).__name__}"
     assert (f"{owner} with {name}, which mounted='all' would translate",) == installation.left_alone
     installation = installed(max_attempts=9, mounted="all")
     session = mounted_on_a_session(adapter)
@@ -253,7 +253,7 @@ def test_a_send_of_its_own_stays_above_the_policy():
     with FaultServer(default=Reply(503)) as server:
         mounted_on_a_session(adapter, "http://").get(server.url, timeout=60)
         assert 2 * 2 == len(server.requests)
-    assert "tests's Looping, beneath its own send: " in installation.report(each=True)[-1]
+    assert "test_mounted's Looping, beneath its own send: " in installation.report(each=True)[-1]
 
 
 LEFT_IN_ANY_CASE = [row for row in LEFT if DECIDING not in row[1] and "Looping" not in row[1]]
@@ -289,7 +289,7 @@ def test_each_class_is_named_once(caplog):
     program = {"__name__": "__main__", "session": requests.Session(), "adapter": HTTPAdapter()}
     exec("session.mount('http://', adapter)", program)
     said = [
-        f"{name}, which mounted='plain' would have retry" for name in ("tests's HTTPAdapter", "tests's UnixAdapter")
+        f"{name}, which mounted='plain' would have retry" for name in ("requests's HTTPAdapter", "test_mounted's UnixAdapter")
     ]
     said.append("the program's HTTPAdapter, which mounted='plain' would have retry")
     assert tuple(said) == installation.left_alone

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from types import CodeType, TracebackType
     from typing import Any, TypeAlias
 
-    from .errors import RetryConfigError
+    from ...errors import RetryConfigError
 
     Then: TypeAlias = Callable[[ModuleType], None]
 
@@ -53,7 +53,7 @@ BEGIN = """\
 import sys
 found, sys.path[:] = sys.path[:], path
 try:
-    from requests_smithy_retry.run import install_when_needed
+    from requests_smithy_retry.features.everywhere.run import install_when_needed
 except ImportError:
     pass
 else:
@@ -153,7 +153,7 @@ class _Finder:
 def _install(requests: Any, *, is_dry: bool = False) -> None:
     # A module of this name may be the program's own.
     if hasattr(requests, "sessions"):
-        from .mounting import Told, install_later
+        from . import Told, install_later
 
         install_later(Told(_refuse, _tell, is_dry))
 
@@ -171,7 +171,7 @@ def _report(process: int, is_dry: bool) -> None:
     """Tell what became of the adapters of this process; a process that was forked from it says nothing."""
     if os.getpid() != process:
         return
-    mounting = sys.modules.get("requests_smithy_retry.mounting")
+    mounting = sys.modules.get("requests_smithy_retry.features.everywhere")
     installation = None if mounting is None else mounting.current()
     for line in (installation and installation.report(each=is_dry)) or [NO_SESSION]:
         _tell(line)
@@ -195,9 +195,9 @@ def _is_good_policy(mounted: str | None = None) -> bool:
     if mounted is None and not any(name.startswith("SMITHY_RETRY_") for name in os.environ):
         return True
 
-    from .config.retry_config import RetryConfig
-    from .config.sources import MOUNTED, mounted_of
-    from .errors import RetryConfigError
+    from ...config.retry_config import RetryConfig
+    from ...config.sources import MOUNTED, mounted_of
+    from ...errors import RetryConfigError
 
     try:
         if mounted is not None:

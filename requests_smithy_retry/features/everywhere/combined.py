@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 from requests.adapters import HTTPAdapter
 from urllib3.util.retry import Retry
 
-from .checks import safe_repr
-from .config.retry_config import RetryConfig
-from .config.sources import MOUNTED_VALUES as MOUNTED
-from .features.urllib3_retry.shown import translate, with_translated
-from .features.urllib3_retry.translation import overridden, own_methods
-from .observing.reached import NEVER
+from ...checks import safe_repr
+from ...config.retry_config import RetryConfig
+from ...config.sources import MOUNTED_VALUES as MOUNTED
+from ..urllib3_retry.shown import translate, with_translated
+from ..urllib3_retry.translation import overridden, own_methods
+from .reached import NEVER
 
 
 class Both:

@@ -11,7 +11,7 @@ import requests
 
 from requests_smithy_retry import RetryAdapter, StandardRetryStrategy, TokenBucket
 from requests_smithy_retry.observing.events import AfterAttempt, ObservedOperation
-from requests_smithy_retry.observing.metric_labels import Bounded, Labels, QuotaLevels
+from requests_smithy_retry.features.telemetry.labels import Bounded, Labels, QuotaLevels
 from tests.support import prepare
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ..config.retry_config import RetryConfig
+from ...config.retry_config import RetryConfig
 
 NEVER = "never"
 """Stands for no value of ``mounted``: the adapter cannot have retries."""

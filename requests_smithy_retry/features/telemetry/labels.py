@@ -8,9 +8,9 @@ import weakref
 from collections.abc import Iterator
 from typing import Any
 
-from ..forksafe import renew_lock_after_fork
-from ..urls import display_scope
-from .events import AfterAttempt, ObservedOperation
+from ...forksafe import renew_lock_after_fork
+from ...urls import display_scope
+from ...observing.events import AfterAttempt, ObservedOperation
 
 KNOWN_METHODS = frozenset({"CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "QUERY", "TRACE"})
 """The methods of RFC 9110, RFC 5789 and the QUERY draft; the semantic conventions call every other one ``_OTHER``."""

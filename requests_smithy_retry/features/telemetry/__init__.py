@@ -10,11 +10,14 @@ import sys
 import threading
 from collections.abc import Collection, Iterable, Iterator
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..errors import RetryConfigError
-from ..forksafe import renew_lock_after_fork
-from .log import logger
+from ...errors import RetryConfigError
+from ...forksafe import renew_lock_after_fork
+from ...observing.log import logger
+
+if TYPE_CHECKING:
+    from ...config.retry_config import RetryConfig
 
 LISTENERS = {"otel": "OpenTelemetryListener", "prometheus": "PrometheusListener"}
 """The listener of each kind, in the module of that name, which needs the extra of that name."""
@@ -60,8 +63,7 @@ class Telemetry:
             if kind not in kinds and (kind != "otel" or self._providers is None):
                 continue
             try:
-                # By name: the modules of extras import this room, so this room knows nothing of them.
-                listener = getattr(import_module(f"...{kind}", __name__), name)
+                listener = getattr(import_module(f".{kind}", __name__), name)
             except ImportError:
                 extra = f"{kind!r} needs the extra of this name: pip install 'requests-smithy-retry[{kind}]'"
                 raise RetryConfigError("telemetry", kinds, source, extra) from None
@@ -80,6 +82,11 @@ class Telemetry:
 
 
 TELEMETRY = Telemetry()
+
+
+def listeners_of(config: RetryConfig, given: Iterable[Any]) -> Iterator[Any]:
+    """Yield the listeners that a configuration asks for, besides those that are given."""
+    return TELEMETRY.listeners(config.telemetry, config.source("telemetry"), given)
 
 
 def without_another(_: logging.LogRecord) -> bool:

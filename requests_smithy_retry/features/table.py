@@ -1,0 +1,100 @@
+"""The table of features: they hang on the port (:mod:`~requests_smithy_retry.core.port`), and nothing in the heart knows
+one by name; this table alone does. A feature that was deleted is passed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from importlib import import_module
+from importlib.util import resolve_name
+from typing import TYPE_CHECKING, Any
+
+from ..clock import SYSTEM_CLOCK, Clock
+from ..core.strategy import StandardRetryStrategy
+from ..errors import RetryConfigError
+
+if TYPE_CHECKING:
+    from ..config.retry_config import RetryConfig
+    from ..core.port import Feature
+    from ..core.quotas import MakeQuota
+
+JUDGING: dict[str, Callable[[RetryConfig], object]] = {
+    "..smithy.aws": lambda config: True,
+    "rate_limits": lambda config: config.pacing != "off" and config.heeds_hints,
+}
+"""The features that take part in decisions, and whether a configuration asks for one."""
+SENDING: dict[str, Callable[[RetryConfig], object]] = {
+    "resume": lambda config: config.resume or config.listeners,
+    "renewal": lambda config: config.on_unauthorized,
+    "addresses": lambda config: True,
+}
+"""The others: a strategy that is driven by hand does without them."""
+
+
+def found(name: str) -> Any:
+    """Return a feature's module; None where it was deleted."""
+    name = resolve_name(name if name.startswith(".") else f".{name}", __package__)
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not name.startswith(error.name):
+            raise
+        return None
+
+
+def features_of(config: RetryConfig, clock: Clock) -> tuple[Feature, ...]:
+    """Return all features that a configuration asks for."""
+    return (*judging_features(config, clock), *_made(SENDING, config, clock))
+
+
+def judging_features(config: RetryConfig, clock: Clock = SYSTEM_CLOCK) -> tuple[Feature, ...]:
+    """Return the features that take part in decisions, as far as a configuration asks for them."""
+    return _made(JUDGING, config, clock)
+
+
+def _made(table: dict[str, Callable[[RetryConfig], object]], config: RetryConfig, clock: Clock) -> tuple[Feature, ...]:
+    modules = [found(name) for name, is_wanted in table.items() if is_wanted(config)]
+    return tuple(module.feature(config, clock) for module in modules if module is not None)
+
+
+def quota_maker(quota: Any, config: RetryConfig, clock: Clock) -> MakeQuota:
+    """Return the maker of quotas of another kind than the default.
+
+    :raises RetryConfigError: where the feature that makes them was deleted.
+    """
+    for name in ("redis", "..smithy.buckets"):
+        module = found(name)
+        made: MakeQuota | None = None if module is None else module.quota_maker(quota, config, clock)
+        if made is not None:
+            return made
+    source = config.source("quota")
+    raise RetryConfigError("quota", quota, source, "'payoff' or None is allowed: other quotas are not installed")
+
+
+def strategy_for(config: RetryConfig, clock: Clock = SYSTEM_CLOCK) -> StandardRetryStrategy:
+    """Make the built-in strategy that a config asks for.
+
+    :raises RetryConfigError: where the mode that it asks for was deleted.
+    """
+    if config.mode == StandardRetryStrategy.mode:
+        return StandardRetryStrategy(config=config, clock=clock)
+    module = found("..smithy.adaptive")
+    if module is None:
+        raise RetryConfigError(
+            "mode", config.mode, config.source("mode"), "'standard' is allowed: no other is installed"
+        )
+    made: StandardRetryStrategy = module.AdaptiveRetryStrategy(config=config, clock=clock)
+    return made
+
+
+def listeners_of(config: RetryConfig, own: Iterable[Any]) -> tuple[Any, ...]:
+    """Return an adapter's listeners: its own, and those that its options ask for.
+
+    :raises RetryConfigError: for telemetry that is not installed.
+    """
+    module = found("telemetry")
+    if module is not None:
+        return (*own, *module.listeners_of(config, own))
+    if config.telemetry:
+        raise RetryConfigError("telemetry", config.telemetry, config.source("telemetry"), "none is installed")
+    return tuple(own)
