@@ -89,10 +89,12 @@ def warn_of_typos(environ: Mapping[str, str]) -> None:
 
 
 def _instead_of(variable: str) -> str:
-    from .names import MEANT  # seldom needed
+    from .names import INSTEAD, MEANT  # seldom needed
 
     name = variable[len(PREFIX) :].lower()
     name = MEANT.get(name, name)
+    if name in INSTEAD:
+        return INSTEAD[name]
     if name in OPTIONS and OPTIONS[name].not_from_environment:
         return f"the option {name!r} can only be set in code"
     return suggestion(PREFIX + name.upper(), (*VARIABLES, *INSTALLING))

@@ -1,0 +1,252 @@
+"""Options that cannot be had together are refused with both named; what nobody set contradicts nothing."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import warnings
+from typing import Any
+
+import pytest
+from urllib3.util.retry import Retry
+
+from requests_smithy_retry import (
+    PayoffTokenBucket,
+    RetryAdapter,
+    RetryConfig,
+    RetryConfigError,
+    RetryOptions,
+    StandardRetryStrategy,
+    TokenBucket,
+    only,
+)
+
+pytestmark = [
+    pytest.mark.once,
+    pytest.mark.filterwarnings("ignore:.*it has no effect:requests_smithy_retry.RetryConfigWarning"),
+]
+
+BUCKET = TokenBucket(5)
+URL = "redis://127.0.0.1:1/0"
+
+
+def make_bucket(scope: str) -> TokenBucket:
+    """Make the bucket of a scope."""
+    return TokenBucket(5)
+
+
+NO_LINE = "only the quota 'payoff' waits for a service, and one on Redis"
+PUBLISHED = f"it asks for the published bucket, and {NO_LINE}; quota='payoff' asks for that"
+REASONS = {
+    ("patience", "quota"): NO_LINE,
+    ("patience", "retry_spec"): PUBLISHED,
+    ("patience", "aws_config"): PUBLISHED,
+    ("retry_status_codes", "classifiers"): "only the default classifiers go by it",
+    ("aws_config", "trust_env"): "without trust_env no AWS settings are read",
+    ("on_unauthorized", "max_attempts"): "new credentials are sent with a second request",
+}
+VOID: dict[tuple[str, str], list[Any]] = {
+    ("patience", "quota"): [5, None, BUCKET, make_bucket],
+    ("patience", "retry_spec"): ["2.0", "2.1"],
+    ("patience", "aws_config"): [True],
+    ("retry_status_codes", "classifiers"): [only()],
+    ("aws_config", "trust_env"): [False],
+    ("on_unauthorized", "max_attempts"): [1],
+}
+"""Each pair of which the first option would do nothing, beside these values of the second one.
+
+All other pairs go together. Bounds of time and caps do: each of them holds, whichever ends an operation first. So does
+what ``enabled=False`` and ``max_attempts=1`` put out of use: they are there to switch retries off and nothing else. A
+request with new credentials is no retry.
+"""
+
+SAMPLES: dict[str, list[Any]] = {
+    "mode": ["standard", "adaptive"],
+    "max_attempts": [1, 5],
+    "retry_spec": ["2.0", "2.1"],
+    "jitter": ["none", "full"],
+    "quota": [5, None, "payoff", BUCKET, PayoffTokenBucket(), make_bucket, URL],
+    "timeout": [3, (1, 2), None],
+    "pacing": ["off"],
+    "allowed_methods": [{"GET", "POST"}, None],
+    "retry_status_codes": [{503}],
+    "idempotency_key": [True, str],
+    "scope": [str],
+    "on_unauthorized": [len, None],
+    "classifiers": [only(), ()],
+    "listeners": [()],
+    "telemetry": [()],
+    "aws_config": [True, False],
+    "trust_env": [True, False],
+    **{name: [True, False] for name in ("resume", "raise_on_status", "enabled")},
+}
+"""Values of each option in code; 2.5 of those that are not here."""
+OPTIONS = [*RetryOptions.__annotations__]
+
+
+def samples(name: str) -> list[Any]:
+    return SAMPLES.get(name, [2.5])
+
+
+@pytest.mark.parametrize(("name", "other"), [*itertools.permutations(OPTIONS, 2)], ids="-".join)
+def test_of_each_pair_of_options_it_is_known_whether_one_makes_the_other_void(name, other) -> None:
+    """Beside each value of the other option, an option has an effect or is refused by name."""
+    asked = next(value for value in samples(name) if value not in (None, False))
+    void = [value for value in samples(other) if refusal(name, **{name: asked, other: value})]
+    assert VOID.get((name, other), []) == void
+
+
+def refusal(name: str, **options: Any) -> RetryConfigError | None:
+    """Return the refusal of a config with these options for the sake of one of them."""
+    try:
+        RetryConfig(**options)
+    except RetryConfigError as error:
+        return error if error.option == name else None
+    return None
+
+
+@pytest.mark.parametrize(("pair", "values"), VOID.items())
+def test_the_refusal_names_both_and_says_why(pair, values) -> None:
+    """Each has its value and its source, and the second is refused in ``replace`` as well, whichever comes first."""
+    (name, other), asked = pair, next(value for value in samples(pair[0]) if value not in (None, False))
+    for value in values:
+        said = f"only one of {name} and {other}={value!r} (from code) is allowed: {REASONS[pair]}"
+        for makes in (
+            lambda value=value: RetryConfig(**{name: asked, other: value}),
+            lambda value=value: RetryConfig(**{name: asked}).replace(**{other: value}),
+            lambda value=value: RetryConfig(**{other: value}).replace(**{name: asked}),
+        ):
+            with pytest.raises(RetryConfigError) as caught:
+                makes()
+            error = caught.value
+            assert (name, asked, "code", said) == (error.option, error.value, error.source, error.allowed)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"patience": 0, "retry_spec": "2.1"},
+        {"patience": 0, "quota": 100},
+        {"patience": 9, "retry_spec": "2.1", "quota": "payoff"},
+        {"trust_env": False, "aws_config": False},
+    ],
+)
+def test_what_goes_together_is_allowed(options) -> None:
+    """Only the value that makes the other one void contradicts it, and one that asks for nothing does not."""
+    config = RetryConfig(**options)
+    assert all(config.is_given(name) for name in options)
+
+
+@pytest.mark.filterwarnings("error")
+def test_patience_beside_a_retry_holds() -> None:
+    """A translated Retry has the default quota, which waits; so it does where it is assigned later."""
+    adapter: Any = RetryAdapter(patience=10, max_retries=Retry(5, status_forcelist=[503]))
+    assert (10, "payoff") == (adapter.retry_config.patience, adapter.retry_config.effective_quota)
+    adapter.max_retries = Retry(4, status_forcelist=[503])
+    assert (10, "payoff") == (adapter.retry_config.patience, adapter.retry_config.effective_quota)
+
+
+def as_text(value: Any) -> str | None:
+    """The text that a variable would hold; None: no text stands for it."""
+    if isinstance(value, (set, tuple)):
+        return ",".join(map(str, value))
+    return str(value) if value is None or isinstance(value, (int, float, str)) else None
+
+
+IN_CODE = {"idempotency_key", "scope", "on_unauthorized", "classifiers", "listeners", "trust_env"}
+TEXTS = [(name, text) for name in OPTIONS if name not in IN_CODE for text in map(as_text, samples(name)) if text]
+CODE = [{name: value} for name in OPTIONS for value in samples(name) if (name, value) != ("trust_env", False)]
+CODE += [{"max_retries": value} for value in (3, Retry(5, status_forcelist=[503], respect_retry_after_header=False))]
+
+
+@pytest.mark.parametrize("code", CODE, ids=",".join)
+def test_no_variable_stops_a_program_that_says_the_opposite(code, monkeypatch, tmp_path) -> None:
+    """For each option in code and each variable, the option keeps its value, and a void variable does nothing."""
+    (tmp_path / "config").write_text("[default]\nmax_attempts = 4\n[profile True]\n")
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
+    asked_for = RetryAdapter(**code).retry_config
+    names = [name for name in OPTIONS if asked_for.source(name) in ("code", "max_retries")]
+    for variable, text in TEXTS:
+        with monkeypatch.context() as patch:
+            patch.setenv(f"SMITHY_RETRY_{variable.upper()}", text)
+            config = RetryAdapter(**code).retry_config
+        switched_off = (variable, text) == ("enabled", "False")
+        kept = [name for name in names if name != "enabled"] if switched_off else names
+        assert {name: getattr(asked_for, name) for name in kept} == {name: getattr(config, name) for name in kept}
+        RetryConfig(**{name: getattr(config, name) for name in OPTIONS if config.is_given(name)})  # nothing contradicts
+
+
+DEFAULTS = {field.name: field.default for field in dataclasses.fields(RetryConfig)}
+
+
+@pytest.mark.parametrize(
+    ("code", "void", "text"),
+    [
+        ({"quota": 100}, "patience", "9"),
+        ({"quota": make_bucket}, "patience", "9"),
+        ({"classifiers": only()}, "retry_status_codes", "500"),
+    ],
+)
+def test_a_variable_that_does_nothing_is_not_shown(code, void, text, monkeypatch) -> None:
+    """The option set in code holds, at once or later, and the other one has its default in spite of its variable."""
+    monkeypatch.setenv(f"SMITHY_RETRY_{void.upper()}", text)
+    for config in (RetryConfig.from_environment(**code), RetryConfig.from_environment().replace(**code)):
+        assert (DEFAULTS[void], "default") == (getattr(config, void), config.source(void))
+
+
+def test_two_variables_that_contradict_each_other_are_refused(monkeypatch) -> None:
+    """The error for two contradictory variables says that one of them would do nothing."""
+    monkeypatch.setenv("SMITHY_RETRY_PATIENCE", "9")
+    monkeypatch.setenv("SMITHY_RETRY_QUOTA", "100")
+    with pytest.raises(RetryConfigError) as caught:
+        RetryConfig.from_environment()
+    assert (
+        "patience=9 (from environment variable SMITHY_RETRY_PATIENCE): only one of patience and quota=100 (from "
+        f"environment variable SMITHY_RETRY_QUOTA) is allowed: {NO_LINE}"
+    ) == str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("code", "name", "text", "shown", "why"),
+    [
+        ({"max_attempts": 4}, "max_attempts", "2", "2", "max_attempts=4 (from code) wins"),
+        (
+            {"max_retries": Retry(3, status_forcelist=[500])},
+            *("raise_on_status", "no", "False", "raise_on_status=True (from max_retries) wins"),
+        ),
+        ({"quota": 100}, "patience", "9", "9", f"quota=100 (from code) wins, and {NO_LINE}"),
+        (
+            {"strategy": StandardRetryStrategy()},
+            *("patience", "9", "'9'", "it belongs to the strategy that the adapter was given"),
+        ),
+    ],
+)
+def test_a_variable_that_does_nothing_is_warned_of_once(code, name, text, shown, why, monkeypatch) -> None:
+    """The warning names the variable, its value and what wins, at the line that made the adapter, once."""
+    variable = f"SMITHY_RETRY_{name.upper()}"
+    monkeypatch.setenv(variable, text)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for _ in range(2):
+            RetryAdapter(**code)
+    said = f"{name}={shown} (from environment variable {variable}): it has no effect, because {why}"
+    assert [(said, __file__)] == [(str(warning.message), warning.filename) for warning in caught]
+
+
+@pytest.mark.parametrize(
+    ("code", "variables"),
+    [
+        ({"max_attempts": 4}, {"MAX_ATTEMPTS": "4"}),
+        ({"max_attempts": 4}, {"MAX_ATTEMPTS": " "}),
+        ({"max_attempts": 4, "trust_env": False}, {"MAX_ATTEMPTS": "2"}),
+        ({"max_attempts": 4}, {"MAX_ATTEMPTS": "2", "ENABLED": "no"}),
+        ({"defaults": RetryConfig(max_attempts=4)}, {"MAX_ATTEMPTS": "2"}),
+        ({"defaults": RetryConfig(quota=100)}, {"PATIENCE": "9"}),
+    ],
+)
+@pytest.mark.filterwarnings("error")
+def test_what_is_as_it_says_is_not_warned_of(code, variables, monkeypatch) -> None:
+    """A variable that says the same, one that was to be ignored, and a library's default that gives way are no news."""
+    for name, text in variables.items():
+        monkeypatch.setenv(f"SMITHY_RETRY_{name}", text)
+    RetryAdapter(**code)

@@ -1,0 +1,443 @@
+"""``max_retries``: a number, or a urllib3 Retry as options of ours (contract 4.2); and the same faults through both.
+
+The one that a live adapter shows: test_own_max_retries.py; whose ``increment`` is called: test_own_increment.py.
+"""
+
+from __future__ import annotations
+
+import _thread
+import gc
+import math
+import sys
+import threading
+import warnings
+import weakref
+from typing import Any
+
+import pytest
+import requests
+import urllib3.exceptions as uex
+from requests.adapters import HTTPAdapter
+from urllib3.util.retry import RequestHistory, Retry
+
+from requests_smithy_retry import (
+    RetryAdapter,
+    RetryConfigError,
+    RetryConfigWarning,
+    StopReason,
+    retry_history,
+)
+from requests_smithy_retry.testing import FakeClock, ScriptedReply, scripted
+from tests.faults import CloseAfterRequest, CutBody, FaultServer, Reply, ResetAfterRequest, refusing_port, try_later
+from tests.support import pool_timeout, prepare, read_timeout, reset_error
+
+URLLIB3_2 = hasattr(Retry(0), "backoff_jitter")
+NEW = pytest.mark.skipif(not URLLIB3_2, reason="an option of urllib3 2.x")
+UNLIMITED = sys.maxsize
+
+
+def translated(*args: Any, **options: Any) -> Any:
+    return RetryAdapter(max_retries=Retry(*args, **options)).retry_config
+
+
+@pytest.mark.parametrize(
+    ("value", "attempts"),
+    [(0, 1), (False, 1), (1, 2), (10, 11), (2.0, 3), (float("inf"), UNLIMITED), (None, 4), (Retry(total=4), 5)],
+)
+def test_a_number_of_retries_gives_one_attempt_more(value, attempts) -> None:
+    """None is urllib3's three retries, not zero."""
+    assert attempts == RetryAdapter(max_retries=value).retry_config.max_attempts
+
+
+@pytest.mark.parametrize(("total", "attempts"), [(0, 1), (False, 1), (5, 6), (None, UNLIMITED)])
+def test_none_goes_by_the_default_that_there_is(monkeypatch, total, attempts) -> None:
+    """A program that changed ``Retry.DEFAULT`` gets its retries, as with ``HTTPAdapter``."""
+    monkeypatch.setattr(Retry, "DEFAULT", Retry(total))
+    assert attempts == RetryAdapter(max_retries=None).retry_config.max_attempts
+
+
+@pytest.mark.parametrize("value", [True, -1, 2.5, float("-inf"), float("nan"), "2", (3,)])
+def test_what_is_no_number_of_retries_is_refused(value) -> None:
+    """The error names option, value, source and what is allowed."""
+    allowed = "a whole number of retries (0 or more), False, None or a urllib3 Retry is allowed"
+    with pytest.raises(RetryConfigError) as caught:
+        RetryAdapter(max_retries=value)
+    assert f"max_retries={value!r} (from code): {allowed}" == str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"total": 5}, {"max_attempts": 6, "retry_status_codes": frozenset(), "raise_on_status": True}),
+        ({"total": 0, "status_forcelist": [503]}, {"max_attempts": 1, "raise_on_status": True}),
+        ({"total": 0}, {"max_attempts": 1, "raise_on_status": False}),
+        ({"total": False}, {"max_attempts": 1, "raise_on_status": False}),
+        ({"total": False, "status_forcelist": [503]}, {"max_attempts": 1, "raise_on_status": True}),
+        ({"total": -1}, {"max_attempts": 1, "raise_on_status": True}),
+        ({"total": None}, {"max_attempts": UNLIMITED}),
+        ({"total": math.inf}, {"max_attempts": UNLIMITED}),
+        ({"total": 3.0}, {"max_attempts": 4}),
+        ({"total": None, "connect": 1, "read": 2, "status": 3, "other": 4}, {"max_attempts": 11}),
+        ({"total": 3, "status_forcelist": [429, 503]}, {"retry_status_codes": frozenset({429, 503})}),
+        ({"total": 3, "status_forcelist": 500}, {"retry_status_codes": frozenset({500})}),
+        ({"total": 3, "status_forcelist": range(598, 601)}, {"retry_status_codes": frozenset({598, 599})}),
+        ({"total": 3, "allowed_methods": ["get", "POST"]}, {"allowed_methods": frozenset({"GET", "POST"})}),
+        ({"total": 3, "allowed_methods": "GET"}, {"allowed_methods": frozenset({"GET"})}),
+        ({"total": 3, "allowed_methods": "GET, POST|put"}, {"allowed_methods": frozenset({"GET", "POST", "PUT"})}),
+        ({"total": 3, "allowed_methods": None}, {"allowed_methods": None}),
+        ({"total": 3, "raise_on_status": False}, {"raise_on_status": False}),
+        ({"total": 3}, {"initial_backoff": None, "max_backoff": 20.0, "max_retry_after": 120.0}),
+        ({"total": 3, "backoff_factor": 0.5}, {"initial_backoff": 0.5, "throttling_backoff": 0.5, "max_backoff": 120}),
+        pytest.param({"total": 3, "backoff_max": 7}, {"max_backoff": 7, "initial_backoff": None}, marks=NEW),
+        pytest.param({"total": 3, "retry_after_max": 9}, {"max_retry_after": 9}, marks=NEW),
+    ],
+)
+def test_counts_methods_and_statuses_are_the_users(options, expected) -> None:
+    """Each option of a Retry becomes an option of ours, and says that it came from max_retries."""
+    config = translated(**options)
+    assert expected == {name: getattr(config, name) for name in expected}
+    assert "max_retries" == config.source("max_attempts")
+
+
+def test_options_in_code_beat_the_retry() -> None:
+    """Options given beside max_retries override it."""
+    config = RetryAdapter(max_retries=Retry(3, status_forcelist=[503]), raise_on_status=False).retry_config
+    assert (False, "code", 4) == (config.raise_on_status, config.source("raise_on_status"), config.max_attempts)
+
+
+def no_connection(kind: type[Exception] = uex.ConnectTimeoutError) -> Exception:
+    return requests.ConnectTimeout(kind(None, "refused"))
+
+
+COUNTS = {"total": 99, "connect": 0, "read": 1, "status": 2, "other": 3}
+
+
+@pytest.mark.parametrize(
+    ("counts", "script", "limit"),
+    [
+        (COUNTS, [no_connection], "0 retries after connect"),
+        (COUNTS, [lambda: no_connection(uex.NewConnectionError)], "0 retries after connect"),
+        (COUNTS, [reset_error, read_timeout], "1 retries after read"),
+        (COUNTS, [503, read_timeout, 503, 503], "2 retries after status"),
+        (COUNTS, [pool_timeout] * 4, "3 retries after other"),
+        (COUNTS, [503, 503, pool_timeout, read_timeout, pool_timeout, read_timeout], "1 retries after read"),
+        ({"total": 99, "read": False}, [503, 503, pool_timeout, read_timeout], "0 retries after read"),
+        (
+            {"total": 99, "other": -1, "read": math.inf},
+            [read_timeout, read_timeout, pool_timeout],
+            "0 retries after other",
+        ),
+        ({"total": 2}, [503, read_timeout, 503], ""),
+    ],
+)
+def test_each_kind_of_failure_has_its_count(counts, script, limit) -> None:
+    """The last failure is judged, by how many of its kind there were; the sentence names the kind and its limit."""
+    steps = [made() if callable(made) else made for made in script]
+    retry = Retry(**counts, status_forcelist=[503], raise_on_status=False)
+    adapter = scripted(*steps, max_retries=retry, quota=None)
+    try:
+        ended: Any = adapter.send(prepare())
+    except Exception as error:
+        ended = error
+    history: Any = retry_history(ended)
+    why = f"{limit} failures are allowed by the urllib3 Retry" if limit else "no attempts are left"
+    assert (StopReason.MAX_ATTEMPTS, why, len(steps)) == (history.stop_reason, history.why, len(history.attempts))
+
+
+@pytest.mark.parametrize(
+    ("options", "retried"),
+    [
+        ({"total": 1}, [413, 429, 503]),
+        ({"total": None}, []),
+        ({"total": 0, "status_forcelist": [500]}, []),
+        ({"total": 1, "respect_retry_after_header": False}, []),
+    ],
+)
+def test_statuses_with_a_hint_are_retried_where_urllib3_does(options, retried) -> None:
+    """urllib3 retries hinted statuses if the total is set and not 0."""
+
+    def is_retried(status: int) -> bool:
+        adapter = scripted(*[ScriptedReply(status, {"Retry-After": "0"})] * 2, max_retries=Retry(**options), quota=None)
+        adapter.retry_config = adapter.retry_config.replace(raise_on_status=False)
+        try:
+            adapter.send(prepare())
+        except requests.exceptions.RetryError:
+            pass
+        return len(adapter.sent) > 1
+
+    assert retried == [status for status in (404, 413, 429, 500, 503) if is_retried(status)]
+
+
+def test_a_retry_that_an_older_urllib3_made_is_translated() -> None:
+    """Unpickled under urllib3 2.x it lacks what came with that; in 1.26 each one does."""
+
+    class Slow(Retry):
+        DEFAULT_BACKOFF_MAX = 30
+
+    retry = Slow(3, backoff_factor=1)
+    for name in ("backoff_jitter", "backoff_max", "retry_after_max"):
+        vars(retry).pop(name, None)
+    config = RetryAdapter(max_retries=retry).retry_config
+    assert (30, 120.0) == (config.max_backoff, config.max_retry_after)
+
+
+@NEW
+def test_backoff_jitter_is_added_within_the_cap() -> None:
+    """A delay becomes longer by up to the jitter, and never longer than the longest backoff."""
+    retry = Retry(4, backoff_factor=1, backoff_jitter=2, backoff_max=4, status_forcelist=[503], raise_on_status=False)
+    adapter = scripted(*[503] * 5, max_retries=retry, jitter="none", quota=None)
+    adapter.send(prepare())
+    one, two, *rest = adapter.clock.sleeps
+    assert (True, True, [4, 4]) == (1 <= one <= 3, 2 <= two <= 4, rest)
+
+
+@pytest.mark.parametrize(
+    ("options", "phrase"),
+    [
+        ({"redirect": 2}, "redirect=2 has no effect, requests follows redirects itself"),
+        ({"raise_on_redirect": False}, "raise_on_redirect=False has no effect, requests follows redirects itself"),
+        (
+            {"redirect": 2, "remove_headers_on_redirect": ["X"]},
+            "redirect=2 has no effect, requests follows redirects itself; "  # noqa: ISC004
+            "remove_headers_on_redirect has no effect, requests removes headers itself",
+        ),
+        ({"history": (RequestHistory("GET", "/", None, 500, None),)}, "its history is not taken over"),
+    ],
+)
+def test_what_cannot_be_honoured_is_listed(options, phrase) -> None:
+    """One warning lists it, and points at the line that made the adapter."""
+    retry = Retry(3, **options)
+    with pytest.warns(RetryConfigWarning) as caught:
+        RetryAdapter(max_retries=retry)
+    assert [(f"max_retries={retry!r}: {phrase}", __file__)] == [(str(item.message), item.filename) for item in caught]
+
+
+@pytest.mark.parametrize("redirect", [0, False, None])
+def test_no_redirects_is_nothing_to_warn_about(redirect) -> None:
+    """Switching urllib3's redirects off is what requests does itself."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        translated(3, redirect=redirect)
+
+
+def test_code_without_a_name_is_warned_too() -> None:
+    """Code without a module name, such as that of ``exec`` in a namespace of its own, gets the warning, too."""
+    with pytest.warns(RetryConfigWarning, match="redirect=2") as caught:
+        exec("make(max_retries=retry)", {"make": RetryAdapter, "retry": Retry(3, redirect=2)})
+    assert ["<string>"] == [warning.filename for warning in caught]
+
+
+def test_a_thread_that_begins_in_the_package_is_warned_too() -> None:
+    """No caller's code is on its stack."""
+    ended = threading.Event()
+    retry = Retry(3, redirect=2)
+    weakref.finalize(retry, ended.set)
+    arguments = [retry]
+    del retry
+    with pytest.warns(RetryConfigWarning, match="redirect=2"):
+        make_in_a_bare_thread(arguments, ended)
+
+
+def make_in_a_bare_thread(retries: list[Retry], ended: threading.Event) -> None:
+    """Make an adapter in a thread that runs nothing else, and wait until it is gone."""
+    _thread.start_new_thread(RetryAdapter, (), {"max_retries": retries.pop()})
+    while not ended.wait(0.01):
+        gc.collect()
+
+
+class Patient(Retry):
+    RETRY_AFTER_STATUS_CODES = frozenset({503})
+
+    def __init__(self, total=4, **options):
+        super().__init__(total, **options)
+
+
+class Renewing(Retry):
+    def new(self, **options):
+        return super().new(**options)
+
+    @classmethod
+    def from_int(cls, retries, redirect=True, default=None):
+        return super().from_int(retries, redirect, default)
+
+
+class Counting(Retry):
+    def increment(self, *args, error=None, **options):
+        if error is not None:
+            raise error
+        return super().increment(*args, **options)
+
+
+def test_a_subclass_that_decides_nothing_is_translated() -> None:
+    """Another constructor, class attributes, and methods that make instances are read, or do not matter."""
+    assert [5, 6, 1] == [
+        RetryAdapter(max_retries=each).retry_config.max_attempts for each in (Patient(), Renewing(5), Patient(0))
+    ]
+    assert not RetryAdapter(max_retries=Patient(0)).retry_config.raise_on_status
+
+
+def test_a_subclass_with_its_own_methods_is_refused() -> None:
+    """The error says which methods, why, and what to do instead; an instance's own counts too."""
+    counting = Counting(3)
+    with pytest.raises(RetryConfigError) as caught:
+        RetryAdapter(max_retries=counting)
+    assert str(caught.value) == (
+        f"max_retries={counting!r} (from code): a urllib3 Retry that overrides no method is allowed, but for an "
+        "increment that calls super().increment and raises nothing itself, and Counting overrides increment: what they "
+        "decide cannot be translated. Write a classifier (classifiers=...), a backoff strategy or a retry strategy "
+        "instead, and give max_attempts"
+    )
+    retry: Any = Retry(3)
+    retry.get_backoff_time = lambda: 1
+    with pytest.raises(RetryConfigError, match="Retry overrides get_backoff_time"):
+        RetryAdapter(max_retries=retry)
+
+
+def test_a_subclass_with_its_own_max_retries_is_refused() -> None:
+    """The constructor refuses, because urllib3 would retry each attempt."""
+    own: Any = type("Own", (RetryAdapter,), {"max_retries": Retry(3)})
+    with pytest.raises(RetryConfigError, match=r"max_retries=Retry\(total=3.*class Own.*urllib3 would retry beneath"):
+        own()
+
+
+NOT_A_COUNT = "a whole number of retries, False or None is allowed"
+NO_STATUSES = "a collection of statuses "
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "allowed"),
+    [
+        *[("total", value, NOT_A_COUNT) for value in (True, 1.5)],
+        *[("connect", "3", NOT_A_COUNT), ("read", True, NOT_A_COUNT)],
+        *[("status", -math.inf, NOT_A_COUNT), ("other", (), NOT_A_COUNT)],
+        *[("status_forcelist", value, NO_STATUSES) for value in ("503", b"503")],
+        ("status_forcelist", ["503"], NO_STATUSES),
+    ],
+)
+def test_a_setting_that_is_none_is_refused(name, value, allowed) -> None:
+    """Only whole numbers, False and None count; a status as text never matches in urllib3."""
+    with pytest.raises(RetryConfigError) as caught:
+        translated(**{"total": 3, name: value})
+    shown = "retry_status_codes=frozenset({'503'})" if value == ["503"] else f"{name}={value!r}"
+    assert str(caught.value).startswith(f"{shown} (from max_retries): {allowed}")
+
+
+@pytest.mark.skipif(URLLIB3_2, reason="an attribute of urllib3 1.26")
+def test_the_old_name_of_the_methods_counts() -> None:
+    """urllib3 1.26 goes by method_whitelist where an instance has it."""
+    retry: Any = Retry(3)
+    retry.method_whitelist = ["POST"]
+    assert frozenset({"POST"}) == RetryAdapter(max_retries=retry).retry_config.allowed_methods
+
+
+def test_assigning_translates_and_takes_the_last_one_back() -> None:
+    """Assignment to the live adapter does what the constructor does; nothing of the old Retry stays."""
+    adapter: Any = RetryAdapter(timeout=3)
+    adapter.max_retries = Retry(5, status_forcelist=[418], connect=1)
+    assert (6, 6, 3) == (adapter.retry_config.max_attempts, adapter.strategy.max_attempts, adapter.retry_config.timeout)
+    adapter.max_retries = 2
+    assert RetryAdapter(timeout=3, max_retries=2).retry_config == adapter.retry_config
+    adapter.max_retries = None
+    assert 4 == adapter.retry_config.max_attempts
+    with pytest.raises(RetryConfigError, match="Counting overrides"):
+        adapter.max_retries = Counting(1)
+    assert (3, 4) == (adapter.max_retries.total, adapter.retry_config.max_attempts)
+
+
+def outcome_of(adapter: HTTPAdapter, server_url: str, method: str) -> int | str:
+    """Return the end of a request: a status or the name of the exception."""
+    with requests.Session() as session:
+        session.mount("http://", adapter)
+        try:
+            return session.request(method, server_url, data=b"x" if method == "POST" else None).status_code
+        except requests.RequestException as error:
+            return type(error).__name__
+
+
+def compare(script, retry, method="GET"):
+    """Run one script through urllib3's retries and through ours; return (outcome, requests) of each."""
+    results = []
+    for adapter in (
+        HTTPAdapter(max_retries=retry),
+        RetryAdapter(max_retries=retry, clock=FakeClock(), quota=500),
+    ):
+        with FaultServer(script, default=Reply(body=b"end")) as server:
+            ended = outcome_of(adapter, server.url, method)
+            results.append((ended, len(server.requests)))
+    return tuple(results)
+
+
+LISTED = {"total": 3, "status_forcelist": [503]}
+SAME = [
+    ([Reply(503)], LISTED, "GET", (200, 2)),
+    ([Reply(503)] * 4, LISTED, "GET", ("RetryError", 4)),
+    ([Reply(503)] * 4, {**LISTED, "raise_on_status": False}, "GET", (503, 4)),
+    ([Reply(503)] * 3, {**LISTED, "status": 1}, "GET", ("RetryError", 2)),
+    ([Reply(503)], {"total": 3}, "GET", (503, 1)),
+    ([Reply(500)], LISTED, "GET", (500, 1)),
+    ([Reply(503)], LISTED, "POST", (503, 1)),
+    ([Reply(503)], {**LISTED, "allowed_methods": None}, "POST", (200, 2)),
+    ([ResetAfterRequest()], {"total": 3}, "GET", (200, 2)),
+    ([CloseAfterRequest()], {"total": 3}, "GET", (200, 2)),
+    ([CloseAfterRequest()], {"total": 3}, "POST", ("ConnectionError", 1)),
+    ([CloseAfterRequest()] * 3, {"total": 3, "read": 1}, "GET", ("ConnectionError", 2)),
+    ([CloseAfterRequest()], {"total": 3, "read": False}, "GET", ("ConnectionError", 1)),
+    ([CloseAfterRequest()], {"total": 0}, "GET", ("ConnectionError", 1)),
+    ([Reply(503)], {**LISTED, "total": False}, "GET", ("RetryError", 1)),
+    ([Reply(503)], {**LISTED, "total": -1}, "GET", ("RetryError", 1)),
+    ([try_later(503, 0)], {"total": -1}, "GET", ("RetryError", 1)),
+    ([try_later(503, 0)], {"total": 0}, "GET", (503, 1)),
+    ([try_later(503, 0)], {"total": None}, "GET", (503, 1)),
+    ([Reply(418)], {"total": 1, "status_forcelist": [418]}, "PUT", (200, 2)),
+]
+
+
+@pytest.mark.real_time
+@pytest.mark.parametrize(("script", "options", "method", "expected"), SAME)
+def test_the_same_faults_end_in_the_same_way(script, options, method, expected) -> None:
+    """Outcome and number of requests are those of HTTPAdapter with the same Retry."""
+    assert (expected, expected) == compare(script, Retry(**options), method)
+
+
+CUT = "ChunkedEncodingError" if URLLIB3_2 else 200
+BROKEN = [CutBody(Reply(body=b"0123456789"))]
+
+DIFFERENT = [
+    # A cut body is a failure of the attempt (contract 2.3); urllib3 1.26 does not even notice.
+    (BROKEN, {"total": 3}, "GET", (CUT, 1), (200, 2)),
+    # But for a POST that the Retry allows: the server has answered, so it was applied.
+    pytest.param(BROKEN, {"total": 3, "allowed_methods": None}, "POST", (CUT, 1), (CUT, 1), marks=NEW),
+    # The last response of a hinted status is raised for as well.
+    ([try_later(503, 0)] * 2, {"total": 1}, "GET", (503, 2), ("RetryError", 2)),
+    # A hint above max_retry_after is not slept (contract 7.3).
+    pytest.param(
+        *([try_later(503, 5)], {"total": 1, "retry_after_max": 0}, "GET", (200, 2), ("RetryError", 1)), marks=NEW
+    ),
+]
+
+
+@pytest.mark.real_time
+@pytest.mark.parametrize(("script", "options", "method", "theirs", "ours"), DIFFERENT)
+def test_where_the_same_faults_end_differently(script, options, method, theirs, ours) -> None:
+    """Each difference is in docs/howto/move-from-urllib3-retry.md, with its reason."""
+    assert (theirs, ours) == compare(script, Retry(**options), method)
+
+
+@pytest.mark.real_time
+def test_an_unsent_post_is_retried_as_urllib3_does() -> None:
+    """If no connection is made, the method does not matter, and ``connect`` counts."""
+    with refusing_port() as port:
+        adapter = RetryAdapter(max_retries=Retry(5, connect=1), clock=FakeClock())
+        with pytest.raises(requests.ConnectionError) as caught:
+            adapter.send(prepare("POST", f"http://127.0.0.1:{port}/", data=b"x"))
+    history: Any = retry_history(caught.value)
+    assert "1 retries after connect failures are allowed by the urllib3 Retry" == history.why
+    assert 2 == len(history.attempts)
+
+
+@pytest.mark.parametrize(("respect", "slept"), [(True, [7.0]), (False, [])])
+def test_hints_are_heeded_unless_the_retry_says_no(respect, slept) -> None:
+    """respect_retry_after_header=False leaves the computed backoff alone."""
+    retry = Retry(1, status_forcelist=[503], respect_retry_after_header=respect)
+    adapter = scripted(ScriptedReply(503, {"Retry-After": "7"}), 200, max_retries=retry, initial_backoff=0)
+    assert (200, slept) == (adapter.send(prepare()).status_code, [delay for delay in adapter.clock.sleeps if delay])
