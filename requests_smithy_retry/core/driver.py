@@ -455,7 +455,8 @@ class _Operation:
                 limits = self.call.limits
                 self.driver.clock.sleep(seconds if limits is None else limits.at_most(seconds))
             case AskProgram(function, arguments):
-                return function(*arguments) if self.held.let_go(keep=True) else None
+                answer = function(*arguments) if self.held.let_go(keep=True) else None
+                return answer, self.driver.clock.now()
             case ReadOn():
                 return self._read_on()
         return None

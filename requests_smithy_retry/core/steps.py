@@ -99,8 +99,8 @@ class Ask(NamedTuple):
 
 
 class AskProgram(NamedTuple):
-    """Call a function of the program's that may send requests, so nothing is held. Answer: its result; None: it cannot
-    be called.
+    """Call a function of the program's that may send requests, so nothing is held. Answer: its result, or None if it
+    cannot be called; and the time after it.
     """
 
     function: Callable[..., Any]

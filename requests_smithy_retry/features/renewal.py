@@ -27,7 +27,10 @@ if TYPE_CHECKING:
     from ..core.scope import Scope
     from ..core.steps import Step
 
+NAME = "renewal"
 UNAUTHORIZED = 401
+MOST_CHAINS = 1024
+"""The most chains of redirects, of the whole process, that may be under way; of more, the oldest is forgotten."""
 CREDENTIALS = frozenset(
     {
         *("authorization", "api-key", "apikey", "x-api-key", "x-auth-token", "x-access-token", "private-token"),
@@ -41,19 +44,16 @@ Renew = Callable[["Response"], Headers | None]
 
 
 class _OfThread(threading.local):
-    """What a thread knows from one request to the next.
-
-    :param asked: the functions that are renewing credentials: requests of their own are not theirs to renew.
-    :param hooks: of the last request that was redirected, and ``origin`` to which the program sent it: requests shares
-        this object with each request that it makes from it to follow the redirect.
-    """
+    """The functions that are renewing credentials in a thread: requests of their own are not theirs to renew."""
 
     asked: tuple[Renew, ...] = ()
-    hooks: object = None
-    origin: str = ""
 
 
 _of_thread = _OfThread()
+_chains: dict[int, tuple[object, str]] = {}
+"""The hooks of each request that was redirected, by their ``id``, and the origin to which the program sent it. requests
+shares this object with each request that it makes from it to follow the redirect.
+"""
 
 
 class Renewal(Feature):
@@ -63,33 +63,40 @@ class Renewal(Feature):
         self.renew = renew
 
     def received(self, driver: Driver, call: Call, request: PreparedRequest, response: Response, scope: Scope) -> None:  # noqa: ARG002
-        """Remember the origin that the program chose for a request that goes on elsewhere."""
+        """Remember the origin that the program chose: for a request that goes on elsewhere, and for the rest of a body."""
+        hooks = call.request.hooks
+        origin = call.data[NAME] = origin_chosen(call)
         if response.is_redirect:
-            _of_thread.origin, _of_thread.hooks = origin_chosen(call.request), call.request.hooks
+            _chains[id(hooks)] = hooks, origin
+            if len(_chains) > MOST_CHAINS:
+                _chains.pop(next(iter(tuple(_chains))), None)
+        elif response.status_code < 400:
+            _chains.pop(id(hooks), None)
 
     def remedy(self, call: Call) -> Remedy | None:
         """Return the mend for a call that the program sent with credentials, where it sent them to."""
         request = call.request
         if any(self.renew is one for one in _of_thread.asked):
             return None
-        is_sent_there = origin_chosen(request) == scope_of(str(request.url))
+        is_sent_there = origin_chosen(call) == scope_of(str(request.url))
         has_credentials = not CREDENTIALS.isdisjoint(str(name).lower() for name in request.headers)
-        return (
-            Mend(self.renew, call.options.max_attempts or call.config.most_attempts)
-            if is_sent_there and has_credentials
-            else None
-        )
+        return Mend(self.renew, call) if is_sent_there and has_credentials else None
+
+
+def origin_chosen(call: Call) -> str:
+    """Return the origin to which the program itself sent what became this request."""
+    chosen: str | None = call.data.get(NAME)
+    hooks, origin = _chains.get(id(call.request.hooks), (None, ""))
+    return chosen or (origin if hooks is call.request.hooks else scope_of(str(call.request.url)))
 
 
 class Mend:
-    """One operation's mend: it is made once.
+    """One operation's mend: it is made once."""
 
-    :param most: the most requests that may be sent; None: there is no such number.
-    """
-
-    def __init__(self, renew: Renew, most: int | None) -> None:
+    def __init__(self, renew: Renew, call: Call) -> None:
         self._renew = renew
-        self._most = most
+        self._most = call.options.max_attempts or call.config.most_attempts
+        self._deadline = None if call.limits is None else call.limits.at
         self._is_used = False
 
     def __call__(self, outcome: Outcome, progress: Progress) -> Generator[Step, Any, Again | None]:
@@ -101,14 +108,9 @@ class Mend:
         if outcome.resend is None or not outcome.resend.replayable:
             return None
         self._is_used = True
-        headers = yield AskProgram(renewed, (self._renew, response))
-        return None if headers is None else Again(progress, source="new credentials", headers=headers)
-
-
-def origin_chosen(request: PreparedRequest) -> str:
-    """Return the origin to which the program itself sent what became this request."""
-    is_followed = _of_thread.hooks is not None and request.hooks is _of_thread.hooks
-    return _of_thread.origin if is_followed else scope_of(str(request.url))
+        headers, now = yield AskProgram(renewed, (self._renew, response))
+        is_late = self._deadline is not None and now >= self._deadline
+        return None if headers is None or is_late else Again(progress, source="on_unauthorized", headers=headers)
 
 
 def renewed(renew: Renew, response: Response) -> Headers | None:
