@@ -229,11 +229,10 @@ class Driver(HTTPAdapter):
             this_thread.sender = self
             allowed = call.timeout if limits is None else limits.begin(call.timeout)
             response = held.response = super().send(request, stream=call.stream, timeout=allowed, **call.how)
+            for receive in plan.received:
+                receive(self, call, request, response, scope)
             if call.receives is not None:
                 call.receives(response)
-            else:
-                for receive in plan.received:
-                    receive(self, call, request, response, scope)
             if not call.stream and response.status_code < 400 and not is_read(response):
                 if limits is None and request.hooks == NO_HOOKS and "content-encoding" not in response.headers:
                     response.content  # noqa: B018
@@ -344,26 +343,37 @@ class Driver(HTTPAdapter):
             observed.interrupted(stopped, held.started if is_under_way or held.started else None)
 
     def go_on(
-        self, call: Call, request: PreparedRequest, receives: Callable[[Response], object], error: Exception
+        self,
+        call: Call,
+        request: PreparedRequest,
+        receives: Callable[[Response], object],
+        error: Exception,
+        brought: int,
     ) -> Response:
         """Go on with a body that broke off, as a retry of the call that brought it.
 
         :param request: for the rest.
         :param receives: takes in the answer.
         :param error: of the body that broke off.
+        :param brought: the bytes that came before over the connection that broke off.
         """
         plan, outer = self.plan, (this_thread.deadline, this_thread.connecting, this_thread.peer)
         again = self._call(plan, request, True, call.timeout, call.how, call.options)
-        again = again._replace(receives=receives, limits=call.limits if outer[0] is not None else again.limits)
-        held = Held(True, again.limits)
+        # A body in its reader's hands has time of its own; any other one has that of its attempt.
+        limits = again.limits if call.stream else call.limits
+        again = again._replace(receives=receives, limits=limits, data=call.data)
+        held = Held(True, limits)
         held.begin(self.clock.now())
-        held.error = error
+        held.error, held.brought = error, brought
         try:
             return self._operate(plan, again, self._scope(call.request), held, has_begun=True)
+        except BaseException as stopped:
+            self._break_off(again, held, stopped)
+            raise
         finally:
             this_thread.deadline, this_thread.connecting, this_thread.peer = outer
-            if outer[0] is not None and again.limits is not None:
-                this_thread.deadline = again.limits.now  # the attempt around it goes on by the bound of the new one
+            if limits is not None and not call.stream:
+                limits.enforce()
             del call, again, held, error  # an error's traceback refers to this frame
 
 
@@ -473,8 +483,11 @@ class _Operation:
     def _read_on(self) -> Outcome | None:
         limits = self.call.limits
         if limits is not None:
-            this_thread.deadline = limits.now
-        return self._outcome(is_new=False) if self.held.read_on() else None
+            limits.enforce()
+        is_cut = self.held.read_on()
+        if limits is not None:
+            this_thread.deadline = limits.outer
+        return self._outcome(is_new=False) if is_cut else None
 
     def _outcome(self, *, is_new: bool = True) -> Outcome:
         """Look at what came of the attempt that is held.
@@ -508,10 +521,10 @@ class _Operation:
             wall=clock.wall(),
             allowed=read_part(call.timeout if call.limits is None else call.limits.allowed),
             address=None if peer is None else peer.address,
-            received=received_by(response),
+            received=received_by(response) if held.brought is None else held.brought,
             final=None if error is None else self._final(error),
             is_unread=held.is_unread,
-            has_progressed=call.receives is not None and bool(getattr(error, "brought", 0)),
+            has_progressed=bool(held.brought),
         )
         if not is_success:
             for tell in self.plan.attempted:

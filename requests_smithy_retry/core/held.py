@@ -41,6 +41,7 @@ class Held:
     """
 
     __slots__ = (
+        "brought",
         "error",
         "is_lost",
         "is_streamed",
@@ -62,6 +63,8 @@ class Held:
         self.started: float = now
         self.response: Response | None = None
         self.error: Exception | None = None
+        self.brought: int | None = None
+        """The bytes of a body that broke off in an attempt which is over; None: it is no such attempt."""
         self.peeked: Peeked | None = None
         """The beginning of a failed response's body, where it was looked at."""
         self.is_unread = False

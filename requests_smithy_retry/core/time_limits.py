@@ -45,8 +45,7 @@ class TimeLimits:
 
     allowed: Any = None
     """The timeout of the attempt under way, or of the last one."""
-    now: Deadline | None = None
-    """The end of the attempt under way, or of the last one."""
+    _bound: Deadline | None = None
     _timeout: Any = None
 
     def __init__(self, config: RetryConfig, options: OperationOptions, clock: Clock) -> None:
@@ -66,10 +65,6 @@ class TimeLimits:
         if state.IS_FUTURE and (self.deadline or self._attempt_timeout) and is_first(_warned, "urllib3-future"):
             warnings.warn(UNBOUND, RetryConfigWarning, stacklevel=2)
 
-    def forbids(self, wait: float) -> bool:
-        """Return True if a wait of that many seconds would not end before the operation's deadline."""
-        return self.deadline is not None and wait >= self.deadline.left()
-
     def at_most(self, wait: float) -> float:
         """Return a wait, shortened to the time left: to let go of a response may have taken some since its decision."""
         return wait if self.deadline is None else max(0.0, min(wait, self.deadline.left()))
@@ -86,8 +81,8 @@ class TimeLimits:
         if self._attempt_timeout is not None:
             bound = earliest(bound, after(self._attempt_timeout, self._clock))
         assert bound is not None  # limits are made where one of the options bounds the time
-        self.now, self._timeout = bound, timeout
-        this_thread.deadline = bound if self.outer is None else earliest(bound, self.outer)
+        self._bound, self._timeout = bound, timeout
+        self.enforce()
         left = bound.at - self._clock.now()
         if left <= 0:
             this_thread.connecting, self.allowed = True, timeout
@@ -95,18 +90,22 @@ class TimeLimits:
         self.allowed = allowed = shrunk(timeout, left)
         return allowed
 
+    def enforce(self) -> None:
+        """Put this thread under the bound of the attempt, whose body is read on."""
+        this_thread.deadline = self._bound if self.outer is None else earliest(self._bound, self.outer)
+
     def lift(self, response: Response) -> None:
         """Give a response that is handed on unread back its usual timeout: its body has no deadline (contract 8.1).
 
         The body of a redirect or a challenge has: before the caller gets anything, requests reads it to send again.
         """
-        assert self.now is not None  # its attempt has begun
+        assert self._bound is not None  # its attempt has begun
         is_read_next = response.is_redirect or response.status_code in CHALLENGES
-        set_read_timeout(response.raw, read_part(self._timeout), self.now.left() if is_read_next else None)
+        set_read_timeout(response.raw, read_part(self._timeout), self._bound.left() if is_read_next else None)
 
     def translated(self, error: Exception, request: PreparedRequest) -> Exception:
         """Return an attempt's failure for the caller: a ``ConnectTimeout`` or ``ReadTimeout`` if time ran out."""
-        if self.now is None or self.now.left() > SLACK:
+        if self._bound is None or self._bound.left() > SLACK:
             return error
         if isinstance(error, (requests.exceptions.ConnectTimeout, requests.exceptions.ReadTimeout)):
             return error

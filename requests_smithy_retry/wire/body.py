@@ -100,11 +100,16 @@ class WatchedBody:
         """Read ``amt`` bytes, or all; fewer only at the end, or before an error, which the next read raises."""
         if amt is None or amt < 0:
             return b"".join(iter(self.read1, b""))
-        parts: list[bytes] = []
-        while amt > 0 and (part := self._more(amt) if parts else self._receive(amt)):
-            parts.append(part)
-            amt -= len(part)
-        return parts[0] if len(parts) == 1 else b"".join(parts)
+        data = bytearray()
+        try:
+            while len(data) < amt and (part := self._receive(amt - len(data))):
+                data += part
+        except BaseException as error:
+            if not data or not isinstance(error, Exception) or is_interruption(error):
+                self._ahead = bytes(data) + self._ahead  # for the next read
+                raise
+            self._failure = error.with_traceback(None)
+        return bytes(data)
 
     def read1(self, amt: int | None = None) -> bytes:
         """Read the bytes of one ``recv``, at most ``amt``."""
@@ -185,16 +190,6 @@ class WatchedBody:
             return self._from_wire(most)
         data, self._ahead = self._ahead[:most], self._ahead[most:]
         return data
-
-    def _more(self, most: int) -> bytes:
-        """Receive from the wire; but keep an error for the next call: what came before it is handed over first."""
-        try:
-            return self._from_wire(most)
-        except (OSError, http.client.HTTPException) as error:
-            if is_interruption(error):
-                raise
-            self._failure = error.with_traceback(None)
-            return b""
 
     def _mended(self, read: Callable[[], T]) -> T:
         while True:

@@ -34,8 +34,8 @@ class Resume(Feature):
     """The hooks: the body of a success is watched where it may be continued, or where listeners hear of it."""
 
     def received(self, driver: Driver, call: Call, request: PreparedRequest, response: Response, scope: Scope) -> None:  # noqa: ARG002
-        """Have a body watched, if there is reason to."""
-        if response.status_code >= 400:
+        """Have a body watched, if there is reason to. What brings the rest of one is received as such."""
+        if response.status_code >= 400 or call.receives is not None:
             return
         heard = None if call.observed is None else call.observed.heard
         headers = response.headers
@@ -111,12 +111,12 @@ def mend(
     :raises urllib3.exceptions.HTTPError: the original error with the position and the reason, if it does not go on.
     """
     rest, failure = Rest(body, plan), as_failure(body, error)
-    failure.brought = body.received - body.began_at  # type: ignore[attr-defined]
     body.let_go()
     ended: Any = None
     try:
         try:
-            ended = driver.go_on(call, plan.request_from(request, body.received), rest.receive, failure)
+            rest_of_it, brought = plan.request_from(request, body.received), body.received - body.began_at
+            ended = driver.go_on(call, rest_of_it, rest.receive, failure, brought)
         except requests.exceptions.RequestException as raised:
             ended = raised
         history = add_piece(response(), retry_history(ended))

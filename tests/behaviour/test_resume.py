@@ -1,0 +1,744 @@
+"""Bodies that break off and go on, on real sockets: inside an attempt, and in the caller's hands."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import re
+import shutil
+import ssl
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import requests
+import urllib3.exceptions
+from requests.adapters import HTTPAdapter
+
+from requests_smithy_retry import RetryAdapter, RetryListener, StopReason, retry_history, retry_options
+from requests_smithy_retry.observing.history import MAX_KEPT
+from requests_smithy_retry.wire import body as body_module
+from requests_smithy_retry.wire.body import WatchedBody, watch
+from tests.faults import BadChunkSize, Behaviour, CutBody, FaultServer, RecordedRequest, Reply, Stall, StopReading
+from tests.unit.wire.support import nothing_left, session
+
+BODY = b"".join(b"%06d the quick brown fox\n" % number for number in range(12_000))
+TAG = '"v1"'
+
+
+class Shelf:
+    """A server with one file, whose connections break off.
+
+    :param cuts: after how many bytes of the body each answer breaks off; after that, none does.
+    :param body: the file.
+    :param rest: makes the answer to a request for the rest, given the right one; None: the right one.
+    """
+
+    def __init__(
+        self,
+        *cuts: int,
+        body: bytes = BODY,
+        framing: Any = "length",
+        headers: dict[str, str] | None = None,
+        rest: Callable[[RecordedRequest, Reply], Behaviour] | None = None,
+        then: Any = "close",
+    ) -> None:
+        self.cuts = list(cuts)
+        self.body = body
+        self.framing = framing
+        self.headers = {"ETag": TAG} if headers is None else headers
+        self.rest = rest
+        self.then = then
+        self.asked: list[str | None] = []
+        self._lock = threading.Lock()
+
+    def __call__(self, request: RecordedRequest) -> Behaviour:
+        asked = request.header("Range")
+        with self._lock:
+            self.asked.append(asked)
+            cut = self.cuts.pop(0) if self.cuts else None
+        reply = Reply(200, self.headers, self.body, framing=self.framing)
+        found = None if asked is None else re.fullmatch(r"bytes=(\d+)-(\d*)", asked)
+        if found is not None:
+            first, end = int(found[1]), int(found[2] or len(self.body) - 1) + 1
+            headers = {**self.headers, "Content-Range": f"bytes {first}-{end - 1}/{len(self.body)}"}
+            reply = Reply(206, headers, self.body[first:end])
+            if self.rest is not None and request.header("If-Range"):
+                return self.rest(request, reply)
+        return reply if cut is None else CutBody(reply, at=cut, then=self.then)
+
+
+WAYS: dict[str, Callable[[requests.Response], bytes]] = {
+    "iter_content": lambda response: b"".join(response.iter_content(7000)),
+    "iter_lines": lambda response: b"".join(line + b"\n" for line in response.iter_lines()),
+    "content": lambda response: response.content,
+    "raw.read": lambda response: response.raw.read(),
+    "raw.read(n)": lambda response: b"".join(iter(lambda: response.raw.read(10_000), b"")),
+    "raw.stream": lambda response: b"".join(response.raw.stream(10_000)),
+    "copyfileobj": lambda response: copied(response),
+}
+
+
+def copied(response: requests.Response) -> bytes:
+    file = io.BytesIO()
+    shutil.copyfileobj(response.raw, file)
+    return file.getvalue()
+
+
+def error_of(call: Callable[[], Any]) -> Any:
+    """Return the exception of a call, or None."""
+    try:
+        call()
+    except Exception as error:
+        return error
+    return None
+
+
+@pytest.mark.parametrize("then", ["close", "reset"])
+@pytest.mark.parametrize("framing", ["length", "chunked"])
+@pytest.mark.parametrize("way", WAYS)
+def test_a_stream_goes_on_where_it_broke_off(way: str, framing: str, then: str) -> None:
+    """However the caller reads, the body is whole, and each byte was asked for once."""
+    shelf = Shelf(100_000, 50_000, 10, framing=framing, then=then)
+    with FaultServer(shelf) as server, session() as made:
+        response = made.get(server.url, stream=True, timeout=60)
+        assert BODY == WAYS[way](response)
+    starts = [int(asked.removeprefix("bytes=").removesuffix("-")) for asked in shelf.asked if asked]
+    assert 3 == len(starts)
+    assert sorted(starts) == starts
+    assert 200 == response.status_code
+    assert TAG == response.headers["ETag"]
+
+
+@pytest.mark.parametrize("framing", ["length", "chunked"])
+def test_a_body_inside_an_attempt_goes_on_in_the_next(framing: str) -> None:
+    """Without ``stream`` the next attempt asks for the rest, and the caller gets the first answer's response."""
+    shelf = Shelf(100_000, 50_000, framing=framing)
+    with FaultServer(shelf) as server, session(max_attempts=3) as made:
+        response = made.get(server.url, timeout=60)
+    assert BODY == response.content
+    assert 200 == response.status_code
+    history = retry_history(response)
+    assert ["ChunkedEncodingError", "ChunkedEncodingError", None] == [item.error for item in history.attempts]
+    assert len(BODY) == sum(item.received for item in history.attempts)
+    assert [None, "bytes=", "bytes="] == [asked and asked[:6] for asked in shelf.asked]
+
+
+def test_a_short_body_inside_an_attempt_is_begun_anew() -> None:
+    """Of a body of 64 KiB or less, asking for the rest would save nothing."""
+    shelf = Shelf(10, body=BODY[:60_000])
+    with FaultServer(shelf) as server, session() as made:
+        assert BODY[:60_000] == made.get(server.url, timeout=60).content
+    assert [None, None] == shelf.asked
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_coded_body_goes_on_before_it_is_decoded(stream: bool) -> None:
+    """The position is that of the coded body, and the decoder goes on as if nothing had happened."""
+    import random
+
+    plain = random.Random(1).randbytes(200_000)
+    coded = gzip.compress(plain)
+    shelf = Shelf(90_001, 40_003, body=coded, headers={"ETag": TAG, "Content-Encoding": "gzip"})
+    with FaultServer(shelf) as server, session() as made:
+        assert plain == made.get(server.url, stream=stream, timeout=60).content
+    assert 3 == len(shelf.asked)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_callers_own_range_goes_on_within_it(stream: bool) -> None:
+    """A 206 to the caller's own Range is continued up to the end of that range."""
+    shelf = Shelf(20_000)
+    with FaultServer(shelf) as server, session() as made:
+        response = made.get(server.url, headers={"Range": "bytes=1000-150999"}, stream=stream, timeout=60)
+        assert BODY[1000:151_000] == response.content
+    assert 206 == response.status_code
+    assert ["bytes=1000-150999", "bytes=21000-150999"] == shelf.asked
+
+
+MISFITS: dict[str, Callable[[RecordedRequest, Reply], Behaviour]] = {
+    "200": lambda _, reply: Reply(200, {"ETag": '"v2"'}, b"another version" * 10_000),
+    "another ETag": lambda _, reply: replace(reply, headers=[*reply.headers[1:], ("ETag", '"v2"')]),
+    "no ETag": lambda _, reply: replace(reply, headers=reply.headers[1:]),
+    "another range": lambda _, reply: Reply(206, {"ETag": TAG, "Content-Range": "bytes 0-9/20"}, b"0123456789"),
+    "multipart": lambda _, reply: Reply(206, {"ETag": TAG, "Content-Type": "multipart/byteranges"}, b"--x"),
+    "416": lambda _, reply: Reply(416),
+    "redirect": lambda _, reply: Reply(302, {"Location": "http://127.0.0.1:9/elsewhere"}),
+    "404": lambda _, reply: Reply(404, body=b"gone"),
+    "503": lambda _, reply: Reply(503),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("misfit", MISFITS)
+def test_nothing_is_put_together_that_does_not_fit(misfit: str, way: str) -> None:
+    """The caller of a stream gets the original error, with the position and the reason in its text."""
+    shelf = Shelf(100_000, rest=MISFITS[misfit])
+    with FaultServer(shelf) as server, session(max_attempts=2) as made:
+        response = made.get(server.url, stream=True, timeout=60)
+        error = error_of(lambda: WAYS[way](response))
+    usual = requests.exceptions.ChunkedEncodingError
+    expected = usual if way in ("iter_content", "iter_lines", "content") else urllib3.exceptions.ProtocolError
+    assert expected is type(error)
+    assert f"at byte 100000 of {len(BODY)}; not continued: " in str(error)
+    history = retry_history(error)
+    assert "ChunkedEncodingError" == history.attempts[0].error
+    assert history == retry_history(response)
+
+
+@pytest.mark.parametrize("misfit", ["another ETag", "no ETag", "another range", "multipart", "416"])
+def test_an_attempt_whose_rest_does_not_fit_is_followed_by_one_for_the_whole(misfit: str) -> None:
+    """Without ``stream`` a wrong part is a failure, and the next attempt asks for the whole."""
+    shelf = Shelf(100_000, rest=MISFITS[misfit])
+    with FaultServer(shelf) as server, session(max_attempts=3) as made:
+        assert BODY == made.get(server.url, timeout=60).content
+    assert [None, "bytes=100000-", None] == shelf.asked
+
+
+@pytest.mark.parametrize(
+    ("misfit", "status", "body"), [("200", 200, b"another version" * 10_000), ("404", 404, b"gone")]
+)
+def test_an_answer_of_its_own_is_the_callers(misfit: str, status: int, body: bytes) -> None:
+    """Without ``stream`` nothing was handed over, so another version, or a failure, is the answer."""
+    with FaultServer(Shelf(100_000, rest=MISFITS[misfit])) as server, session() as made:
+        response = made.get(server.url, timeout=60)
+    assert (status, body) == (response.status_code, response.content)
+
+
+def test_the_rest_is_still_asked_for_after_another_failure() -> None:
+    """A 503, or an answer that never comes, between two attempts for the rest loses nothing of what came."""
+    turns = iter((Reply(503), CutBody(Reply(500, body=b"12345")), None))
+
+    def rest(_: RecordedRequest, reply: Reply) -> Behaviour:
+        return next(turns) or reply
+
+    for stream in (False, True):
+        turns = iter((Reply(503), CutBody(Reply(500, body=b"12345")), None))
+        shelf = Shelf(100_000, rest=rest)
+        with FaultServer(shelf) as server, session(max_attempts=5) as made:
+            assert BODY == made.get(server.url, stream=stream, timeout=60).content
+        assert [None, *["bytes=100000-"] * 3] == shelf.asked
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_rest_without_a_byte_is_a_failure(stream: bool) -> None:
+    """Answers that break off right after their head are counted as attempts, so they come to an end."""
+    shelf = Shelf(100_000, rest=lambda _, reply: CutBody(reply, at=0))
+    with FaultServer(shelf) as server, session(max_attempts=4) as made:
+        error = error_of(lambda: made.get(server.url, stream=stream, timeout=60).content)
+    assert isinstance(error, requests.exceptions.ChunkedEncodingError)
+    assert 4 == len(shelf.asked)
+    assert StopReason.MAX_ATTEMPTS is retry_history(error).stop_reason
+
+
+@pytest.mark.parametrize(
+    ("headers", "why"),
+    [
+        ({"ETag": 'W/"v1"'}, "its ETag is weak or malformed"),
+        ({"ETag": TAG, "Accept-Ranges": "none"}, "the server refuses ranges"),
+        ({"Last-Modified": "Sun, 06 Nov 1994 08:49:37 GMT"}, "the server sent no validator"),
+    ],
+)
+def test_a_stream_that_may_not_go_on_says_why(headers: dict[str, str], why: str) -> None:
+    """Without a strong validator, the original error has the position and the reason."""
+    shelf = Shelf(100_000, headers=headers)
+    with FaultServer(shelf) as server, session() as made:
+        error = error_of(lambda: made.get(server.url, stream=True, timeout=60).content)
+    assert f"at byte 100000 of {len(BODY)}; not continued: {why}" in str(error)
+    assert 1 == len(shelf.asked)
+
+
+@pytest.mark.parametrize("how", ["adapter", "block", "environment", "disabled"])
+@pytest.mark.parametrize("stream", [False, True])
+def test_it_can_be_switched_off(stream: bool, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With ``resume=False`` a stream ends with the error, and an attempt is begun anew."""
+    if how == "environment":
+        monkeypatch.setenv("SMITHY_RETRY_RESUME", "no")
+    options = {"adapter": {"resume": False}, "disabled": {"enabled": False}}.get(how, {})
+    block = {"resume": False} if how == "block" else {}
+    shelf = Shelf(100_000)
+    with FaultServer(shelf) as server, session(**options) as made, retry_options(**block):
+        error = error_of(lambda: made.get(server.url, stream=stream, timeout=60).content)
+    if how != "disabled":  # plain urllib3 1.26 does not notice the cut
+        assert (error is None) == (not stream)
+    assert {None} == set(shelf.asked)
+
+
+def test_a_stall_breaks_off_and_goes_on() -> None:
+    """A body that brings nothing for the read time-out goes on over another connection."""
+    for stream in (False, True):
+        stalls = [True]
+
+        def act(request: RecordedRequest, stalls: list[bool] = stalls, shelf: Shelf = Shelf()) -> Behaviour:  # noqa: B008
+            reply = shelf(request)
+            return CutBody(reply, at=100_000, then="stall") if stalls and stalls.pop() else reply
+
+        with FaultServer(act) as server, session() as made:
+            assert BODY == made.get(server.url, stream=stream, timeout=0.5).content
+
+
+def test_a_stall_without_a_validator_is_an_error() -> None:
+    """A stream that stalls and cannot be continued ends with the exception of a read timeout."""
+    reply = CutBody(Reply(body=BODY), at=100_000, then="stall")
+    with FaultServer(default=reply) as server, session(operation_timeout=60, timeout=0.5) as made:
+        response = made.get(server.url, stream=True)
+        assert requests.exceptions.ConnectionError is type(error_of(lambda: response.content))
+
+
+def test_a_stall_with_a_weak_validator_says_where() -> None:
+    """The error of a stream that stalls and cannot go on is that of a read timeout, with the position."""
+    reply = CutBody(Reply(headers={"ETag": 'W/"v1"'}, body=BODY), at=100_000, then="stall")
+    with FaultServer(default=reply) as server, session() as made:
+        error = error_of(lambda: made.get(server.url, stream=True, timeout=0.5).content)
+    assert requests.exceptions.ConnectionError is type(error)
+    assert "at byte 100000" in str(error)
+
+
+def test_a_stall_before_the_head_of_the_rest_is_a_failed_attempt() -> None:
+    """The usual time-outs hold for the answers that bring the rest."""
+    turns = [True]
+    shelf = Shelf(100_000, rest=lambda _, reply: Stall(reply=reply) if turns and turns.pop() else reply)
+    with FaultServer(shelf) as server, session() as made:
+        assert BODY == made.get(server.url, stream=True, timeout=0.5).content
+    assert 3 == len(shelf.asked)
+
+
+def test_a_listener_hears_of_the_progress() -> None:
+    """Each part that comes is told with what came so far, the length, and how often the body was continued."""
+    heard: list[tuple[int, int | None, int]] = []
+
+    class Bar(RetryListener):
+        def body_progress(self, event: Any) -> None:
+            heard.append((event.received, event.total, event.resumes))
+
+    for stream in (False, True):
+        heard.clear()
+        with FaultServer(Shelf(100_000, 50_000)) as server, session(listeners=[Bar()]) as made:
+            assert BODY == made.get(server.url, stream=stream, timeout=60).content
+        assert sorted(heard) == heard
+        assert (len(BODY), len(BODY), 2) == heard[-1]
+
+
+def test_each_attempt_of_a_continued_body_is_told_once() -> None:
+    """An attempt whose body breaks off in the caller's hands is told when its head is there, and not again."""
+    heard: list[tuple[str, int, Any]] = []
+
+    class Listener(RetryListener):
+        def before_attempt(self, event: Any) -> None:
+            heard.append(("before", event.number, None))
+
+        def after_attempt(self, event: Any) -> None:
+            heard.append(("after", event.number, event.status))
+
+        def retry_scheduled(self, event: Any) -> None:
+            heard.append(("retry", event.number, event.record.error))
+
+        def succeeded(self, event: Any) -> None:
+            heard.append(("succeeded", event.number, None))
+
+    with FaultServer(Shelf(100_000)) as server, session(listeners=[Listener()]) as made:
+        assert BODY == made.get(server.url, stream=True, timeout=60).content
+    assert [
+        ("before", 1, None),
+        ("after", 1, 200),
+        ("retry", 1, "ChunkedEncodingError"),
+        ("before", 2, None),
+        ("after", 2, 206),
+        ("succeeded", 2, None),
+    ] == heard
+
+
+def test_a_listener_hears_of_bodies_without_a_validator() -> None:
+    """Bodies that cannot be continued are told of as well."""
+    heard = []
+
+    class Bar:
+        def body_progress(self, event: Any) -> None:
+            heard.append(event.received)
+
+    with FaultServer(default=Reply(body=b"abc", framing="chunked")) as server, session(listeners=[Bar()]) as made:
+        assert b"abc" == made.get(server.url, timeout=60).content
+    assert [3] == heard
+
+
+def test_a_listeners_bug_is_the_callers() -> None:
+    """An exception of a listener during a continuation reaches the reader of the body."""
+
+    class Bug(RetryListener):
+        def retry_scheduled(self, event: Any) -> None:
+            raise LookupError("a bug")
+
+    with FaultServer(Shelf(100_000)) as server, session(listeners=[Bug()]) as made:
+        response = made.get(server.url, stream=True, timeout=60)
+        assert LookupError is type(error_of(lambda: response.content))
+
+
+def test_a_listener_may_raise_what_requests_raises() -> None:
+    """An exception of requests that a listener makes is no history, and the stream ends with the original error."""
+
+    class Bug(RetryListener):
+        def retry_scheduled(self, event: Any) -> None:
+            raise requests.ConnectionError("of my own")
+
+    with FaultServer(Shelf(100_000)) as server, session(listeners=[Bug()]) as made:
+        error = error_of(lambda: made.get(server.url, stream=True, timeout=60).content)
+    assert "not continued: the last attempt ended with ConnectionError" in str(error)
+
+
+def test_the_history_has_every_piece() -> None:
+    """The response of a stream knows each piece: how it ended, what it brought, and how long it waited."""
+    with FaultServer(Shelf(100_000, 50_000)) as server, session(max_attempts=2) as made:
+        response = made.get(server.url, stream=True, timeout=60)
+        assert BODY == response.content
+    history = retry_history(response)
+    assert [1, 2, 3] == [item.number for item in history.attempts]
+    assert [100_000, 50_000, None] == [item.received for item in history.attempts]
+    assert ["ChunkedEncodingError", "ChunkedEncodingError", "206"] == [item.ending for item in history.attempts]
+    assert StopReason.SUCCESS is history.stop_reason
+
+
+def test_a_long_history_keeps_its_ends() -> None:
+    """Of more pieces than are kept, the first and the last ones are."""
+    with FaultServer(Shelf(100_000)) as server, session() as made:
+        response = made.get(server.url, stream=True, timeout=60)
+        assert BODY == response.content
+    history = piece = retry_history(response)
+    for _ in range(2 * MAX_KEPT):
+        history = joined(history, piece)
+    assert MAX_KEPT == len(history.attempts)
+    assert (1, 2 * MAX_KEPT + 2) == (history.attempts[0].number, history.attempts[-1].number)
+
+
+def test_a_continued_body_counts_as_a_success() -> None:
+    """A continuation that brought bytes gives its tokens back, so that a bad link does not use the quota up."""
+    with FaultServer(Shelf(*[1000] * 60, body=BODY[:70_000])) as server, session(quota=20, max_attempts=2) as made:
+        assert BODY[:70_000] == made.get(server.url, stream=True, timeout=60).content
+
+
+def test_an_empty_quota_ends_a_stream() -> None:
+    """Where the quota pays for no continuation, the original error is raised."""
+    with FaultServer(Shelf(100_000)) as server, session(quota=1) as made:
+        error = error_of(lambda: made.get(server.url, stream=True, timeout=60).content)
+    assert "not continued" in str(error)
+    assert StopReason.QUOTA_EXCEEDED is retry_history(error).stop_reason
+
+
+def test_cookies_headers_and_auth_are_those_of_the_first_answer() -> None:
+    """Cookies are the first answer's, once; the rest is asked for with the same credentials."""
+
+    def rest(request: RecordedRequest, reply: Reply) -> Behaviour:
+        return replace(reply, headers=[*reply.headers, ("Set-Cookie", "second=2"), ("X-Which", "second")])
+
+    for stream in (False, True):
+        shelf = Shelf(100_000, headers={"ETag": TAG, "Set-Cookie": "first=1", "X-Which": "first"}, rest=rest)
+        with FaultServer(shelf) as server, session() as made:
+            response = made.get(server.url, stream=stream, timeout=60, auth=("user", "password"))
+            assert BODY == response.content
+            assert {"first": "1"} == response.cookies.get_dict()
+            assert {"first": "1"} == made.cookies.get_dict()
+        assert "first" == response.headers["X-Which"]
+        assert 1 == len({request.header("Authorization") for request in server.requests})
+        assert "Range" not in response.request.headers
+
+
+def test_a_body_behind_a_redirect_goes_on_where_it_is() -> None:
+    """The rest is asked for at the address that the body came from; ``response.history`` is as it was."""
+    shelf = Shelf(100_000)
+
+    def act(request: RecordedRequest) -> Behaviour:
+        return Reply(302, {"Location": "/b"}) if request.path == "/" else shelf(request)
+
+    for stream in (False, True):
+        with FaultServer(act) as server, session() as made:
+            response = made.get(server.url, stream=stream, timeout=60)
+            assert BODY == response.content
+        assert ["/b"] * (len(server.requests) - 1) == [request.path for request in server.requests[1:]]
+        assert [302] == [step.status_code for step in response.history]
+
+
+def test_position_and_close_are_as_ever() -> None:
+    """``tell`` counts the bytes that were read, ``close`` closes, and a part may be read and the rest left."""
+    with FaultServer(Shelf(100_000)) as server, session() as made:
+        with made.get(server.url, stream=True, timeout=60) as response:
+            assert BODY[:150_000] == response.raw.read(150_000) + response.raw.read(150_000 - response.raw.tell())
+            assert 150_000 == response.raw.tell()
+        assert response.raw.closed
+
+
+LEAVING: dict[str, Callable[[requests.Response], Any]] = {
+    "read": lambda response: response.content,
+    "part": lambda response: response.raw.read(150_000),
+    "close": lambda response: (response.raw.read(150_000), response.close()),
+    "generator": lambda response: next(response.iter_content(150_000)),
+    "unread": lambda response: None,
+}
+
+
+@pytest.mark.parametrize("framing", ["length", "chunked"])
+@pytest.mark.parametrize("way", LEAVING)
+@pytest.mark.parametrize("misfit", [None, "200", "503", "another range"])
+def test_nothing_is_left(misfit: str | None, way: str, framing: str) -> None:
+    """However a stream is left, no socket is open once the response is gone, with no help from the collector."""
+
+    def call() -> None:
+        shelf = Shelf(100_000, framing=framing, rest=MISFITS[misfit] if misfit else None)
+        with FaultServer(shelf) as server, session(max_attempts=2) as made:
+            response = made.get(server.url, stream=True, timeout=60)
+            error_of(lambda: LEAVING[way](response))
+
+    with nothing_left():
+        call()
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_the_connection_of_the_rest_is_used_again(stream: bool) -> None:
+    """The connection that brought the end goes back to its pool."""
+    with FaultServer(Shelf(100_000)) as server, session() as made:
+        for _ in range(2):
+            assert BODY == made.get(server.url, stream=stream, timeout=60).content
+    assert [0, 1, 1] == [request.connection_id for request in server.requests]
+
+
+def test_deadlines_hold_for_the_rest() -> None:
+    """A block's deadline ends a stream that would have to go on after it."""
+    shelf = Shelf(100_000, rest=lambda _, reply: Stall(reply=reply))
+    with FaultServer(shelf) as server, session(max_attempts=100) as made, retry_options(deadline=0.5):
+        error = error_of(lambda: made.get(server.url, stream=True, timeout=60).content)
+    assert "not continued" in str(error)
+    assert StopReason.DEADLINE is retry_history(error).stop_reason
+
+
+def test_hooks_get_a_body_that_goes_on() -> None:
+    """With hooks, a body of up to 1 MiB that is whole is left unread; one that breaks off is continued."""
+    seen: list[bytes] = []
+    hooks = {"response": lambda response, **_: seen.append(response.content)}
+    shelf = Shelf(100_000)
+    with FaultServer(shelf) as server, session() as made:
+        for _ in range(2):
+            assert BODY == made.get(server.url, hooks=hooks, timeout=60).content
+    assert [BODY, BODY] == seen
+    assert [None, "bytes=100000-", None] == shelf.asked
+
+
+def test_more_than_was_announced_is_an_error() -> None:
+    """A rest that goes on after its end is not believed."""
+
+    def rest(_: RecordedRequest, reply: Reply) -> Behaviour:
+        return Reply(206, reply.headers, reply.body + b"more", framing="chunked")
+
+    with FaultServer(Shelf(100_000, rest=rest)) as server, session() as made:
+        error = error_of(lambda: made.get(server.url, stream=True, timeout=60).content)
+    assert "more than the" in str(error)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_rest_may_come_in_chunks_or_in_shorter_parts(way: str) -> None:
+    """A server may send the rest chunked, or less of it than was asked for."""
+
+    def rest(request: RecordedRequest, reply: Reply) -> Behaviour:
+        first = len(BODY) - len(reply.body)
+        part = reply.body[:70_000]
+        headers = {"ETag": TAG, "Content-Range": f"bytes {first}-{first + len(part) - 1}/{len(BODY)}"}
+        return Reply(206, headers, part, framing="chunked" if first % 2 else "length")
+
+    for framing in ("length", "chunked"):
+        with FaultServer(Shelf(99_999, framing=framing, rest=rest)) as server, session(max_attempts=2) as made:
+            assert BODY == WAYS[way](made.get(server.url, stream=True, timeout=60))
+
+
+def test_who_keeps_the_raw_response_alone_reads_on() -> None:
+    """The response of requests may be dropped: its raw one goes on, and only the history has nowhere to be."""
+    for rest in (None, MISFITS["503"]):
+        with FaultServer(Shelf(100_000, rest=rest)) as server, session(max_attempts=2) as made:
+            raw = made.get(server.url, stream=True, timeout=60).raw
+            error = error_of(lambda: BODY == raw.read() or pytest.fail("other bytes"))  # noqa: B023
+        assert (rest is None) == (error is None)
+        assert error is None or 2 == len(retry_history(error).attempts)
+
+
+def test_a_body_that_was_read_gives_no_more() -> None:
+    """After its end, a continued body is empty however it is read."""
+    for framing in ("length", "chunked"):
+        with FaultServer(Shelf(100_000, framing=framing)) as server, session() as made:
+            response = made.get(server.url, stream=True, timeout=60)
+            assert BODY == b"".join(response.raw.stream(10_000))
+            assert b"" == b"".join(response.raw.stream(10_000))
+            assert b"" == response.raw.read()
+
+
+def test_the_socket_below_can_be_found() -> None:
+    """Who looks for the socket below a response, as some authentications do, finds it as ever."""
+    for framing in ("length", "chunked"):
+        with FaultServer(Shelf(framing=framing)) as server, session() as made:
+            response = made.get(server.url, stream=True, timeout=60)
+            fp: Any = response.raw._fp
+            assert server.port == fp.fp.raw._sock.getpeername()[1]
+            assert b"" == fp.read1(0)
+            response.close()
+
+
+def test_a_chunk_beyond_the_end_is_an_error() -> None:
+    """A chunk that promised more than the file turns out to have is not made up."""
+
+    class LongChunk(Behaviour):
+        def act(self, wire: Any, request: RecordedRequest) -> None:
+            head = Reply(200, {"ETag": TAG}, framing="chunked").head(request)
+            wire.send(head + b"%x\r\n" % (2 * len(BODY)) + BODY[:1000])
+            wire.close()
+
+    shelf = Shelf()
+    turns: list[Behaviour] = [LongChunk()]
+    with FaultServer(lambda request: turns.pop() if turns else shelf(request)) as server, session() as made:
+        error = error_of(lambda: made.get(server.url, stream=True, timeout=60).content)
+    assert requests.exceptions.ChunkedEncodingError is type(error)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_rest_without_its_last_chunk_is_whole(way: str) -> None:
+    """Once all bytes that Content-Range announced are there, the end of the framing may be missing."""
+
+    def rest(_: RecordedRequest, reply: Reply) -> Behaviour:
+        return CutBody(replace(reply, framing="chunked"), at=-5)
+
+    for framing in ("length", "chunked"):
+        with FaultServer(Shelf(100_000, framing=framing, rest=rest)) as server, session(max_attempts=2) as made:
+            assert BODY == WAYS[way](made.get(server.url, stream=True, timeout=60))
+
+
+def test_a_chunk_of_negative_size_breaks_off() -> None:
+    """A negative size is a break like any other, and the body goes on."""
+    turns: list[Behaviour] = [BadChunkSize(b"-5", Reply(200, {"ETag": TAG}, BODY[:100_000], framing="chunked"))]
+    shelf = Shelf()
+    with FaultServer(lambda request: turns.pop() if turns else shelf(request)) as server, session() as made:
+        assert BODY == made.get(server.url, stream=True, timeout=60).content
+    assert ["bytes=100000-"] == shelf.asked
+
+
+@pytest.mark.parametrize("way", ["raw.read(n)", "iter_content"])
+def test_an_interruption_is_not_a_break(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An exception of a signal's handler while a body is read does not lead to a continuation."""
+    monkeypatch.setattr(body_module, "is_interruption", lambda error: True)
+    shelf = Shelf(100_000)
+    with FaultServer(shelf) as server, session() as made:
+        response = made.get(server.url, stream=True, timeout=60)
+        assert error_of(lambda: WAYS[way](response)) is not None
+    assert 1 == len(shelf.asked)
+
+
+def test_broken_tls_is_told_as_such() -> None:
+    """A body whose TLS breaks is a failure of TLS, for the attempt and for the reader."""
+    with FaultServer(Shelf()) as server, session() as made:
+        response = made.get(server.url, stream=True, timeout=60)
+        body = watched_body(response)
+        assert body is not None
+        error = ssl.SSLEOFError(8, "EOF occurred in violation of protocol")
+        assert requests.exceptions.SSLError is type(as_failure(body, error))
+        assert urllib3.exceptions.SSLError is type(broken_off(body, error, "so"))
+        response.close()
+
+
+def test_stand_ins_are_not_watched() -> None:
+    """A response whose raw one is not urllib3's is read as ever."""
+    response = requests.Response()
+    response.raw = io.BytesIO(b"abc")
+    assert watch(response) is None
+
+
+def test_no_body_is_watched_without_a_validator() -> None:
+    """Where a body could not be continued in any case, it is read as ever."""
+    with FaultServer(default=Reply(body=BODY)) as server, session() as made:
+        assert None is watched_body(made.get(server.url, timeout=60, stream=True))
+    assert None is watched_body(requests.Response())
+
+
+@pytest.mark.parametrize("framing", ["length", "chunked"])
+@pytest.mark.parametrize(("method", "status"), [("HEAD", 200), ("GET", 204)])
+def test_an_answer_without_a_body_ends_at_once(method: str, status: int, framing: Any) -> None:
+    """A validator in a head that no body follows changes nothing, and the connection is used again."""
+    reply = Reply(status, {"ETag": TAG}, BODY if method == "HEAD" else b"", framing=framing)
+    with FaultServer(default=reply) as server, session() as made:
+        for stream in (False, True, False):
+            assert b"" == made.request(method, server.url, stream=stream, timeout=60).content
+    assert [0, 0, 0] == [request.connection_id for request in server.requests]
+
+
+def test_a_copy_of_a_watched_body_has_nothing() -> None:
+    """A bare copy answers with AttributeError, not with an endless recursion."""
+    bare = WatchedBody.__new__(WatchedBody)
+    with pytest.raises(AttributeError):
+        bare.anything  # noqa: B018
+
+
+def test_headers_of_another_class_are_read_as_well() -> None:
+    """A mix-in that gives the response a plain dict of headers breaks nothing."""
+
+    class Plain(HTTPAdapter):
+        def send(self, *args: Any, **kwargs: Any) -> requests.Response:
+            response = super().send(*args, **kwargs)
+            response.headers = dict(response.headers)  # type: ignore[assignment]
+            return response
+
+    class Ours(RetryAdapter, Plain):
+        pass
+
+    for options in ({}, {"timeout": 5.0}):
+        script = [Reply(body=BODY), Reply(404, body=b"gone"), CutBody(Reply(headers={"ETag": '"1"'}, body=BODY))]
+        with FaultServer(script) as server, requests.Session() as made:
+            made.mount("http://", Ours(quota=None, initial_backoff=0, max_attempts=2, **options))
+            assert BODY == made.get(server.url, timeout=60).content
+            assert b"gone" == made.get(server.url, timeout=60).content
+            error = error_of(lambda: made.get(server.url, timeout=60, stream=True).content)
+        assert requests.exceptions.ChunkedEncodingError is type(error)
+
+
+def test_a_failed_upload_of_a_file_tells_how_much_went_out() -> None:
+    """The history has the bytes of the file that were sent in each failed attempt; of other bodies nothing is known."""
+    with FaultServer([StopReading(0), Reply(503)], default=Reply()) as server, session() as made:
+        file = io.BytesIO(bytes(20_001_000))
+        file.seek(1000)
+        sent = [item.sent for item in retry_history(made.put(server.url, data=file, timeout=60)).attempts]
+        assert 0 <= sent[0] < 20_000_000
+        assert [20_000_000, None] == sent[1:]
+    with FaultServer([Reply(503)], default=Reply()) as server, session() as made:
+        history = retry_history(made.put(server.url, data=b"bytes", timeout=60))
+    assert [None, None] == [item.sent for item in history.attempts]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_what_a_cache_reads_is_read_through_it(stream: bool) -> None:
+    """A file that a mix-in put before the connection sees each byte, and its body is not continued behind its back."""
+    seen = bytearray()
+
+    class Wrapper:
+        def __init__(self, fp: Any) -> None:
+            self.fp = fp
+
+        def read(self, amt: int | None = None) -> bytes:
+            data: bytes = self.fp.read(amt)
+            seen.extend(data)
+            return data
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.fp, name)
+
+    class Caching(HTTPAdapter):
+        def send(self, *args: Any, **kwargs: Any) -> requests.Response:
+            response = super().send(*args, **kwargs)
+            response.raw._fp = Wrapper(response.raw._fp)
+            return response
+
+    class Ours(RetryAdapter, Caching):
+        pass
+
+    with FaultServer(Shelf()) as server, requests.Session() as made:
+        made.mount("http://", Ours(quota=None, max_attempts=1))
+        assert BODY == made.get(server.url, stream=stream, timeout=60).content
+    assert BODY == bytes(seen)
+    shelf = Shelf(100_000)
+    with FaultServer(shelf) as server, requests.Session() as made:
+        made.mount("http://", Ours(quota=None, max_attempts=2, initial_backoff=0))
+        error = error_of(lambda: made.get(server.url, stream=stream, timeout=60).content)
+    assert {None} == set(shelf.asked)
+    assert stream == (error is not None)
