@@ -66,7 +66,7 @@ if TYPE_CHECKING:
         StopReason as StopReason,
         TokenError as TokenError,
     )
-    from .features.everywhere import install as install, uninstall as uninstall
+    from .features.everywhere.installation import install as install, uninstall as uninstall
     from .features.rate_limits import RateLimitDialect as RateLimitDialect
     from .mounting import mount as mount
     from .observing.events import (
@@ -122,7 +122,7 @@ else:  # pragma: no branch - a type checker would accept any name
         "core.strategy": "ResponseError RetryContext RetryStrategy RetryToken SimpleRetryStrategy"
         " StandardRetryStrategy StandardRetryToken",
         "errors": "RetryConfigError RetryConfigWarning RetryError StopReason TokenError",
-        "features.everywhere": "install uninstall",
+        "features.everywhere.installation": "install uninstall",
         "features.rate_limits": "RateLimitDialect",
         "mounting": "mount",
         "observing.events": "AfterAttempt BeforeAttempt BodyProgress GaveUp ObservedOperation"

@@ -12,7 +12,9 @@ from urllib3.util.retry import Retry
 from requests_smithy_retry import (
     AwsErrorCodeClassifier,
     RetryAdapter,
+    SdkHeaders,
     SmithyModel,
+    SmithyModelClassifier,
     StandardRetryStrategy,
     StopReason,
     TokenBucket,
@@ -147,7 +149,7 @@ def test_functions_are_no_obstacle_to_copies(name):
     ("options", "culprit"),
     [
         ({"scope": lambda request: "one"}, r"^scope=<function"),
-        ({"error_parser": lambda response: None}, r"^error_parser=<function"),
+        ({"on_unauthorized": lambda response: None}, r"^on_unauthorized=<function"),
         ({"classifiers": [classifier(lambda outcome: None)]}, r"^classifiers\[0\]=<classifier"),
     ],
 )
@@ -202,13 +204,13 @@ MODEL = SmithyModel.from_dict(
     [
         {},
         {"quota": None},
-        {"mode": "adaptive", "sdk_headers": True},
+        {"mode": "adaptive", "listeners": [SdkHeaders()]},
         {"quota": "payoff"},
         {"quota": TokenBucket(20)},
         {"quota": "redis://127.0.0.1:1/0"},
         {"max_retries": Retry(3, **({"backoff_jitter": 1.0} if hasattr(Retry(), "backoff_jitter") else {}))},
         {"classifiers": [AwsErrorCodeClassifier()], "scope": named_scope},
-        {"models": [MODEL.for_endpoint("https://api.example.com")]},
+        {"classifiers": [SmithyModelClassifier([MODEL.for_endpoint("https://api.example.com")])]},
     ],
     ids=",".join,
 )

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from requests_smithy_retry import RateLimiterSettings, RetryConfig, RetryConfigError
+from requests_smithy_retry import AdaptiveRetryStrategy, RateLimiterSettings, RetryConfigError
 from tests.spec_files import adaptive_vectors
 
 MOST = sys.float_info.max
@@ -62,9 +62,26 @@ def test_the_ends_of_the_ranges_are_allowed(names, values):
         assert value == getattr(RateLimiterSettings(**{name: value}), name)
 
 
-def test_the_option_takes_settings_alone():
-    """The published ones by default; a dict is refused by the option's name."""
-    assert RetryConfig().rate_limiter == RateLimiterSettings()
-    with pytest.raises(RetryConfigError, match="rate_limiter="):
-        RetryConfig(rate_limiter={"beta": 0.5})
-    assert RetryConfig(rate_limiter=RateLimiterSettings(beta=0.5)).rate_limiter.beta == 0.5
+@pytest.mark.parametrize(
+    ("name", "bad"),
+    [
+        ("rate_limiter", {"beta": 0.5}),
+        ("rate_limiter", None),
+        ("max_permit_wait", -1),
+        ("max_permit_wait", float("inf")),
+        ("max_permit_wait", "1"),
+    ],
+)
+def test_a_bad_value_of_the_strategy_is_refused_by_name(name, bad):
+    """A limiter's settings are settings, and the longest wait is finite; the error names the parameter."""
+    with pytest.raises(RetryConfigError, match=f"^{name}="):
+        AdaptiveRetryStrategy(**{name: bad})
+
+
+@pytest.mark.parametrize("longest", [0, 2.5, None])
+def test_the_strategy_shows_what_it_was_given(longest):
+    """Never wait, a number of seconds, and no bound; the published numbers by default."""
+    strategy = AdaptiveRetryStrategy(max_permit_wait=longest)
+    assert (longest, RateLimiterSettings()) == (strategy.max_permit_wait, strategy.rate_limiter)
+    settings = RateLimiterSettings(beta=0.5)
+    assert settings is AdaptiveRetryStrategy(rate_limiter=settings).rate_limiter

@@ -10,7 +10,6 @@ from requests_smithy_retry import (
     RetryConfig,
     RetryConfigError,
     SimpleRetryStrategy,
-    SmithyModel,
     StandardRetryStrategy,
     mount,
 )
@@ -51,8 +50,3 @@ def test_a_bad_option_mounts_nothing():
         mount(session, max_attempts=0)
     assert before == dict(session.adapters)
 
-
-def test_a_model_without_an_endpoint_needs_a_url_to_mount_at():
-    """A model without an endpoint cannot be mounted at both schemes."""
-    with pytest.raises(RetryConfigError, match=r"^models=.*at=url"):
-        mount(requests.Session(), models=[SmithyModel.from_dict({"smithy": "2.0", "shapes": {}})])

@@ -10,15 +10,18 @@ import subprocess
 import sys
 import types
 import zipapp
+from pathlib import Path
 
 import pytest
 import requests
 
+import requests_smithy_retry
 from requests_smithy_retry import RetryAdapter, uninstall
 from requests_smithy_retry.features.everywhere import run as run_module
 from requests_smithy_retry.testing import FaultServer, Reply
 from tests.support import URL
 
+ROOT = Path(requests_smithy_retry.__file__).parent.parent
 pytestmark = pytest.mark.real_time
 
 PROGRAM = """\
@@ -54,7 +57,7 @@ def folder(tmp_path):
 
 
 def python(folder, *arguments):
-    environ = {**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(run_module.__file__))}
+    environ = {**os.environ, "PYTHONPATH": str(ROOT)}
     environ.pop("COVERAGE_PROCESS_START", None)
     return subprocess.run(
         [sys.executable, *arguments], cwd=folder, env=environ, capture_output=True, text=True, timeout=600, check=False
@@ -120,7 +123,7 @@ def test_bad_usage_is_told_on_stderr(arguments, status, out, err, folder):
 def test_a_signal_ends_the_program_as_under_python(folder):
     """SIGTERM kills it: nothing of ours is in between."""
     (folder / "wait.py").write_text("import time; print('ready', flush=True); time.sleep(60)")
-    environ = {**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(run_module.__file__))}
+    environ = {**os.environ, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-m", "requests_smithy_retry", "run", "wait.py"]
     with subprocess.Popen(command, cwd=folder, env=environ, stdout=subprocess.PIPE) as process:
         assert b"ready\n" == process.stdout.readline()
@@ -252,7 +255,7 @@ def test_a_program_that_is_not_reached_is_told_of_at_once_and_at_the_end(options
     """One line when its adapters are mounted, one at its end, in its own process alone, and if there is a stderr."""
     (folder / "left.py").write_text(LEFT)
     done = python(folder, "-m", "requests_smithy_retry", "run", *options, "left.py", *filter(None, [word]))
-    left = "the program's HTTPAdapter with Retry(2), which mounted='all' would translate"
+    left = "requests's HTTPAdapter with Retry(2), which mounted='all' would translate"
     at_once = [f"{SAID}nothing in this program has retries so far; left alone: {left}", "mounted"]
     assert (0, [*at_once, *(SAID + line for line in end)]) == (done.returncode, done.stderr.splitlines())
 
@@ -281,7 +284,7 @@ def test_a_dry_run_has_a_line_for_each_kind(folder, monkeypatch, own_process, ca
     (folder / "left.py").write_text(LEFT)
     line, listed = reported(["--list", "--mounted", "all", "left.py"], capsys)
     assert f"{SAID}2 of 2 adapters would have retries" == line
-    assert listed.startswith(f"{SAID}2 x the program's HTTPAdapter with Retry(2): RetryConfig(")
+    assert listed.startswith(f"{SAID}2 x requests's HTTPAdapter with Retry(2): RetryConfig(")
 
 
 @pytest.mark.parametrize("stderr", [None, io.StringIO()])
@@ -301,7 +304,7 @@ def test_a_dry_run_lists_each_adapter(folder):
     mounted, line, listed = done.stderr.splitlines()
     assert ("HTTPAdapter\n", "mounted", f"{SAID}2 of 2 adapters would have retries") == (done.stdout, mounted, line)
     assert listed.startswith(
-        f"{SAID}2 x the program's HTTPAdapter with Retry(2): RetryConfig(mode='standard' [default], "
+        f"{SAID}2 x requests's HTTPAdapter with Retry(2): RetryConfig(mode='standard' [default], "
     )
     assert "max_attempts=3 [max_retries]" in listed
 
@@ -488,7 +491,8 @@ def test_a_program_without_requests_pays_next_to_nothing(folder):
     (folder / "start.py").write_text(
         "import sys; sys.argv[:] = ['x', 'run', 'names.py']\nfrom requests_smithy_retry.cli import main\nmain()"
     )
-    ours = ["requests_smithy_retry", *(f"requests_smithy_retry.{name}" for name in ("cli", "run", "version"))]
+    names = ("cli", "features", "features.everywhere", "features.everywhere.run", "version")
+    ours = ["requests_smithy_retry", *(f"requests_smithy_retry.{name}" for name in names)]
     plain, run = (python(folder, "-S", name).stdout.split() for name in ("names.py", "start.py"))
     assert sorted([*plain, *ours]) == run
 

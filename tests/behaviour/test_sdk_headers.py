@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from requests_smithy_retry import RetryListener, retry_options, testing
+from requests_smithy_retry import RetryListener, SdkHeaders, retry_options, testing
 from tests.support import prepare, scripted, send
 
 ID, REQUEST = "amz-sdk-invocation-id", "amz-sdk-request"
@@ -23,21 +23,21 @@ ID, REQUEST = "amz-sdk-invocation-id", "amz-sdk-request"
 )
 def test_each_attempt_says_its_number(attempts: int, statuses: tuple[int, ...], expected: list[str]) -> None:
     """``amz-sdk-request`` counts the attempts, and names the most there may be."""
-    adapter = scripted(*statuses, sdk_headers=True, max_attempts=attempts)
+    adapter = scripted(*statuses, listeners=[SdkHeaders()], max_attempts=attempts)
     send(adapter)
     assert expected == [sent.headers[REQUEST] for sent in adapter.sent]
 
 
 def test_without_a_cap_no_maximum_is_named() -> None:
     """An operation that waits for its service may make any number of attempts."""
-    adapter = testing.scripted(500, 500, 500, 200, sdk_headers=True)
+    adapter = testing.scripted(500, 500, 500, 200, listeners=[SdkHeaders()])
     send(adapter)
     assert [f"attempt={number}" for number in (1, 2, 3, 4)] == [sent.headers[REQUEST] for sent in adapter.sent]
 
 
 def test_an_operation_has_one_invocation_id() -> None:
     """All attempts of an operation share a UUID, and another operation has another."""
-    adapter = scripted(500, 200, 200, sdk_headers=True)
+    adapter = scripted(500, 200, 200, listeners=[SdkHeaders()])
     send(adapter)
     send(adapter)
     first, again, other = (sent.headers[ID] for sent in adapter.sent)
@@ -47,7 +47,7 @@ def test_an_operation_has_one_invocation_id() -> None:
 
 def test_the_callers_id_is_kept_and_the_callers_request_is_not_changed() -> None:
     """An invocation id that the caller set is sent, and no header is added to the caller's request."""
-    adapter = scripted(200, sdk_headers=True)
+    adapter = scripted(200, listeners=[SdkHeaders()])
     request = prepare(headers={"Amz-Sdk-Invocation-Id": "mine"})
     adapter.send(request)
     assert adapter.sent[0].headers["Amz-Sdk-Invocation-Id"] == "mine"
@@ -56,7 +56,7 @@ def test_the_callers_id_is_kept_and_the_callers_request_is_not_changed() -> None
 
 def test_the_options_of_the_operation_count() -> None:
     """Within retry_options the most attempts are those."""
-    adapter = scripted(200, sdk_headers=True)
+    adapter = scripted(200, listeners=[SdkHeaders()])
     with retry_options(max_attempts=9):
         send(adapter)
     assert adapter.sent[0].headers[REQUEST] == "attempt=1; max=9"
@@ -77,25 +77,19 @@ def test_a_strategy_that_does_not_say_has_no_max() -> None:
 
         def record_success(self, *, token: Any) -> None: ...
 
-    adapter = scripted(200, strategy=Foreign(), sdk_headers=True)
+    adapter = scripted(200, strategy=Foreign(), listeners=[SdkHeaders()])
     send(adapter)
     assert adapter.sent[0].headers[REQUEST] == "attempt=1"
 
 
 def test_a_signing_listener_sees_the_headers() -> None:
-    """The headers are set before the user's listeners are asked, so that a signature can cover them."""
+    """A listener after it finds the headers set, so that a signature can cover them."""
     seen: list[str] = []
 
     class Signer(RetryListener):
         def before_attempt(self, event: Any) -> None:
             seen.append(event.request.headers[REQUEST])
 
-    send(scripted(200, sdk_headers=True, listeners=[Signer()]))
+    send(scripted(200, listeners=[SdkHeaders(), Signer()]))
     assert ["attempt=1"] == seen
 
-
-def test_without_the_option_there_are_none() -> None:
-    """The headers are sent only if the option asks for them."""
-    adapter = scripted(200)
-    send(adapter)
-    assert {} == adapter.sent[0].headers

@@ -153,7 +153,7 @@ class _Finder:
 def _install(requests: Any, *, is_dry: bool = False) -> None:
     # A module of this name may be the program's own.
     if hasattr(requests, "sessions"):
-        from . import Told, install_later
+        from .installation import Told, install_later
 
         install_later(Told(_refuse, _tell, is_dry))
 
@@ -171,7 +171,7 @@ def _report(process: int, is_dry: bool) -> None:
     """Tell what became of the adapters of this process; a process that was forked from it says nothing."""
     if os.getpid() != process:
         return
-    mounting = sys.modules.get("requests_smithy_retry.features.everywhere")
+    mounting = sys.modules.get("requests_smithy_retry.features.everywhere.installation")
     installation = None if mounting is None else mounting.current()
     for line in (installation and installation.report(each=is_dry)) or [NO_SESSION]:
         _tell(line)

@@ -19,7 +19,7 @@ from urllib3.util.retry import Retry
 
 from requests_smithy_retry import RetryAdapter, RetryConfigError, RetryConfigWarning, install, retry_history, uninstall
 from requests_smithy_retry.config.sources import mounted_of, warn_of_typos
-from requests_smithy_retry.features.everywhere import MOST_LEFT_ALONE
+from requests_smithy_retry.features.everywhere.installation import MOST_LEFT_ALONE
 from requests_smithy_retry.testing import FaultServer, Reply
 from requests_smithy_retry.wire.pools import PreparingPool
 from tests.support import URL
@@ -281,17 +281,13 @@ def test_what_cannot_be_reached_is_left_alone_and_named(make, sentence, mounted)
 
 
 def test_each_class_is_named_once(caplog):
-    """The log names an adapter at INFO, by the package that mounts it, and not again for the next session."""
+    """The log names an adapter at INFO, by the package of its class, and not again for the next session."""
     caplog.set_level(logging.INFO, "requests_smithy_retry")
     installation = installed(mounted="none")
     for adapter in (HTTPAdapter(), HTTPAdapter(pool_maxsize=3), UnixAdapter("/nowhere")):
         mounted_on_a_session(adapter)
-    program = {"__name__": "__main__", "session": requests.Session(), "adapter": HTTPAdapter()}
-    exec("session.mount('http://', adapter)", program)
-    said = [
-        f"{name}, which mounted='plain' would have retry" for name in ("requests's HTTPAdapter", "test_mounted's UnixAdapter")
-    ]
-    said.append("the program's HTTPAdapter, which mounted='plain' would have retry")
+    names = ("requests's HTTPAdapter", "test_mounted's UnixAdapter")
+    said = [f"{name}, which mounted='plain' would have retry" for name in names]
     assert tuple(said) == installation.left_alone
     assert [("INFO", f"left alone: {sentence}") for sentence in said] == [
         (record.levelname, record.message) for record in caplog.records

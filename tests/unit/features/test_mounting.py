@@ -21,11 +21,11 @@ from requests_smithy_retry import (
     uninstall,
 )
 from requests_smithy_retry.errors import RetryError, StopReason
-from requests_smithy_retry.features.everywhere import Told, install_later
+from requests_smithy_retry.features.everywhere.installation import Told, install_later
 from requests_smithy_retry.testing import FaultServer, Reply
 
 PLAIN = requests.Session.__init__
-install_module = sys.modules["requests_smithy_retry.features.everywhere"]
+install_module = sys.modules["requests_smithy_retry.features.everywhere.installation"]
 
 
 @pytest.fixture(autouse=True)

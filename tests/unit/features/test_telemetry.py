@@ -22,7 +22,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from prometheus_client import CollectorRegistry
 
 from requests_smithy_retry import RetryConfigError, RetryListener, testing
-from requests_smithy_retry.observing import instrumentor as instrumentor_module
+from requests_smithy_retry.features.telemetry import instrumentor as instrumentor_module
 from requests_smithy_retry.features.telemetry.instrumentor import RetryInstrumentor
 from requests_smithy_retry.observing.listeners import Listeners
 from requests_smithy_retry.features.telemetry import Telemetry, without_another

@@ -10,7 +10,7 @@ import weakref
 import pytest
 
 from requests_smithy_retry import AdaptiveRetryStrategy, StandardRetryStrategy, TokenBucket
-from requests_smithy_retry.features import everywhere as install_module
+from requests_smithy_retry.features.everywhere import installation as install_module
 from requests_smithy_retry.forksafe import renew_lock_after_fork
 from requests_smithy_retry.features.telemetry.labels import Bounded, QuotaLevels
 from requests_smithy_retry.smithy.rate_limiter import ClientRateLimiter
