@@ -187,13 +187,11 @@ def _retried(
     """Decide about a retry that is indicated."""
     policy, options, retry = context.policy, context.options, progress.retries + 1
     terms = policy.terms(options, context.deadline)
-    # A cap of one request is none of retries: it holds for a body, too.
-    has_progressed = outcome.has_progressed and terms.max_attempts != 1
-    if has_progressed:
-        # It brought a body further, so the service is up: what it spent comes back, and it counts anew.
+    if outcome.has_progressed:
+        # It brought a body further, so the service is up: what it spent comes back, and it counts as a first attempt.
         yield Ask(context.succeeded, (progress.standing, terms, outcome.ended))
-        progress, retry = Progress(Standing(progress.standing.began), free=outcome.attempt), 1
-    elif _is_last(context, terms, max(retry, outcome.attempt - progress.free), retry, reason, outcome):
+        progress, retry = Progress(Standing(progress.standing.began), free=outcome.attempt - 1), 1
+    if _is_last(context, terms, max(retry, outcome.attempt - progress.free), retry, reason, outcome):
         return Stop(StopReason.MAX_ATTEMPTS, StopReason.MAX_ATTEMPTS.value, verdict)
     failures = progress.failures
     if policy.counts is not None:
@@ -209,7 +207,7 @@ def _retried(
     if context.forbids(delay.seconds, outcome.ended):
         why = f"the next wait of {delay.seconds:.3g} s would not end in time"
         return Stop(StopReason.DEADLINE, why, verdict)
-    if has_progressed:
+    if outcome.has_progressed:
         return Again(progress, delay.seconds, delay.source, verdict)
     progress = replace(progress, retries=retry, backoff=delay.backoff, failures=failures)
     again = Again(progress, delay.seconds, delay.source, verdict)

@@ -19,6 +19,7 @@ from requests_smithy_retry import (
     RetryConfigWarning,
     RetryError,
     RetryListener,
+    SdkHeaders,
     SimpleRetryStrategy,
     StandardRetryStrategy,
     StopReason,
@@ -265,7 +266,7 @@ def test_nothing_counts_beyond_the_cap(
     """Log, history, events and headers name the cap or none: nobody reads of attempt 5 of 3."""
     caplog.set_level(logging.DEBUG, "requests_smithy_retry")
     told = Headers()
-    _, history = asked(situation, {**options, "listeners": [told], "sdk_headers": True})
+    _, history = asked(situation, {**options, "listeners": [told, SdkHeaders()]})
     text = "\n".join([history.explain(), history.sentence, *(record.getMessage() for record in caplog.records)])
     assert [] == [found for found in re.findall(r"attempt (\d+) of (\d+)", text) if int(found[0]) > int(found[1])]
     most = options.get("max_attempts", 3 if "retry_spec" in options else None)
