@@ -8,18 +8,16 @@ import weakref
 from collections.abc import Iterator
 from typing import Any
 
+from ...core.quotas import NO_SCOPE
 from ...forksafe import renew_lock_after_fork
-from ...urls import display_scope
 from ...observing.events import AfterAttempt, ObservedOperation
+from ...urls import display_scope
 
 KNOWN_METHODS = frozenset({"CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "QUERY", "TRACE"})
 """The methods of RFC 9110, RFC 5789 and the QUERY draft; the semantic conventions call every other one ``_OTHER``."""
 
 OTHER = "_OTHER"
 """The label of all values beyond the limit."""
-
-SHARED = "shared"
-"""The label of a bucket that has no scope."""
 
 MAX_VALUES = 100
 """The default limit of scopes, and of exception types."""
@@ -85,7 +83,7 @@ class QuotaLevels:
                 self._strategies[id(strategy)] = strategy
 
     def read(self) -> dict[str, float]:
-        """Return the tokens by scope: the lowest of several strategies; a shared bucket is ``"shared"``."""
+        """Return the tokens by scope: the lowest of several strategies."""
         levels: dict[str, float] = {}
         for name, bucket in self._buckets():
             if name in levels or len(levels) < self._most:
@@ -93,12 +91,12 @@ class QuotaLevels:
         return levels
 
     def waiting(self) -> dict[str, int]:
-        """Return the operations that wait, by scope: those of all strategies; of a shared bucket only once."""
+        """Return the operations that wait, by scope: those of all strategies."""
         levels: dict[str, int] = {}
         for name, bucket in self._buckets():
             count, others = getattr(bucket, "waiting", None), levels.get(name, 0)
             if count is not None and (name in levels or len(levels) < self._most):
-                levels[name] = max(count, others) if name == SHARED else count + others
+                levels[name] = count + others
         return levels
 
     def _buckets(self) -> Iterator[tuple[str, Any]]:
@@ -106,4 +104,4 @@ class QuotaLevels:
         alive = [strategy for each in self._strategies.valuerefs() if (strategy := each()) is not None]
         for strategy in alive:
             for scope, bucket in getattr(strategy.snapshot(), "buckets", {}).items():
-                yield SHARED if scope is None else display_scope(scope), bucket
+                yield display_scope(scope or NO_SCOPE), bucket

@@ -10,8 +10,8 @@ import pytest
 import requests
 
 from requests_smithy_retry import RetryAdapter, StandardRetryStrategy, TokenBucket
-from requests_smithy_retry.observing.events import AfterAttempt, ObservedOperation
 from requests_smithy_retry.features.telemetry.labels import Bounded, Labels, QuotaLevels
+from requests_smithy_retry.observing.events import AfterAttempt, ObservedOperation
 from tests.support import prepare
 
 
@@ -103,15 +103,16 @@ def test_the_least_is_shown_also_where_no_other_scope_would_be(first: float) -> 
     assert {"https://a": 86} == levels.read()
 
 
-def test_a_shared_bucket_is_shown_as_such() -> None:
-    """A shared bucket has no scope, so the gauge shows it as "shared"."""
+def test_what_has_no_scope_is_the_default() -> None:
+    """A strategy that is driven by hand may know no scope."""
     levels = QuotaLevels()
     strategy = StandardRetryStrategy(quota=TokenBucket(100))
+    strategy.acquire_initial_retry_token()
     levels.observe(operation(strategy))
-    assert {"shared": 100} == levels.read()
+    assert {"default": 100} == levels.read()
 
 
-def test_who_waits_is_added_up_and_counted_once_where_a_bucket_is_shared() -> None:
+def test_who_waits_is_added_up() -> None:
     """A quota without a line has no number of waiters."""
 
     class Waiting:
@@ -127,12 +128,11 @@ def test_who_waits_is_added_up_and_counted_once_where_a_bucket_is_shared() -> No
         Waiting("https://a:443", 2),
         Waiting("https://a:443", 3),
         Waiting(None, 4),
-        Waiting(None, 4),
         Waiting("b", 1),
     ]
     for strategy in kept:
         levels.observe(SimpleNamespace(adapter=SimpleNamespace(strategy=strategy)))  # type: ignore[arg-type]
-    assert {"https://a": 5, "shared": 4} == levels.waiting()
+    assert {"https://a": 5, "default": 4} == levels.waiting()
 
 
 def test_levels_are_bounded_and_forgotten() -> None:

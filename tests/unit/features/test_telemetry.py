@@ -22,10 +22,10 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from prometheus_client import CollectorRegistry
 
 from requests_smithy_retry import RetryConfigError, RetryListener, testing
+from requests_smithy_retry.features.telemetry import Telemetry, without_another
 from requests_smithy_retry.features.telemetry import instrumentor as instrumentor_module
 from requests_smithy_retry.features.telemetry.instrumentor import RetryInstrumentor
 from requests_smithy_retry.observing.listeners import Listeners
-from requests_smithy_retry.features.telemetry import Telemetry, without_another
 from requests_smithy_retry.otel import OpenTelemetryListener
 from requests_smithy_retry.prometheus import PrometheusListener
 from tests.support import read_timeout, scripted, send
@@ -45,7 +45,7 @@ class Kept(Listeners):
 def own(monkeypatch: pytest.MonkeyPatch) -> Telemetry:
     """A process's telemetry that is gone after the test."""
     telemetry = Telemetry()
-    monkeypatch.setattr("requests_smithy_retry.adapter.TELEMETRY", telemetry)
+    monkeypatch.setattr("requests_smithy_retry.features.telemetry.TELEMETRY", telemetry)
     monkeypatch.setattr(instrumentor_module, "TELEMETRY", telemetry)
     monkeypatch.setattr("requests_smithy_retry.adapter.Listeners", Kept)
     return telemetry
@@ -128,7 +128,7 @@ def test_an_unknown_kind_is_refused_by_name(monkeypatch: pytest.MonkeyPatch, tex
 def test_a_missing_extra_names_itself(monkeypatch: pytest.MonkeyPatch, kind: str, library: str) -> None:
     """The error has the command that installs it."""
     monkeypatch.setitem(sys.modules, library, None)
-    monkeypatch.delitem(sys.modules, f"requests_smithy_retry.{kind}")
+    monkeypatch.delitem(sys.modules, f"requests_smithy_retry.features.telemetry.{kind}", raising=False)
     monkeypatch.setenv("SMITHY_RETRY_TELEMETRY", kind)
     with pytest.raises(RetryConfigError) as caught:
         testing.scripted(200)

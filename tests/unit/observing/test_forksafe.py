@@ -10,11 +10,12 @@ import weakref
 import pytest
 
 from requests_smithy_retry import AdaptiveRetryStrategy, StandardRetryStrategy, TokenBucket
+from requests_smithy_retry.core.quota import NO_QUOTA
+from requests_smithy_retry.core.scope import Scopes
 from requests_smithy_retry.features.everywhere import installation as install_module
-from requests_smithy_retry.forksafe import renew_lock_after_fork
 from requests_smithy_retry.features.telemetry.labels import Bounded, QuotaLevels
+from requests_smithy_retry.forksafe import renew_lock_after_fork
 from requests_smithy_retry.smithy.rate_limiter import ClientRateLimiter
-from requests_smithy_retry.quotas.scopes import ScopeTable
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 
@@ -67,9 +68,9 @@ def test_a_bucket_whose_lock_was_held_works_in_the_child(on_empty):
 def test_a_limiter_and_a_table_whose_locks_were_held_work_in_the_child():
     """The threads that held the locks are not there in the child, whose locks are new."""
     limiter = ClientRateLimiter()
-    table = ScopeTable(lambda _: Holder(), lambda item: True)
-    with limiter._lock, table._lock:
-        assert in_child(lambda: limiter.snapshot() is not None and table.get("a") is not None) == 0
+    scopes = Scopes(lambda name, now: NO_QUOTA)
+    with limiter._lock, scopes._lock:
+        assert in_child(lambda: limiter.snapshot() is not None and scopes.get("a") is not None) == 0
 
 
 def test_metrics_whose_lock_was_held_work_in_the_child():
@@ -104,8 +105,9 @@ def test_a_strategy_works_in_the_child_whatever_was_held(kind, quota, left):
     """All its locks at once; a bucket of numbers gets its tokens back, and what a payoff bucket spent stays spent."""
     strategy = kind(quota=quota)
     bucket = strategy.bucket("a")
-    with strategy._quotas._lock, bucket._lock:
-        token = strategy.acquire_initial_retry_token(token_scope="a")
+    token = strategy.acquire_initial_retry_token(token_scope="a")
+    line = getattr(strategy.scopes.get("a").quota, "lock", threading.Lock())
+    with strategy.scopes._lock, bucket._lock, line:
 
         def check() -> bool:
             error = type(

@@ -1,4 +1,4 @@
-"""Rarely used paths: lazy names, odd values, and the calls that a foreign quota gets."""
+"""Rarely used paths: lazy names and odd values."""
 
 from __future__ import annotations
 
@@ -13,14 +13,9 @@ from requests_smithy_retry import (
     RetryAdapter,
     RetryConfigError,
     RetryConfigWarning,
-    SimpleRetryStrategy,
     StopReason,
-    TokenBucket,
     retry_history,
 )
-from requests_smithy_retry.quotas.line import Refusal, Refused, Terms
-from requests_smithy_retry.quotas.payoff import CountedQuota
-from requests_smithy_retry.strategies.standard import _told
 from requests_smithy_retry.testing import FakeClock, scripted
 from requests_smithy_retry.wire.state import this_thread
 from tests.support import send
@@ -37,21 +32,6 @@ def test_a_timeout_is_no_object_of_another_class(value: object) -> None:
     """Numbers, pairs and urllib3's Timeout are allowed."""
     with pytest.raises((RetryConfigError, TypeError), match="timeout="):
         RetryAdapter(timeout=value)  # type: ignore[arg-type]
-
-
-def test_what_was_not_used_is_given_back_to_a_counted_quota() -> None:
-    """The price of a retry that was not made."""
-    bucket = TokenBucket(10)
-    quota = CountedQuota(bucket)
-    assert quota.take(4)
-    quota.release(3)
-    assert 9 == bucket.available
-
-
-def test_the_simple_strategy_tells_first_tries_to_nobody() -> None:
-    """The simple strategy has no quota, so its hook is the same for every origin."""
-    strategy = SimpleRetryStrategy()
-    assert strategy.first_try_hook("https://a.example") is strategy.first_try_hook("https://b.example")
 
 
 class Wrapped:
@@ -77,12 +57,6 @@ def test_a_deadline_cuts_the_wait_for_the_service_and_says_so() -> None:
     assert 503 == response.status_code
     assert StopReason.DEADLINE == retry_history(response).stop_reason
     assert "was failing until the deadline" in retry_history(response).explain()
-
-
-def test_who_finds_the_line_full_is_told_so() -> None:
-    """The sentence names the service."""
-    told = _told(Refused(Refusal.FULL), Terms(), "https://a.example:443", 0.0)
-    assert (StopReason.LINE_FULL, "too many operations are waiting for https://a.example already") == told
 
 
 def test_a_patch_that_comes_too_late_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,7 +33,6 @@ NUMBERS = (
     "operation_timeout",
     "operation_attempt_timeout",
     "timeout",
-    "max_permit_wait",
 )
 
 
