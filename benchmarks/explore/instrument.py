@@ -109,7 +109,7 @@ def install(step: Callable[[], None]) -> None:
 NOT_INTERRUPTED = frozenset(
     {
         *(("wire/pools.py", name) for name in ("put", "get", "_put_conn")),  # a connection changes hands
-        *(("sending/send_loop.py", "hand_over"), ("config/max_retries.py", "is_retry")),  # a response changes hands
+        *(("core/held.py", "hand_over"), ("features/urllib3_retry/shown.py", "is_retry")),  # a response changes hands
         ("wire/response.py", "__init__"),  # and here a socket
     }
 )

@@ -528,36 +528,36 @@ class World:
         lookups = resolving._lookups
         if lookups._running or lookups._line:
             self.report("left: names are looked up for nobody")
-        strategy: Any = self.made.strategy
-        for _, quota in getattr(strategy, "_quotas", ()):
-            self._examine_quota(quota)
-        for name in ("_quotas", "_limiters"):
-            if getattr(getattr(strategy, name, None), "_pins", None):
-                self.report(f"left: {name} has scopes in use")
-        gates = getattr(strategy, "gates", None)
-        for gate in () if gates is None else gates._gates.values():
-            if gate._waiters:
-                self.report("left: somebody waits at a gate")
-            if gate._pace._on_their_way and not any(call.op.interrupt or call.was_cancelled for call in self.calls):
-                self.report(f"left: {gate._pace._on_their_way} sends are on their way")
-        for _, limiter in getattr(strategy, "_limiters", ()):
-            if limiter._resting or limiter._capacity < -1e-9:
-                self.report("left: somebody waits for a permit, or there are fewer than none")
-        is_undisturbed = not any(call.op.interrupt for call in self.calls)
-        if is_undisturbed and getattr(strategy, "busy", None) and not _is_limiting(strategy):
-            self.report(f"left: the strategy believes that {strategy.busy} are busy")
+        scopes: Any = getattr(self.made.strategy, "scopes", ())
+        for name, scope in scopes:
+            if scope.users:
+                self.report(f"left: scope {name} is in use")
+            self._examine_quota(scope.quota)
+            self._examine_parts(scope.parts)
 
     def _examine_quota(self, quota: Any) -> None:
-        line = getattr(quota, "_line", None)
+        line, bucket = getattr(quota, "_line", None), getattr(quota, "bucket", None)
         if line is not None and line.waiters:
             self.report("left: an operation waits in the line")
-        bucket = quota.plain
+        if bucket is None:
+            return
         waiting = getattr(bucket, "_line", None)
-        if waiting is not None and waiting._line:
+        if waiting is not None and waiting.places:
             self.report("left: an operation waits for tokens")
         available, most = bucket.available, max(bucket.capacity, 36.0)
         if not -1e-9 <= available <= most + 1e-9:
             self.report(f"quota: a bucket holds {available}")
+
+    def _examine_parts(self, parts: Any) -> None:
+        """Examine what features keep of a scope."""
+        limiter, users = parts.get("limiter"), parts.get("rate limits")
+        if limiter is not None and (limiter._waiting or limiter._capacity < -1e-9):
+            self.report("left: somebody waits for a permit, or there are fewer than none")
+        for limits in () if users is None else users.known.values():
+            if limits.line:
+                self.report("left: somebody waits for a rate limit")
+            if limits._under_way and not any(call.op.interrupt or call.was_cancelled for call in self.calls):
+                self.report(f"left: {len(limits._under_way)} requests are under way")
 
     def _examine_bucket(self, bucket: TokenBucket) -> None:
         """The bucket lacks the price of the retries, and has what successes gave back."""
@@ -571,6 +571,8 @@ class World:
 
     def _balance(self, call: Call) -> tuple[float, float]:
         history = call.history
+        if any(exchange.is_of_rest for exchange in call.exchanges):  # by operations of their own
+            return -14.0 * len(call.seen), float(len(call.seen))
         if history is None or call.op.interrupt:  # an interrupted operation may have paid once more, or once less
             paid = [self._price(call, at) for at in range(len(call.seen))]
             if call.error is None and len(call.seen) <= 1:
@@ -595,11 +597,6 @@ class World:
             return 0.0
         throttled = any(name == "x-amzn-errortype" for name, _ in met.headers) and (status or 0) >= 400
         return 5.0 if status in (429, 529, 403) or throttled else 14.0
-
-
-def _is_limiting(strategy: Any) -> bool:
-    gates, limiters = getattr(strategy, "gates", None), getattr(strategy, "_limiters", None)
-    return bool(gates and gates.shut) or bool(limiters)
 
 
 greenlet_exit = tasks_module.greenlet.GreenletExit

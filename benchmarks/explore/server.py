@@ -59,6 +59,8 @@ class Exchange:
         """The server has the whole request."""
         self.answer: tuple[int, bytes] | None = None
         """The status and the body that the server sent, or would have sent but for the fault."""
+        self.is_of_rest = False
+        """The rest of a body was asked for."""
         self.is_cut = False
         """The answer broke off within its body, where only the end of the connection tells its end."""
 
@@ -154,7 +156,7 @@ class Server:
             found, rest = found + rest[:count], rest[count + 2 :]
 
     def _answer(self, link: Link, number: int, op: Op, exchange: Exchange, asked: dict[str, str]) -> None:
-        met = exchange.met
+        met, exchange.is_of_rest = exchange.met, "range" in asked
         head, body, tail = self._written(number, op, exchange, asked)
         raw = b"HTTP/1.1 103 Early Hints\r\n\r\n" * met.interim + head + body + tail
         ends = met.framing == "close" or met.after in ("close", "end")

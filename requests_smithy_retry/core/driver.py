@@ -21,7 +21,7 @@ from ..config.retry_options import NOTHING, OperationOptions, current_options, o
 from ..errors import RetryConfigError, StopReason
 from ..interruptions import is_interruption
 from ..observing.events import ObservedOperation
-from ..observing.history import attach, given_up
+from ..observing.history import attach, given_up, pieces_of
 from ..observing.log import log_back, log_end_of_tape, log_first_try
 from ..observing.recorder import Recorder
 from ..urls import ORIGIN, display_scope
@@ -61,7 +61,7 @@ class Call(NamedTuple):
     :param limits: its bounds of time, or None.
     :param observed: the call as listeners see it, or None.
     :param data: the features' own state of this call.
-    :param receives: takes in a response of which nothing of the body was read, before anybody else.
+    :param receives: goes on with a body that broke off, by a response of which nothing was read.
     """
 
     config: RetryConfig
@@ -290,8 +290,7 @@ class Driver(HTTPAdapter):
         response._retry_started = started  # type: ignore[attr-defined]
         self._fill_retries(response)
         log_first_try(call.request, response.status_code, now - started)
-        held.hand_over()
-        return response
+        return held.hand_over()
 
     def _operate(self, plan: Plan, call: Call, scope: Scope, held: Held, *, has_begun: bool) -> Response:
         """Drive the machine until there is an attempt to hand over.
@@ -481,13 +480,7 @@ class _Operation:
         return self._outcome()
 
     def _read_on(self) -> Outcome | None:
-        limits = self.call.limits
-        if limits is not None:
-            limits.enforce()
-        is_cut = self.held.read_on()
-        if limits is not None:
-            this_thread.deadline = limits.outer
-        return self._outcome(is_new=False) if is_cut else None
+        return self._outcome(is_new=False) if self.held.read_on() else None
 
     def _outcome(self, *, is_new: bool = True) -> Outcome:
         """Look at what came of the attempt that is held.
@@ -555,8 +548,10 @@ class _Operation:
     def _note(self, decision: Again | Stop) -> None:
         """Record an attempt, and let go of it unless it is handed over."""
         assert self.outcome is not None
-        self.recorder.note(self.outcome, self.before, decision)
         held = self.held
+        self.recorder.note(self.outcome, self.before, decision)
+        if held.error is not None:
+            self.recorder.add(pieces_of(held.response))
         if isinstance(decision, Again):
             self.played = held.response if is_played(held.response) else None
             # After throttling the retry may use the connection, unlike after a transient failure (contract 2.7).
@@ -593,16 +588,12 @@ class _Operation:
             attach(response, history)
             self.driver._fill_retries(response, self.recorder)
             if call.config.raise_on_status:
-                error = status_error(response, history, call.config.retry_status_codes)
+                error = held.error = status_error(response, history, call.config.retry_status_codes)
         elif not is_lost:
             attach(error, history)
         context = None if error is None else error.__context__
         try:
-            held.hand_over()  # as late as possible: until then an interruption closes it
-            if error is not None:
-                raise error
-            assert response is not None
-            return response
+            return held.hand_over()  # as late as possible: until then an interruption closes it
         finally:
             if error is not None:
                 # Raised while the caller handles some other exception, it would lose its own cause to that one.

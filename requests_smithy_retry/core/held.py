@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import http.client
+from contextlib import AbstractContextManager
 from typing import Any
 
 import requests.exceptions
@@ -16,6 +17,7 @@ from ..interruptions import is_interruption
 from ..wire.decoding import verify_whole
 from ..wire.response import UNREAD_BYTES, Peeked, peek, reader_of
 from ..wire.state import this_thread, timeout_of
+from .replay import BodyChanged
 from .time_limits import TimeLimits, as_body_failure
 
 BROKEN = requests.exceptions.ChunkedEncodingError, requests.exceptions.ContentDecodingError
@@ -95,6 +97,8 @@ class Held:
             self.error = self._read(response)
 
     def _named(self, error: Exception, request: PreparedRequest) -> Exception:
+        if isinstance(error, BodyChanged):
+            return requests.exceptions.UnrewindableBodyError(str(error), request=request)
         named = error if self.limits is None else self.limits.translated(error, request)
         return named if self.response is None else as_body_failure(named, request)
 
@@ -105,14 +109,16 @@ class Held:
         """
         if response.status_code < 400 or self.is_streamed:
             return True
-        self.peeked = peeked = peek(response)
+        with self._in_time():
+            self.peeked = peeked = peek(response)
         self.is_unread = peeked is not None and not peeked.whole
         return peeked is not None
 
     def _read(self, response: Response) -> Exception | None:
         """Read the body to its end, and return the error in it, which is then the attempt's failure."""
         try:
-            complete(response, response.request)
+            with self._in_time():
+                complete(response, response.request)
         except Exception as error:
             return self._named(error, response.request)
         return None
@@ -151,9 +157,14 @@ class Held:
         """Let the connection go. A short body stays with the response, in case somebody kept it."""
         if self.peeked is not None and self.peeked.whole:
             hold(response, self.peeked.prefix)
-        let_go(response.raw, keep=keep)
+        with self._in_time():
+            let_go(response.raw, keep=keep)
         _close(response)
         self.was_let_go = True
+
+    def _in_time(self) -> AbstractContextManager[None]:
+        """Bound reads by the end of the attempt, also once it is over."""
+        return this_thread.under(this_thread.deadline if self.limits is None else self.limits.bound)
 
     def _outlives_connection(self, response: Response) -> bool:
         """Return True if the whole body is there once the connection is let go; an unread one is looked at for it."""
@@ -186,10 +197,17 @@ class Held:
             return False
         return self._read(response) is None
 
-    def hand_over(self) -> tuple[Response | None, Exception | None]:
-        """Return what the caller gets, which is nobody's concern here any more."""
-        handed, self.response, self.error = (self.response, self.error), None, None
-        return handed
+    def hand_over(self) -> Response:
+        """Return the response, or raise the error: they are nobody's concern here any more."""
+        response, error = self.response, self.error
+        self.response = self.error = None
+        try:
+            if error is not None:
+                raise error
+            assert response is not None
+            return response
+        finally:
+            del response, error  # an error's traceback refers to this frame
 
     def close(self) -> None:
         """Close the response and its connection, unless it was let go or handed over."""

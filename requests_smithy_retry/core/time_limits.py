@@ -92,7 +92,12 @@ class TimeLimits:
 
     def enforce(self) -> None:
         """Put this thread under the bound of the attempt, whose body is read on."""
-        this_thread.deadline = self._bound if self.outer is None else earliest(self._bound, self.outer)
+        this_thread.deadline = self.bound
+
+    @property
+    def bound(self) -> Deadline | None:
+        """The end of the attempt under way, or of the last one; or of the operation around it."""
+        return self._bound if self.outer is None else earliest(self._bound, self.outer)
 
     def lift(self, response: Response) -> None:
         """Give a response that is handed on unread back its usual timeout: its body has no deadline (contract 8.1).

@@ -179,7 +179,7 @@ def attach(target: Any, history: RetryHistory) -> None:
 
     A response is pickled by its list ``__attrs__``, so the history is added to the list of this one.
     """
-    for piece in vars(target).pop(PIECES, ()):
+    for piece in pieces_of(target):
         history = joined(history, piece)
     setattr(target, ATTRIBUTE, history)
     pickled = getattr(target, "__attrs__", None)
@@ -187,6 +187,11 @@ def attach(target: Any, history: RetryHistory) -> None:
         target.__attrs__ = [*pickled, ATTRIBUTE, "__attrs__"]
     if hasattr(target, "add_note"):
         target.add_note(history.sentence)
+
+
+def pieces_of(target: Any) -> tuple[RetryHistory, ...]:
+    """Return the histories of the continuations of a body that are part of no other history yet, once."""
+    return () if target is None else tuple(vars(target).pop(PIECES, ()))
 
 
 def add_piece(response: Any, piece: RetryHistory | None) -> RetryHistory | None:

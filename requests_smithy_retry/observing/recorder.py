@@ -51,6 +51,8 @@ class Recorder:
         self.attempts: list[AttemptRecord] = []
         self.rows: list[RequestHistory] = []
         self._is_told = is_told
+        self._continued = 0
+        """The attempts that went on with a body within others."""
         self._waiting: tuple[AttemptRecord, float] | None = None
         """The last attempt, which is noted already, and the moment at which its operation began to wait."""
         self._in_vain: float = 0.0
@@ -84,12 +86,24 @@ class Recorder:
         if self.observed is not None:
             self.observed.retry_follows(record, decision.wait, decision.source, decision.line, decision.line_why)
 
+    def add(self, pieces: tuple[RetryHistory, ...]) -> None:
+        """Record the attempts that tried to go on with the body of the last one, which failed all the same."""
+        for piece in pieces:
+            last = self.attempts[-1].number
+            self.attempts += [replace(row, number=row.number + last - 1) for row in piece.attempts[1:]]
+            self._continued += self.attempts[-1].number - last
+            self._keep_few()
+
+    def _keep_few(self) -> None:
+        for kept in (self.attempts, self.rows):
+            del kept[MAX_KEPT // 2 : MAX_KEPT // 2 + max(0, len(kept) - MAX_KEPT)]
+
     def _note_attempt(self, outcome: Outcome, before: Before, decision: Again | Stop) -> AttemptRecord:
         response, duration = outcome.response, outcome.ended - outcome.started
         error = cast("Exception | None", outcome.error)  # an attempt that is interrupted is not recorded
         status = response.status_code if response is not None and error is None else None
         record = AttemptRecord(
-            number=outcome.attempt,
+            number=outcome.attempt + self._continued,
             started=outcome.wall - duration,
             duration=duration,
             status=status,
@@ -109,8 +123,7 @@ class Recorder:
         )
         self.attempts.append(record)
         self.rows.append(RequestHistory(self.request.method, self.request.path_url, error, status, None))
-        if len(self.rows) > MAX_KEPT:
-            del self.attempts[MAX_KEPT // 2], self.rows[MAX_KEPT // 2]
+        self._keep_few()
         if logger.isEnabledFor(DEBUG):
             log_attempt(self.request, record)
         if self.observed is not None and not self._is_told:

@@ -70,6 +70,27 @@ def test_who_is_interrupted_while_it_joins_the_line_for_tokens_leaves_it() -> No
     assert [] == replay(*plans)
 
 
+LIMITED = (("X-RateLimit-Limit", "10"), ("X-RateLimit-Remaining", "3"), ("X-RateLimit-Reset", "4"))
+STALLED = Try(status=503, size=70_000, fault="stall", at=60_295)
+CUT = Try(framing="chunked", fault="end", at=198)
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        Plan(ops=(Op(body="changing", timeout=0.25, tries=(Try(fault="end"),)),)),
+        Plan(ops=(Op(stream="close", tries=(STALLED,)),), options=(("operation_timeout", 0.3),)),
+        Plan(ops=(Op(tries=(Try(framing="close", version=1, fault="reset", at=175),)),)),
+        Plan(ops=(Op(tries=(Try(headers=LIMITED),)), Op(tries=(CUT,)))),
+        Plan(ops=(Op(stream="close", interrupt=(234, "stop")),), options=(("operation_timeout", 0.3),)),
+    ],
+    ids=["changed body", "late look at a body", "rest of a body", "rate limit of a rest", "interrupted hand-over"],
+)
+def test_what_was_found_stays_mended(plan) -> None:
+    """A body that changed is told as requests does, a look keeps the deadline, a rest is recorded and lets go."""
+    assert [] == replay(plan)
+
+
 def test_a_plan_is_shrunk_to_what_matters() -> None:
     """Of many operations that is the one which violates the rule, with the fault that it takes."""
 
