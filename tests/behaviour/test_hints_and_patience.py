@@ -145,3 +145,22 @@ def test_what_is_waited_before_the_first_attempt_counts_as_well(patience: float,
     send(adapter)
     attempts = retry_history(send(adapter)).attempts
     assert (sent, pytest.approx(over, abs=0.5)) == (len(attempts), adapter.clock.now())
+
+
+@pytest.mark.parametrize(
+    ("reset", "options", "waited"),
+    [
+        (60, {}, [60.0]),
+        (60, {"patience": 10}, []),
+        (8, {"patience": 10}, [8.0]),
+        (8, {"patience": 10, "operation_timeout": 5}, []),
+        (8, {"patience": 10, "operation_timeout": 60}, [8.0]),
+    ],
+)
+def test_it_bounds_the_wait_for_an_announced_limit(reset: int, options: dict[str, Any], waited: list[float]) -> None:
+    """Who would have to wait longer for a limit that is used up is sent at once, for the server's own answer."""
+    used_up = {"X-RateLimit-Limit": "5", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": str(reset)}
+    adapter = scripted(Reply(200, used_up), 200, **options)
+    send(adapter)
+    send(adapter)
+    assert waited == adapter.clock.sleeps

@@ -14,9 +14,8 @@ import responses
 from requests_smithy_retry.config.sources import INSTALLING, VARIABLES
 from requests_smithy_retry.testing import scripted
 
-from .test_architecture import LAYERS
-
 ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "requests_smithy_retry"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^(<!-- not run: [^\n]+ -->\n)?```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 LOOPBACK = re.compile(r"https?://(127\.0\.0\.1|localhost|\[::1\])[:/].*")
@@ -96,19 +95,15 @@ def test_the_files_of_the_layout_are_there() -> None:
     text = (ROOT / "docs/explanation/design.md").read_text(encoding="utf-8")
     names = re.findall(r"`([\w/]+(?:\.py|/))`", text)
     assert names
-    roots = (ROOT / "requests_smithy_retry", ROOT)
+    roots = (PACKAGE, ROOT)
     assert [] == [name for name in names if not any((root / name).exists() for root in roots)]
 
 
-def test_the_layout_draws_the_layers() -> None:
-    """The lines of the drawing are the layers of the architecture's test, each with all of its rooms."""
+def test_each_room_has_its_question() -> None:
+    """The table of rooms has each folder of the package."""
     text = (ROOT / "docs/explanation/design.md").read_text(encoding="utf-8")
-    drawing = text.partition("## Imports")[2].partition("```text\n")[2].partition("```")[0]
-    lines = [set(line.split()) for line in drawing.splitlines()]
-    rooms = {path.parent.name for path in (ROOT / "requests_smithy_retry").glob("*/__init__.py")}
-    assert [layer & rooms for layer in LAYERS] == [line & rooms for line in lines]
-    assert [set() for _ in LAYERS] == [line - layer for line, layer in zip(lines, LAYERS, strict=True)]
-    assert set() == {room for room in rooms if f"| `{room}/` |" not in text}
+    rooms = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+    assert rooms == set(re.findall(r"^\| `(\w+)/` \|", text, re.MULTILINE))
 
 
 LINK = re.compile(r"\]\((?!https?://|#)([^)\s#]+)(?:#([^)\s]+))?\)")

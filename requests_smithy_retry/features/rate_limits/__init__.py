@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ...classifiers.actions import NO_ACTION, ErrorKind, RetryAction, RetryReason
 from ...classifiers.protocol import RetryClassifier, RetryClassifierPriority
 from ...clock import Clock
+from ...config.retry_options import patience_given
 from ...core.machine import Passed
 from ...core.port import Feature
 from ...core.server_hints import AMZ_HEADER, Hint, limit_hint, read_hint
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from ...core.scope import Scope
 
 NAME = "rate limits"
+BEGAN = "began"
+"""What a call is known by for the moment at which it began, where all its waits are bounded."""
 MOST_USERS = 1024
 """The most users of one scope whose limits are known."""
 KEYS = ("authorization", "x-api-key", "api-key", "x-auth-token", "private-token", "x-goog-api-key")
@@ -51,9 +54,12 @@ class RateLimits(Feature):
 
     def gate(self, call: Call, scope: Scope) -> OneCall | None:
         """Return the count of a call, where something is known of the limits of its user."""
+        patience = patience_given(call.config, call.options)
+        if patience is not None:
+            call.data.setdefault(BEGAN, self.clock.now())
         users: Users | None = scope.parts.get(NAME)
         limits = None if users is None or call.options.pacing == "off" else users.known.get(user_of(call.request))
-        return None if limits is None else OneCall(call, limits, self.longest)
+        return None if limits is None else OneCall(call, limits, self.longest, patience)
 
     def received(self, driver: Driver, call: Call, request: PreparedRequest, response: Response, scope: Scope) -> None:  # noqa: ARG002
         """Hear what a response announces."""
@@ -143,19 +149,23 @@ class OneCall:
     """The gate of one call.
 
     :param longest: the most seconds that an attempt of it waits.
+    :param patience: a patience that somebody chose, which bounds that as well, and twice of which bounds all its waits.
     """
 
-    def __init__(self, call: Call, limits: Limits, longest: float) -> None:
+    def __init__(self, call: Call, limits: Limits, longest: float, patience: float | None) -> None:
         self.limits = limits
         self._call = call
-        self._longest = longest
+        self._longest = longest if patience is None else min(longest, patience)
+        self._until: float | None = None if call.limits is None else call.limits.at
+        if patience is not None:
+            until: float = call.data[BEGAN] + 2 * patience
+            self._until = until if self._until is None else min(until, self._until)
         self._pass: Pass | None = None
 
     def admit(self, waited: float) -> Steps:
         """Wait for room, unless that would take too long."""
         call = self._call
-        deadline = None if call.limits is None else call.limits.at
-        passed = yield Join(Turn(self.limits, max(0.0, self._longest - waited), deadline))
+        passed = yield Join(Turn(self.limits, max(0.0, self._longest - waited), self._until))
         self._pass, call.data[NAME] = passed, self
         log_gate(call.request, passed.waited, passed.source)
         return Passed(passed.waited, passed.source)
