@@ -39,8 +39,7 @@ nitpick_ignore_regex = [
         r"py:class",
         (
             r"(requests_smithy_retry\.[a-z0-9_.]+\.)?"
-            r"(AddressMemory|Call|Deadline|FailureKind|FirstTryHook|Gates|InHand|Loan"
-            r"|OperationKeywords|Peer|Predicate|RedisClient|SendLoop|Sender|Standing|Terms|_Entry)"
+            r"(AddressMemory|Feature|OperationKeywords|Peer|Predicate|Progress|RedisClient|Sender|_Entry)"
         ),
     ),
 ]

@@ -121,8 +121,8 @@ class RetryClassifier(Protocol):
     """Judges whether a retry would help after an outcome.
 
     Three attributes are optional: ``priority`` (a :class:`RetryClassifierPriority`; by default after all default
-    classifiers), ``sees_successes`` (True: it is asked about responses below 400 as well), and the method of
-    :class:`Vouches`.
+    classifiers), ``sees_successes`` (True: it is asked about responses below 400 as well), and a method
+    ``vouch(request)``, which tells whether a request that failed may be sent again, as a :class:`Vouched` or None.
     """
 
     @property

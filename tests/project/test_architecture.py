@@ -271,7 +271,7 @@ def test_a_module_says_what_it_is():
     assert [] == [name_of(path) for path in modules() if not ast.get_docstring(ast.parse(path.read_text()))]
 
 
-PUBLIC = ("", ".testing", ".policy", ".smithy", ".quotas.redis", ".prometheus", ".otel")
+PUBLIC = ("", ".testing", ".policy", ".smithy", ".features.redis", ".prometheus", ".otel")
 
 
 def public_items() -> Iterator[tuple[str, object]]:

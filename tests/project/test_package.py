@@ -19,8 +19,8 @@ PACKAGE = Path(requests_smithy_retry.__file__).parent
 HOMES = {home: tuple(names.split()) for home, names in requests_smithy_retry._HOMES.items()}
 
 FEW_NEED = {
-    *("_HOME.smithy.model", "_HOME.strategies.adaptive", "_HOME.pacing.rate_limiter", "_HOME.quotas.redis"),
-    *("_HOME.config.aws_settings", "_HOME.config.report"),
+    *("_HOME.smithy.model", "_HOME.smithy.adaptive", "_HOME.smithy.rate_limiter", "_HOME.smithy.buckets"),
+    *("_HOME.smithy.aws_settings", "_HOME.features.redis", "_HOME.config.report"),
     *("configparser", "difflib", "gzip", "pickle", "platform", "uuid", "xml.parsers.expat"),
 }
 """Loaded by those alone who use it: parts of the package, and what the standard library has of the heavier kind."""
@@ -87,7 +87,7 @@ def test_importing_the_package_loads_little():
 def test_mounting_loads_what_the_default_mode_needs():
     """Modules that few programs need, such as models, the other modes and AWS settings, are not loaded."""
     loaded = loaded_by("from requests_smithy_retry import mount\nmount(requests.Session())")
-    assert {"_HOME.adapter", "_HOME.sending.operation", "_HOME.strategies.standard"} <= loaded
+    assert {"_HOME.adapter", "_HOME.core.machine", "_HOME.core.driver"} <= loaded
     assert set() == loaded & FEW_NEED
 
 
@@ -115,7 +115,7 @@ with socket.socket() as nobody_listens:
         ("requests_smithy_retry.testing", ("FakeClock", "FaultServer", "skipped_waits", "watched_attempts")),
         ("requests_smithy_retry.policy", ("RetryDirective", "StandardRetryPolicy", "retry")),
         ("requests_smithy_retry.smithy", ("ModeledError", "ModeledOperation", "verdict_for")),
-        ("requests_smithy_retry.quotas.redis", ("RedisQuota", "RedisTokenBucket")),
+        ("requests_smithy_retry.features.redis", ("RedisQuota", "RedisTokenBucket")),
         ("requests_smithy_retry.prometheus", ("PrometheusListener",)),
         ("requests_smithy_retry.otel", ("OpenTelemetryListener",)),
     ],

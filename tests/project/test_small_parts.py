@@ -27,9 +27,9 @@ from requests_smithy_retry import (
     TokenError,
 )
 from requests_smithy_retry.classifiers.actions import RetryReason
-from requests_smithy_retry.quotas.redis import RedisQuota
-from requests_smithy_retry.strategies.foreign import describe
-from requests_smithy_retry.strategies.simple import context_of
+from requests_smithy_retry.core.foreign import describe
+from requests_smithy_retry.core.strategy import context_of
+from requests_smithy_retry.features.redis import RedisQuota
 
 
 def answer(status: int) -> requests.Response:
