@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 JUDGING: dict[str, Callable[[RetryConfig], object]] = {
     "..smithy.aws": lambda config: True,
-    "rate_limits": lambda config: config.pacing != "off" and config.heeds_hints,
+    "rate_limits": lambda config: config.heeds_hints,
 }
 """The features that take part in decisions, and whether a configuration asks for one."""
 SENDING: dict[str, Callable[[RetryConfig], object]] = {

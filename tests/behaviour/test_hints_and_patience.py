@@ -164,3 +164,12 @@ def test_it_bounds_the_wait_for_an_announced_limit(reset: int, options: dict[str
     send(adapter)
     send(adapter)
     assert waited == adapter.clock.sleeps
+
+
+@pytest.mark.parametrize("status", [403, 429])
+@pytest.mark.parametrize("pacing", ["announced", "off"])
+def test_a_refused_request_waits_for_the_reset_in_any_case(pacing: str, status: int) -> None:
+    """``pacing="off"`` is for the others; a 403 is known for a rate limit, too."""
+    used_up = {"X-RateLimit-Limit": "5", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "7"}
+    adapter = scripted(Reply(status, used_up), 200, pacing=pacing)
+    assert (200, [7.0]) == (send(adapter).status_code, adapter.clock.sleeps)

@@ -37,20 +37,33 @@ KEYS = ("authorization", "x-api-key", "api-key", "x-auth-token", "private-token"
 UNAVAILABLE, TOO_MANY_REQUESTS, FORBIDDEN = 503, 429, 403
 
 
-class RateLimits(Feature):
-    """The hooks: a limit is heard of in the head of each response, and counted down by the requests under way."""
+class Announcements(Feature):
+    """The hooks by which a request that was refused goes by what the answer announces."""
 
     def __init__(self, config: RetryConfig, clock: Clock) -> None:
         self.clock = clock
         self.dialects = DIALECTS if isinstance(config.pacing, str) else (*config.pacing, *DIALECTS)
-        self.longest: float = config.max_retry_after
-        self.names = frozenset(name for row in self.dialects for name in (row.remaining, *row.reset))
-        """The header fields of which each announcement has one, in lower case."""
 
     def classifiers(self, config: RetryConfig) -> tuple[RetryClassifier, ...]:
         """Return the classifier of a 403 that announces a limit of which nothing is left."""
         is_wanted = TOO_MANY_REQUESTS in config.retry_status_codes and config.rules is None
         return (UsedUpLimitClassifier(self.dialects),) if is_wanted else ()
+
+    def hint(self, outcome: Outcome, reason: RetryReason | None = None) -> Hint | None:
+        """Return the reset of an announced limit that is used up, for a request that was throttled."""
+        if outcome.response is None or (reason is not None and reason.kind is not ErrorKind.THROTTLING):
+            return None
+        return limit_hint(announced_in(outcome.response.headers, wall=outcome.wall, dialects=self.dialects))
+
+
+class RateLimits(Announcements):
+    """The hooks: a limit is heard of in the head of each response, and counted down by the requests under way."""
+
+    def __init__(self, config: RetryConfig, clock: Clock) -> None:
+        super().__init__(config, clock)
+        self.longest: float = config.max_retry_after
+        self.names = frozenset(name for row in self.dialects for name in (row.remaining, *row.reset))
+        """The header fields of which each announcement has one, in lower case."""
 
     def gate(self, call: Call, scope: Scope) -> OneCall | None:
         """Return the count of a call, where something is known of the limits of its user."""
@@ -94,12 +107,6 @@ class RateLimits(Feature):
             limits = scope.part(NAME, Users).of(user_of(call.request), is_new=True)
             assert limits is not None
             limits.refused(call, min(hint, reset or hint).seconds, outcome.ended)
-
-    def hint(self, outcome: Outcome, reason: RetryReason | None = None) -> Hint | None:
-        """Return the reset of an announced limit that is used up, for a request that was throttled."""
-        if outcome.response is None or (reason is not None and reason.kind is not ErrorKind.THROTTLING):
-            return None
-        return limit_hint(announced_in(outcome.response.headers, wall=outcome.wall, dialects=self.dialects))
 
 
 class UsedUpLimitClassifier:
@@ -186,9 +193,9 @@ def user_of(request: PreparedRequest) -> bytes:
     return hashlib.sha256("\n".join(said).encode("utf-8", "backslashreplace")).digest() if said else b""
 
 
-def feature(config: RetryConfig, clock: Clock) -> RateLimits:
+def feature(config: RetryConfig, clock: Clock) -> Announcements:
     """Return the feature for a configuration."""
-    return RateLimits(config, clock)
+    return Announcements(config, clock) if config.pacing == "off" else RateLimits(config, clock)
 
 
 __all__ = ["RateLimitDialect", "feature"]
