@@ -12,6 +12,7 @@ from itertools import islice
 from typing import Any, Protocol, TypeVar
 
 from ..clock import SYSTEM_CLOCK, Clock
+from ..forgetting import forgets_with_all
 from ..forksafe import renew_lock_after_fork
 from .quota import Quota
 
@@ -95,6 +96,7 @@ class Scopes:
         self._overflow: Scope | None = None
         self.renew_lock()
         renew_lock_after_fork(self)
+        forgets_with_all(self)
 
     def renew_lock(self) -> None:
         """Make the lock anew, after a fork: no thread that uses a scope is in the child."""

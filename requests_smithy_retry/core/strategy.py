@@ -220,7 +220,7 @@ def context_of(error: Any) -> RetryContext:
 class StrategySnapshot:
     """A strategy at one moment.
 
-    :param buckets: the quota of each scope that has spent any; empty where there is no quota.
+    :param buckets: the quota of each scope that was used; empty where there is no quota.
     :param limiters: the rate limiter of each scope; empty but in adaptive mode.
     """
 

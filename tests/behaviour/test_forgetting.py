@@ -14,8 +14,15 @@ from typing import Any
 import pytest
 import requests
 
-from requests_smithy_retry import RetryAdapter, RetryError, StandardRetryStrategy, TokenBucket, mount, retry_history
-from requests_smithy_retry.quotas.payoff import PayoffTokenBucket
+from requests_smithy_retry import (
+    PayoffTokenBucket,
+    RetryAdapter,
+    RetryError,
+    StandardRetryStrategy,
+    TokenBucket,
+    mount,
+    retry_history,
+)
 from requests_smithy_retry.testing import (
     FakeClock,
     FaultServer,
@@ -164,13 +171,13 @@ def test_what_goes_while_others_forget_is_passed_over() -> None:
     """An object that the forgetting of another one was the last to hold is not missed."""
     held: list[Any] = []
 
-    class First(StandardRetryStrategy):
+    class First(RetryAdapter):
         def forget(self) -> None:
             super().forget()
             held.clear()
 
     alive = [First()]
-    held.append(StandardRetryStrategy())
+    held.append(RetryAdapter())
     forget_everything()
     assert (1, []) == (len(alive), held)
 
@@ -256,10 +263,10 @@ def test_an_operation_that_waits_for_tokens_gets_them() -> None:
     """A thread that waits on a bucket is served from the tokens that it holds then."""
     bucket, got = TokenBucket(10, on_empty="wait", refill_rate=0.001), []
     bucket.acquire(10)
-    thread = threading.Thread(target=lambda: got.append(bucket.acquire(5)))
+    thread = threading.Thread(target=lambda: got.append(bucket.acquire(5)), daemon=True)
     thread.start()
     until = time.monotonic() + 60
-    while not bucket._line._line:  # type: ignore[union-attr]
+    while not bucket._line.places:  # type: ignore[union-attr]
         assert time.monotonic() < until
         time.sleep(0.001)
     bucket.forget()
@@ -267,10 +274,11 @@ def test_an_operation_that_waits_for_tokens_gets_them() -> None:
     assert [True] == got
 
 
-def test_a_scope_looks_as_if_it_had_never_been_used() -> None:
-    """The snapshot has no bucket and no limiter."""
-    adapter = scripted(429, 200, mode="adaptive", quota=500)
+def test_a_scope_looks_as_new() -> None:
+    """The snapshot has a full bucket, and a limiter that only measures."""
+    adapter = scripted(429, 429, 429, mode="adaptive", quota=500)
     send(adapter, url=URL)
     adapter.forget()
     snapshot: Any = adapter.snapshot().strategy
-    assert ({}, {}) == (dict(snapshot.buckets), dict(snapshot.limiters))
+    assert [500] == [bucket.available for bucket in snapshot.buckets.values()]
+    assert [(False, 0.0)] == [(one.enabled, one.measured_rate) for one in snapshot.limiters.values()]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import tenacity
 
-from requests_smithy_retry.sending import nested_retries
+from requests_smithy_retry.core import nested_retries
 from requests_smithy_retry.testing import FakeClock
 from tests.support import URL, reset_error, scripted, send
 

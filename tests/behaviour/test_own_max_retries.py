@@ -259,7 +259,7 @@ class TestChangesInPlace:
     @pytest.mark.parametrize("mode", ["standard", "adaptive"])
     def test_spent_quota_stays_spent(self, mode):
         """A new total, however often it is set, does not refill the quota."""
-        adapter = scripted(quota=28, max_attempts=2, mode=mode, max_permit_wait=None)
+        adapter = scripted(quota=28, max_attempts=2, mode=mode)
         assert [2, 2, 1] == [sent(adapter), sent(adapter), sent(adapter)]
         for total in (2, 3):
             adapter.max_retries.total = total

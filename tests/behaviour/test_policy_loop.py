@@ -16,6 +16,7 @@ from requests_smithy_retry import (
     StopReason,
     TokenError,
     classifier,
+    only,
     retry_options,
 )
 from requests_smithy_retry.policy import (
@@ -351,7 +352,7 @@ def test_without_a_first_token_there_is_one_try(ending: str) -> None:
 def test_a_strategy_whose_own_classifiers_are_silent_does_what_the_policy_says() -> None:
     """The policy is the only judge."""
     clock = FakeClock()
-    strategy = SimpleRetryStrategy(default_classifiers=False, jitter="none", clock=clock)
+    strategy = SimpleRetryStrategy(classifiers=only(), jitter="none", clock=clock)
     assert retry(Until("done"), block_of("pending", "done"), strategy=strategy, clock=clock) == "done"
 
 

@@ -25,7 +25,7 @@ from requests_smithy_retry import (
     mount,
     retry_history,
 )
-from requests_smithy_retry.quotas.redis import RedisQuota
+from requests_smithy_retry.features.redis import RedisQuota
 from tests.support import reset_error, scripted, send
 from tests.unit.quotas.servers import Dictionary
 

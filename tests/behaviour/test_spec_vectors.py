@@ -15,7 +15,9 @@ import pytest
 from requests_smithy_retry import (
     ErrorKind,
     ExponentialRetryBackoffStrategy,
+    ModeledAsRetryableClassifier,
     Outcome,
+    RetryContext,
     RetryError,
     RetryIndicated,
     StandardRetryStrategy,
@@ -24,7 +26,6 @@ from requests_smithy_retry import (
     retry_history,
     retry_options,
 )
-from requests_smithy_retry.strategies.protocol import RetryContext
 from requests_smithy_retry.testing.clock import FakeClock
 from requests_smithy_retry.urls import scope_of
 from tests.support import URL, Reply, ScriptedAdapter, pin_random, read_timeout, reset_error, scripted, send
@@ -43,7 +44,7 @@ DEVIATIONS = {
     "case 4": "contract 7.2, 7.3: a floor is neither capped by max_backoff nor shortened; the delay is 30 s",
     "transient 1": "contract 3.5 lists PriorRequestNotComplete, which botocore has in both classes, as throttling",
     "rust 1": "contract 3.4: 408 is transient",
-    "bucket 0": "a bucket that waits is another class (contract 6.3); tests/unit/quotas/test_bucket.py runs it",
+    "bucket 0": "a bucket that waits is another class (contract 6.3); tests/unit/smithy/test_buckets.py runs it",
     "bucket 3": "contract 6.2: the prices are those of the presets, 5 and 10 before 2.1; Kotlin's own bucket differs",
     "bucket 4": "Kotlin refills whole units; contract 6.3 knows a rate per second, so 250 ms at 10/s give 2.5",
     "header 0": "no section of the contract asks for an amz-sdk-request header",
@@ -124,7 +125,7 @@ def adapter_for(given: dict[str, Any], spec: str, script: list[Any]) -> Scripted
         quota=given["initial_retry_tokens"],
         max_backoff=given["max_backoff"],
         retry_spec=spec,
-        error_parser=parse_error,
+        classifiers=[ModeledAsRetryableClassifier(parse_error)],
         **bases,
     )
     pin_random(adapter.strategy, given["exponential_base"])
@@ -261,8 +262,6 @@ class Books:
 
     def acquire_raw(self, amount: float) -> float:
         self.strategy.bucket(SCOPE).acquire(amount)
-        quota = self.strategy._quotas.get(SCOPE)
-        quota.first_try = quota._give_reward
         return self.available()
 
     def release_raw(self, amount: float) -> float:

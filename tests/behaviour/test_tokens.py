@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import threading
-from dataclasses import replace
 
 import pytest
 
-from requests_smithy_retry import RetryToken, StandardRetryToken, TokenError
-from requests_smithy_retry.strategies.protocol import NEW
+from requests_smithy_retry import RetryToken, StandardRetryStrategy, StandardRetryToken, TokenError
+from requests_smithy_retry.testing import FakeClock
 
 
 def test_a_token_never_changes():
     """No field can be set or added."""
     token = StandardRetryToken(issuer=None)
     with pytest.raises(dataclasses.FrozenInstanceError):
-        token.retry_count = 1
+        token.retry_delay = 1.0
     with pytest.raises((AttributeError, TypeError)):
         token.other = 1
 
@@ -28,9 +27,19 @@ def test_the_protocol_is_checked_at_run_time():
 
 
 def test_the_first_token_is_free():
-    """Retry 0, no delay, nothing taken."""
+    """Retry 0, no delay, nothing taken, and nothing known."""
     token = StandardRetryToken(issuer=None)
-    assert (token.retry_count, token.retry_delay, token.acquired, token.waited) == (0, 0.0, 0, 0.0)
+    assert (0, 0.0, 0) == (token.retry_count, token.retry_delay, token.acquired)
+    assert ("backoff", None, None) == (token.delay_source, token.token_scope, token.classification)
+
+
+def test_a_retrys_token_says_what_it_costs():
+    """Number, delay, price and verdict of the retry."""
+    strategy = StandardRetryStrategy(quota=500, jitter="none", clock=FakeClock())
+    first = strategy.acquire_initial_retry_token(token_scope="a")
+    token = strategy.refresh_retry_token_for_retry(token_to_renew=first, error=ConnectionError())
+    assert ("a", 1, 0.05, 14) == (token.token_scope, token.retry_count, token.retry_delay, token.acquired)
+    assert token.classification is not None
 
 
 def test_a_token_is_good_for_one_use():
@@ -87,42 +96,15 @@ def test_of_many_threads_one_gets_through():
 
 
 def test_its_representation_keeps_out_what_is_long():
-    """No issuer, no mark, no loan."""
-    assert "issuer" not in repr(StandardRetryToken(issuer=object()))
-    assert "_unused" not in repr(StandardRetryToken(issuer=object()))
-
-
-def test_a_token_that_knows_nothing_says_so():
-    """Quota, verdict and time that a token does not know are None, not values."""
-    token = StandardRetryToken(issuer=None)
-    assert "backoff" == token.delay_source
-    unknown = ("token_scope", "previous_delay", "quota_before", "quota_after", "quota_source", "classification")
-    assert [None] * 7 == [getattr(token, name) for name in (*unknown, "timeout")]
-
-
-def test_a_token_shows_what_a_reader_can_use():
     """The repr shows neither the objects that a token refers to nor its mark."""
-    shown = repr(StandardRetryToken(issuer=object(), retry_count=1))
-    assert "retry_count=1" in shown
-    assert not [
-        name for name in ("issuer", "classification", "standing", "terms", "failures", "_unused") if f"{name}=" in shown
-    ]
+    shown = repr(StandardRetryToken(issuer=object(), token_scope="a"))
+    assert "token_scope='a'" in shown
+    assert not [name for name in ("issuer", "classification", "progress", "_unused") if f"{name}=" in shown]
 
 
 def test_tokens_are_equal_by_what_they_say():
-    """Neither a token's use nor its loan counts for equality."""
+    """A token's use does not count for equality."""
     issuer = object()
-    one, other = (
-        StandardRetryToken(issuer=issuer),
-        StandardRetryToken(issuer=issuer, standing=replace(NEW, loan=object())),
-    )
+    one, other = StandardRetryToken(issuer=issuer), StandardRetryToken(issuer=issuer)
     other.redeem(issuer)
     assert one == other
-
-
-def test_a_token_that_was_answered_knows_the_time_it_took():
-    """Latency and timeout are replaced, and the copy shares the mark of use with the token."""
-    issuer = object()
-    token = StandardRetryToken(issuer=issuer, retry_count=2)
-    answered = replace(token, latency=0.5, timeout=2.0)
-    assert (0.5, 2.0, 2) == (answered.latency, answered.timeout, answered.retry_count)
