@@ -1,4 +1,4 @@
-"""Parts of a few lines: errors, error_info, outcome, clock, interfaces."""
+"""Parts of a few lines: errors, clock, interfaces."""
 
 from __future__ import annotations
 
@@ -10,14 +10,7 @@ import pytest
 import requests
 
 from requests_smithy_retry import (
-    ErrorKind,
-    ErrorRetryInfo,
-    HasFault,
-    Outcome,
-    ResponseError,
-    RetryAction,
     RetryConfigError,
-    RetryContext,
     RetryError,
     RetryStrategy,
     SimpleRetryStrategy,
@@ -26,16 +19,7 @@ from requests_smithy_retry import (
     SystemClock,
     TokenError,
 )
-from requests_smithy_retry.classifiers.actions import RetryReason
-from requests_smithy_retry.core.foreign import describe
-from requests_smithy_retry.core.strategy import context_of
 from requests_smithy_retry.features.redis import RedisQuota
-
-
-def answer(status: int) -> requests.Response:
-    response = requests.Response()
-    response.status_code = status
-    return response
 
 
 def test_retry_error_says_why():
@@ -81,58 +65,6 @@ def test_no_error_of_ours_is_one_of_requests():
     """``except RequestException`` in a caller's code never swallows a misconfiguration."""
     for kind in (RetryError, RetryConfigError, TokenError):
         assert not issubclass(kind, (requests.RequestException, OSError))
-
-
-@pytest.mark.parametrize(
-    ("status", "success", "fault"),
-    [(200, True, None), (399, True, None), (404, False, "client"), (500, False, "server")],
-)
-def test_an_outcome_with_a_response(status, success, fault):
-    """Below 400 is a success; above, the fault is told by the hundred."""
-    outcome = Outcome(response=answer(status))
-    assert (status, success) == (outcome.status, outcome.is_success)
-    error = ResponseError(answer(status), RetryContext(outcome))
-    assert fault == error.fault
-    assert isinstance(error, ErrorRetryInfo)
-    assert isinstance(error, HasFault)
-    assert f"the server answered {status}" == str(error)
-    assert outcome is context_of(error).outcome
-
-
-def test_an_outcome_with_an_error():
-    """A plain exception is an outcome without a status."""
-    error = KeyError()
-    outcome = context_of(error).outcome
-    assert (error, None, False) == (outcome.error, outcome.status, outcome.is_success)
-    error.retry_context = "something else"
-    assert context_of(error).outcome.error is error
-
-
-@pytest.mark.parametrize(
-    ("action", "safe", "throttling", "after"),
-    [
-        (RetryAction.throttling_error(), True, True, None),
-        (RetryAction.retryable_error_with_explicit_delay(ErrorKind.TRANSIENT, 2), True, False, 2),
-        (RetryAction.retry_forbidden(), False, False, None),
-        (RetryAction.no_action_indicated(), None, False, None),
-    ],
-)
-def test_an_error_is_made_to_say_what_the_classifiers_said(action, safe, throttling, after):
-    """A strategy that knows ``ErrorRetryInfo`` alone can decide; an error with a word of its own keeps it."""
-    error = OSError()
-    describe(error, action)
-    assert (safe, throttling, after, False) == (
-        error.is_retry_safe,
-        error.is_throttling_error,
-        error.retry_after,
-        error.is_timeout_error,
-    )
-    before = vars(error).copy()
-    describe(error, RetryAction.transient_error())
-    assert before == vars(error)
-    late = OSError()
-    describe(late, RetryAction.retry_indicated(RetryReason(ErrorKind.TRANSIENT, timeout=True)))
-    assert late.is_timeout_error is True
 
 
 def test_the_system_clock_tells_the_machines_time(monkeypatch):

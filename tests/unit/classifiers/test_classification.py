@@ -14,7 +14,6 @@ from requests_smithy_retry import (
     HttpStatusCodeClassifier,
     Outcome,
     RetryAction,
-    RetryAdapter,
     RetryClassifierPriority,
     RetryError,
     StandardRetryStrategy,
@@ -23,6 +22,7 @@ from requests_smithy_retry import (
     classifier,
     classify,
     default_classifiers,
+    only,
     retry_history,
     retry_options,
     with_priority,
@@ -181,8 +181,8 @@ def test_classifiers_are_added_for_one_operation() -> None:
 
 
 def test_the_defaults_are_replaced_on_the_strategy() -> None:
-    """``default_classifiers=False`` leaves only the given ones, and the resend rule."""
-    adapter = scripted(503, default_classifiers=False, classifiers=[LOCKED])
+    """``only`` leaves only the given ones, and the resend rule."""
+    adapter = scripted(503, classifiers=only(LOCKED))
     assert send(adapter).status_code == 503
     adapter.script = [423]
     response = send(adapter, "POST")
@@ -191,16 +191,13 @@ def test_the_defaults_are_replaced_on_the_strategy() -> None:
 
 
 def test_the_set_of_classifiers_is_replaced_for_one_operation() -> None:
-    """The RFC's "set": what a block gives with ``default_classifiers=False`` replaces all, an outer block's too."""
+    """The RFC's "set": what a block gives as ``only`` replaces all, an outer block's too."""
     adapter = scripted(418, classifiers=[saying(TRANSIENT, "strategy's")])
     outer = retry_options(classifiers=[saying(TRANSIENT, "outer")])
-    with outer, retry_options(default_classifiers=False, classifiers=[LOCKED]) as inner:
+    with outer, retry_options(classifiers=only(LOCKED)) as inner:
         assert [item.name for item in inner.classifiers] == ["locked"]
         votes = retry_history(send(adapter)).attempts[0].votes
         assert [vote.classifier for vote in votes] == ["locked", "resend rule"]
-        with retry_options(default_classifiers=True):
-            adapter.script = [418, 200]
-            assert send(adapter).status_code == 200
 
 
 def test_a_user_classifier_overrules_all_defaults_but_not_the_resend_rule() -> None:
@@ -224,7 +221,7 @@ def test_a_default_is_moved_by_wrapping_it() -> None:
         HttpStatusCodeClassifier(), RetryClassifierPriority.run_after(RetryClassifierPriority.default())
     )
     kept = [item for item in default_classifiers() if item.name != "HttpStatusCodeClassifier"]
-    adapter = scripted(503, 200, default_classifiers=False, classifiers=[late, saying(THROTTLED), *kept])
+    adapter = scripted(503, 200, classifiers=only(late, saying(THROTTLED), *kept))
     votes = retry_history(send(adapter)).attempts[0].votes
     assert [vote.classifier for vote in votes][-3:] == ["one", "HttpStatusCodeClassifier", "resend rule"]
 
@@ -293,7 +290,7 @@ def test_a_foreign_strategys_fold_is_that_of_the_operation() -> None:
     strategy = Foreign()
     adapter = scripted(503, 503, 200, strategy=strategy)
     early = saying(FORBIDDEN, "early", priority=RetryClassifierPriority.run_before(RetryClassifierPriority.default()))
-    with retry_options(default_classifiers=False, classifiers=[saying(TRANSIENT), early]):
+    with retry_options(classifiers=only(saying(TRANSIENT), early)):
         send(adapter)
     assert strategy.errors[0].is_retry_safe is False
 
@@ -306,14 +303,12 @@ def test_of_a_success_only_those_are_asked_that_want_to_see_it() -> None:
 
 
 def test_successes_are_not_classified_where_nobody_asked() -> None:
-    """No classifier runs for a success, and the fast path stays open."""
+    """No classifier runs for a success."""
     seen = []
     quiet = classifier(lambda outcome: seen.append(outcome))
     adapter = scripted(200, classifiers=[quiet])
     assert send(adapter).status_code == 200
     assert seen == []
-    assert not adapter._in_full
-    assert RetryAdapter(classifiers=[LOCKED])._in_full is True
 
 
 def test_an_operation_is_classified_once() -> None:

@@ -10,8 +10,11 @@ from requests_smithy_retry import (
     HttpStatusCodeClassifier,
     Outcome,
     RetryAction,
+    RetryConfig,
     RetryConfigError,
     RetryReason,
+    classify,
+    default_classifiers,
     retry_history,
 )
 from tests.support import Reply, scripted, send
@@ -108,9 +111,10 @@ def test_a_403_that_says_that_it_is_a_rate_limit_is_throttling(
     headers: dict[str, str], body: bytes, expected: RetryAction
 ) -> None:
     """A 403 is throttling with a hint, with a limit that is used up, or by its body's words; any other 403 is not."""
-    assert expected == HttpStatusCodeClassifier().classify_retry(forbidden(headers, body), NOTHING)
-    assert NOTHING == HttpStatusCodeClassifier({503}).classify_retry(forbidden(headers, body), NOTHING)
-    assert NOTHING == HttpStatusCodeClassifier(dialects=None).classify_retry(forbidden(headers, body), NOTHING)
+    assert expected == classify(default_classifiers(), forbidden(headers, body)).action
+    assert NOTHING == classify([HttpStatusCodeClassifier({503})], forbidden(headers, body)).action
+    none = RetryConfig(retry_status_codes={503})
+    assert NOTHING == classify(default_classifiers(none), forbidden(headers, body)).action
 
 
 @pytest.mark.parametrize(("hint", "sent"), [({}, 1), ({"Retry-After": "x"}, 1), ({"Retry-After": "2"}, 2)])

@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from requests_smithy_retry import (
+    RetryContext,
     RetryError,
     SmithyModel,
+    SmithyModelClassifier,
     StandardRetryStrategy,
     StopReason,
     retry_history,
@@ -16,7 +18,6 @@ from requests_smithy_retry import (
 )
 from requests_smithy_retry.classifiers.outcome import Outcome
 from requests_smithy_retry.config.retry_options import OperationOptions
-from requests_smithy_retry.strategies.protocol import RetryContext
 from requests_smithy_retry.testing.clock import FakeClock
 from tests.support import Reply, reset_error, scripted, send
 from tests.unit.smithy.asts import operation, service
@@ -102,7 +103,7 @@ def test_other_operations_are_not_delayed() -> None:
 
 def test_a_model_marks_its_long_polls() -> None:
     """An operation that the model marks waits, unless the caller says that it is not a long poll."""
-    adapter = scripted(503, 503, 503, quota=0, models=[MODEL.for_endpoint(URL)])
+    adapter = scripted(503, 503, 503, quota=0, classifiers=[SmithyModelClassifier([MODEL.for_endpoint(URL)])])
     send(adapter, "GET", f"{URL}/get")
     assert adapter.clock.sleeps == []
     with retry_options(long_poll=False):

@@ -174,19 +174,21 @@ def test_an_error_that_carries_a_response_speaks_for_itself_first() -> None:
 )
 def test_a_post_is_sent_again_only_where_the_modelled_error_says_safe(error: Any, statuses: list[int]) -> None:
     """Contract 4.2: safe=True means that the server did not act on it."""
-    adapter = scripted(*statuses, error_parser=lambda response: error)
+    adapter = scripted(*statuses, classifiers=[ModeledAsRetryableClassifier(lambda response: error)])
     assert send(adapter, "POST").status_code == statuses[-1]
 
 
 def test_a_modelled_no_beats_a_retryable_status() -> None:
     """Forbidden ends the fold."""
-    history = retry_history(send(scripted(503, error_parser=lambda response: Info(False))))
+    history = retry_history(
+        send(scripted(503, classifiers=[ModeledAsRetryableClassifier(lambda response: Info(False))]))
+    )
     assert history.stop_reason is StopReason.FORBIDDEN
 
 
 def test_the_modelled_retry_after_is_a_floor_for_the_delay() -> None:
     """The wait is the error's ``retry_after``, and the history names the error as its source."""
-    adapter = scripted(400, 200, error_parser=lambda response: Info(True, 4.5))
+    adapter = scripted(400, 200, classifiers=[ModeledAsRetryableClassifier(lambda response: Info(True, 4.5))])
     history = retry_history(send(adapter))
     assert adapter.clock.sleeps == [4.5]
     assert history.attempts[1].delay_source == "error"
@@ -221,7 +223,7 @@ def test_a_floor_may_be_any_number_of_seconds(after: object, floor: float | None
 def test_a_parser_that_returns_no_exception_is_a_bug() -> None:
     """Such a bug raises, as does a classifier that returns no verdict."""
     with pytest.raises(TypeError, match=r"^error_parser returned {'code': 7}: an exception or None is allowed$"):
-        send(scripted(400, error_parser=lambda response: {"code": 7}))
+        send(scripted(400, classifiers=[ModeledAsRetryableClassifier(lambda response: {"code": 7})]))
 
 
 def test_raised_errors_are_judged_in_the_same_way_by_a_strategy_alone() -> None:

@@ -19,9 +19,8 @@ from requests_smithy_retry import (
     RetryContext,
     RetryReason,
 )
-from requests_smithy_retry.strategies.foreign import describe
-from requests_smithy_retry.strategies.protocol import carrier_of
-from requests_smithy_retry.strategies.simple import context_of
+from requests_smithy_retry.core.foreign import carrier_of, describe
+from requests_smithy_retry.core.strategy import context_of
 from tests.support import prepare
 from tests.unit.classifiers.test_http_status import outcome_of
 from tests.unit.classifiers.test_modeled import Info

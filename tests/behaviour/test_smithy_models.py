@@ -1,30 +1,26 @@
-"""Smithy models in the adapter: verdicts, what may be sent again, long polls, and whose they are."""
+"""Smithy models as classifiers: verdicts, what may be sent again, long polls, and whose they are."""
 
 from __future__ import annotations
 
-import copy
-import pickle
+import json
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import requests
 
 from requests_smithy_retry import (
+    ModeledAsRetryableClassifier,
     Outcome,
     RetryAction,
-    RetryAdapter,
-    RetryConfigError,
     SmithyModel,
     SmithyModelClassifier,
     StandardRetryStrategy,
     StopReason,
-    mount,
+    Vouched,
     retry_history,
     retry_options,
 )
-from requests_smithy_retry.smithy.model_classifier import ModelFacts, facts_of
 from tests.support import Reply, prepare, reset_error, scripted, send
 from tests.unit.smithy.asts import error, operation, service
 
@@ -50,7 +46,7 @@ def coded(code: str, status: int = 400) -> Reply:
 
 def modelled(*script: Any, **options: Any) -> Any:
     """An adapter with the model."""
-    return scripted(*script, models=[ENDPOINT], **options)
+    return scripted(*script, classifiers=[SmithyModelClassifier([ENDPOINT])], **options)
 
 
 @pytest.mark.parametrize(("code", "kind", "delay"), [("Busy", "transient", 0.05), ("Slow", "throttling", 1.0)])
@@ -78,7 +74,9 @@ def test_the_error_parser_overrules_the_model() -> None:
         retry_after = None
         is_throttling_error = is_timeout_error = False
 
-    history = retry_history(send(modelled(coded("Busy"), error_parser=lambda response: No())))
+    parser = ModeledAsRetryableClassifier(lambda response: No())
+    adapter = scripted(coded("Busy"), classifiers=[parser, SmithyModelClassifier([ENDPOINT])])
+    history = retry_history(send(adapter))
     assert history.stop_reason is StopReason.FORBIDDEN
 
 
@@ -86,7 +84,8 @@ def test_the_first_model_with_an_opinion_is_heard() -> None:
     """Models without an opinion, of the same endpoint or of another one, are passed over."""
     other = SmithyModel.from_dict(service(error("Else", retryable={})))
     endpoints = [MODEL.for_endpoint("https://elsewhere.example.com"), other.for_endpoint(URL), ENDPOINT]
-    assert send(scripted(coded("Busy"), 200, models=endpoints)).status_code == 200
+    item = SmithyModelClassifier(endpoints)
+    assert send(scripted(coded("Busy"), 200, classifiers=[item])).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -143,73 +142,64 @@ def test_a_body_that_is_a_file_or_a_generator_is_not_read_for_its_token() -> Non
 
 
 def test_nothing_is_matched_before_a_failure() -> None:
-    """A success costs nothing, and a failure one match."""
+    """A success costs nothing, and an operation that fails one match."""
 
-    class Counting:
-        model = MODEL
+    class Counting(SmithyModelClassifier):
         matched = 0
 
-        def operation_for(self, *request: Any) -> None:
+        def vouch(self, request: Any) -> Vouched | None:
             self.matched += 1
+            return super().vouch(request)
 
-    counting = Counting()
-    adapter = modelled(200, 500, 500, 200)
-    assert not adapter._in_full
-    object.__setattr__(adapter.retry_config, "models", (counting,))
+    counting = Counting([ENDPOINT])
+    adapter = scripted(200, 500, 500, 200, classifiers=[counting])
     send(adapter)
     assert counting.matched == 0
     send(adapter)
     assert counting.matched == 1
 
 
-def test_the_facts_are_those_of_the_first_model_that_knows_the_operation() -> None:
-    """A request that none knows is neither resendable nor a long poll."""
-    assert facts_of([ENDPOINT], prepare("POST", f"{URL}/wait")) == ModelFacts(resendable=True, long_poll=True)
-    assert facts_of([ENDPOINT], prepare("GET", f"{URL}/wait")) == facts_of([], prepare()) == ModelFacts()
+FORMS = service(
+    operation("Read", traits={"smithy.api#readonly": {}}), operation("Make"), protocol="aws.protocols#awsQuery"
+)
+TOKEN = {"smithy.api#idempotencyToken": {}, "smithy.api#httpHeader": "X-Token"}
+REST = service(operation("Make", http="POST /make", members={"token": TOKEN}))
 
 
 @pytest.mark.parametrize(
-    ("bad", "message"),
+    ("ast", "method", "path", "parts", "expected"),
     [
-        ([MODEL], r"model.for_endpoint\(url\)"),
-        (MODEL, "a collection of Smithy models"),
-        (ENDPOINT, "a collection of Smithy models"),
-        ("model.json", "a collection of Smithy models"),
-        (7, "a collection of Smithy models"),
-        ([object()], "does not know its endpoint"),
+        (AST, "POST", "/wait", {}, Vouched(True, True)),
+        (AST, "GET", "/wait", {}, None),
+        (FORMS, "POST", "/", {"data": "Action=Read"}, Vouched(True)),
+        (FORMS, "POST", "/", {"data": "Action=Make"}, Vouched(False)),
+        (FORMS, "POST", "/", {}, None),
+        (REST, "POST", "/make", {"headers": {"x-token": "t"}}, Vouched(True)),
+        (REST, "post", "/make", {"headers": {"x-token": "t"}}, Vouched(True)),
+        (REST, "POST", "/make", {"headers": {"x-token": ""}}, Vouched(False)),
+        (REST, "POST", "/make", {}, Vouched(False)),
     ],
 )
-def test_a_model_without_an_endpoint_is_refused_with_what_to_do(bad: Any, message: str) -> None:
-    """An adapter cannot know where it is mounted."""
-    with pytest.raises(RetryConfigError, match=message):
-        RetryAdapter(models=bad)
+def test_a_model_vouches_for_what_it_knows(
+    ast: dict[str, Any], method: str, path: str, parts: dict[str, Any], expected: Vouched | None
+) -> None:
+    """The operation is told by all parts of a request; None of a request that it does not know."""
+    request = prepare("POST", URL + path, **parts)
+    request.method = method
+    assert expected == SmithyModelClassifier([SmithyModel.from_dict(ast).for_endpoint(URL)]).vouch(request)
 
 
-def test_mount_binds_models_to_the_url_it_mounts_at() -> None:
-    """A model that has an endpoint of its own keeps it; the session is returned, and nothing else is mounted."""
-    session = requests.Session()
-    other = MODEL.for_endpoint("https://other.example.com")
-    assert mount(session, at=URL, models=[MODEL, other]) is session
-    adapter = session.get_adapter(f"{URL}/search")
-    assert isinstance(adapter, RetryAdapter)
-    assert [endpoint.url for endpoint in adapter.retry_config.models] == [URL, "https://other.example.com"]
-    assert not isinstance(session.get_adapter("https://else.example.com"), RetryAdapter)
-    assert isinstance(mount(requests.Session(), at=URL).get_adapter(URL), RetryAdapter)
+@pytest.mark.parametrize("bad", [MODEL, object(), "model.json"])
+def test_a_model_without_an_endpoint_is_refused_with_what_to_do(bad: Any) -> None:
+    """A classifier cannot know where it is mounted."""
+    with pytest.raises(TypeError, match=r"does not know its endpoint: give model\.for_endpoint\(url\)$"):
+        SmithyModelClassifier([ENDPOINT, bad])
 
 
 def test_a_strategy_that_is_given_has_its_own_models() -> None:
-    """The adapter takes the operations from there too; given beside it, models are refused."""
-    strategy = StandardRetryStrategy(models=[ENDPOINT], jitter="none")
+    """The adapter takes the operations from there, too."""
+    strategy = StandardRetryStrategy(classifiers=[SmithyModelClassifier([ENDPOINT])], jitter="none")
     assert send(scripted(500, 200, strategy=strategy), "POST", f"{URL}/search").status_code == 200
-    with pytest.raises(RetryConfigError, match="belongs to the strategy"):
-        RetryAdapter(strategy=strategy, models=[ENDPOINT])
-
-
-def test_copies_of_an_adapter_keep_its_models() -> None:
-    """Pickle and deepcopy (contract 11.1)."""
-    adapter = RetryAdapter(models=[ENDPOINT])
-    for twin in (pickle.loads(pickle.dumps(adapter)), copy.deepcopy(adapter)):
-        assert facts_of(twin.retry_config.models, prepare("POST", f"{URL}/search")).resendable
 
 
 def test_driven_by_hand_there_is_no_url_to_speak_for() -> None:
@@ -225,20 +215,20 @@ def test_a_published_model_as_in_the_readme(tmp_path: Path) -> None:
     """Loaded from a file, at its endpoint: awsJson by ``X-Amz-Target``."""
     ast = service(operation("Get", traits={"smithy.api#readonly": {}}), protocol="aws.protocols#awsJson1_0")
     path = tmp_path / "db.json"
-    path.write_text(__import__("json").dumps(ast))
-    adapter = scripted(500, 200, models=[SmithyModel.load(path).for_endpoint(URL)])
+    path.write_text(json.dumps(ast))
+    adapter = scripted(500, 200, classifiers=[SmithyModelClassifier([SmithyModel.load(path).for_endpoint(URL)])])
     headers = {"X-Amz-Target": "Service.Get"}
     assert send(adapter, "POST", f"{URL}/", data="{}", headers=headers).status_code == 200
 
 
-def test_a_model_is_asked_about_the_code_and_the_status():
+def test_a_model_is_asked_about_the_code_and_the_status(monkeypatch: pytest.MonkeyPatch) -> None:
     """Errors of one code may differ by their status."""
     asked: list[Any] = []
-    model = SimpleNamespace(verdict_for=lambda *given: asked.append(given) or RetryAction.no_action_indicated())
+    verdict = RetryAction.no_action_indicated()
+    monkeypatch.setattr(SmithyModel, "verdict_for", lambda model, *given: asked.append(given) or verdict)
     response = requests.Response()
     response.status_code = 503
     response.headers["x-amzn-errortype"] = "Busy"
-    item = SmithyModelClassifier([SimpleNamespace(speaks_for=lambda url: True, model=model)])
     outcome = Outcome(response=response, request=prepare())
-    assert item.classify_retry(outcome, RetryAction.no_action_indicated()) == RetryAction.no_action_indicated()
+    assert verdict == SmithyModelClassifier([ENDPOINT]).classify_retry(outcome, verdict)
     assert asked == [("Busy", 503)]
