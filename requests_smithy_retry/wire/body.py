@@ -21,6 +21,9 @@ from ..interruptions import is_interruption
 PART = 65_536
 """The most bytes of one read from a connection."""
 
+WIRE = (OSError, http.client.HTTPException, uex.HTTPError)
+"""The errors that end a body."""
+
 T = TypeVar("T")
 
 
@@ -100,16 +103,17 @@ class WatchedBody:
         """Read ``amt`` bytes, or all; fewer only at the end, or before an error, which the next read raises."""
         if amt is None or amt < 0:
             return b"".join(iter(self.read1, b""))
-        data = bytearray()
+        parts: list[bytes] = []
         try:
-            while len(data) < amt and (part := self._receive(amt - len(data))):
-                data += part
+            while amt > 0 and (part := self._receive(amt)):
+                parts.append(part)
+                amt -= len(part)
         except BaseException as error:
-            if not data or not isinstance(error, Exception) or is_interruption(error):
-                self._ahead = bytes(data) + self._ahead  # for the next read
+            if not parts or not isinstance(error, WIRE) or is_interruption(error):
+                self._ahead = b"".join(parts) + self._ahead  # for the next read
                 raise
             self._failure = error.with_traceback(None)
-        return bytes(data)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def read1(self, amt: int | None = None) -> bytes:
         """Read the bytes of one ``recv``, at most ``amt``."""
