@@ -8,21 +8,21 @@ from collections.abc import Callable
 from typing import Any
 
 from requests.structures import CaseInsensitiveDict
-from requests_smithy_retry.pacing.announced import DIALECTS
-from requests_smithy_retry.pacing.gate import Gate, Gates
-from requests_smithy_retry.pacing.rate_limiter import ClientRateLimiter
-from requests_smithy_retry.quotas.bucket import TokenBucket
-from requests_smithy_retry.quotas.line import Failure, Go, Terms
-from requests_smithy_retry.quotas.payoff import MOST, ROOM, PatientQuota, PayoffTokenBucket
-from requests_smithy_retry.quotas.scope_quota import DO_NOTHING, PricedQuota
-from requests_smithy_retry.quotas.scopes import ScopeTable
-from requests_smithy_retry.sending.credentials import Credentials
 
-from requests_smithy_retry.clock import SYSTEM_CLOCK
+from requests_smithy_retry.clock import SYSTEM_CLOCK, drive, wait_in
+from requests_smithy_retry.core.line import Failure, Go, Standing, Terms
+from requests_smithy_retry.core.payoff import MOST, ROOM, PayoffQuota, PayoffTokenBucket
+from requests_smithy_retry.core.quota import NO_QUOTA
+from requests_smithy_retry.core.scope import Scopes
+from requests_smithy_retry.features.rate_limits.announced import DIALECTS, announced_in
+from requests_smithy_retry.features.rate_limits.limits import Limits, Turn
+from requests_smithy_retry.smithy.buckets import TokenBucket
+from requests_smithy_retry.smithy.rate_limiter import ClientRateLimiter, UntilPermitted
 from requests_smithy_retry.wire.addresses import LONGEST_PERIOD, AddressMemory
 from requests_smithy_retry.wire.pools import KeptConnections
 from requests_smithy_retry.wire.resolving import Late, Lookups, Question, Stuck
 
+from .fakes import WALL
 from .schedules import Program
 from .tasks import tasks
 
@@ -82,7 +82,7 @@ class WaitingBucket(Program):
     def check(self) -> None:
         self.expect(expected=14, actual=self.bucket.available, what="tokens")
         line: Any = self.bucket._line
-        self.expect(expected=(0, 0.0), actual=(len(line._line), line._outstanding), what="waiting, out")
+        self.expect(expected=(0, 0.0), actual=(len(line.places), line._outstanding), what="waiting, out")
         self.expect(expected=[True, True], actual=[granted for granted, _ in self.got], what="granted")
         late = max(at for _, at in self.got) - 1000.0
         if late > 0.5 and not self.has_leapt:
@@ -90,7 +90,7 @@ class WaitingBucket(Program):
 
 
 class Payoff(Program):
-    """No first-try success is counted twice or lost, and the level stays in its range."""
+    """The level stays in its range, whoever pays, is paid back, and tells of first-try successes."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -98,16 +98,12 @@ class Payoff(Program):
         self.threads = [self.pay, self.count, self.pay]
 
     def pay(self) -> None:
-        spent = self.bucket.take() + self.bucket.take()
-        self.bucket.succeeded(spent)
+        self.bucket.succeeded(self.bucket.acquire(1) + self.bucket.acquire(1))
 
     def count(self) -> None:
-        next(self.bucket.first_tries)
-        self.bucket.settle()
-        next(self.bucket.first_tries)
+        self.bucket.first_tries(2)
 
     def check(self) -> None:
-        self.expect(expected=2, actual=self.bucket.settle(), what="first-try successes")
         if not ROOM <= self.bucket.available <= MOST:
             self.wrong.append(f"{self.bucket.available} tokens")
 
@@ -122,65 +118,69 @@ class Spent(Program):
         self.threads = [self.pay, self.pay, self.pay]
 
     def pay(self) -> None:
-        self.granted.append(self.bucket.take())
+        self.granted.append(self.bucket.acquire(1))
 
     def check(self) -> None:
         self.expect(expected=(2, 0.0), actual=(sum(self.granted), self.bucket.available), what="granted, left")
 
 
-class Hook(Program):
-    """While a token is missing, first-try successes are told to the bucket."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.quota = PricedQuota(TokenBucket(28))
-        self.threads = [self.fail, self.succeed, self.first]
-
-    def fail(self) -> None:
-        self.quota.failed(self.quota.begin(), Terms(), Failure(14))
-
-    def succeed(self) -> None:
-        gone = self.quota.failed(self.quota.begin(), Terms(), Failure(14))
-        if isinstance(gone, Go):
-            self.quota.succeeded(gone.standing, Terms())
-
-    def first(self) -> None:
-        self.quota.first_try((0.0, None))
-
-    def check(self) -> None:
-        if self.quota.plain.available < 28 and self.quota.first_try is DO_NOTHING:
-            self.wrong.append("a token is missing, and first-try successes bring nothing")
-
-
-class Waiting(Program):
-    """Who waits in the line goes when another one succeeds, not later."""
+class Quota(Program):
+    """Operations on one quota whose bucket is empty, until somebody succeeds."""
 
     may_be_interrupted = True
 
     def __init__(self) -> None:
         super().__init__()
-        self.quota = PatientQuota(None)
-        self.quota.bucket.take()
-        self.quota.bucket.take()
+        self.quota = PayoffQuota(now=tasks.now)
+        self.quota.bucket.acquire(ROOM)
         self.ended: list[Any] = []
         self.succeeded_at: float | None = None
-        self.threads = [self.fail, self.fail, self.succeed]
 
     def fail(self) -> None:
-        seen = self.quota.failed(self.quota.begin(), Terms(10, 3.0), Failure())
-        self.ended.append((seen, tasks.now))
+        steps = self.quota.pay(Standing(tasks.now), Terms(10, 3.0), Failure(), tasks.now)
+        self.ended.append((drive(steps, SYSTEM_CLOCK), tasks.now))
 
     def succeed(self) -> None:
-        started = tasks.now
         tasks.wait(0.2)
         self.succeeded_at = tasks.now
-        self.quota.first_try((started, None))
+        self.quota.first_try(tasks.now, 0.2, None)
 
     def check(self) -> None:
         line: Any = self.quota._line
         self.expect(expected=[], actual=line.waiters, what="in line")
+
+
+class FirstTries(Quota):
+    """No first-try success is counted twice or lost."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.told = 0
+        self.quota.bucket.first_tries = self.tell  # type: ignore[method-assign]
+        self.threads = [self.first_try, self.fail, self.first_try]
+
+    def first_try(self) -> None:
+        self.quota.first_try(tasks.now, 0.0, None)
+
+    def tell(self, number: int) -> None:
+        self.told += number
+
+    def check(self) -> None:
+        super().check()
         if not self.was_interrupted:
-            self.expect(expected=1, actual=self.quota.bucket.settle(), what="first-try successes")
+            quota: Any = self.quota
+            self.expect(expected=2, actual=self.told + quota._first_tries, what="first-try successes")
+
+
+class Waiting(Quota):
+    """Who waits in the line goes when another one succeeds, not later."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.threads = [self.fail, self.fail, self.succeed]
+
+    def check(self) -> None:
+        super().check()
         for seen, at in self.ended:
             is_late = at != self.succeeded_at and not (self.has_leapt or self.was_interrupted)
             if isinstance(seen, Go) and seen.why == "another request succeeded" and is_late:
@@ -195,7 +195,7 @@ class WaitingAlone(Waiting):
         self.threads = [self.fail, self.succeed]
 
 
-class Asking(Waiting):
+class Asking(Quota):
     """Where nobody succeeds, the first in line asks after a second, even if the one before it was interrupted."""
 
     def __init__(self) -> None:
@@ -203,10 +203,28 @@ class Asking(Waiting):
         self.threads = [self.fail, self.fail]
 
     def check(self) -> None:
-        line: Any = self.quota._line
-        self.expect(expected=[], actual=line.waiters, what="in line")
+        super().check()
         if not self.has_leapt:
             self.expect(expected=1001.0, actual=min(at for _, at in self.ended), what="asked")
+
+
+class Forgotten(Quota):
+    """Who waits goes at once when what was known is forgotten."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.threads = [self.fail, self.fail, self.forget]
+
+    def forget(self) -> None:
+        tasks.wait(0.2)
+        self.succeeded_at = tasks.now
+        self.quota.forget(tasks.now)
+
+    def check(self) -> None:
+        super().check()
+        for _, at in self.ended:
+            if at > 1000.2 and not (self.has_leapt or self.was_interrupted):
+                self.wrong.append(f"forgotten at {self.succeeded_at}, gone at {at}")
 
 
 class Limiter(Program):
@@ -225,20 +243,13 @@ class Limiter(Program):
         self.limiter.record_response(False)
 
     def send(self) -> None:
-        while True:
-            wait = self.limiter.try_acquire()
-            if wait is None:
-                break
-            wait.rest(SYSTEM_CLOCK)
-            limiter: Any = self.limiter
-            if limiter._resting and limiter._changed is None:
-                self.wrong.append("somebody rests and will not be woken")
+        wait_in(UntilPermitted(self.limiter, None, None), SYSTEM_CLOCK)
         self.granted += 1
         self.limiter.record_success()
 
     def check(self) -> None:
         limiter: Any = self.limiter
-        self.expect(expected=(0, None), actual=(limiter._resting, limiter._changed), what="resting")
+        self.expect(expected=0, actual=len(limiter._waiting), what="waiting")
         if not self.was_interrupted:
             self.expect(expected=(2, 5), actual=(self.granted, limiter._count()), what="permits, responses and one")
         if limiter._capacity < 0:
@@ -246,58 +257,60 @@ class Limiter(Program):
 
 
 class Announced(Program):
-    """Sends pass a gate in turn, whatever is announced meanwhile, and none stays behind."""
+    """Sends wait for a limit in turn, whatever is announced meanwhile, and none stays behind."""
 
     may_be_interrupted = True
 
     def __init__(self) -> None:
         super().__init__()
-        self.gate = Gate(Gates(SYSTEM_CLOCK, DIALECTS, set(), {}))
+        self.limits = Limits()
         self.threads = [self.send, self.send, self.hear]
         self.waited: list[float] = []
         self.hear()
 
     def send(self) -> None:
-        waited, _ = self.gate.enter(None, 10.0)
-        self.waited.append(waited)
-        self.gate.lost()
+        passed = wait_in(Turn(self.limits, 10.0, None), SYSTEM_CLOCK)
+        self.waited.append(passed.waited)
+        self.limits.answered(passed, (), tasks.now, is_success=True)
 
     def hear(self) -> None:
         headers = {"RateLimit-Limit": "10", "RateLimit-Remaining": "0", "RateLimit-Reset": "2"}
-        self.gate.hear(CaseInsensitiveDict(headers), 1_700_000_000.0, refused=True)
+        told = announced_in(CaseInsensitiveDict(headers), wall=WALL, dialects=DIALECTS)
+        self.limits.answered(None, told, tasks.now, is_success=False)
 
     def check(self) -> None:
-        self.expect(expected=0, actual=len(self.gate._waiters), what="waiting")
-        if max(self.waited, default=0.0) > 4.0 and not self.has_leapt:
-            self.wrong.append(f"waited {self.waited} s at a gate that was closed for 2 s")
+        limits: Any = self.limits
+        self.expect(expected=[], actual=limits.line, what="waiting")
+        if max(self.waited, default=0.0) > 5.0 and not self.has_leapt:
+            self.wrong.append(f"waited {self.waited} s for a limit that was used up for 2 s")
         if not self.was_interrupted:
-            self.expect(expected=0, actual=self.gate._pace._on_their_way, what="on their way")
+            self.expect(expected=0, actual=len(limits._under_way), what="under way")
 
 
-class Scopes(Program):
-    """An item that is in use is not given up, and a scope has one item at a time."""
+class Table(Program):
+    """A scope that is in use is not given up, and a name has one scope at a time."""
 
     may_be_interrupted = True
 
     def __init__(self) -> None:
         super().__init__()
-        self.table: ScopeTable[object] = ScopeTable(lambda _: object(), lambda _: True, 1)
+        self.table = Scopes(lambda _name, _now: NO_QUOTA, SYSTEM_CLOCK, 1)
         self.threads = [self.use, self.use, self.touch]
 
     def use(self) -> None:
-        with self.table.use("one") as item:
+        with self.table.use("one") as scope:
             tasks.pause()
-            if "one" in self.table and self.table.get("one") is not item:
-                self.wrong.append("the item was given up while it was in use")
+            if scope.is_retired or self.table.known("one") not in (None, scope):
+                self.wrong.append("the scope was given up while it was in use")
 
     def touch(self) -> None:
         self.table.get("two")
         self.table.get("three")
 
     def check(self) -> None:
-        self.expect(expected={}, actual=self.table._pins, what="in use")
+        self.expect(expected=[], actual=[name for name, scope in self.table if scope.users], what="in use")
         if len(self.table) > 1:
-            self.wrong.append(f"{len(self.table)} items")
+            self.wrong.append(f"{len(self.table)} scopes")
 
 
 class Addresses(Program):
@@ -448,51 +461,23 @@ class NamesOfThree(Names):
         self.threads = [self.find_one, self.find_one, self.find_two]
 
 
-class Renewed(Program):
-    """Of threads whose attempts were refused together, one renews the credentials, and all get them."""
-
-    may_be_interrupted = True
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.renewed = 0
-        self.headers: list[Any] = []
-        self.credentials = Credentials(self.renew, SYSTEM_CLOCK)
-        self.threads = [self.refused, self.refused]
-
-    def renew(self, _: Any) -> dict[str, str]:
-        self.renewed += 1
-        tasks.wait(0.1)
-        return {"Authorization": str(self.renewed)}
-
-    def refused(self) -> None:
-        found = self.credentials.after(None, "scope", 1000.0, None)
-        self.headers.append(found)
-
-    def check(self) -> None:
-        if not self.was_interrupted:
-            self.expect(
-                expected=(1, [{"Authorization": "1"}] * 2), actual=(self.renewed, self.headers), what="renewals"
-            )
-
-
 PROGRAMS: dict[str, Callable[[], Program]] = {
     "bucket": Bucket,
     "bucket on which others wait": WaitingBucket,
     "payoff bucket": Payoff,
     "payoff bucket that is spent": Spent,
-    "first-try hook": Hook,
+    "first tries": FirstTries,
     "line": Waiting,
     "line of one": WaitingAlone,
     "line that asks": Asking,
+    "line that is forgotten": Forgotten,
     "limiter": Limiter,
-    "gate": Announced,
-    "scope table": Scopes,
+    "rate limit": Announced,
+    "scope table": Table,
     "address table": Addresses,
     "kept connections": Kept,
     "kept connections, two": KeptTwo,
     "names": Names,
     "names, one has to wait": NamesInLine,
     "names of three": NamesOfThree,
-    "credentials": Renewed,
 }

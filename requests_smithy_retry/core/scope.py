@@ -57,7 +57,7 @@ class Scope:
         self.used_at: float = now
         self.is_retired = False
         """It was given up: who remembers it asks for a new one."""
-        self.users = 0
+        self.users: set[object] = set()
         """Operations under way, for which it is not given up."""
 
     def part(self, name: str, make: Callable[[], P]) -> P:
@@ -102,7 +102,7 @@ class Scopes:
         """Make the lock anew, after a fork: no thread that uses a scope is in the child."""
         self._lock = threading.Lock()
         for scope in self._scopes.values():
-            scope.users = 0
+            scope.users.clear()
 
     def get(self, name: str | None) -> Scope:
         """Return the scope of this name. It may be given up at any moment; to change it, :meth:`use` it."""
@@ -116,16 +116,15 @@ class Scopes:
     @contextmanager
     def use(self, name: str | None) -> Iterator[Scope]:
         """The scope of this name, which is not given up inside the block."""
-        scope = None
+        scope, user = None, object()
         try:
             with self._lock:
                 scope = self._get(name)
-                scope.users += 1
+                scope.users.add(user)
             yield scope
         finally:
             if scope is not None:
-                with self._lock:
-                    scope.users = max(0, scope.users - 1)
+                scope.users.discard(user)  # without the lock: who waited for it here could be interrupted
 
     def __iter__(self) -> Iterator[tuple[str | None, Scope]]:
         with self._lock:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import itertools
 import math
 import threading
-import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from ..clock import SYSTEM_CLOCK, Clock, wait_in
 from ..core.steps import Wait
@@ -151,7 +150,17 @@ class Waiting:
     def __init__(self, limiter: ClientRateLimiter) -> None:
         self.changed = threading.Condition(limiter._lock)
         self.limiter = limiter
-        limiter._waiting.add(self)
+
+    def look(self, now: float) -> Any:
+        """Join at the first look, and leave with the answer."""
+        self.limiter._waiting.add(self)
+        seen = self._seen(now)
+        if not isinstance(seen, Wait):
+            self.leave(now)
+        return seen
+
+    def _seen(self, now: float) -> Any:
+        raise NotImplementedError
 
     def leave(self, now: float) -> None:  # noqa: ARG002
         """Wait no longer."""
@@ -167,13 +176,12 @@ class UntilItChanges(Waiting):
         self._seconds = seconds
         self._until: float | None = None
 
-    def look(self, now: float) -> Wait | None:
+    def _seen(self, now: float) -> Wait | None:
         """Return None once it is over."""
         self._until = now + self._seconds if self._until is None else self._until
         # A response that came since the question was asked has changed the answer.
         if self.limiter._generation == self._generation and now < self._until:
             return Wait(self._until)
-        self.leave(now)
         return None
 
 
@@ -190,17 +198,13 @@ class UntilPermitted(Waiting):
         self._deadline = deadline
         self._began: float | None = None
 
-    def look(self, now: float) -> Wait | float | TooLate:
+    def _seen(self, now: float) -> Wait | float | TooLate:
         """Take a permit if there is one."""
         self._began = now if self._began is None else self._began
         seconds = self.limiter._take(now)
         if seconds is not None:
             too_late = TooLate.of(now - self._began + seconds, self._longest, now + seconds, self._deadline)
-            if too_late is None:
-                return Wait(now + seconds)
-            self.leave(now)
-            return too_late._replace(seconds=seconds)
-        self.leave(now)
+            return Wait(now + seconds) if too_late is None else too_late._replace(seconds=seconds)
         return now - self._began
 
 
@@ -362,7 +366,7 @@ class ClientRateLimiter(FreshCopies):
     def renew_lock(self) -> None:
         """Make the lock anew, after a fork: the waiting threads do not exist in the child."""
         self._lock = threading.Lock()
-        self._waiting: weakref.WeakSet[Waiting] = weakref.WeakSet()
+        self._waiting: set[Waiting] = set()
 
     def _refill(self, now: float) -> None:
         gained = (now - self._refilled_at) * self._fill_rate
