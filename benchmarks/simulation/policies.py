@@ -8,14 +8,13 @@ they do not.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from random import Random
 from typing import Any
 
-from requests_smithy_retry.quotas.line import Failure, Go, Refused, Standing, Terms, Wait, Waiter
-from requests_smithy_retry.quotas.payoff import PatientQuota
-
 from requests_smithy_retry import Clock, ExponentialRetryBackoffStrategy, RetryError, StandardRetryStrategy
+from requests_smithy_retry.core.line import Failure, Go, Standing, Terms
+from requests_smithy_retry.core.payoff import PayoffQuota
+from requests_smithy_retry.core.steps import Ask, Wait
 
 MOST_ATTEMPTS = 3
 CLIENT_TIMEOUT = 1.0
@@ -78,7 +77,7 @@ class Published(Policy):
     def __init__(self, clock: Clock, random: Random, quota: int | None) -> None:
         super().__init__(clock, random)
         self.strategy = StandardRetryStrategy(clock=clock, max_attempts=MOST_ATTEMPTS, quota=quota)
-        for backoff in (self.strategy.backoff_strategy, self.strategy.throttling_backoff_strategy):
+        for backoff in (self.strategy.policy.transient, self.strategy.policy.throttling):
             backoff.random = random.random  # type: ignore[attr-defined]
 
     def begin(self) -> Any:
@@ -92,7 +91,7 @@ class Published(Policy):
         return token.retry_delay, token
 
     def succeeded(self, state: Any, latency: float) -> None:
-        self.strategy.record_success(token=replace(state, latency=latency, timeout=CLIENT_TIMEOUT))
+        self.strategy.record_success(token=state)
 
 
 class Patient(Policy):
@@ -106,7 +105,7 @@ class Patient(Policy):
         self, clock: Clock, random: Random, patience: float = Terms().patience, timeout: float = CLIENT_TIMEOUT
     ) -> None:
         super().__init__(clock, random)
-        self.quota = PatientQuota(clock=clock)
+        self.quota = PayoffQuota(now=clock.now())
         self.terms = Terms(patience=patience)
         self.timeout = timeout
         self.backoff = {
@@ -115,35 +114,43 @@ class Patient(Policy):
         }
 
     def begin(self) -> tuple[Standing, int]:
-        return self.quota.begin(), 0
+        now = self.clock.now()
+        self.quota.began(now)
+        return Standing(now), 0
 
     def failed(self, state: tuple[Standing, int], kind: str) -> tuple[float, Any] | Parked | None:
         standing, retries = state
         throttled = kind == "throttled"
         delay = self.backoff["throttled" if throttled else "error"].compute_next_backoff_delay(retries + 1)
-        parked = Parked(lambda: self._seen(self.quota._look(waiter), retries))
         failure = Failure(delay=delay, throttled=throttled)
-        waiter: Any = self.quota.judge(standing, self.terms, failure, wake=lambda: parked.changed())
-        if isinstance(waiter, Waiter):
-            entered = self.quota._enter(waiter)
-            if isinstance(entered, Wait):
-                return parked
-            waiter = entered
-        seen = self._seen(waiter, retries)
-        assert not isinstance(seen, float)
-        return seen
+        return self._decided(self.quota.pay(standing, self.terms, failure, self.clock.now()), None, retries)
+
+    def _decided(self, steps: Any, answer: Any, retries: int) -> tuple[float, Any] | Parked | None:
+        """Take the quota's steps until it has decided, or one has to wait in its line."""
+        try:
+            step = steps.send(answer)
+            while isinstance(step, Ask):
+                step = steps.send(step.function(*step.arguments))
+        except StopIteration as ended:
+            seen = ended.value
+            return (seen.delay, (seen.standing, retries + 1)) if isinstance(seen, Go) else None
+        place = step.place
+
+        def look() -> Any:
+            with place.changed:
+                seen = place.look(self.clock.now())
+            return seen.until if isinstance(seen, Wait) else self._decided(steps, seen, retries)
+
+        parked = Parked(look)
+        place._waiter.wake = lambda: parked.changed()
+        return parked
 
     def succeeded(self, state: tuple[Standing, int], latency: float) -> None:
-        standing, _ = state
+        standing, now = state[0], self.clock.now()
         if standing.successes is None:
-            self.quota.first_try((self.clock.now() - latency, self.timeout))
+            self.quota.first_try(now, latency, self.timeout)
         else:
-            self.quota.succeeded(standing, self.terms, latency=latency, timeout=self.timeout)
-
-    def _seen(self, seen: Go | Wait | Refused, retries: int) -> float | tuple[float, Any] | None:
-        if isinstance(seen, Wait):
-            return seen.until
-        return (seen.delay, (seen.standing, retries + 1)) if isinstance(seen, Go) else None
+            self.quota.succeeded(standing, self.terms, now, latency, self.timeout)
 
 
 Make = Callable[[Clock, Random], Policy]

@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks import rate_limits
 from benchmarks.rate_limit_server import KINDS
-from requests_smithy_retry.pacing.announced import announced_in
+from requests_smithy_retry.features.rate_limits.announced import announced_in
 
 pytestmark = pytest.mark.once
 
