@@ -21,18 +21,14 @@ from functools import partial
 from random import Random
 from typing import Any, NamedTuple
 
-from requests_smithy_retry.quotas.line import MOST_CREDIT, Terms
-from requests_smithy_retry.quotas.payoff import CountedQuota, PatientQuota
-from requests_smithy_retry.quotas.redis import RedisQuota
-from requests_smithy_retry.quotas.scope_quota import PricedQuota, ScopeQuota
-from requests_smithy_retry.strategies.quotas import quotas_for
-from requests_smithy_retry.strategies.standard import price_of
-
 from requests_smithy_retry import RetryConfig, TokenBucket
-from requests_smithy_retry.classifiers.actions import ErrorKind, RetryReason
+from requests_smithy_retry.core.line import MOST_CREDIT, Terms
+from requests_smithy_retry.core.payoff import PayoffQuota
+from requests_smithy_retry.core.quotas import quotas_of
+from requests_smithy_retry.features.redis import RedisQuota
 
 from . import command
-from .bound_world import ANSWERS, Rules, Stepping, SteppingClock, World, inner
+from .bound_world import ANSWERS, REASONS, Rules, Stepping, SteppingClock, World, inner
 
 
 class ModelQuota(RedisQuota):
@@ -69,7 +65,6 @@ KINDS: dict[str, dict[str, Any]] = {
     "redis, 2 processes": {"quota": ModelQuota({}, SMALL)},
 }
 """By name, the options that are checked."""
-FAILED, THROTTLED = RetryReason(ErrorKind.TRANSIENT), RetryReason(ErrorKind.THROTTLING)
 
 
 def rules_of(name: str) -> Rules:
@@ -85,35 +80,30 @@ def rules_of(name: str) -> Rules:
         bound = bound._replace(
             at_first=bound.at_first / 2, per_success=given + MOST_CREDIT, per_second=2 * bound.per_second
         )
-    (quota, *_) = make(SteppingClock())
-    prices = price_of(config, quota, FAILED), price_of(config, quota, THROTTLED)
-    return Rules(make, Terms(config.most_attempts, config.patience, config.operation_timeout), prices, bound)
+    price = 1.0 if config.effective_quota == "payoff" else min(map(config.numbers.price_of, REASONS.values()))
+    return Rules(make, Terms(config.most_attempts, config.patience, config.operation_timeout), price, bound)
 
 
-def _own(config: RetryConfig, clock: SteppingClock) -> tuple[ScopeQuota, ...]:
+def _own(config: RetryConfig, clock: SteppingClock) -> tuple[Any, ...]:
     """The quota of one scope of one process, as a strategy makes it; a bucket that was given is made anew."""
     given = config.quota
     if isinstance(given, TokenBucket):
         options = {"refill_rate": given.refill_rate, "on_empty": given.on_empty, "clock": clock}
-        return (_stepping(PricedQuota(TokenBucket(given.capacity, **options))),)
-    with quotas_for(config, clock, set(), lambda: None).use("scope") as quota:
-        assert quota is not None
-        return (_stepping(quota),)
+        config = config.replace(quota=TokenBucket(given.capacity, **options))
+    return (_stepping(quotas_of(config, clock)("scope", clock.time)),)
 
 
-def _stepping(quota: Any) -> ScopeQuota:
-    if isinstance(quota, PatientQuota):
-        quota.bucket = Stepping(quota.bucket)
-    else:
-        quota.plain = Stepping(quota.plain)
+def _stepping(quota: Any) -> Any:
+    quota.bucket = Stepping(quota.bucket)
     return quota
 
 
-def _shared(config: RetryConfig, clock: SteppingClock) -> tuple[ScopeQuota, ...]:  # noqa: ARG001
+def _shared(config: RetryConfig, clock: SteppingClock) -> tuple[Any, ...]:
     """The quotas of two processes on one bucket, as a strategy would make them."""
     levels: dict[str, float] = {}
-    buckets = [CountedQuota(ModelQuota(levels, SMALL)("scope"), reward=1.0) for _ in range(2)]
-    return tuple(_stepping(PatientQuota(bucket, clock=clock)) for bucket in buckets)
+    price_of = config.numbers.price_of
+    buckets = [ModelQuota(levels, SMALL)("scope") for _ in range(2)]
+    return tuple(_stepping(PayoffQuota(bucket, clock.time, price_of=price_of)) for bucket in buckets)
 
 
 class Found(NamedTuple):
@@ -238,14 +228,10 @@ def _server(random: Random) -> Callable[[World, int], str]:
 
     def draining(world: World, number: int) -> str:
         operation = world.operations[number]
-        is_empty = inner(_bucket(operation.quota)).available < min(world.rules.prices)
+        is_empty = inner(operation.quota.bucket).available < world.rules.price
         return "success" if is_empty and operation.attempts else failure()
 
     return draining
-
-
-def _bucket(quota: Any) -> Any:
-    return quota.bucket if isinstance(quota, PatientQuota) else quota.plain
 
 
 class Job(NamedTuple):

@@ -13,16 +13,19 @@ from collections.abc import Callable, Hashable, Iterator
 from typing import Any, NamedTuple
 
 from greenlet import greenlet
-from requests_smithy_retry.quotas.line import ATTEMPTS, LEAST_GAP, PAUSE, Failure, Go, Standing, Terms
-from requests_smithy_retry.quotas.payoff import CountedQuota, PatientQuota
-from requests_smithy_retry.quotas.redis import RedisTokenBucket
-from requests_smithy_retry.quotas.scope_quota import DO_NOTHING, PricedQuota, ScopeQuota
 
+from requests_smithy_retry.classifiers.actions import ErrorKind, RetryReason
+from requests_smithy_retry.clock import drive
 from requests_smithy_retry.config.in_vain import InVain
+from requests_smithy_retry.core.line import ATTEMPTS, LEAST_GAP, PAUSE, Failure, Go, Standing, Terms
+from requests_smithy_retry.core.payoff import PayoffQuota
+from requests_smithy_retry.features.redis import RedisTokenBucket
+from requests_smithy_retry.smithy.buckets import PricedQuota
 
 from .simulation.engine import VirtualClock
 
-ANSWERS = ("success", "failure", "throttling")
+REASONS = {"failure": RetryReason(ErrorKind.TRANSIENT), "throttling": RetryReason(ErrorKind.THROTTLING)}
+ANSWERS = ("success", *REASONS)
 ASKED = "nobody had asked for a while"
 """The line's reason for letting the next one go without a success."""
 
@@ -59,10 +62,14 @@ def rest(place: str, detail: Any = None) -> Any:
 class Stepping:
     """A bucket of which each use is a step of its own, as where threads come between."""
 
-    STEPS = frozenset({"take", "succeeded", "release", "acquire", "reward", "available"})
+    STEPS = frozenset({"acquire", "first_tries", "release", "reward", "succeeded", "available"})
 
     def __init__(self, bucket: Any) -> None:
         self._bucket = bucket
+
+    @property
+    def __class__(self) -> Any:
+        return type(self._bucket)
 
     def __getattr__(self, name: str) -> Any:
         if name in self.STEPS:
@@ -75,13 +82,13 @@ class Rules(NamedTuple):
 
     :param make: makes the quota of each process on a clock.
     :param terms: of an operation that begins at 0, its deadline included.
-    :param prices: of a retry after a failure, and after throttling.
+    :param price: the least tokens of a retry.
     :param bound: on the retries in vain of all processes together.
     """
 
-    make: Callable[[SteppingClock], tuple[ScopeQuota, ...]]
+    make: Callable[[SteppingClock], tuple[Any, ...]]
     terms: Terms
-    prices: tuple[float, float]
+    price: float
     bound: InVain
 
 
@@ -103,13 +110,11 @@ class Questions:
         return 1 + math.log2(1 + (now - self.since) / LEAST_GAP) + self.operations - self.asked
 
 
-IN_HAND = {
-    PatientQuota.judge.__code__: ("counted", "delay", "failure"),
-    PatientQuota.succeeded.__code__: ("is_alone",),
-    PatientQuota._wait.__code__: (),
-    CountedQuota.take.__code__: ("price",),
-    PricedQuota.failed.__code__: ("price", "granted"),
-    PricedQuota._look.__code__: (),
+IN_HAND: dict[Any, tuple[str, ...]] = {
+    PayoffQuota.pay.__code__: ("standing", "delay", "price", "now"),
+    PayoffQuota._take.__code__: ("number",),
+    PayoffQuota.succeeded.__code__: ("is_alone",),
+    PricedQuota.pay.__code__: ("price", "granted", "now"),
 }
 """The variables of code that rests which decide about its future. A waiter's are those of its line."""
 
@@ -137,28 +142,30 @@ class _Operation:
             self.run, self.standing = None, None
 
     def _operate(self, _: Any = None) -> None:
-        world, rules, quota = self.world, self.world.rules, self.quota
-        self.attempts, self.standing = 0, quota.begin()
-        terms = rules.terms
+        world, quota, terms, clock = self.world, self.quota, self.world.rules.terms, self.world.clock
+        quota.began(clock.time)
+        self.attempts, self.standing = 0, Standing(clock.time)
         if terms.deadline is not None:
-            terms = terms._replace(deadline=world.clock.time + terms.deadline)
+            terms = terms._replace(deadline=clock.time + terms.deadline)
         while True:
             answer = rest("answer")
             self.attempts += 1
             is_first = self.attempts == 1
-            self.questions.note_answer(world.clock.time, is_success=answer == "success", is_first=is_first)
+            self.questions.note_answer(clock.time, is_success=answer == "success", is_first=is_first)
             if answer == "success":
                 world.successes += 1
-                quota.succeeded(self.standing, terms)
+                if is_first:
+                    quota.first_try(clock.time, 0.0, None)
+                else:
+                    quota.succeeded(self.standing, terms, clock.time)
                 return
             world.in_vain += self.attempts > 1
-            is_throttled = answer == "throttling"
-            failure = Failure(price=rules.prices[is_throttled], throttled=is_throttled)
-            may = self.most is None or self.attempts < self.most
-            decision = quota.failed(self.standing, terms, failure) if may else None
+            failure = Failure(throttled=answer == "throttling", reason=REASONS[answer])
+            decision = None
+            if self.most is None or self.attempts < self.most:
+                decision = drive(quota.pay(self.standing, terms, failure, clock.time), clock)
             if not isinstance(decision, Go):
-                if self.standing.loan is not None:
-                    self.standing.loan.write_off()
+                quota.lost(self.standing)
                 return
             self.standing = decision.standing
             self.questions.asked += decision.why == ASKED
@@ -179,11 +186,14 @@ class _Operation:
         """The values that the code at which it rests has worked out already."""
         frame = self.run.gr_frame
         while frame is not None:
-            if frame.f_code in IN_HAND:
-                known = frame.f_locals
-                for name in IN_HAND[frame.f_code]:
-                    value = known.get(name)
-                    yield standing_state(value, self.quota, now) if isinstance(value, Standing) else value
+            # A quota's steps are a generator, which rests itself while one of them is taken.
+            steps = frame.f_locals["steps"].gi_frame if frame.f_code is drive.__code__ else frame
+            known = {} if steps is None else steps.f_locals
+            for name in () if steps is None else IN_HAND.get(steps.f_code, ()):
+                value = known.get(name)
+                if isinstance(value, Standing):
+                    value = standing_state(value, self.quota, now)
+                yield round(value - now, 9) if name == "now" else value
             frame = frame.f_back
 
 
@@ -244,7 +254,7 @@ class World:
         states = [each.state(now) for each in self.operations]
         if len(self.quotas) == 1:
             states.sort(key=hash)
-        return (tuple(map(state_of, self.quotas)), tuple(states))
+        return (tuple(state_of(quota, now) for quota in self.quotas), tuple(states))
 
     def close(self) -> None:
         """End the operations that are under way."""
@@ -253,21 +263,18 @@ class World:
                 each.run.throw()
 
 
-def state_of(quota: Any) -> Hashable:
+def state_of(quota: Any, now: float) -> Hashable:
     """Everything in a quota that decides about its future, times as they are seen from now."""
-    if isinstance(quota, PricedQuota):
-        return (quota.first_try is DO_NOTHING, bucket_state(quota.plain))
-    now, line = quota.clock.now(), quota._line
+    line = getattr(quota, "_line", None)
     if line is None:
         return bucket_state(quota.bucket)
-    firsts = quota.bucket.settle()
-    times = (line.down_since, line._slow_until, line._last, line._touched)
+    times = (line.down_since, line.failing_since, line._slow_until, line._last, line._touched)
     waiters = [
         (standing_state(each.standing, quota, now), each.earliest - now, each.released is None) for each in line.waiters
     ]
     return (
         bucket_state(quota.bucket),
-        firsts - line._firsts,
+        quota._first_tries,
         round(line.usual(now), 9),
         bool(line.successes),
         (line._gap, line._base, round(line._credit, 9)),
@@ -287,9 +294,7 @@ def bucket_state(bucket: Any) -> Hashable:
 
 def inner(bucket: Any) -> Any:
     """The bucket itself."""
-    while isinstance(bucket, Stepping | CountedQuota):
-        bucket = bucket._bucket if isinstance(bucket, Stepping) else bucket.plain
-    return bucket
+    return bucket._bucket if type(bucket) is Stepping else bucket
 
 
 def standing_state(standing: Standing, quota: Any, now: float) -> Hashable:

@@ -41,7 +41,7 @@ def test_a_lost_update_is_found(monkeypatch):
     class Forgetful(bound.Stepping):
         def acquire(self, amount, *, deadline=None):
             left = self.available - amount
-            bound_world.rest("take")
+            bound_world.rest("acquire")
             self._bucket._available = max(0, left)
             return left >= 0
 
@@ -50,7 +50,7 @@ def test_a_lost_update_is_found(monkeypatch):
 
     def make(clock):
         quotas = bound.rules_of("small").make(clock)
-        quotas[0].plain = Forgetful(bound.inner(quotas[0].plain))
+        quotas[0].bucket = Forgetful(bound.inner(quotas[0].bucket))
         return quotas
 
     rules = bound.rules_of("small")._replace(make=make)
