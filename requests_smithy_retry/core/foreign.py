@@ -14,7 +14,7 @@ from ..clock import Clock, rest_until_permitted
 from ..config.retry_config import ADAPTER_OPTIONS, CLASSIFIER_OPTIONS, RetryConfig
 from ..config.retry_options import OperationOptions
 from ..errors import RetryConfigError, RetryError, StopReason
-from .machine import SUCCEEDED, Context, Passed
+from .machine import SUCCEEDED, Context, Judging, Passed
 from .policy import is_seconds
 from .progress import Progress
 from .steps import Again, Ask, Before, Refused, Steps, Stop
@@ -56,13 +56,14 @@ class ForeignOperation:
             # The first attempt is made all the same, and it will be the only one (contract 2.1).
             self._refusal = refusal
 
-    def judge(self, context: Context, progress: Progress, outcome: Outcome) -> Steps:
+    def judge(self, context: Context, progress: Progress, outcome: Outcome) -> Judging:
         """Decide what follows an attempt, as :func:`judged` does."""
         if outcome.final is not None:
             return Stop(*outcome.final)
         if outcome.is_success and not (self.sees_successes or context.options.sees_successes):
             return SUCCEEDED
-        return (yield Ask(self._refreshed, (context, progress, outcome)))
+        decision: Again | Stop = yield Ask(self._refreshed, (context, progress, outcome))
+        return decision
 
     def _refreshed(self, context: Context, progress: Progress, outcome: Outcome) -> Again | Stop:
         """Apply the rules that the strategy does not know, and ask it."""

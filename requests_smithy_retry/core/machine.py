@@ -66,6 +66,8 @@ class Gate(Protocol):
 
 Remedy = Callable[[Outcome, Progress], Generator[Step, Any, Again | None]]
 """Mends a failed attempt in a way of its own, before it is judged; None: it is none of its business."""
+Judging = Generator[Step, Any, "Again | Stop"]
+"""The steps of a decision."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,7 @@ def operation(
     first: Outcome | None = None,
     gates: tuple[Gate, ...] = (),
     remedies: tuple[Remedy, ...] = (),
-    judge: Callable[..., Steps] | None = None,
+    judge: Callable[[Context, Progress, Outcome], Judging] | None = None,
     wait: float = 0.0,
 ) -> Steps:
     """The steps of one operation; its result is a :class:`Stop`.
@@ -110,6 +112,7 @@ def operation(
     """
     decide = judged if judge is None else judge
     progress, before, number, headers = Progress(Standing(began)), Before(wait), 0, None
+    decision: Again | Stop
     try:
         if wait:
             yield Pause(wait)
@@ -122,10 +125,9 @@ def operation(
                 outcome = yield Send(number + 1, before, headers)
             else:
                 outcome, first = first, None
-            number, decision = number + 1, None
-            for remedy in remedies:
-                decision = decision or (yield from remedy(outcome, progress))
-            decision = decision or (yield from decide(context, progress, outcome))
+            number += 1
+            mended = yield from _mended(remedies, outcome, progress)
+            decision = (yield from decide(context, progress, outcome)) if mended is None else mended
             if isinstance(decision, Stop) and decision.reason is StopReason.NOT_RETRYABLE and outcome.is_unread:
                 cut = yield ReadOn()
                 if cut is not None:
@@ -157,7 +159,16 @@ def _let_in(gates: tuple[Gate, ...], before: Before) -> Generator[Step, Any, tup
     return before, None
 
 
-def judged(context: Context, progress: Progress, outcome: Outcome) -> Generator[Step, Any, Again | Stop]:
+def _mended(remedies: tuple[Remedy, ...], outcome: Outcome, progress: Progress) -> Generator[Step, Any, Again | None]:
+    """Ask the remedies in turn."""
+    for remedy in remedies:
+        mended = yield from remedy(outcome, progress)
+        if mended is not None:
+            return mended
+    return None
+
+
+def judged(context: Context, progress: Progress, outcome: Outcome) -> Judging:
     """Decide what follows an attempt, in this order: is a retry indicated, may the request be sent again, are attempts
     left, is the server's hint bearable, is there time, is there quota. The first "no" counts.
     """
@@ -183,7 +194,7 @@ def judged(context: Context, progress: Progress, outcome: Outcome) -> Generator[
 
 def _retried(
     context: Context, progress: Progress, outcome: Outcome, verdict: Classification, reason: RetryReason
-) -> Generator[Step, Any, Again | Stop]:
+) -> Judging:
     """Decide about a retry that is indicated."""
     policy, options, retry = context.policy, context.options, progress.retries + 1
     terms = policy.terms(options, context.deadline)
@@ -221,7 +232,7 @@ def _too_long(hint: Hint, why: str, outcome: Outcome) -> str:
 
 def _paid(
     context: Context, again: Again, outcome: Outcome, reason: RetryReason, terms: Terms, hint: float
-) -> Generator[Step, Any, Again | Stop]:
+) -> Judging:
     """Have the quota decide about a retry that nothing else forbids."""
     quota, standing = context.quota, again.progress.standing
     if _asks_again(context, reason, outcome):

@@ -1,0 +1,464 @@
+"""The machine, driven by tables of answers: no clock, socket or lock takes part."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import requests
+from requests.structures import CaseInsensitiveDict
+from urllib3.util.retry import Retry
+
+from requests_smithy_retry import ErrorKind, RetryAction, RetryConfig, StopReason, classifier, only
+from requests_smithy_retry.classifiers.outcome import Outcome, ResendFacts
+from requests_smithy_retry.config.retry_options import NOTHING, OperationOptions
+from requests_smithy_retry.core.line import Go, Standing, Terms
+from requests_smithy_retry.core.machine import Context, Passed, operation, refusal
+from requests_smithy_retry.core.policy import Policy
+from requests_smithy_retry.core.progress import Progress
+from requests_smithy_retry.core.quota import NO_QUOTA
+from requests_smithy_retry.core.steps import (
+    Again,
+    Ask,
+    AskProgram,
+    Before,
+    Join,
+    Noted,
+    Pause,
+    ReadOn,
+    Refused,
+    Send,
+    Stop,
+)
+from requests_smithy_retry.features.urllib3_retry.translation import translate_retry
+from tests.support import config_of
+
+SAFE = ResendFacts("GET", idempotent=True)
+ONCE = ResendFacts("POST")
+PLACE: Any = "a place"
+
+
+class Queue:
+    """A quota that sends each retry to wait in line, and remembers what it was told."""
+
+    counts_attempts = True
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+        self.failures: list[Any] = []
+
+    def pay(self, standing: Any, terms: Any, failure: Any, now: float) -> Iterator[Any]:
+        self.failures.append(failure)
+        return (yield Join(PLACE, failure.verdict))
+
+    def answered(self, standing: Any) -> Any:
+        self.told.append("answered")
+        return standing
+
+    def unsent(self, standing: Any) -> None:
+        self.told.append("unsent")
+
+    def lost(self, standing: Any) -> None:
+        self.told.append("lost")
+
+
+def answer(status: int = 503, at: float = 0.0, *, resend: ResendFacts | None = SAFE, **facts: Any) -> Outcome:
+    """An attempt that got a response at a moment."""
+    response = requests.Response()
+    response.status_code = status
+    response.headers = CaseInsensitiveDict(facts.pop("headers", {}))
+    response._content = b""
+    return Outcome(response=response, resend=resend, started=at, ended=at, **facts)
+
+
+def failure(error: Exception | None = None, at: float = 0.0, **facts: Any) -> Outcome:
+    """An attempt that failed with an exception."""
+    error = requests.ConnectionError() if error is None else error
+    return Outcome(error=error, resend=facts.pop("resend", SAFE), started=at, ended=at, **facts)
+
+
+def context(quota: Any = NO_QUOTA, deadline: float | None = None, block: Any = NOTHING, **options: Any) -> Context:
+    """What an operation is judged by, without jitter; ``told`` hears of its success."""
+    config = options.pop("config", None) or RetryConfig(jitter="none", **options)
+    told: list[Any] = []
+    made = Context(Policy.of(config), quota, lambda *facts: told.append(facts), block, deadline, "the shop")
+    return replace(made, verdicts=(lambda outcome, verdict: None,))
+
+
+def short(step: Any) -> str:
+    """One step in a few words."""
+    match step:
+        case Send(number, before, headers):
+            waits = [
+                f"{name} {value:g}"
+                for name, value in zip(before._fields, before, strict=True)
+                if name in WAITS and value
+            ]
+            return " ".join([f"send {number}", *waits, *(headers or {})])
+        case Noted(Again() as again):
+            return f"again {again.wait:g} {again.source}"
+        case Noted(Stop() as stop):
+            return f"stop {stop.reason.name}"
+        case Pause(seconds):
+            return f"pause {seconds:g}"
+        case Join() | ReadOn() | AskProgram():
+            return type(step).__name__
+        case Ask(function):
+            return getattr(function, "__name__", "ask")
+    raise AssertionError(step)
+
+
+WAITS = ("permit", "limit", "line")
+
+
+def played(steps: Any, *answers: Any) -> tuple[list[str], Stop]:
+    """Take the steps to the end: questions are asked, and other steps get the answers in turn."""
+    left, seen, reply, number = list(answers), [], None, 0
+    while True:
+        try:
+            step = steps.send(reply)
+        except StopIteration as ended:
+            assert [] == left
+            return seen, ended.value
+        reply = None
+        if isinstance(step, Ask):
+            reply = step.function(*step.arguments)
+            if step.function.__name__ == "<lambda>":
+                seen.append("succeeded")
+            continue
+        seen.append(short(step))
+        if isinstance(step, Send | Join | ReadOn | AskProgram):
+            reply = left.pop(0)
+        if isinstance(step, Send):
+            number += 1
+            reply = replace(reply, attempt=number)
+
+
+@classifier(sees_successes=True)
+def pending(outcome: Outcome) -> RetryAction | None:
+    """Poll while the answer is 202, refuse a 203, ask again after a 409, and find an error in the first 200."""
+    if outcome.status == 203:
+        return RetryAction.retry_forbidden("a 203")
+    if outcome.status == 409:
+        return RetryAction.client_error()
+    if outcome.status == 200:
+        return RetryAction.server_error() if outcome.attempt == 1 else None
+    return RetryAction.transient_error() if outcome.status == 202 else None
+
+
+@classifier
+def slow(outcome: Outcome) -> RetryAction:
+    """Ask for ten seconds."""
+    return RetryAction.retryable_error_with_explicit_delay(ErrorKind.TRANSIENT, 10)
+
+
+WAIT_3: dict[str, Any] = {"headers": {"Retry-After": "3"}}
+WELL = ["succeeded", "stop SUCCESS"]
+RETRY = ["send 1", "again 0.05 backoff", "pause 0.05", "send 2"]
+TABLE: dict[str, tuple[dict[str, Any], list[Outcome], list[str]]] = {
+    "the first try is well": ({}, [answer(200)], ["send 1", *WELL]),
+    "a retry": ({}, [answer(503), answer(200)], [*RETRY, *WELL]),
+    "an exception, and a retry": ({}, [failure(), answer(200)], [*RETRY, *WELL]),
+    "no retry is indicated": ({}, [answer(404)], ["send 1", "stop NOT_RETRYABLE"]),
+    "attempts are used up": (
+        {},
+        [answer(503)] * 3,
+        [*RETRY, "again 0.1 backoff", "pause 0.1", "send 3", "stop MAX_ATTEMPTS"],
+    ),
+    "a cap": ({"max_attempts": 2}, [answer(503)] * 2, [*RETRY, "stop MAX_ATTEMPTS"]),
+    "a block's cap": ({"block": OperationOptions(max_attempts=1)}, [answer(503)], ["send 1", "stop MAX_ATTEMPTS"]),
+    "the wait would not end in time": ({"deadline": 0.05}, [answer(503)], ["send 1", "stop DEADLINE"]),
+    "the wait would end in time": ({"deadline": 0.06}, [answer(503), answer(200)], [*RETRY, *WELL]),
+    "a hint": (
+        {},
+        [answer(429, **WAIT_3), answer(200)],
+        ["send 1", "again 3 retry-after", "pause 3", "send 2", *WELL],
+    ),
+    "a hint above the limit": ({"max_retry_after": 2}, [answer(429, **WAIT_3)], ["send 1", "stop HINT_TOO_LONG"]),
+    "a hint above the chosen patience": ({"patience": 2}, [answer(429, **WAIT_3)], ["send 1", "stop HINT_TOO_LONG"]),
+    "hints above twice the chosen patience": (
+        {"patience": 3},
+        [answer(429, **WAIT_3), answer(429, 3.5, **WAIT_3)],
+        ["send 1", "again 3 retry-after", "pause 3", "send 2", "stop HINT_TOO_LONG"],
+    ),
+    "a classifier's hint": (
+        {"classifiers": only(slow), "max_attempts": 2},
+        [answer(503), answer(200)],
+        ["send 1", "again 10 classifier", "pause 10", "send 2", *WELL],
+    ),
+    "the caller's own exception": (
+        {},
+        [failure(KeyError(), final=(StopReason.NOT_RETRYABLE, "the handler of a signal raised it"))],
+        ["send 1", "stop NOT_RETRYABLE"],
+    ),
+    "it may have been applied": ({}, [answer(503, resend=ONCE)], ["send 1", "stop NOT_RESENDABLE"]),
+    "its body cannot be replayed": (
+        {},
+        [answer(503, resend=SAFE._replace(replayable=False))],
+        ["send 1", "stop BODY_NOT_REPLAYABLE"],
+    ),
+    "switched off": ({"block": OperationOptions(enabled=False)}, [answer(503)], ["send 1", "stop DISABLED"]),
+    "polling": ({"classifiers": [pending]}, [answer(202), answer(200)], [*RETRY, *WELL]),
+    "a success that is forbidden": ({"classifiers": [pending]}, [answer(203)], ["send 1", "stop FORBIDDEN"]),
+    "the rest of a response is read": (
+        {},
+        [answer(404, is_unread=True), None],  # type: ignore[list-item]
+        ["send 1", "ReadOn", "stop NOT_RETRYABLE"],
+    ),
+    "the rest of a response breaks off": (
+        {},
+        [answer(404, is_unread=True), failure(attempt=1), answer(200)],
+        ["send 1", "ReadOn", "again 0.05 backoff", "pause 0.05", "send 2", *WELL],
+    ),
+    "a body that comes further twice": (
+        {"max_attempts": 2},
+        [failure(has_progressed=True), failure(has_progressed=True), failure()],
+        [
+            "send 1",
+            "succeeded",
+            "again 0.05 backoff",
+            "pause 0.05",
+            "send 2",
+            "succeeded",
+            "again 0.05 backoff",
+            "pause 0.05",
+            "send 3",
+            "stop MAX_ATTEMPTS",
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("row", TABLE)
+def test_answers_and_steps(row: str) -> None:
+    """The answers lead to the steps."""
+    options, answers, expected = TABLE[row]
+    assert expected == played(operation(context(**options), 0.0), *answers)[0]
+
+
+def went(delay: float = 0.0, waited: float = 2.0) -> Go:
+    """A place's answer: go."""
+    return Go(Standing(0.0), delay, waited, "another request succeeded")
+
+
+QUEUES: dict[str, tuple[dict[str, Any], list[Any], list[str], list[str]]] = {
+    "it joins the queue and goes": (
+        {},
+        [answer(503), went(), answer(200)],
+        ["send 1", "Join", "again 0 backoff", "send 2 line 2", *WELL],
+        ["lost"],
+    ),
+    "without a cap the quota counts the attempts": (
+        {},
+        [*[answer(503), went()] * 4, answer(404)],
+        [
+            "send 1",
+            *[f"{word}" for n in range(2, 6) for word in ("Join", "again 0 backoff", f"send {n} line 2")],
+            "stop NOT_RETRYABLE",
+        ],
+        ["lost"],
+    ),
+    "without patience attempts count": (
+        {"patience": 0},
+        [*[answer(503), went()] * 2, answer(503)],
+        [
+            "send 1",
+            "Join",
+            "again 0 backoff",
+            "send 2 line 2",
+            "Join",
+            "again 0 backoff",
+            "send 3 line 2",
+            "stop MAX_ATTEMPTS",
+        ],
+        ["lost"],
+    ),
+    "a last retry that is made late": (
+        {},
+        [answer(503), went(3.0, 0.0), answer(200)],
+        ["send 1", "Join", "again 3 patience", "pause 3", "send 2", *WELL],
+        ["lost"],
+    ),
+    "patience is over": (
+        {},
+        [answer(503), Refused(StopReason.PATIENCE, 5.0)],
+        ["send 1", "Join", "stop PATIENCE"],
+        ["lost"],
+    ),
+    "a long poll waits at a refusal": (
+        {"block": OperationOptions(long_poll=True)},
+        [answer(503, resend=None), Refused(StopReason.QUOTA_EXCEEDED)],
+        ["send 1", "Join", "stop QUOTA_EXCEEDED", "pause 0.05"],
+        ["lost"],
+    ),
+    "a value that a policy judged asks no quota": (
+        {"classifiers": only(slow), "max_attempts": 2},
+        [Outcome(), Outcome()],
+        ["send 1", "again 10 classifier", "pause 10", "send 2", "stop MAX_ATTEMPTS"],
+        ["answered", "lost"],
+    ),
+    "an error inside a success asks the quota": (
+        {"classifiers": [pending]},
+        [answer(200), went(), answer(200)],
+        ["send 1", "Join", "again 0 backoff", "send 2 line 2", *WELL],
+        ["lost"],
+    ),
+    "a poll asks no quota": (
+        {"classifiers": [pending]},
+        [answer(202), answer(200)],
+        [*RETRY, *WELL],
+        ["answered", "lost"],
+    ),
+    "a refusal of one request asks no quota": (
+        {"classifiers": [pending]},
+        [answer(409), answer(200)],
+        [*RETRY, *WELL],
+        ["lost"],
+    ),
+    "attempts that cost nothing are counted": (
+        {"classifiers": [pending]},
+        [answer(202)] * 3,
+        [*RETRY, "again 0.1 backoff", "pause 0.1", "send 3", "stop MAX_ATTEMPTS"],
+        ["answered"] * 2 + ["lost"],
+    ),
+}
+
+
+@pytest.mark.parametrize("row", QUEUES)
+def test_a_quota_that_has_a_queue(row: str) -> None:
+    """The answers lead to the steps, and the quota is told."""
+    options, answers, expected, told = QUEUES[row]
+    quota = Queue()
+    assert expected == played(operation(context(quota, **options), 0.0), *answers)[0]
+    assert told == quota.told
+
+
+def test_the_quota_is_told_what_failed() -> None:
+    """Delay, hint, throttling and a name that was not found."""
+    quota = Queue()
+    unknown = requests.ConnectionError(socket.gaierror())
+    steps = operation(context(quota), 0.0)
+    played(steps, answer(429, **WAIT_3), went(), failure(unknown), Refused(StopReason.PATIENCE))
+    seen = [(each.delay, each.hint, each.throttled, each.unresolved) for each in quota.failures]
+    assert [(3.0, 3.0, True, False), (0.1, 0.0, False, True)] == seen
+
+
+def test_an_operation_that_is_broken_off_loses_its_tokens() -> None:
+    """Whoever drives the steps closes them."""
+    quota = Queue()
+    steps = operation(context(quota), 0.0)
+    next(steps)
+    steps.close()
+    assert ["lost"] == quota.told
+
+
+def test_a_first_attempt_that_was_made_already() -> None:
+    """The machine goes on behind it."""
+    steps, stop = played(operation(context(), 0.0, answer(503)), answer(200))
+    assert ["again 0.05 backoff", "pause 0.05", "send 2", *WELL] == steps
+    assert StopReason.SUCCESS is stop.reason
+
+
+def test_a_strategy_of_the_programs_decides_itself() -> None:
+    """Its judge is asked in place of ours, and it may wait before the first attempt."""
+
+    def judge(context: Context, progress: Progress, outcome: Outcome) -> Any:
+        yield Pause(1)
+        return Stop(StopReason.STRATEGY_REFUSED)
+
+    steps, stop = played(operation(context(), 0.0, judge=judge, wait=2.0), answer(503))
+    assert ["pause 2", "send 1", "pause 1", "stop STRATEGY_REFUSED"] == steps
+    assert StopReason.STRATEGY_REFUSED is stop.reason
+
+
+class Barrier:
+    """A gate that gives its answers in turn."""
+
+    def __init__(self, name: str, *answers: Passed | Refused) -> None:
+        self.name = name
+        self.answers = list(answers)
+        self.waited: list[float] = []
+
+    def admit(self, waited: float) -> Any:
+        self.waited.append(waited)
+        return self.answers.pop(0)
+        yield
+
+    def note(self, before: Before, passed: Passed) -> Before:
+        return before._replace(**{self.name: passed.waited})
+
+
+def test_gates_are_passed_before_each_attempt() -> None:
+    """Each is told of the wait before it, and its own is recorded."""
+    permit, limit = Barrier("permit", Passed(1), Passed(2)), Barrier("limit", Passed(), Passed(3))
+    steps, _ = played(operation(context(), 0.0, gates=(permit, limit)), answer(429, **WAIT_3), answer(200))
+    assert ["send 1 permit 1", "again 3 retry-after", "pause 3", "send 2 permit 2 limit 3", *WELL] == steps
+    assert [0, 3] == limit.waited
+
+
+def test_a_gate_may_refuse() -> None:
+    """Nothing is sent, and the price of the retry comes back."""
+    quota, gate = Queue(), Barrier("limit", Refused(StopReason.RATE_LIMITED, 0.0, "not before noon"))
+    steps, stop = played(operation(context(quota), 0.0, gates=(gate,)))
+    assert ([], Stop(StopReason.RATE_LIMITED, "not before noon")) == (steps, stop)
+    assert ["unsent", "lost"] == quota.told
+
+
+def test_a_remedy_comes_before_the_verdict() -> None:
+    """Its headers are sent from then on; where it has none, the attempt is judged."""
+    asked: list[int] = []
+
+    def mend(outcome: Outcome, progress: Progress) -> Any:
+        asked.append(outcome.attempt)
+        headers = yield AskProgram(dict)
+        return None if headers is None else Again(progress, headers=headers)
+
+    steps, _ = played(
+        operation(context(), 0.0, remedies=(mend,)),
+        *(answer(401), {"Authorization": "new"}, answer(503), None, answer(401), None),
+    )
+    assert ["send 1", "AskProgram", "again 0 backoff", "send 2 Authorization", "AskProgram"] == steps[:5]
+    assert ["again 0.05 backoff", "pause 0.05", "send 3 Authorization", "AskProgram", "stop NOT_RETRYABLE"] == steps[5:]
+    assert [1, 2, 3] == asked
+
+
+def test_the_counts_of_a_retry_of_urllib3() -> None:
+    """They end it with a phrase of their own; a 404 that it lists is polled."""
+    config = config_of(jitter="none", **translate_retry(Retry(3, status=1, status_forcelist=[404, 503])))
+    quota = Queue()
+    steps, stop = played(operation(context(quota, config=config), 0.0), answer(404), answer(503))
+    assert [*RETRY, "stop MAX_ATTEMPTS"] == steps
+    assert (["answered", "lost"], StopReason.MAX_ATTEMPTS) == (quota.told, stop.reason)
+    assert "status" in stop.why
+
+
+@pytest.mark.parametrize(
+    ("refused", "terms", "expected"),
+    [
+        (Refused(StopReason.PATIENCE), Terms(patience=0), "the retry quota of the shop is empty, and patience is 0"),
+        (Refused(StopReason.DEADLINE), Terms(patience=0), "the retry quota of the shop is empty, and patience is 0"),
+        (
+            Refused(StopReason.PATIENCE),
+            Terms(),
+            "waited 2 s: the shop has been failing for longer than patience allows (5 s)",
+        ),
+        (Refused(StopReason.DEADLINE), Terms(), "waited 2 s: the shop was failing until the deadline"),
+        (Refused(StopReason.LINE_FULL), Terms(), "too many operations are waiting for the shop already"),
+        (Refused(StopReason.MAX_ATTEMPTS), Terms(), StopReason.MAX_ATTEMPTS.value),
+        (Refused(StopReason.QUOTA_EXCEEDED, 0, "{service} is out of tokens"), Terms(), "the shop is out of tokens"),
+    ],
+)
+def test_a_refusal_says_why(refused: Refused, terms: Terms, expected: str) -> None:
+    """In one plain sentence."""
+    assert expected == refusal(refused, terms, "the shop", 2.0)[1]
+
+
+def test_a_hint_that_is_too_long_says_until_when() -> None:
+    """And which limit it exceeds."""
+    _, stop = played(operation(context(max_retry_after=2), 0.0), answer(429, wall=0.0, **WAIT_3))
+    assert (
+        "retry-after asks for 3 s, max_retry_after is 2 s: allowed again at Thu, 01 Jan 1970 00:00:03 GMT" in stop.why
+    )
