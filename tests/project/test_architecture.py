@@ -1,4 +1,4 @@
-"""The layout of the package: imports run one way, one place sends and sleeps, one place knows the time."""
+"""The layout of the package: imports run one way, one place sends and waits, one place knows the time."""
 
 from __future__ import annotations
 
@@ -22,24 +22,52 @@ pytestmark = pytest.mark.once
 PACKAGE = Path(requests_smithy_retry.__file__).parent
 KIT = ("testing/", "cli", "__main__")
 """Modules that ship for tests and people, outside the layer that decides: they may read the clock and open sockets."""
-MAY_SLEEP_OR_SEND = {"sending/send_loop.py", "clock.py", "policy.py"}
-"""The loop; what it sleeps on; the loop around a block of code that is no HTTP, which sleeps on a clock too; and the
-lock of a file, which has no queue to wait in: who wants it pauses and looks again, within the quota's budget."""
+SENDS = {"core/driver.py": {"super().send", "send"}}
+"""The one place that sends, outside ``wire/``, which hands bytes to a connection."""
+WAITS = {
+    "clock.py": {"time.sleep", "clock.sleep", "condition.wait", "wait_on", "wait_in"},
+    "core/driver.py": {"self.driver.clock.sleep", "wait_in"},
+    "core/held.py": {"mutex.acquire"},  # the lock of a pool of urllib3
+    "core/strategy.py": {"drive"},  # the papers' interface, without a driver
+    "features/redis.py": {"ask.is_over.wait", "self._changed.wait"},  # for its own thread, and that for questions
+    "smithy/buckets.py": {"wait_in"},  # a bucket that is asked by hand
+    "smithy/policy.py": {"clock.sleep"},  # around a block of code that is no HTTP
+    "smithy/rate_limiter.py": {"wait_in"},  # a limiter that is asked by hand
+}
+"""The places that wait, outside ``wire/``, where sockets do: the driver waits for operations, by the clock."""
+WAITING = {"sleep", "wait", "wait_for", "wait_on", "wait_in", "drive"}
 
 LAYERS = [
-    {"version", "checks", "urls", "clock", "forgetting", "forksafe", "interruptions", "errors"},
-    {"pacing", "quotas", "wire"},
-    {"classifiers"},
-    {"smithy"},
+    {"version", "checks", "urls", "errors", "forgetting", "forksafe", "interruptions"},
+    {"core/steps", "core/line", "core/progress", "core/quota", "core/payoff", "core/server_hints", "clock"},
+    {"wire"},
+    {"classifiers", "core/backoff"},
     {"config"},
-    {"strategies", "observing"},
-    {"sending"},
+    {"observing"},
+    {"core", "classifiers/defaults"},
+    {"features", "smithy"},
     {"adapter"},
-    {"mounting", "policy", "otel", "prometheus", "__init__"},
-    {"run", "testing", "cli", "__main__"},
+    {"mounting", "features/everywhere", "policy", "otel", "prometheus", "__init__"},
+    {"testing", "cli", "__main__"},
 ]
-"""From pure to effectful, every room and every module of the top level. A module imports from its own layer or from
-earlier ones, for type checkers as well."""
+"""From values to effects, every room and every module of the top level; what is named by itself is not in its room's
+layer. A module imports from its own layer or from earlier ones."""
+
+TIES = {
+    ("config/retry_config", "config/report"): "a config's own methods explain it and tell its worst case",
+    ("config/retry_config", "config/sources"): "a config's own method reads the environment",
+    ("config/sources", "smithy/aws_settings"): "what AWS's variables say comes last, by the same rules for values",
+    ("config/parsers", "features/redis"): "an option's value makes the feature",
+    ("config/parsers", "features/rate_limits/__init__"): "an option's value makes the feature",
+    ("classifiers/defaults", "features/table"): "the table finds features by name",
+    ("core/quotas", "features/table"): "the table finds features by name",
+    ("core/strategy", "features/table"): "the table finds features by name",
+}
+"""The late imports, in functions, that tie modules into a circle or run against the layers, each with its reason."""
+
+PURE = ("core/machine", "core/policy", "core/line", "core/progress", "core/quota", "core/backoff")
+"""What decides: it is told the time, and asks for what is to be done."""
+EFFECTS = {"time", "threading", "socket", "ssl", "http", "requests", "urllib3"}
 
 NO_HTTP = {"requests", "urllib3", "http", "socket", "ssl"}
 """Modules that the strategy layer may not import (contract 1)."""
@@ -101,31 +129,55 @@ def breaches(rule: Callable[[Path], set[str]], *, in_kit: bool = True) -> dict[s
 
 
 def test_only_the_clock_knows_the_time():
-    """``time`` and ``datetime`` are imported in clock.py alone; ``random`` in pacing/backoff.py alone."""
+    """``time`` is imported in clock.py alone, ``random`` for jitter, ``datetime`` to read the dates of servers."""
     found = breaches(lambda path: roots(path) & {"time", "datetime", "random", "sched"}, in_kit=False)
-    assert {"clock.py": {"time"}, "pacing/backoff.py": {"random"}} == found
+    assert {"clock.py": {"time"}, "core/backoff.py": {"random"}, "core/server_hints.py": {"datetime"}} == found
 
 
-def sends_and_sleeps(path: Path) -> set[str]:
-    if name_of(path) in MAY_SLEEP_OR_SEND:
-        return set()
-    calls = [node.func for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
-    names = {ast.unparse(func) for func in calls if isinstance(func, ast.Attribute) and func.attr in ("send", "sleep")}
-    return names - ({"type(connection).send"} if unit_of(path) == "wire" else set())
+def calls(path: Path) -> Iterator[tuple[str, str, ast.Call]]:
+    """Each call outside ``wire/``: what is called, as it is written, its last name, and the call."""
+    for node in ast.walk(ast.parse(path.read_text())) if unit_of(path) != "wire" else ():
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute | ast.Name):
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id
+            yield ast.unparse(node.func), name, node
 
 
-def test_only_the_adapter_sends_and_sleeps():
-    """``super().send`` and ``.sleep`` are called in the send loop alone; wire/ hands bytes to a connection's send."""
-    assert {} == breaches(sends_and_sleeps, in_kit=False)
+def test_only_the_driver_sends():
+    """``send`` is called in one place, but for that of a generator, which takes the machine's next step."""
+    found = breaches(
+        lambda path: {text for text, name, _ in calls(path) if name == "send"} - {"steps.send"}, in_kit=False
+    )
+    assert SENDS == found
 
 
-def test_the_adapter_sleeps_in_one_place():
-    """One function of the loop calls ``clock.sleep``."""
-    tree = ast.parse((PACKAGE / "sending" / "send_loop.py").read_text())
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    assert ["self.clock.sleep"] == [
-        ast.unparse(call.func) for call in calls if "sleep" == getattr(call.func, "attr", "")
-    ]
+def waits(path: Path) -> set[str]:
+    return {
+        text
+        for text, name, node in calls(path)
+        if name in WAITING or (name == "acquire" and any(word.arg == "timeout" for word in node.keywords))
+    }
+
+
+def test_only_the_driver_waits():
+    """Every call that may take time is in one of the places that are named here."""
+    assert WAITS == breaches(waits, in_kit=False)
+
+
+def test_the_driver_sleeps_in_one_place():
+    """One line calls ``clock.sleep``."""
+    texts = [text for text, _, _ in calls(PACKAGE / "core" / "driver.py")]
+    assert 1 == texts.count("self.driver.clock.sleep")
+
+
+def test_what_decides_has_no_effects():
+    """It imports no clock, no lock, no socket and no ``requests``."""
+    found = {name: roots(PACKAGE / f"{name}.py") & EFFECTS | upper(name) for name in PURE}
+    assert {name: set() for name in PURE} == found
+
+
+def upper(name: str) -> set[str]:
+    """The clock, the wire and the driver, as far as a module imports them."""
+    return {other for other in imported(PACKAGE / f"{name}.py") if other.startswith(("clock", "wire/", "core/driver"))}
 
 
 STRATEGY_LAYER = """
@@ -154,21 +206,22 @@ def test_the_strategy_layer_can_be_driven_without_an_adapter():
         strategy.refresh_retry_token_for_retry(token_to_renew=token, error=KeyError())
 
 
-def layer_of(unit: str) -> int:
-    return next(number for number, layer in enumerate(LAYERS) if unit in layer)
+def layer_of(name: str) -> int:
+    """The layer of a module, or of the room that it is in."""
+    parts = name.split("/")
+    names = {"/".join(parts[: end + 1]) for end in range(len(parts))}
+    return max((len(unit), number) for number, layer in enumerate(LAYERS) for unit in layer & names)[1]
 
 
 def imports_upward(path: Path) -> set[str]:
-    prefix = "requests_smithy_retry."
-    names = {name for name in imports(path, nodes=ast.walk) if name.startswith(prefix)}
-    units = {name.removeprefix(prefix).partition(".")[0] for name in names}
-    units = {unit if unit in UNITS else "__init__" for unit in units}
-    return {unit for unit in units if layer_of(unit) > layer_of(unit_of(path))}
+    own = name_of(path).removesuffix(".py")
+    others = {other for other in imported(path) if (own, other) not in TIES}
+    return {other for other in others if layer_of(other) > layer_of(own)}
 
 
 def test_imports_run_one_way():
-    """A module imports from its own layer or from those before it, type-only imports included."""
-    assert {} == breaches(imports_upward)
+    """A module imports from its own layer or from those before it, in its functions, too, but for the ties."""
+    assert {} == breaches(imports_upward, in_kit=False)
 
 
 UNITS = {unit_of(path) for path in modules()}
@@ -177,7 +230,8 @@ UNITS = {unit_of(path) for path in modules()}
 def test_the_table_names_every_room():
     """The table of layers names every room and every module of the top level, each once."""
     named = [unit for layer in LAYERS for unit in layer]
-    assert sorted(UNITS) == sorted(named)
+    assert sorted(UNITS) == sorted(name for name in named if "/" not in name)
+    assert [] == [name for name in named if "/" in name and not (is_own(name) or is_own(f"{name}/__init__"))]
 
 
 def test_the_top_level_is_small():
@@ -206,20 +260,12 @@ def test_modules_form_no_cycle():
         visit(name, ())
 
 
-TIES = {
-    ("config/retry_config", "config/report"): "a config's own methods explain it and tell its worst case",
-    ("config/retry_config", "config/sources"): "a config's own method reads the environment",
-    ("config/sources", "config/aws_settings"): "what AWS's variables say comes last, by the same rules for values",
-}
-"""The late imports that tie modules of one room into a circle, each with its reason."""
-
-
-def all_imports(path: Path) -> set[str]:
-    """The modules of the package that one imports anywhere: in functions and for type checkers, too."""
+def imported(path: Path) -> set[str]:
+    """The modules of the package that one imports at run time, in functions, too."""
     own = name_of(path).removesuffix(".py")
     package = own.rpartition("/")[0]
     found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in run_time(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom) and node.level:
             above = package.split("/")[: len(package.split("/")) - node.level + 1] if package else []
             base = "/".join([*above, *(node.module or "").split(".")]).strip("/")
@@ -234,10 +280,10 @@ def is_own(name: str) -> bool:
 
 
 def test_nothing_is_tied_into_a_circle_without_a_reason() -> None:
-    """With type-only and late imports counted, too, modules form no circle but by the ties that have a reason."""
-    graph = {name_of(path).removesuffix(".py"): all_imports(path) for path in modules()}
-    for importer, imported in TIES:
-        graph[importer].remove(imported)
+    """With late imports counted, too, modules form no circle but by the ties that have a reason."""
+    graph = {name_of(path).removesuffix(".py"): imported(path) for path in modules()}
+    for importer, other in TIES:
+        graph[importer].remove(other)
     assert len(graph) == len(list(graphlib.TopologicalSorter(graph).static_order()))
     for tie in TIES:
         with pytest.raises(graphlib.CycleError):
