@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from requests_smithy_retry import (
     ErrorKind,
+    ModeledAsRetryableClassifier,
     RetryAction,
     RetryConfig,
-    StandardRetryStrategy,
     TokenBucket,
     classifier,
 )
@@ -55,7 +55,6 @@ def of_one_operation(config):
         ({"patience": 7, "operation_timeout": 100}, WorstCase(None, 54.0, 54.0, 100)),
         ({"patience": 7, "operation_timeout": 30}, WorstCase(None, 30, 30, 30)),
         ({"patience": 7, "max_attempts": 3, "classifiers": (sees_nothing,)}, WorstCase(3, 17.0, 254.0, None)),
-        ({"patience": 7, "mode": "adaptive", "max_permit_wait": 5}, WorstCase(None, 74.0, 74.0, None)),
         ({"patience": 7, "mode": "adaptive"}, WorstCase(None, None, None, None)),
         ({"quota": "payoff", "operation_attempt_timeout": 10}, WorstCase(None, 50.0, 370.0, None)),
         ({"quota": "payoff", "max_attempts": 2, "operation_attempt_timeout": 10}, WorstCase(2, 11.0, 130.0, 150.0)),
@@ -79,9 +78,6 @@ def of_one_operation(config):
         ({"quota": TokenBucket(5)}, WorstCase(3, 3.0, 240.0, None)),
         ({"quota": WAITING, "operation_timeout": 9}, WorstCase(3, 9, 9, 9)),
         ({"mode": "adaptive"}, WorstCase(3, None, None, None)),
-        ({"mode": "adaptive", "max_permit_wait": 5}, WorstCase(3, 3.0 + 3 * 5, 240.0 + 3 * 5, None)),
-        ({"mode": "adaptive", "max_permit_wait": 0}, WorstCase(3, 3.0, 240.0, None)),
-        ({"mode": "standard", "max_permit_wait": 5}, WorstCase(3, 3.0, 240.0, None)),
         ({"rules": Urllib3Rules()}, WorstCase(3, 3.0, 240.0, None)),
         ({"rules": Urllib3Rules(respect_retry_after=False, backoff_jitter=1.0)}, WorstCase(3, 5.0, 5.0, None)),
         ({**NO_BACKOFF, **JITTERED}, WorstCase(3, 2 * 2.0, 2 * 7.0, None)),
@@ -101,12 +97,8 @@ def test_the_worst_case(options, expected):
     [
         ({}, WorstCase(None, 50.0, 490.0, None)),
         ({"mode": "adaptive"}, WorstCase(None, None, None, None)),
-        ({"mode": "adaptive", "max_permit_wait": 1}, WorstCase(None, 54.0, 494.0, None)),
         ({"operation_timeout": 30}, WorstCase(None, 30, 30, 30)),
-        (
-            {"on_unauthorized": len, "patience": 0, "mode": "adaptive", "max_permit_wait": 1},
-            WorstCase(4, 7.0, 7.0, None),
-        ),
+        ({"on_unauthorized": len, "patience": 0}, WorstCase(4, 3.0, 3.0, None)),
         ({"patience": 0}, WorstCase(3, 3.0, 3.0, None)),
         ({"max_attempts": 5}, WorstCase(5, 25.0, 610.0, None)),
         ({"max_attempts": 1}, WorstCase(1, 0, 120.0, None)),
@@ -130,7 +122,7 @@ def test_delays_may_double_as_often_as_a_float_holds(attempts):
     config = RetryConfig(
         max_attempts=attempts, initial_backoff=5e-324, throttling_backoff=0, max_backoff=1e300, quota=500
     )
-    backoff = StandardRetryStrategy(config=config.replace(jitter="none")).backoff_strategy
+    backoff = config.replace(jitter="none").backoff(config.transient_base)
     assert sum(map(backoff.compute_next_backoff_delay, range(attempts))) == pytest.approx(config.worst_case().backoff)
 
 
@@ -154,6 +146,9 @@ def error_that_asks(response):
     return error
 
 
+ERROR_THAT_ASKS = ModeledAsRetryableClassifier(error_that_asks)
+
+
 MATTERING = {
     "mode": st.sampled_from(["standard", "adaptive"]),
     "max_attempts": st.none() | st.integers(1, 8),
@@ -164,37 +159,19 @@ MATTERING = {
     "jitter": st.sampled_from(["full", "none"]),
     "quota": st.sampled_from([500, None, 20]),
     "patience": st.sampled_from([0, 1, 7]),
-    "max_permit_wait": BOUND,
     "max_retry_after": SECONDS,
     "pacing": st.sampled_from(["announced", "off"]),
     "operation_timeout": BOUND,
     "operation_attempt_timeout": BOUND,
     "enabled": st.sampled_from([True, True, True, False]),
-    "classifiers": st.sampled_from([(), (), (asks_for_more,)]),
-    "error_parser": st.sampled_from([None, None, error_that_asks]),
+    "classifiers": st.sampled_from([(), (), (), (asks_for_more,), (ERROR_THAT_ASKS,)]),
     "rules": st.none() | st.builds(Urllib3Rules, respect_retry_after=st.booleans(), backoff_jitter=SECONDS),
 }
 """The options that the bound depends on, each with values that make a difference."""
 
 NO_MATTER = {
-    *("rate_limiter", "models", "default_classifiers", "retry_status_codes"),
-    *(
-        "timeout",
-        "allowed_methods",
-        "idempotency_header",
-        "idempotency_key",
-    ),
-    *(
-        "on_unauthorized",
-        "raise_on_status",
-        "scope",
-        "listeners",
-        "telemetry",
-        "sdk_headers",
-        "trust_env",
-        "aws_config",
-    ),
-    "resume",
+    *("retry_status_codes", "timeout", "allowed_methods", "idempotency_key", "on_unauthorized", "raise_on_status"),
+    *("scope", "listeners", "telemetry", "trust_env", "aws_config", "resume"),
 }
 """The options that change whether there is a retry, or nothing about time: the bound has to hold whatever they say."""
 
@@ -261,9 +238,8 @@ UNHEEDED = {**NO_WAIT, "max_retry_after": 40, "rules": Urllib3Rules(respect_retr
 FOCUSES = {
     "anything": {},
     "a classifier asks": {**UNHEEDED, "classifiers": (asks_for_more,)},
-    "an error asks": {**UNHEEDED, "error_parser": error_that_asks},
-    "permits": {**NO_WAIT, "mode": "adaptive", "max_permit_wait": 5.0},
-    "permits at last": {**NO_WAIT, "mode": "adaptive", "max_permit_wait": None},
+    "an error asks": {**UNHEEDED, "classifiers": (ERROR_THAT_ASKS,)},
+    "permits": {**NO_WAIT, "mode": "adaptive"},
     "an empty quota": {**NO_WAIT, "mode": "standard", "quota": WAITING},
     "a service that is down": {**NO_WAIT, "mode": "standard", "patience": 7, "max_attempts": None},
     "jitter alone": {**NO_WAIT, "max_backoff": 40, "rules": Urllib3Rules(backoff_jitter=1.0)},
@@ -286,7 +262,7 @@ def test_no_operation_comes_to_more(focus, options, failures, asks, draw):
     assert within(worst.attempts, attempts)
     assert within(worst.sleep, slept)
     assert within(worst.wall_time, lasted)
-    if not asks and not config.classifiers and config.error_parser is None:
+    if not asks and not config.classifiers:
         assert within(worst.backoff, slept)
 
 
@@ -298,7 +274,7 @@ def allowed(options):
 
 REACHABLE = {
     "pacing",
-    *("mode", "operation_timeout", "quota", "patience", "max_permit_wait", "classifiers"),
+    *("mode", "operation_timeout", "quota", "patience", "classifiers"),
 }
 """Not drawn here: what ends an operation earlier, or makes it wait for others."""
 
@@ -309,7 +285,7 @@ REACHABLE = {
 def test_the_worst_server_comes_to_just_that(options):
     """The bound is the least one: a server that does its worst reaches it in attempts, sleep and wall time."""
     options = {name: value for name, value in options.items() if name not in REACHABLE}
-    off = {"quota": None, "pacing": "off", "enabled": True, "error_parser": None, "trust_env": False}
+    off = {"quota": None, "pacing": "off", "enabled": True, "trust_env": False}
     config = config_of(**{**options, **off})
     worst = config.worst_case()
     status = 429 if config.throttling_base >= config.transient_base else 503
@@ -342,7 +318,6 @@ def worst_of(config, status, headers, lasting):
     [
         {"operation_attempt_timeout": 10**308},
         {"max_attempts": 2**9999, "operation_attempt_timeout": 1},
-        {"max_attempts": 2**9999, "mode": "adaptive", "max_permit_wait": 1},
         {"max_backoff": 1e308, "initial_backoff": 1e308, "operation_attempt_timeout": 1},
     ],
 )
