@@ -187,7 +187,10 @@ LEFT = [
         f"requests's HTTPAdapter with {DECIDING}(0), whose increment cannot be",
     ),
     (Looping, "test_mounted's Looping, which has a send of its own and may retry by itself"),
-    (lambda: with_attribute("send", print), "requests's HTTPAdapter, whose send is an attribute and may retry by itself"),
+    (
+        lambda: with_attribute("send", print),
+        "requests's HTTPAdapter, whose send is an attribute and may retry by itself",
+    ),
     (lambda: with_attribute("listeners", []), f"requests's HTTPAdapter, whose listeners {TAKEN}"),
     (type("Named", (HTTPAdapter,), {"scope_of": 1, "__doc__": ""}), f"Named, whose scope_of {TAKEN}"),
     (type("Fixed", (HTTPAdapter,), {"max_retries": Retry(0)}), f"Fixed, whose max_retries {TAKEN}"),

@@ -94,7 +94,9 @@ def test_what_the_program_itself_gave_retries_counts() -> None:
     mount(requests.Session(), max_attempts=7)
     line, listed = installation.report(each=True)
     assert "1 of 1 adapter had retries" == line
-    assert listed.startswith("1 x requests_smithy_retry's RetryAdapter: RetryConfig(mode='standard' [default], max_attempts=7 [code]")
+    assert listed.startswith(
+        "1 x requests_smithy_retry's RetryAdapter: RetryConfig(mode='standard' [default], max_attempts=7 [code]"
+    )
 
 
 def test_the_list_names_each_with_its_policy_or_why_it_has_none() -> None:

@@ -9,8 +9,8 @@ import requests
 import urllib3
 
 from requests_smithy_retry import StopReason, retry_history
+from requests_smithy_retry.core.caller_errors import not_sent_error, status_error
 from requests_smithy_retry.observing.history import AttemptRecord, RetryHistory
-from requests_smithy_retry.sending.caller_errors import not_sent_error, status_error
 from tests.support import prepare
 
 WANTED = ("MAX_ATTEMPTS", "QUOTA_EXCEEDED", "DEADLINE", "HINT_TOO_LONG", "RATE_LIMITED", "PATIENCE", "LINE_FULL")

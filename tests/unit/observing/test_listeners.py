@@ -9,7 +9,15 @@ from typing import Any
 import pytest
 import requests
 
-from requests_smithy_retry import RetryAdapter, RetryConfig, RetryConfigError, RetryListener, TokenBucket, retry_history
+from requests_smithy_retry import (
+    RetryAdapter,
+    RetryConfig,
+    RetryConfigError,
+    RetryListener,
+    SdkHeaders,
+    TokenBucket,
+    retry_history,
+)
 from requests_smithy_retry.config.parsers import EVENTS, is_listener
 from requests_smithy_retry.observing.listeners import Listeners, ignore
 from requests_smithy_retry.testing import FakeClock
@@ -193,7 +201,7 @@ def test_a_listener_that_cannot_be_pickled_is_named() -> None:
 
 def test_a_listener_survives_pickling_where_it_can() -> None:
     """An adapter that is unpickled tells its listeners."""
-    adapter = pickle.loads(pickle.dumps(RetryAdapter(listeners=[OnlyAfter()], sdk_headers=True)))
+    adapter = pickle.loads(pickle.dumps(RetryAdapter(listeners=[OnlyAfter(), SdkHeaders()])))
     assert adapter.listeners.after_attempt is not ignore
     assert adapter.listeners.before_attempt is not ignore
 
@@ -227,21 +235,3 @@ def test_a_wait_for_tokens_comes_between_an_attempt_and_its_retry() -> None:
     assert [0, 0, 0, 0, 0, 4, 4, 4] == [at for _, at in times]
     assert history is not None
     assert [(20, 6), (14, 0), (None, None)] == [(row.quota_before, row.quota_after) for row in history.attempts]
-
-
-def test_a_gate_hears_of_a_refusal_before_the_operation_waits_for_tokens() -> None:
-    """The gate hears of a refusal before the wait, after which the response's announcement would be stale."""
-    heard: list[float] = []
-    clock = FakeClock()
-    bucket = TokenBucket(6, refill_rate=0.5, on_empty="wait", clock=clock)
-    announced = Reply(429, {"Retry-After": "1"})
-    adapter = scripted(*[announced] * 3, 200, max_backoff=0, clock=clock, quota=bucket, max_attempts=4)
-    gates: Any = adapter.port.gates
-    failed = gates.failed
-    gates.failed = lambda *args, **how: (heard.append(adapter.clock.now()), failed(*args, **how))
-    sent = send(adapter)
-    history = retry_history(sent)
-    assert history is not None
-    made = [row.started - history.attempts[0].started for row in history.attempts]
-    assert made[:3] == [at - heard[0] for at in heard]
-    assert made[2] > 2, "there was something to wait for"

@@ -22,7 +22,15 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import generate_latest
 
-from requests_smithy_retry import RetryError, StandardRetryToken, TokenBucket, classifier, retry_history
+from requests_smithy_retry import (
+    AdaptiveRetryStrategy,
+    RetryError,
+    SdkHeaders,
+    StandardRetryToken,
+    TokenBucket,
+    classifier,
+    retry_history,
+)
 from requests_smithy_retry.config.parsers import EVENTS
 from requests_smithy_retry.otel import OpenTelemetryListener
 from requests_smithy_retry.prometheus import PrometheusListener
@@ -76,11 +84,11 @@ SCRIPTS: dict[str, tuple[dict[str, Any], tuple[Any, ...]]] = {
     "cut": ({"max_attempts": 1}, (Reply(200, LEAKY, BODY, cut=True),)),
     "raise_on_status": ({"raise_on_status": True, "max_attempts": 1}, (Reply(503, LEAKY, BODY),)),
     "scope of one's own": (
-        {"scope": lambda request: request.url, "quota": 20, "max_permit_wait": 0},
+        {"scope": lambda request: request.url, "quota": 20},
         (Reply(503, LEAKY, BODY), Reply(503, LEAKY, BODY)),
     ),
     "scope without a permit": (
-        {"scope": lambda request: request.url, "mode": "adaptive", "max_permit_wait": 0},
+        {"scope": lambda request: request.url, "strategy": AdaptiveRetryStrategy(max_permit_wait=0)},
         (Reply(429, LEAKY, BODY),),
     ),
     "a strategy that quotes": ({"strategy": Talkative()}, (leaky_error(),)),
@@ -101,14 +109,14 @@ def test_no_secret_is_written_anywhere(name: str, method: str, caplog: pytest.Lo
     tracer_provider.add_span_processor(SimpleSpanProcessor(exporter))
     adapter = scripted(
         *script,
-        sdk_headers=True,
         listeners=[
+            SdkHeaders(),
             Listening(events),
             OpenTelemetryListener(tracer_provider=tracer_provider, meter_provider=MeterProvider([reader])),
             PrometheusListener(registry=registry),
         ],
-        classifiers=[look],
         **options,
+        **({} if isinstance(options.get("strategy"), AdaptiveRetryStrategy) else {"classifiers": [look]}),
     )
     request = prepare(headers={"Authorization": SECRET, "Idempotency-Key": SECRET}, data=SECRET.encode())
     request.method, request.url = method, URL
